@@ -1,0 +1,193 @@
+"""Decisions: everything the scheduler can wish for, the only thing that leaves it.
+
+A closed vocabulary of small frozen wishes. Each carries a ``reason``, a short sentence for a
+person; the sum of the reasons about a job is what ``headway explain`` shows. An adapter states
+as its *capabilities* which of these types it can carry out.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from headway.model import JobDescription, Placement, Reservation
+
+
+class Decision(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="decision", tag=True):
+    """What all decisions share."""
+
+
+class Start(Decision):
+    """Start a pending job on these nodes (none named on a flat pool)."""
+
+    job_id: str
+    placement: Placement = ()
+    reason: str = ""
+    tier: str = "foreground"
+    #: Hertz; None: the node's own.
+    frequency: float | None = None
+
+
+class Hold(Decision):
+    """Keep a pending job from starting."""
+
+    job_id: str
+    reason: str = ""
+
+
+class Release(Decision):
+    """Take a hold away."""
+
+    job_id: str
+    reason: str = ""
+
+
+class Suspend(Decision):
+    """Stop a running job; it keeps its memory."""
+
+    job_id: str
+    reason: str = ""
+
+
+class Resume(Decision):
+    """Let a suspended job run."""
+
+    job_id: str
+    reason: str = ""
+
+
+class Checkpoint(Decision):
+    """Save a running job's progress."""
+
+    job_id: str
+    reason: str = ""
+
+
+class Migrate(Decision):
+    """Move a running job to other nodes."""
+
+    job_id: str
+    placement: Placement = ()
+    reason: str = ""
+
+
+class Requeue(Decision):
+    """Send a running job back to the queue."""
+
+    job_id: str
+    reason: str = ""
+
+
+class Kill(Decision):
+    """End a running job."""
+
+    job_id: str
+    reason: str = ""
+
+
+class Cancel(Decision):
+    """Remove a pending job."""
+
+    job_id: str
+    reason: str = ""
+
+
+class SetTimeLimit(Decision):
+    """Change a job's walltime, in seconds from its start."""
+
+    job_id: str
+    walltime: float
+    reason: str = ""
+
+
+class Resize(Decision):
+    """Change a job's processors; for a running job on nodes, ``placement`` is what it has after."""
+
+    job_id: str
+    processors: int
+    placement: Placement = ()
+    reason: str = ""
+
+
+class SwapTiers(Decision):
+    """Bring ``job_id`` to the foreground and send ``other_job_id`` ("" for none) to the background."""
+
+    job_id: str
+    other_job_id: str = ""
+    reason: str = ""
+
+
+class SetFrequency(Decision):
+    """Run a job's processors at ``frequency`` hertz."""
+
+    job_id: str
+    frequency: float
+    reason: str = ""
+
+
+class PowerDown(Decision):
+    """Put idle nodes to sleep."""
+
+    nodes: tuple[str, ...]
+    reason: str = ""
+
+
+class PowerUp(Decision):
+    """Wake nodes."""
+
+    nodes: tuple[str, ...]
+    reason: str = ""
+
+
+class Reserve(Decision):
+    """Make an advance reservation, or change the one of that id."""
+
+    reservation: Reservation
+    reason: str = ""
+
+
+class Unreserve(Decision):
+    """Remove an advance reservation."""
+
+    reservation_id: str
+    reason: str = ""
+
+
+class SubmitSubjob(Decision):
+    """Submit a further job on behalf of ``parent_id``."""
+
+    parent_id: str
+    job: JobDescription
+    reason: str = ""
+
+
+AnyDecision = (
+    Start
+    | Hold
+    | Release
+    | Suspend
+    | Resume
+    | Checkpoint
+    | Migrate
+    | Requeue
+    | Kill
+    | Cancel
+    | SetTimeLimit
+    | Resize
+    | SwapTiers
+    | SetFrequency
+    | PowerDown
+    | PowerUp
+    | Reserve
+    | Unreserve
+    | SubmitSubjob
+)
+
+#: By name, as configurations and plugins name them.
+DECISION_TYPES: dict[str, type[Decision]] = {
+    kind.__name__: kind
+    for kind in (
+        Start, Hold, Release, Suspend, Resume, Checkpoint, Migrate, Requeue, Kill, Cancel,
+        SetTimeLimit, Resize, SwapTiers, SetFrequency, PowerDown, PowerUp, Reserve, Unreserve,
+        SubmitSubjob,
+    )
+}  # fmt: skip

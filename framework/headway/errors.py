@@ -1,0 +1,36 @@
+"""Errors with a message for a person.
+
+:class:`UserError` is a mistake that the person at the keyboard can mend (exit code 2);
+:class:`Failure` is something that went wrong outside (exit code 1). The command line prints the
+message alone, without a traceback.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class HeadwayError(Exception):
+    """The base of all errors raised on purpose."""
+
+    exit_code = 1
+
+
+class UserError(HeadwayError):
+    """A file, key, option or name that is wrong: the message says where, what was expected, what found."""
+
+    exit_code = 2
+
+
+class Failure(HeadwayError):
+    """The world did not cooperate: a batch system that does not answer, a full disk."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint for a misspelt name: `` Did you mean 'easy'?``, else the list of what there is."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    if close:
+        return " Did you mean " + " or ".join(repr(c) for c in close) + "?"
+    return " Known: " + (", ".join(names) if names else "none") + "."

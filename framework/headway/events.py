@@ -1,0 +1,256 @@
+"""Events: everything that happens, the only thing that enters the scheduler.
+
+A closed vocabulary of small frozen facts. An adapter produces them, the journal stores them, and
+:meth:`headway.scheduler.Scheduler.step` folds them into its state. Each has the ``time`` at which
+it happened, in seconds.
+
+At equal times, completions (and starts) come before changes and changes before arrivals; the
+class attribute ``phase`` says which an event is. :func:`in_order` applies that rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import msgspec
+
+from headway.decisions import AnyDecision
+from headway.model import JobDescription, NodeDescription, Placement, Reservation
+
+#: How a job can end; the values of :attr:`JobEnded.outcome`.
+OUTCOMES = ("completed", "failed", "cancelled", "timed out", "preempted", "node failure", "vanished")
+
+
+class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="event", tag=True):
+    """What all events share."""
+
+    phase: ClassVar[int] = 1
+
+    time: float
+
+
+class JobSubmitted(Event):
+    """A job entered a queue."""
+
+    phase: ClassVar[int] = 2
+
+    job: JobDescription
+
+
+class JobStarted(Event):
+    """A job runs (``time`` is its start), on these nodes."""
+
+    phase: ClassVar[int] = 0
+
+    job_id: str
+    placement: Placement = ()
+    tier: str = "foreground"
+    #: Hertz; None: the node's own.
+    frequency: float | None = None
+
+
+class JobEnded(Event):
+    """A job left the machine or the queue for good; ``outcome`` is one of :data:`OUTCOMES`."""
+
+    phase: ClassVar[int] = 0
+
+    job_id: str
+    outcome: str = "completed"
+    reason: str = ""
+    exit_code: int | None = None
+
+
+class JobRequeued(Event):
+    """A running job went back to the queue and will run again from its start or checkpoint."""
+
+    phase: ClassVar[int] = 0
+
+    job_id: str
+    reason: str = ""
+
+
+class JobHeld(Event):
+    """A pending job was held by its user or an administrator (not by headway)."""
+
+    job_id: str
+    reason: str = ""
+
+
+class JobReleased(Event):
+    """A pending job's hold was taken away: it may be started again."""
+
+    job_id: str
+
+
+class JobReleasing(Event):
+    """A start was asked for and is on its way: the batch system has it, but it does not run yet.
+
+    Seen after a restart, when a predecessor's start was issued and not yet confirmed.
+    """
+
+    phase: ClassVar[int] = 0
+
+    job_id: str
+    placement: Placement = ()
+
+
+class JobChanged(Event):
+    """A job's description changed (limit, size, priority, pool, dependencies, ...): the new one."""
+
+    job: JobDescription
+
+
+class JobSuspended(Event):
+    """A running job was stopped and keeps its memory."""
+
+    job_id: str
+
+
+class JobResumed(Event):
+    """A suspended job runs again."""
+
+    job_id: str
+
+
+class JobCheckpointed(Event):
+    """A running job's progress is safe: a restart loses nothing before ``time``."""
+
+    job_id: str
+
+
+class JobMigrated(Event):
+    """A running job moved."""
+
+    job_id: str
+    placement: Placement = ()
+
+
+class JobTierChanged(Event):
+    """A running job went to another tier ("foreground", "background")."""
+
+    job_id: str
+    tier: str
+
+
+class ElasticCommandReceived(Event):
+    """A user's elastic command: ET, RT (extend, reduce time; seconds), EP, RP (processors)."""
+
+    job_id: str
+    command: str
+    amount: float
+    user: str = ""
+
+
+class NodeUp(Event):
+    """A node became usable, appeared, or changed its description."""
+
+    node: NodeDescription
+
+
+class NodeDown(Event):
+    """A node takes no new jobs (down, drained). Jobs on it end with events of their own."""
+
+    node: str
+    reason: str = ""
+
+
+class NodeFrequencyChanged(Event):
+    """A node's clock is now ``frequency`` hertz."""
+
+    node: str
+    frequency: float
+
+
+class NodePowerChanged(Event):
+    """A node's power state: "on", "asleep", "falling asleep", "waking"."""
+
+    node: str
+    power: str
+
+
+class ReservationMade(Event):
+    """A reservation exists, or changed."""
+
+    reservation: Reservation
+
+
+class ReservationStarted(Event):
+    """A reservation's time began."""
+
+    reservation_id: str
+
+
+class ReservationEnded(Event):
+    """A reservation's time is over, or it was removed."""
+
+    phase: ClassVar[int] = 0
+
+    reservation_id: str
+
+
+class DecisionFailed(Event):
+    """The batch system did not carry a decision out; what it said."""
+
+    phase: ClassVar[int] = 0
+
+    decision: AnyDecision
+    message: str
+
+
+class Tick(Event):
+    """Time passed and nothing else happened."""
+
+
+AnyEvent = (
+    JobSubmitted
+    | JobStarted
+    | JobEnded
+    | JobRequeued
+    | JobHeld
+    | JobReleased
+    | JobReleasing
+    | JobChanged
+    | JobSuspended
+    | JobResumed
+    | JobCheckpointed
+    | JobMigrated
+    | JobTierChanged
+    | ElasticCommandReceived
+    | NodeUp
+    | NodeDown
+    | NodeFrequencyChanged
+    | NodePowerChanged
+    | ReservationMade
+    | ReservationStarted
+    | ReservationEnded
+    | DecisionFailed
+    | Tick
+)
+
+
+def in_order(events: Sequence[Event]) -> Sequence[Event]:
+    """The events by time; at equal times completions, changes, arrivals; otherwise as given.
+
+    One exception keeps causes before effects: what happened to a job at the very second of its
+    own submission comes after the submission.
+    """
+    time, phase = float("-inf"), 0
+    for event in events:
+        if event.time < time or (event.time == time and event.phase < phase):
+            return _sorted(events)
+        time, phase = event.time, event.phase
+    return events
+
+
+def _sorted(events: Sequence[Event]) -> Sequence[Event]:
+    submitted = {e.job.id: e.time for e in events if isinstance(e, JobSubmitted)}
+
+    def key(event: Event) -> tuple[float, int]:
+        if not isinstance(event, JobSubmitted):
+            born = submitted.get(getattr(event, "job_id", ""))
+            if born is not None and event.time <= born:
+                return born, JobSubmitted.phase + 1
+        return event.time, event.phase
+
+    return sorted(events, key=key)

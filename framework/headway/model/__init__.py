@@ -1,0 +1,29 @@
+"""Plain data with units: jobs, requests, nodes, pools, reservations, placements.
+
+Everything here is a fact that somebody stated and is therefore frozen. What changes while the
+scheduler runs (which job runs where, what is free) lives in :mod:`headway.state`.
+
+The classes are :class:`msgspec.Struct`: frozen data classes that are created about ten times
+faster than :mod:`dataclasses` ones and that encode to, and decode with validation from, JSON,
+which is what the journal stores.
+
+Units: times are seconds (absolute times since the epoch in live mode, since the trace's start in
+emulation), memory is bytes, frequency hertz, power watts, energy joules.
+"""
+
+from headway.model.jobs import Dependency, JobDescription, Request
+from headway.model.nodes import ClusterDescription, NodeDescription, PoolDescription
+from headway.model.placements import Placement, processors_of
+from headway.model.reservations import Reservation
+
+__all__ = [
+    "ClusterDescription",
+    "Dependency",
+    "JobDescription",
+    "NodeDescription",
+    "Placement",
+    "PoolDescription",
+    "Request",
+    "Reservation",
+    "processors_of",
+]

@@ -1,0 +1,79 @@
+"""What a user asks for: a job and its request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class Request(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """The resources a job asks for.
+
+    ``processors`` is the total over all nodes. The other sizes narrow the choice of nodes; a
+    flat pool looks at ``processors`` only. Zero means "not stated".
+    """
+
+    processors: int
+    #: Seconds; the user's estimate, after which the batch system ends the job.
+    walltime: float
+    #: Exact number of nodes.
+    nodes: int = 0
+    #: Processors on each node (exact when ``nodes`` is stated too, else a divisor of the total).
+    processors_per_node: int = 0
+    #: Bytes on each node.
+    memory_per_node: int = 0
+    #: Bytes for each processor.
+    memory_per_processor: int = 0
+    #: Generic resources for each node, such as ``(("gpu", 2),)``.
+    gres_per_node: tuple[tuple[str, int], ...] = ()
+    #: Features that each node must have, all of them.
+    features: tuple[str, ...] = ()
+    #: Nodes that the job must run on, when the user named them.
+    required_nodes: tuple[str, ...] = ()
+    #: Nodes that the job must not run on.
+    excluded_nodes: tuple[str, ...] = ()
+    #: Whole nodes, shared with nobody.
+    exclusive: bool = False
+
+
+class Dependency(msgspec.Struct, frozen=True, gc=False):
+    """One condition on another job.
+
+    ``kind`` is ``"ended"`` (in any way), ``"completed"`` (successfully), ``"failed"``,
+    ``"started"`` or ``"singleton"`` (no other job of this name and user runs; ``job_id`` is "").
+    """
+
+    kind: str
+    job_id: str
+
+
+class JobDescription(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A job as it was submitted."""
+
+    id: str
+    submit_time: float
+    request: Request
+    #: The pool it was sent to: a partition, a queue. "" means the cluster's only pool.
+    pool: str = ""
+    name: str = ""
+    user: str = ""
+    group: str = ""
+    account: str = ""
+    qos: str = ""
+    #: The batch system's own priority, larger is sooner; None where it has none.
+    priority: float | None = None
+    array_id: str = ""
+    array_index: int | None = None
+    dependencies: tuple[Dependency, ...] = ()
+    #: True: any one dependency is enough; False: all are needed.
+    any_dependency: bool = False
+    #: Earliest start, absolute seconds; None: at once.
+    begin_time: float | None = None
+    #: Held by somebody other than headway, so not to be started.
+    held: bool = False
+    #: The name of the reservation that the job asked to run in.
+    reservation: str = ""
+    #: What one plugin or trace format needs beyond this, such as ``{"requested_start": 36000}``.
+    #: JSON values only.
+    attributes: dict[str, Any] | None = None

@@ -1,0 +1,83 @@
+"""What a run produced: one record a job, and what is needed to judge them.
+
+The emulated cluster fills this in; metrics, reports and writers read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from headway.decisions import Decision
+from headway.model import ClusterDescription, JobDescription, Placement
+
+
+class JobResult(msgspec.Struct, gc=False):
+    """A job's course. Times are absolute seconds of the run's clock."""
+
+    job: JobDescription
+    #: Start of its last execution; None: never started.
+    start_time: float | None
+    #: None: still running (or waiting) when the run ended.
+    end_time: float | None
+    #: One of :data:`headway.events.OUTCOMES`, or "running", "pending".
+    state: str
+    #: Seconds of execution, start to end; less than end - start if it was suspended or paused.
+    runtime: float
+    placement: Placement = ()
+    #: Pool that it ran in.
+    pool: str = ""
+    #: Row of the trace's record array that it came from; -1: from no trace.
+    row: int = -1
+    #: How often it was started (more than once after requeues and node failures).
+    starts: int = 1
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """A job that was not accepted, and why."""
+
+    job_id: str
+    reason: str
+    #: Line of the trace file, 0 if unknown.
+    line: int = 0
+
+
+class DecisionRecord(msgspec.Struct, frozen=True):
+    """A decision that was taken, when, and what became of it."""
+
+    time: float
+    decision: Decision
+    accepted: bool = True
+    message: str = ""
+
+
+class CapacityChange(msgspec.Struct, frozen=True):
+    """From ``time`` on, the pool has ``processors`` usable processors (failures, repairs)."""
+
+    time: float
+    pool: str
+    processors: int
+
+
+@dataclass
+class RunResult:
+    """A whole run of one configuration over one workload."""
+
+    #: Short label, such as the policy's name.
+    label: str
+    cluster: ClusterDescription
+    #: In order of submission.
+    jobs: Sequence[JobResult]
+    refused: Sequence[Refused] = ()
+    decisions: Sequence[DecisionRecord] = ()
+    capacity: Sequence[CapacityChange] = ()
+    #: Epoch second of time 0 of the run's clock; 0 if unknown (then times are relative).
+    epoch: float = 0.0
+    seed: int = 0
+    #: Scheduling cycles run, and wall-clock seconds they took all together.
+    cycles: int = 0
+    wall_seconds: float = 0.0
+    #: Free-form facts for the report: trace file, policy options, version.
+    about: dict[str, str] = field(default_factory=dict)
