@@ -81,3 +81,6 @@ class RunResult:
     wall_seconds: float = 0.0
     #: Free-form facts for the report: trace file, policy options, version.
     about: dict[str, str] = field(default_factory=dict)
+    #: When the run began, on the run's clock; None: with its first submission. Needed where jobs
+    #: were submitted before it, as in a copy of a live queue.
+    begin: float | None = None

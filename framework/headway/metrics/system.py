@@ -1,0 +1,328 @@
+"""System metrics: how well the machine was used, and where its idle capacity went.
+
+All comes from step functions over time (busy processors, queued processors, capacity). Idle
+capacity is divided without remainder by what the queue looked like at that moment:
+
+* *no demand*: no job waits;
+* *fragmentation*: jobs wait and each needs more processors than are free -- the hole is too small;
+* *held back*: a waiting job would fit by its number of processors and yet does not start: the policy
+  keeps the processors (for a reservation, say), or they are the wrong ones (memory, features, nodes).
+
+*Lost capacity* is the smaller of the free processors and those that the queue asks for: what a
+scheduler that could cut jobs at will would have used. It is never above fragmentation + held back.
+
+Both follow the idea of the loss of capacity in Y. Zhang, H. Franke, J. Moreira and A. Sivasubramaniam,
+"An integrated approach to parallel scheduling using gang-scheduling, backfilling, and migration",
+JSSPP 2001: idle processors count as lost while jobs wait. The division and the exact formulas are ours.
+That a figure over the whole makespan contains the filling and the draining of the machine, and
+should be read with one from the steady part, is among the pitfalls of E. Frachtenberg and
+D. G. Feitelson, "Pitfalls in parallel job scheduling evaluation", JSSPP 2005; hence
+``utilisation_while_arriving``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headway.metrics.jobs import JobColumns, job_columns
+from headway.metrics.steps import Steps, smallest_present
+from headway.model import ClusterDescription, JobDescription
+from headway.results import JobResult, RunResult
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SystemCurves:
+    """The machine over time: step functions on one common grid, in processors (the queue length in jobs)."""
+
+    capacity: Steps
+    busy: Steps
+    queue_length: Steps
+    queued_processors: Steps
+    #: min(free, asked for by the queue).
+    lost: Steps
+    #: Free while jobs wait and none of them is small enough.
+    fragmented: Steps
+    #: Free while a job waits that is small enough.
+    held_back: Steps
+
+
+@dataclass(frozen=True)
+class SystemMetrics:
+    """One figure each; shares are of the capacity over the makespan. NaN: nothing to measure."""
+
+    #: Seconds, absolute: first submission (or begin of the run), last end.
+    begin: float
+    end: float
+    #: Seconds from begin to end.
+    makespan: float
+    #: Usable processors at the beginning.
+    processors: int
+    #: Processor-seconds.
+    capacity: float
+    work: float
+    #: Shares.
+    utilisation: float
+    utilisation_while_arriving: float
+    offered_load: float
+    lost_capacity: float
+    fragmentation: float
+    held_back: float
+    no_demand: float
+    #: Processors and jobs, means over time.
+    mean_busy_processors: float
+    mean_queue_length: float
+    max_queue_length: float
+    mean_queued_processors: float
+    max_queued_processors: float
+    #: Jobs that ran to their end, per hour of makespan.
+    throughput: float
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Pools that share nodes, and so processors: a waiting job of one can use an idle one of the other."""
+
+    pools: frozenset[str]
+    processors: int
+
+
+def system_metrics(
+    result: RunResult, *, columns: JobColumns | None = None, curves: SystemCurves | None = None
+) -> SystemMetrics:
+    """The system metrics of a run; ``columns`` and ``curves`` are computed unless given."""
+    columns = columns or job_columns(result)
+    curves = curves or system_curves(result, columns=columns)
+    busy, capacity = curves.busy, curves.capacity
+    available = capacity.integral()
+    # What was held but not worked in: suspended and paused jobs.
+    paused = np.where(columns.finished, columns.end - columns.start - columns.runtime, 0.0)
+    work = max(0.0, busy.integral() - float(np.maximum(paused, 0.0) @ columns.allocated))
+
+    def share(amount: float) -> float:
+        return amount / available if available > 0 else float("nan")
+
+    idle = np.maximum(0.0, capacity.values - busy.values) @ capacity.durations
+    fragmented, held_back = curves.fragmented.integral(), curves.held_back.integral()
+
+    arriving = load = float("nan")
+    if len(columns.submit):
+        first, last = max(busy.begin, float(columns.submit.min())), float(columns.submit.max())
+        offered = capacity.between(first, last).integral() if last > first else 0.0
+        if offered > 0:
+            arriving = busy.between(first, last).integral() / offered
+            load = float(np.nansum(columns.runtime * columns.allocated)) / offered
+    makespan = busy.end - busy.begin
+    return SystemMetrics(
+        begin=busy.begin,
+        end=busy.end,
+        makespan=makespan,
+        processors=int(capacity.values[0]),
+        capacity=available,
+        work=work,
+        utilisation=share(work),
+        utilisation_while_arriving=arriving,
+        offered_load=load,
+        lost_capacity=share(curves.lost.integral()),
+        fragmentation=share(fragmented),
+        held_back=share(held_back),
+        no_demand=share(max(0.0, float(idle) - fragmented - held_back)),
+        mean_busy_processors=busy.mean(),
+        mean_queue_length=curves.queue_length.mean(),
+        max_queue_length=curves.queue_length.maximum(),
+        mean_queued_processors=curves.queued_processors.mean(),
+        max_queued_processors=curves.queued_processors.maximum(),
+        throughput=int(columns.finished.sum()) / makespan * 3600.0 if makespan > 0 else float("nan"),
+    )
+
+
+def system_curves(result: RunResult, *, columns: JobColumns | None = None) -> SystemCurves:
+    """The step functions of a run, from its begin (else the first submission) to its end.
+
+    A job is queued from when it is eligible (submitted, its begin time reached, its dependencies
+    ended) until its last start, or until it is cancelled, or the run ends. One that a user held
+    and that never started is not queued: nobody asks for it to run.
+    """
+    columns = columns or job_columns(result)
+    begin, end = _span(result, columns)
+    groups = _groups(result.cluster)
+    group_of = _group_of_jobs(result, groups)
+
+    ran = columns.started
+    stop = np.where(np.isnan(columns.end), end, columns.end)
+    queued_from = np.clip(_eligible(result, columns), begin, None)
+    queued_until = np.minimum(np.where(ran, columns.start, stop), end)
+    wanted = ~np.fromiter((j.job.held and j.start_time is None for j in result.jobs), np.bool_, len(ran))
+    queued = wanted & (queued_until > queued_from)
+
+    capacities = [_capacity(result, group, groups, begin, end) for group in groups]
+    grid = np.unique(
+        np.concatenate(
+            [np.array([begin]), columns.start[ran], stop[ran], queued_from[queued], queued_until[queued]]
+            + [c.times for c in capacities]
+        )
+    )
+    grid = grid[(grid >= begin) & (grid < end)]
+    if not len(grid):
+        grid = np.array([begin])
+
+    size = columns.allocated.astype(np.float64)
+    asked = columns.processors.astype(np.float64)
+    total = {
+        name: np.zeros(len(grid))
+        for name in ("capacity", "busy", "length", "demand", "lost", "fragmented", "held_back")
+    }
+    for index, capacity in enumerate(capacities):
+        mine = group_of == index
+        running, waiting = mine & ran, mine & queued
+        usable = capacity.at(grid)
+        busy = _count(columns.start[running], stop[running], size[running], begin, end).at(grid)
+        from_, until, sizes = queued_from[waiting], queued_until[waiting], asked[waiting]
+        length = _count(from_, until, np.ones(len(sizes)), begin, end).at(grid)
+        demand = _count(from_, until, sizes, begin, end).at(grid)
+        smallest = smallest_present(grid, from_, until, sizes)
+        free = np.maximum(0.0, usable - busy)
+        total["capacity"] += usable
+        total["busy"] += busy
+        total["length"] += length
+        total["demand"] += demand
+        total["lost"] += np.minimum(free, demand)
+        total["fragmented"] += np.where((length > 0) & (smallest > free), free, 0.0)
+        total["held_back"] += np.where(smallest <= free, free, 0.0)
+
+    def steps(name: str) -> Steps:
+        return Steps(times=grid, values=total[name], end=end)
+
+    return SystemCurves(
+        capacity=steps("capacity"),
+        busy=steps("busy"),
+        queue_length=steps("length"),
+        queued_processors=steps("demand"),
+        lost=steps("lost"),
+        fragmented=steps("fragmented"),
+        held_back=steps("held_back"),
+    )
+
+
+def _count(begins: Floats, ends: Floats, weights: Floats, begin: float, end: float) -> Steps:
+    return Steps.from_changes(
+        np.concatenate((begins, ends)), np.concatenate((weights, -weights)), begin=begin, end=end
+    )
+
+
+def _span(result: RunResult, columns: JobColumns) -> tuple[float, float]:
+    """When the run began and ended.
+
+    If jobs were left running or waiting, it ended with the last thing that is known to have happened.
+    """
+    if not len(columns.submit):
+        begin = result.begin if result.begin is not None else 0.0
+        return begin, begin
+    begin = float(result.begin if result.begin is not None else columns.submit.min())
+    ends = columns.end[~np.isnan(columns.end)]
+    if len(ends) == len(columns.end):
+        return begin, max(begin, float(ends.max()))
+    known = [begin, float(columns.submit.max()), *(float(t.max()) for t in (ends,) if len(t))]
+    starts = columns.start[columns.started]
+    if len(starts):
+        known.append(float(starts.max()))
+    known.extend(float(times[-1].time) for times in (result.decisions, result.capacity) if len(times))
+    return begin, max(known)
+
+
+def _eligible(result: RunResult, columns: JobColumns) -> Floats:
+    """From when each job could have started, by its begin time and its dependencies."""
+    eligible = columns.submit.copy()
+    index: dict[str, int] | None = None
+    for row, record in enumerate(result.jobs):
+        job = record.job
+        if job.begin_time is not None and job.begin_time > eligible[row]:
+            eligible[row] = job.begin_time
+        if job.dependencies:
+            if index is None:
+                index = {r.job.id: i for i, r in enumerate(result.jobs)}
+            eligible[row] = max(eligible[row], _released(job, result.jobs, index))
+    return eligible
+
+
+def _released(job: JobDescription, jobs: Sequence[JobResult], index: dict[str, int]) -> float:
+    """When a job's dependencies were met; inf: never; -inf: those of this run say nothing."""
+    moments = []
+    for dependency in job.dependencies:
+        row = index.get(dependency.job_id)
+        if row is None:
+            continue
+        other = jobs[row]
+        moment = other.start_time if dependency.kind == "started" else other.end_time
+        moments.append(float("inf") if moment is None else moment)
+    if not moments:
+        return float("-inf")
+    return min(moments) if job.any_dependency else max(moments)
+
+
+def _groups(cluster: ClusterDescription) -> list[_Group]:
+    """Pools joined where they share a node. A cluster without pools is one group of all its nodes."""
+    members: list[set[str]] = [{pool.name} for pool in cluster.pools] or [{""}]
+    for node in cluster.nodes:
+        touched = [m for m in members if m & set(node.pools)]
+        if len(touched) > 1:
+            members = [m for m in members if m not in touched] + [set().union(*touched)]
+    order = [pool.name for pool in cluster.pools] or [""]
+    members.sort(key=lambda names: min(order.index(n) for n in names))
+    return [
+        _Group(
+            pools=frozenset(names),
+            processors=sum(p.processors for p in cluster.pools if p.flat and p.name in names)
+            + sum(
+                n.processors
+                for n in cluster.nodes
+                if n.available and (names & set(n.pools) or (not n.pools and len(members) == 1))
+            ),
+        )
+        for names in members
+    ]
+
+
+def _group_of_jobs(result: RunResult, groups: Sequence[_Group]) -> NDArray[np.int64]:
+    """Index of each job's group; one whose pool is not known goes with the first."""
+    if len(groups) == 1:
+        return np.zeros(len(result.jobs), dtype=np.int64)
+    group = {name: index for index, g in enumerate(groups) for name in g.pools}
+    return np.fromiter((group.get(j.pool or j.job.pool, 0) for j in result.jobs), np.int64, len(result.jobs))
+
+
+def _capacity(
+    result: RunResult, group: _Group, groups: Sequence[_Group], begin: float, end: float
+) -> Steps:
+    """Usable processors of a group over time.
+
+    A change names one pool. Pools that share nodes all report a failure on them, so what the group
+    lost is what that pool of it lost that lost most.
+    """
+    pools = {pool.name: pool.processors for pool in result.cluster.pools if pool.name in group.pools}
+    for node in result.cluster.nodes:
+        for name in node.pools:
+            if node.available and name in pools:
+                pools[name] += node.processors
+    now = dict(pools)
+    only = next(iter(pools)) if len(groups) == 1 and len(pools) == 1 else None
+    times, deltas = [], []
+    level = group.processors
+    for change in sorted(result.capacity, key=lambda c: c.time):
+        name = only if only is not None and change.pool == "" else change.pool
+        if name not in now:
+            continue
+        now[name] = change.processors
+        lost = max((pools[n] - now[n] for n in now), key=abs)
+        usable = max(0, group.processors - lost)
+        times.append(change.time)
+        deltas.append(float(usable - level))
+        level = usable
+    return Steps.from_changes(
+        np.array(times), np.array(deltas), begin=begin, end=end, initial=float(group.processors)
+    )
