@@ -1,0 +1,280 @@
+"""Opening the database under a journal, and what can go wrong with it.
+
+SQLite runs in WAL mode with ``synchronous=FULL``: each commit ends with an fsync of the log, so it
+survives SIGKILL and power loss. Readers never block the writer. WAL needs a local file system; a
+journal does not belong on NFS.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from sqlalchemy import create_engine, event, insert, inspect, select
+from sqlalchemy.engine import URL, Connection, Engine, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.pool import NullPool
+
+from headway import __version__
+from headway.errors import Failure, UserError
+from headway.journal.lock import FileLock, take_advisory_lock
+from headway.journal.schema import SCHEMA_VERSION, about, metadata
+
+#: Seconds that SQLite waits for somebody else's lock, such as a shell's.
+BUSY_TIMEOUT = 5.0
+
+_SQLITE_MAGIC = b"SQLite format 3\0"
+
+#: What SQLite says, and what it means to a person.
+_MEANINGS = {
+    "database or disk is full": "the disk is full",
+    "attempt to write a readonly database": "the file is read-only",
+    "database is locked": "another program has locked it",
+    "unable to open database file": "the file or its directory cannot be opened or written",
+    "disk I/O error": "the file cannot be read or written (disk, quota or file size limit)",
+}
+
+
+class Database:
+    """An open journal database that was found to be a journal of our schema.
+
+    ``name`` is what messages call it. ``connection`` is the one connection that writes, None for a
+    reader; it holds the lock that keeps other writers out.
+
+    Raises UserError for a wrong URL, a missing directory or file, a file that is no journal, a
+    journal of a newer schema, and a journal that another process writes to; Failure when the
+    database cannot be reached, read or written.
+    """
+
+    def __init__(self, url_or_path: str | Path, *, create: bool, read_only: bool) -> None:
+        url = _url(url_or_path)
+        self.path: Path | None = None
+        self.connection: Connection | None = None
+        self._file_lock: FileLock | None = None
+        if url.get_backend_name() == "sqlite":
+            self.path = Path(url.database or "")
+            self.name = str(self.path)
+            _check_file(self.path, create=create and not read_only)
+            self.engine = _sqlite_engine(self.path, read_only=read_only)
+        else:
+            self.name = url.render_as_string(hide_password=True)
+            self.engine = _postgresql_engine(url)
+        try:
+            if read_only:
+                with self.reading() as connection:
+                    _check_schema(connection, self.name)
+            else:
+                if self.path is not None:
+                    self._file_lock = FileLock(self.path)
+                self._connect_writer(create=create)
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection in a read transaction: one consistent view of what was committed."""
+        with self._errors("read"), self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """The writing connection in a transaction, which is durable when the block has been left.
+
+        An error in it leaves the journal as it was before.
+        """
+        if self.connection is None:
+            raise ValueError(f"journal {self.name} is not open for writing")
+        with self._errors("write"):
+            if self.connection.invalidated:
+                # A server's connection broke, and with it our lock.
+                self.connection.close()
+                self._connect_writer(create=False)
+            with self.connection.begin():
+                yield self.connection
+
+    def compact(self) -> None:
+        """Give the space of deleted rows back to the file system, as far as the database can."""
+        with self._errors("compact"):
+            if self.path is None:
+                with self.engine.connect() as connection:
+                    connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql("VACUUM")
+            elif self.connection is not None:
+                _outside_transaction(self.connection, "VACUUM")
+                _outside_transaction(self.connection, "PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def size(self) -> int:
+        """Bytes on disk: the file and its log, or the tables with their indexes."""
+        if self.path is not None:
+            files = (self.path, self.path.with_name(self.path.name + "-wal"))
+            return sum(file.stat().st_size for file in files if file.exists())
+        with self.reading() as connection:
+            return sum(
+                int(connection.exec_driver_sql(f"select pg_total_relation_size('{name}')").scalar_one())
+                for name in metadata.tables
+            )
+
+    def close(self) -> None:
+        """Close the connections and give the lock back. Closing again does nothing."""
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+        self.engine.dispose()
+        if self._file_lock is not None:
+            self._file_lock.release()
+            self._file_lock = None
+
+    def _connect_writer(self, *, create: bool) -> None:
+        with self._errors("open"):
+            self.connection = self.engine.connect().execution_options(headway_writes=True)
+            if self.path is None:
+                _prepare_postgresql(self.connection, self.name)
+        # BEGIN IMMEDIATE finds out now, not at the first cycle, that the file cannot be written.
+        with self._errors("open for writing"), self.connection.begin():
+            fresh = create and not inspect(self.connection).get_table_names()
+            if not fresh:
+                _check_schema(self.connection, self.name)
+        # Only now: the file of somebody else must not be changed.
+        if self.path is not None:
+            with self._errors("open for writing"):
+                _outside_transaction(self.connection, "PRAGMA journal_mode=WAL")
+        if fresh:
+            with self._errors("create"), self.connection.begin():
+                metadata.create_all(self.connection)
+                self.connection.execute(
+                    insert(about).values(schema_version=SCHEMA_VERSION, created_by=f"headway {__version__}")
+                )
+
+    @contextmanager
+    def _errors(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except DBAPIError as error:
+            said = str(error.orig).strip()
+            if isinstance(error.orig, sqlite3.DatabaseError) and "not a database" in said:
+                raise _no_journal(self.name, "a file of another kind") from error
+            meaning = _MEANINGS.get(said)
+            raise Failure(
+                f"journal {self.name}: cannot {doing}: {f'{meaning} ({said})' if meaning else said}"
+            ) from error
+
+
+def _url(url_or_path: str | Path) -> URL:
+    text = os.fspath(url_or_path)
+    if "://" not in text:
+        return URL.create("sqlite", database=os.path.abspath(text))
+    expected = "expected a file's path, sqlite:///PATH or postgresql://USER@HOST/DATABASE"
+    try:
+        url = make_url(text)
+        backend = url.get_backend_name()
+    except (ArgumentError, NoSuchModuleError) as error:
+        raise UserError(f"journal: {expected}, found an address that cannot be read: {error}") from error
+    shown = url.render_as_string(hide_password=True)
+    if backend == "sqlite":
+        if not url.database or url.database == ":memory:":
+            raise UserError(f"journal {shown}: {expected}, found no file: a journal must outlive its process")
+        return URL.create("sqlite", database=os.path.abspath(url.database))
+    if backend != "postgresql":
+        raise UserError(f"journal {shown}: {expected}, found {backend!r}")
+    return url.set(drivername="postgresql+psycopg")
+
+
+def _check_file(path: Path, *, create: bool) -> None:
+    try:
+        if path.is_dir():
+            raise UserError(f"journal {path}: expected a file, found a directory")
+        if not path.exists():
+            if not path.parent.is_dir():
+                raise UserError(
+                    f"journal {path}: expected its directory {path.parent} to exist, found none"
+                )
+            if not create:
+                raise UserError(f"journal {path}: expected a journal, found no such file")
+            return
+        with path.open("rb") as file:
+            start = file.read(len(_SQLITE_MAGIC))
+    except OSError as error:
+        raise Failure(f"journal {path}: cannot be read: {error.strerror}") from error
+    if start != _SQLITE_MAGIC and (start or not create):
+        raise _no_journal(str(path), "a file of another kind" if start else "an empty file")
+
+
+def _no_journal(name: str, found: str) -> UserError:
+    return UserError(f"journal {name}: expected a headway journal, found {found}")
+
+
+def _sqlite_engine(path: Path, *, read_only: bool) -> Engine:
+    uri = "file:" + quote(os.fsencode(path)) + ("?mode=ro" if read_only else "?mode=rwc")
+    log = path.with_name(path.name + "-wal")
+    if read_only and not os.access(path.parent, os.W_OK) and not log.exists():
+        # A reader of a WAL journal makes a -shm file; where it cannot, nobody can write either.
+        uri += "&immutable=1"
+
+    def connect() -> sqlite3.Connection:
+        # Without an isolation level, the driver leaves the transactions to us.
+        connection = sqlite3.connect(
+            uri, uri=True, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
+        )
+        connection.execute("PRAGMA synchronous=FULL")
+        return connection
+
+    engine = create_engine("sqlite://", creator=connect, poolclass=NullPool)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("headway_writes", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _postgresql_engine(url: URL) -> Engine:
+    try:
+        return create_engine(url, poolclass=NullPool)
+    except ModuleNotFoundError as error:
+        raise UserError(
+            f"journal {url.render_as_string(hide_password=True)}: expected the PostgreSQL driver, found no "
+            f"module {error.name!r}: pip install 'headway[postgres]'"
+        ) from error
+
+
+def _prepare_postgresql(connection: Connection, name: str) -> None:
+    with connection.begin():
+        if connection.exec_driver_sql("show synchronous_commit").scalar_one() == "off":
+            # Decisions must be on disk before they are acted upon, whatever the server's default.
+            connection.exec_driver_sql("set session synchronous_commit = on")
+        take_advisory_lock(connection, name)
+
+
+def _outside_transaction(connection: Connection, statement: str) -> None:
+    """Run what SQLite refuses within a transaction."""
+    try:
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
+        driver.execute(statement).fetchall()
+    except sqlite3.Error as error:
+        raise DBAPIError(statement, None, error) from error
+
+
+def _check_schema(connection: Connection, name: str) -> None:
+    tables = inspect(connection).get_table_names()
+    if about.name not in tables:
+        names = ", ".join(sorted(tables)[:8])
+        raise _no_journal(name, f"a database with the tables {names}" if tables else "an empty database")
+    versions = connection.execute(select(about.c.schema_version)).scalars().all()
+    if versions == [SCHEMA_VERSION]:
+        return
+    found = ", ".join(map(repr, versions)) or "none"
+    newer = any(isinstance(version, int) and version > SCHEMA_VERSION for version in versions)
+    raise UserError(
+        f"journal {name}: expected schema version {SCHEMA_VERSION}, found {found}: "
+        + (
+            f"a newer headway than this one ({__version__}) wrote it; use that one, or another journal"
+            if newer
+            else "it is damaged or no headway journal"
+        )
+    )

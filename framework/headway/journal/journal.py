@@ -1,0 +1,489 @@
+"""The durable log of all that happened and of all that was decided.
+
+The engine's loop is: wait, :meth:`Journal.record_events`, step, :meth:`Journal.record_decisions`, apply,
+:meth:`Journal.record_outcomes`. Each of these returns after its transaction is on disk, so that a
+decision is never acted upon before it is known for ever. A crash between the journal and the cluster
+leaves decisions without an outcome: :meth:`Journal.unfinished` names them.
+
+Each process that drives makes a *run*; the cycles are numbered within it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import msgspec
+from sqlalchemy import ColumnElement, Row, Table, and_, delete, func, insert, or_, select, update
+
+from headway.adapter import Outcome
+from headway.decisions import AnyDecision, Decision, Start, SubmitSubjob, SwapTiers
+from headway.errors import Failure, UserError
+from headway.events import AnyEvent, DecisionFailed, Event, JobChanged, JobSubmitted
+from headway.journal.database import Database
+from headway.journal.encoding import Decoder, encode
+from headway.journal.records import (
+    CheckpointRecord,
+    CycleRecord,
+    HistoryEntry,
+    RunInfo,
+    RunRecord,
+    UnfinishedDecision,
+)
+from headway.journal.schema import OF_A_RUN, checkpoints, cycles, decisions, events, outcomes, runs
+from headway.model import ClusterDescription
+
+T = TypeVar("T")
+
+#: Cycles that are read at once; a reader holds no transaction open between two pages.
+PAGE = 500
+
+_decode_event: Decoder[Event] = Decoder(AnyEvent)
+_decode_decision: Decoder[Decision] = Decoder(AnyDecision)
+_decode_cluster: Decoder[ClusterDescription] = Decoder(ClusterDescription)
+_decode_any: Decoder[Any] = Decoder(Any)
+
+
+class Journal:
+    """A journal in a database, made by :meth:`open`.
+
+    All methods raise Failure when the database cannot be read or written; what was recorded before
+    stays as it was, and the journal can be used again once the cause is gone. The ``record_*``
+    methods raise ValueError when they are called out of their order.
+    """
+
+    #: What is recorded is kept.
+    enabled: ClassVar[bool] = True
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._run: int | None = None
+        # The last recorded cycle, its time, and how many decisions it has (None: not recorded yet).
+        self._seq: int | None = None
+        self._now = 0.0
+        self._decided: int | None = None
+        self._concluded = False
+
+    @classmethod
+    def open(cls, url_or_path: str | Path, *, create: bool = True, read_only: bool = False) -> Journal:
+        """The journal in this file, or at this ``sqlite:///`` or ``postgresql://`` URL.
+
+        With ``create``, one that does not exist yet is made (but no directory). With ``read_only``,
+        nothing is made or changed, and another process may write to it meanwhile; otherwise this is
+        its only writer until :meth:`close` or the end of the process.
+
+        Raises UserError when it is no journal, of a newer schema, missing, or another process
+        writes to it; Failure when it cannot be reached, read or written.
+        """
+        return cls(Database(url_or_path, create=create, read_only=read_only))
+
+    @property
+    def name(self) -> str:
+        """The file, or the URL without its password, for messages."""
+        return self._database.name
+
+    def close(self) -> None:
+        """Let other writers in. Does not end the run: that is :meth:`end_run`."""
+        self._database.close()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    def begin_run(self, info: RunInfo) -> int:
+        """Start a run and return its id; what is recorded from now on belongs to it."""
+        if self._run is not None:
+            raise ValueError(f"run {self._run} has not ended")
+        row = {
+            "mode": info.mode,
+            "started_at": info.started_at,
+            "version": info.version,
+            "seed": str(info.seed),
+            "config_text": info.config_text,
+            "cluster": self._encode(info.cluster, "the cluster's description"),
+            "plugin_states": self._encode_states(info.plugin_states),
+        }
+        with self._database.writing() as connection:
+            key = connection.execute(insert(runs), row).inserted_primary_key
+            assert key is not None
+            run = int(key[0])
+        self._run, self._seq, self._decided = run, None, None
+        return run
+
+    def end_run(self, reason: str, *, ended_at: float | None = None) -> None:
+        """Close the run; ``ended_at`` is seconds since the epoch, now by default."""
+        run = self._running()
+        ended = time.time() if ended_at is None else ended_at
+        with self._database.writing() as connection:
+            connection.execute(
+                update(runs).where(runs.c.id == run).values(ended_at=ended, end_reason=reason)
+            )
+        self._run = None
+
+    def record_events(self, seq: int, now: float, events_: Sequence[Event]) -> None:
+        """Record that cycle ``seq`` began at ``now`` (seconds of the run's clock) with these events.
+
+        Comes first in each cycle, also in one without events; ``seq`` grows from cycle to cycle.
+        """
+        run = self._running()
+        if self._seq is not None and seq <= self._seq:
+            raise ValueError(f"cycle {seq} after cycle {self._seq}")
+        rows = [
+            {
+                "run_id": run,
+                "seq": seq,
+                "position": position,
+                "time": event.time,
+                "kind": type(event).__name__,
+                **_jobs_of(event),
+                "payload": self._encode(event, f"an event {type(event).__name__}"),
+            }
+            for position, event in enumerate(events_)
+        ]
+        with self._database.writing() as connection:
+            connection.execute(insert(cycles), {"run_id": run, "seq": seq, "now": now})
+            if rows:
+                connection.execute(insert(events), rows)
+        self._seq, self._now, self._decided = seq, now, None
+
+    def record_decisions(self, seq: int, decisions_: Sequence[Decision]) -> None:
+        """Record what cycle ``seq`` decided. Only after this may it be acted upon."""
+        run = self._running()
+        if seq != self._seq or self._decided is not None:
+            raise ValueError(f"decisions of cycle {seq} do not follow its events")
+        rows = [
+            {
+                "run_id": run,
+                "seq": seq,
+                "position": position,
+                "time": self._now,
+                "kind": type(decision).__name__,
+                **_jobs_of(decision),
+                "reason": getattr(decision, "reason", ""),
+                "payload": self._encode(decision, f"a decision {type(decision).__name__}"),
+            }
+            for position, decision in enumerate(decisions_)
+        ]
+        if rows:
+            with self._database.writing() as connection:
+                connection.execute(insert(decisions), rows)
+        self._decided, self._concluded = len(rows), False
+
+    def record_outcomes(self, seq: int, outcomes_: Sequence[Outcome]) -> None:
+        """Record what became of the decisions of cycle ``seq``, in their order.
+
+        Fewer outcomes than decisions leave the last decisions unfinished.
+        """
+        run = self._running()
+        if seq != self._seq or self._decided is None or self._concluded:
+            raise ValueError(f"outcomes of cycle {seq} do not follow its decisions")
+        if len(outcomes_) > self._decided:
+            raise ValueError(f"{len(outcomes_)} outcomes for {self._decided} decisions of cycle {seq}")
+        rows = [
+            {
+                "run_id": run,
+                "seq": seq,
+                "position": position,
+                "accepted": bool(outcome.accepted),
+                "message": outcome.message,
+            }
+            for position, outcome in enumerate(outcomes_)
+        ]
+        if rows:
+            with self._database.writing() as connection:
+                connection.execute(insert(outcomes), rows)
+        self._concluded = True
+
+    def checkpoint(self, seq: int, states: Mapping[str, Any]) -> None:
+        """Keep what the plugins know after cycle ``seq``: JSON-able data by the plugin's name.
+
+        Replaces the run's checkpoint before it. Raises Failure, and keeps the old one, when a state
+        cannot be written as JSON.
+        """
+        run = self._running()
+        rows = [
+            {
+                "run_id": run,
+                "plugin": plugin,
+                "seq": seq,
+                "state": self._encode(state, f"the state of plugin {plugin!r}"),
+            }
+            for plugin, state in states.items()
+        ]
+        with self._database.writing() as connection:
+            connection.execute(delete(checkpoints).where(checkpoints.c.run_id == run))
+            if rows:
+                connection.execute(insert(checkpoints), rows)
+
+    def prune(self, before: float) -> int:
+        """Remove the runs that were over before this time (seconds since the epoch); how many.
+
+        A run that was killed was over when the next one began; if none did, it is kept, because a
+        restart reconciles with it. The run being written is kept.
+        """
+        next_run = runs.alias()
+        over_at = func.coalesce(
+            runs.c.ended_at,
+            select(func.min(next_run.c.started_at)).where(next_run.c.id > runs.c.id).scalar_subquery(),
+        )
+        with self._database.writing() as connection:
+            old = [
+                run for run in connection.execute(select(runs.c.id).where(over_at < before)).scalars()
+                if run != self._run
+            ]  # fmt: skip
+            for run in old:
+                for table in OF_A_RUN:
+                    connection.execute(delete(table).where(table.c.run_id == run))
+                connection.execute(delete(runs).where(runs.c.id == run))
+        if old:
+            self._database.compact()
+        return len(old)
+
+    def _running(self) -> int:
+        if self._run is None:
+            raise ValueError("no run has begun")
+        return self._run
+
+    def _encode(self, value: Any, what: str) -> str:
+        try:
+            return encode(value)
+        except (TypeError, ValueError, NotImplementedError, RecursionError) as error:
+            raise Failure(f"journal {self.name}: cannot write {what} as JSON: {error}") from error
+
+    def _encode_states(self, states: Mapping[str, Any]) -> str:
+        for plugin, state in states.items():
+            self._encode(state, f"the state of plugin {plugin!r}")
+        return self._encode(dict(states), "the plugins' states")
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def size(self) -> int:
+        """Bytes on disk."""
+        return self._database.size()
+
+    def runs(self) -> list[RunRecord]:
+        """All runs, oldest first."""
+        with self._database.reading() as connection:
+            rows = connection.execute(select(runs).order_by(runs.c.id)).all()
+        return [self._run_record(row) for row in rows]
+
+    def last_run(self, mode: str | None = None) -> RunRecord | None:
+        """The newest run (of this mode), None when there is none."""
+        query = select(runs).order_by(runs.c.id.desc()).limit(1)
+        if mode is not None:
+            query = query.where(runs.c.mode == mode)
+        with self._database.reading() as connection:
+            row = connection.execute(query).first()
+        return None if row is None else self._run_record(row)
+
+    def cycles(self, run_id: int) -> Iterator[CycleRecord]:
+        """The recorded cycles of a run in their order, read bit by bit. UserError: no such run."""
+        self._check_run(run_id)
+        return self._cycles(run_id)
+
+    def _cycles(self, run_id: int) -> Iterator[CycleRecord]:
+        after: int | None = None
+        while True:
+            query = select(cycles).where(cycles.c.run_id == run_id).order_by(cycles.c.seq).limit(PAGE)
+            if after is not None:
+                query = query.where(cycles.c.seq > after)
+            with self._database.reading() as connection:
+                page = connection.execute(query).all()
+                if not page:
+                    return
+                first, after = page[0].seq, page[-1].seq
+
+                def of_page(table: Table, first: int = first, last: int = after) -> ColumnElement[bool]:
+                    return and_(table.c.run_id == run_id, table.c.seq.between(first, last))
+
+                event_rows = connection.execute(
+                    select(events.c.seq, events.c.payload)
+                    .where(of_page(events))
+                    .order_by(events.c.seq, events.c.position)
+                ).all()
+                decision_rows = connection.execute(
+                    select(decisions.c.seq, decisions.c.payload, outcomes.c.accepted, outcomes.c.message)
+                    .select_from(decisions.outerjoin(outcomes, _same_decision()))
+                    .where(of_page(decisions))
+                    .order_by(decisions.c.seq, decisions.c.position)
+                ).all()
+            by_seq: dict[int, tuple[list[Event], list[Decision], list[Outcome | None]]] = {
+                row.seq: ([], [], []) for row in page
+            }
+            for seq, payload in event_rows:
+                by_seq[seq][0].append(self._decode(_decode_event, payload))
+            for seq, payload, accepted, message in decision_rows:
+                _, decided, concluded = by_seq[seq]
+                decided.append(self._decode(_decode_decision, payload))
+                concluded.append(_outcome(accepted, message))
+            for row in page:
+                happened, decided, concluded = by_seq[row.seq]
+                yield CycleRecord(
+                    seq=row.seq,
+                    now=_time(row.now),
+                    events=tuple(happened),
+                    decisions=tuple(decided),
+                    outcomes=tuple(concluded),
+                )
+
+    def unfinished(self, run_id: int) -> list[UnfinishedDecision]:
+        """The decisions of a run that have no outcome, in their order.
+
+        After a crash between journal and cluster these may or may not have been carried out. A run that
+        applies nothing ("monitor") has no outcomes, so all its decisions are here. UserError: no such
+        run.
+        """
+        self._check_run(run_id)
+        query = (
+            select(decisions.c.seq, decisions.c.position, decisions.c.time, decisions.c.payload)
+            .select_from(decisions.outerjoin(outcomes, _same_decision()))
+            .where(decisions.c.run_id == run_id, outcomes.c.run_id.is_(None))
+            .order_by(decisions.c.seq, decisions.c.position)
+        )
+        with self._database.reading() as connection:
+            rows = connection.execute(query).all()
+        return [
+            UnfinishedDecision(
+                seq=row.seq,
+                position=row.position,
+                time=_time(row.time),
+                decision=self._decode(_decode_decision, row.payload),
+            )
+            for row in rows
+        ]
+
+    def starts(self, run_id: int) -> list[tuple[int, float, Start]]:
+        """Each start that a run decided: cycle, the cycle's time, decision. UserError: no such run."""
+        self._check_run(run_id)
+        query = (
+            select(decisions.c.seq, decisions.c.time, decisions.c.payload)
+            .where(decisions.c.run_id == run_id, decisions.c.kind == Start.__name__)
+            .order_by(decisions.c.seq, decisions.c.position)
+        )
+        with self._database.reading() as connection:
+            rows = connection.execute(query).all()
+        starts = []
+        for row in rows:
+            start = self._decode(_decode_decision, row.payload)
+            assert isinstance(start, Start)
+            starts.append((int(row.seq), _time(row.time), start))
+        return starts
+
+    def job_history(self, job_id: str, run_id: int | None = None) -> list[HistoryEntry]:
+        """What happened to a job and what was decided about it, in order, over all runs or in one.
+
+        A job that nobody has heard of has an empty history.
+        """
+
+        def concerns(table: Table) -> ColumnElement[bool]:
+            about_job = or_(table.c.job_id == job_id, table.c.other_job_id == job_id)
+            return about_job if run_id is None else and_(about_job, table.c.run_id == run_id)
+
+        with self._database.reading() as connection:
+            event_rows = connection.execute(
+                select(events.c.run_id, events.c.seq, events.c.position, events.c.payload).where(
+                    concerns(events)
+                )
+            ).all()
+            decision_rows = connection.execute(
+                select(
+                    decisions.c.run_id,
+                    decisions.c.seq,
+                    decisions.c.position,
+                    decisions.c.time,
+                    decisions.c.payload,
+                    outcomes.c.accepted,
+                    outcomes.c.message,
+                )
+                .select_from(decisions.outerjoin(outcomes, _same_decision()))
+                .where(concerns(decisions))
+            ).all()
+        # Within a cycle the events come before the decisions.
+        keyed: list[tuple[tuple[int, int, int, int], HistoryEntry]] = []
+        for run, seq, position, payload in event_rows:
+            event = self._decode(_decode_event, payload)
+            keyed.append(((run, seq, 0, position), HistoryEntry(run, seq, event.time, "event", event)))
+        for run, seq, position, now, payload, accepted, message in decision_rows:
+            decision = self._decode(_decode_decision, payload)
+            outcome = _outcome(accepted, message)
+            entry = HistoryEntry(run, seq, _time(now), "decision", decision, outcome)
+            keyed.append(((run, seq, 1, position), entry))
+        return [entry for _, entry in sorted(keyed, key=lambda pair: pair[0])]
+
+    def last_checkpoint(self, run_id: int) -> CheckpointRecord | None:
+        """The newest checkpoint of a run; None when it has none. UserError: no such run."""
+        self._check_run(run_id)
+        query = select(checkpoints).where(checkpoints.c.run_id == run_id).order_by(checkpoints.c.plugin)
+        with self._database.reading() as connection:
+            rows = connection.execute(query).all()
+        if not rows:
+            return None
+        states = {row.plugin: self._decode(_decode_any, row.state) for row in rows}
+        return CheckpointRecord(seq=rows[0].seq, states=states)
+
+    def _check_run(self, run_id: int) -> None:
+        with self._database.reading() as connection:
+            known = connection.execute(select(runs.c.id).order_by(runs.c.id)).scalars().all()
+        if run_id not in known:
+            there = ", ".join(map(str, known[-20:])) or "none"
+            raise UserError(f"journal {self.name}: expected a run of it, found {run_id}. Its runs: {there}.")
+
+    def _run_record(self, row: Row[Any]) -> RunRecord:
+        info = RunInfo(
+            mode=row.mode,
+            started_at=row.started_at,
+            version=row.version,
+            config_text=row.config_text,
+            seed=int(row.seed),
+            cluster=self._decode(_decode_cluster, row.cluster),
+            plugin_states=self._decode(_decode_any, row.plugin_states),
+        )
+        return RunRecord(id=row.id, info=info, ended_at=row.ended_at, end_reason=row.end_reason)
+
+    def _decode(self, decoder: Decoder[T], payload: str) -> T:
+        try:
+            return decoder(payload)
+        except (msgspec.DecodeError, ValueError) as error:
+            raise Failure(
+                f"journal {self.name}: damaged: a row cannot be read: {error}: {payload[:200]}"
+            ) from error
+
+
+def _jobs_of(what: Event | Decision) -> dict[str, str | None]:
+    """The columns ``job_id`` and ``other_job_id``: the jobs whose histories this belongs to."""
+    job_id: str | None
+    other: str | None = None
+    if isinstance(what, DecisionFailed):
+        return _jobs_of(what.decision)
+    if isinstance(what, JobSubmitted | JobChanged):
+        job_id = what.job.id
+    elif isinstance(what, SubmitSubjob):
+        job_id, other = what.parent_id, what.job.id
+    elif isinstance(what, SwapTiers):
+        job_id, other = what.job_id, what.other_job_id or None
+    else:
+        job_id = getattr(what, "job_id", None)
+    return {"job_id": job_id, "other_job_id": other}
+
+
+def _same_decision() -> ColumnElement[bool]:
+    return and_(
+        outcomes.c.run_id == decisions.c.run_id,
+        outcomes.c.seq == decisions.c.seq,
+        outcomes.c.position == decisions.c.position,
+    )
+
+
+def _outcome(accepted: bool | None, message: str | None) -> Outcome | None:
+    return None if accepted is None else Outcome(accepted=accepted, message=message or "")
+
+
+def _time(value: float | None) -> float:
+    # SQLite stores a NaN as NULL.
+    return float("nan") if value is None else value
