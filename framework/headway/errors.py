@@ -27,6 +27,10 @@ class Failure(HeadwayError):
     """The world did not cooperate: a batch system that does not answer, a full disk."""
 
 
+class StateError(HeadwayError):
+    """A decision or event that contradicts what the scheduler knows; the message says how."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint for a misspelt name: `` Did you mean 'easy'?``, else the list of what there is."""
     names = sorted(known)

@@ -1,0 +1,1 @@
+"""Everything that talks to a cluster: batch systems and the emulated cluster."""

@@ -1,0 +1,545 @@
+"""A discrete-event cluster in virtual time.
+
+Each running job has *work* (seconds at rate 1) and a *rate*; whenever something changes the rate,
+the progress so far is booked and the completion is moved. Jobs are killed at their limit. At one
+instant all completions come first, then changes, then arrivals in file order; what is started with
+no work left completes in a further round at the same instant.
+
+The cluster checks every start itself (it is the machine, the scheduler only believes to know it)
+and refuses what does not fit with a :class:`~headway.events.DecisionFailed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from heapq import heappop, heappush
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from headway import decisions as dec
+from headway import events as ev
+from headway.adapter import Check, ClusterAdapter, Outcome
+from headway.errors import StateError, UserError
+from headway.model import ClusterDescription, JobDescription, Placement, Reservation
+from headway.nodes import NodeTable
+from headway.results import CapacityChange, JobResult
+from headway.workload.jobs import TraceJob
+from headway_adapters.emulated.faults import Faults
+from headway_adapters.emulated.physics import Physics
+
+_INF = float("inf")
+_ACCEPTED = Outcome(accepted=True)
+#: Order of what happens at one instant: completions, then changes (arrivals come last).
+_COMPLETION, _CHANGE = 0, 1
+
+
+class Execution:
+    """One run of a job on the machine."""
+
+    __slots__ = (
+        "booked_at", "consumed", "frequency", "index", "job", "limit", "placement", "rate", "start", "suspended",
+        "tier", "trace", "version", "work",
+    )  # fmt: skip
+
+    def __init__(self, index: int, trace: TraceJob, job: JobDescription, start: float) -> None:
+        #: Position in the workload.
+        self.index = index
+        self.trace = trace
+        #: The description as it is now (limits may have been changed).
+        self.job = job
+        self.start = start
+        #: Seconds of execution after which it is killed.
+        self.limit = job.request.walltime
+        #: Work left, seconds at rate 1, as of ``booked_at``.
+        self.work = trace.runtime
+        #: Seconds of execution (not suspended) as of ``booked_at``.
+        self.consumed = 0.0
+        self.booked_at = start
+        self.rate = 1.0
+        self.suspended = False
+        self.placement: Placement = ()
+        self.tier = "foreground"
+        self.frequency: float | None = None
+        #: Completions in the heap with another version are void.
+        self.version = 0
+
+
+class EmulatedAdapter(ClusterAdapter):
+    """The emulated cluster as an adapter."""
+
+    capabilities = frozenset({
+        dec.Start, dec.Hold, dec.Release, dec.Suspend, dec.Resume, dec.Requeue, dec.Kill, dec.Cancel,
+        dec.SetTimeLimit, dec.Reserve, dec.Unreserve,
+    })  # fmt: skip
+
+    def __init__(
+        self,
+        cluster: ClusterDescription,
+        jobs: Sequence[TraceJob],
+        *,
+        physics: Sequence[Physics] = (),
+        faults: Faults | None = None,
+        rng: np.random.Generator | None = None,
+        start: float | None = None,
+        running: Sequence[tuple[str, float, Placement]] = (),
+    ) -> None:
+        """``jobs`` in order of submission; ``rng`` draws the faults.
+
+        ``running`` are jobs of the workload that run already when the emulation begins, as
+        ``(job id, seconds since their start, placement)``; ``start`` is the time at which it begins
+        (default: the first submission).
+        """
+        self._cluster = cluster
+        self._jobs = jobs
+        self._physics = tuple(physics)
+        self._faults = faults or Faults()
+        self._rng = rng if rng is not None else np.random.default_rng(0)
+        self._next = 0
+        self._heap: list[tuple[float, int, int, Any, int]] = []
+        self._seq = 0
+        #: Events that are true already and are told by the next wait.
+        self._news: list[ev.Event] = []
+        self._submitted: dict[str, tuple[int, JobDescription]] = {}
+        self._running: dict[str, Execution] = {}
+        self._held: set[str] = set()
+        self._results: list[JobResult | None] = [None] * len(jobs)
+        self._first_start: dict[int, int] = {}
+        #: Changes of the usable processors, for the metrics.
+        self.capacity: list[CapacityChange] = []
+        self._nodes = NodeTable()
+        for node in cluster.nodes:
+            self._nodes.put(node)
+        self._free = {p.name: p.processors for p in cluster.pools if p.flat}
+        self._only = cluster.pools[0].name if len(cluster.pools) == 1 else ""
+        self._reservations: dict[str, Reservation] = {r.id: r for r in cluster.reservations}
+        self._immediate = self._faults.latency == 0 and self._faults.failure_rate == 0
+        self.now = start if start is not None else (jobs[0].job.submit_time if jobs else 0.0)
+        for previous, job in zip(jobs, jobs[1:], strict=False):
+            if job.job.submit_time < previous.job.submit_time:
+                raise ValueError(f"job {job.job.id} is submitted before its predecessor in the workload")
+        self._check_flat_faults()
+        if self._faults.node_mtbf:
+            for name in self._nodes.names:
+                self._at(self.now + self._rng.exponential(self._faults.node_mtbf), _CHANGE, self._fail, name)
+        for reservation in self._reservations.values():
+            self._plan_reservation(reservation)
+        if running:
+            self._begin_with(running)
+
+    def _check_flat_faults(self) -> None:
+        if self._faults.node_mtbf and any(p.flat for p in self._cluster.pools):
+            raise UserError(
+                "cluster.options.faults.node_mtbf: node failures need pools made of nodes, found the flat pool "
+                + ", ".join(repr(p.name) for p in self._cluster.pools if p.flat)
+            )
+
+    # ------------------------------------------------------------------ the interface
+
+    def describe(self) -> ClusterDescription:
+        return self._cluster
+
+    def check(self) -> list[Check]:
+        size = ", ".join(
+            f"{p.name}: {p.processors or self._nodes.count(p.name)[0]} processors" for p in self._cluster.pools
+        )
+        return [Check("emulated cluster", True, f"{size}; {len(self._jobs)} jobs")]
+
+    def wait(self, deadline: float | None) -> tuple[float, Sequence[ev.Event]] | None:
+        heap = self._heap
+        jobs, at = self._jobs, self._next
+        while heap and heap[0][1] == _COMPLETION and heap[0][3].version != heap[0][4]:
+            heappop(heap)
+        arrival = jobs[at].job.submit_time if at < len(jobs) else _INF
+        now = heap[0][0] if heap else _INF
+        if arrival < now:
+            now = arrival
+        if deadline is not None and deadline < now:
+            if now == _INF and not self._submitted and not self._running:
+                return self._end()
+            now = deadline
+        elif now == _INF or (arrival == _INF and not self._submitted and not self._running and not self._news):
+            return self._end()
+        if now < self.now:
+            now = self.now
+        self.now = now
+        events = self._news
+        self._news = []
+        while heap and heap[0][0] <= now:
+            _, _, _, what, argument = heappop(heap)
+            if type(what) is Execution:
+                if what.version == argument:
+                    events.append(self._complete(what, now))
+            else:
+                what(argument)
+                if self._news:
+                    events.extend(self._news)
+                    self._news = []
+        if arrival <= now:
+            count = len(jobs)
+            submitted = self._submitted
+            while at < count:
+                job = jobs[at].job
+                if job.submit_time > now:
+                    break
+                submitted[job.id] = (at, job)
+                events.append(ev.JobSubmitted(job.submit_time, job))
+                at += 1
+            self._next = at
+        return now, events
+
+    def _end(self) -> tuple[float, Sequence[ev.Event]] | None:
+        if self._news:
+            events, self._news = self._news, []
+            return self.now, events
+        return None
+
+    def apply(self, now: float, decisions: Sequence[dec.Decision]) -> Sequence[Outcome]:
+        if self._immediate:
+            return [
+                self._start(d) if type(d) is dec.Start else self._carry_out(d)  # the common case first
+                for d in decisions
+            ]
+        for decision in decisions:
+            if self._rng.random() < self._faults.failure_rate:
+                refusal = (decision, "injected failure: the command was refused")
+                self._at(now + self._faults.latency, _CHANGE, self._refuse, refusal)
+            else:
+                self._at(now + self._faults.latency, _CHANGE, self._carry_out, decision)
+        return [_ACCEPTED] * len(decisions)
+
+    # ------------------------------------------------------------------ results
+
+    def results(self) -> list[JobResult]:
+        """One record for each job submitted so far, in order of submission."""
+        records = []
+        for index in range(self._next):
+            record = self._results[index]
+            if record is None:
+                trace = self._jobs[index]
+                execution = self._running.get(trace.job.id)
+                if execution is None:
+                    record = JobResult(trace.job, None, None, "pending", 0.0, row=trace.row, starts=0,
+                                       pool=trace.job.pool or self._only)  # fmt: skip
+                else:
+                    record = self._record(execution, None, "running")
+            records.append(record)
+        return records
+
+    def _record(self, execution: Execution, end: float | None, state: str) -> JobResult:
+        job = execution.job
+        return JobResult(
+            job,
+            execution.start,
+            end,
+            state,
+            execution.consumed,
+            execution.placement,
+            job.pool or self._only,
+            execution.trace.row,
+            1 + self._first_start.get(execution.index, 0),
+        )
+
+    # ------------------------------------------------------------------ time
+
+    def _at(self, time: float, phase: int, what: Any, argument: Any) -> None:
+        self._seq += 1
+        heappush(self._heap, (time, phase, self._seq, what, argument))
+
+    def _reschedule(self, execution: Execution) -> None:
+        """Put the job's completion where its work, rate and limit say."""
+        execution.version += 1
+        seconds = execution.limit - execution.consumed
+        if execution.suspended:
+            return
+        if execution.rate > 0:
+            seconds = min(seconds, execution.work / execution.rate)
+        self._at(execution.booked_at + max(seconds, 0.0), _COMPLETION, execution, execution.version)
+
+    def _book(self, execution: Execution, now: float) -> None:
+        """Count the progress since the last change of rate."""
+        if not execution.suspended:
+            elapsed = now - execution.booked_at
+            execution.consumed += elapsed
+            execution.work = max(execution.work - elapsed * execution.rate, 0.0)
+        execution.booked_at = now
+
+    def reconsider(self, execution: Execution, now: float) -> None:
+        """Ask the physics for the job's rate again and move its completion."""
+        self._book(execution, now)
+        rate = 1.0
+        for module in self._physics:
+            rate *= module.rate(execution, now)
+        execution.rate = rate
+        self._reschedule(execution)
+
+    # ------------------------------------------------------------------ what jobs do
+
+    def _complete(self, execution: Execution, now: float) -> ev.Event:
+        self._book(execution, now)
+        trace = execution.trace
+        # A limit that leaves no more than rounding's worth of work is met, not missed.
+        if execution.work > 1e-6 * max(execution.rate, 1e-9):
+            outcome, reason = "timed out", "its time limit"
+        else:
+            outcome, reason = trace.outcome, ""
+        return self._leave(execution, now, outcome, reason)
+
+    def _leave(self, execution: Execution, now: float, outcome: str, reason: str) -> ev.Event:
+        job = execution.job
+        execution.version += 1
+        del self._running[job.id]
+        self._vacate(execution)
+        self._results[execution.index] = self._record(execution, now, outcome)
+        return ev.JobEnded(now, job.id, outcome, reason)
+
+    def _vacate(self, execution: Execution) -> None:
+        pool = execution.job.pool or self._only
+        if pool in self._free:
+            self._free[pool] += execution.job.request.processors
+        else:
+            self._nodes.give_back(execution.job.request, execution.placement)
+
+    def _start(self, decision: dec.Start) -> Outcome:
+        job_id = decision.job_id
+        known = self._submitted.get(job_id)
+        if known is None:
+            return self._refuse((decision, f"job {job_id} is not waiting"))
+        index, job = known
+        if self._held and job_id in self._held:
+            return self._refuse((decision, f"job {job_id} is held"))
+        pool = job.pool or self._only
+        request = job.request
+        free = self._free.get(pool)
+        if free is not None:
+            if request.processors > free:
+                return self._refuse((decision, f"{request.processors} processors asked for, {free} free"))
+            self._free[pool] = free - request.processors
+        else:
+            try:
+                self._nodes.guard(request, decision.placement, pool)
+            except StateError as error:
+                return self._refuse((decision, str(error)))
+            self._nodes.take(request, decision.placement)
+        del self._submitted[job_id]
+        now = self.now
+        execution = Execution(index, self._jobs[index], job, now)
+        self._running[job_id] = execution
+        if decision.placement:
+            execution.placement = decision.placement
+        if self._physics or decision.frequency is not None or decision.tier != "foreground":
+            execution.frequency = decision.frequency
+            execution.tier = decision.tier
+            self.reconsider(execution, now)
+        else:
+            seconds = execution.work if execution.work < execution.limit else execution.limit
+            self._seq += 1
+            heappush(self._heap, (now + seconds, _COMPLETION, self._seq, execution, 0))
+        self._news.append(
+            ev.JobStarted(now, job_id, decision.placement, decision.tier, decision.frequency)
+        )
+        return _ACCEPTED
+
+    def _begin_with(self, running: Sequence[tuple[str, float, Placement]]) -> None:
+        """Submit and start what runs already."""
+        ids = {entry[0] for entry in running}
+        waiting = {job.job.id: at for at, job in enumerate(self._jobs) if job.job.id in ids}
+        for job_id, elapsed, placement in running:
+            at = waiting[job_id]
+            trace = self._jobs[at]
+            start = self.now - elapsed
+            execution = Execution(at, trace, trace.job, start)
+            execution.placement = placement
+            self._running[job_id] = execution
+            pool = trace.job.pool or self._only
+            if pool in self._free:
+                self._free[pool] -= trace.job.request.processors
+            else:
+                self._nodes.take(trace.job.request, placement)
+            self._book(execution, self.now)
+            self._reschedule(execution)
+            self._news.append(ev.JobSubmitted(trace.job.submit_time, trace.job))
+            self._news.append(ev.JobStarted(start, job_id, placement))
+        self._jobs = [job for job in self._jobs if job.job.id in ids] + [
+            job for job in self._jobs if job.job.id not in ids
+        ]
+        order = {job.job.id: at for at, job in enumerate(self._jobs)}
+        for execution in self._running.values():
+            execution.index = order[execution.job.id]
+        self._next = len(ids)
+
+    # ------------------------------------------------------------------ other decisions
+
+    def _refuse(self, refusal: tuple[dec.Decision, str]) -> Outcome:
+        decision, message = refusal
+        self._news.append(ev.DecisionFailed(self.now, decision, message))
+        return Outcome(accepted=False, message=message)
+
+    def _carry_out(self, decision: dec.Decision) -> Outcome:
+        if isinstance(decision, dec.Start):
+            return self._start(decision)
+        action: Callable[[Any], str] | None = _ACTIONS.get(type(decision))
+        if action is None:
+            return self._refuse((decision, f"the emulated cluster cannot carry out {type(decision).__name__}"))
+        refusal = action(self, decision)
+        return self._refuse((decision, refusal)) if refusal else _ACCEPTED
+
+    def _hold(self, decision: dec.Hold) -> str:
+        if decision.job_id not in self._submitted:
+            return f"job {decision.job_id} is not waiting"
+        self._held.add(decision.job_id)
+        self._news.append(ev.JobHeld(self.now, decision.job_id, decision.reason))
+        return ""
+
+    def _release(self, decision: dec.Release) -> str:
+        if decision.job_id not in self._submitted:
+            return f"job {decision.job_id} is not waiting"
+        self._held.discard(decision.job_id)
+        self._news.append(ev.JobReleased(self.now, decision.job_id))
+        return ""
+
+    def _suspend(self, decision: dec.Suspend) -> str:
+        execution = self._running.get(decision.job_id)
+        if execution is None or execution.suspended:
+            return f"job {decision.job_id} is not running"
+        self._book(execution, self.now)
+        execution.suspended = True
+        self._reschedule(execution)
+        self._news.append(ev.JobSuspended(self.now, decision.job_id))
+        return ""
+
+    def _resume(self, decision: dec.Resume) -> str:
+        execution = self._running.get(decision.job_id)
+        if execution is None or not execution.suspended:
+            return f"job {decision.job_id} is not suspended"
+        self._book(execution, self.now)
+        execution.suspended = False
+        self._reschedule(execution)
+        self._news.append(ev.JobResumed(self.now, decision.job_id))
+        return ""
+
+    def _requeue(self, decision: dec.Requeue) -> str:
+        execution = self._running.get(decision.job_id)
+        if execution is None:
+            return f"job {decision.job_id} is not running"
+        self._back_to_queue(execution, decision.reason)
+        return ""
+
+    def _back_to_queue(self, execution: Execution, reason: str) -> None:
+        execution.version += 1
+        job = execution.job
+        del self._running[job.id]
+        self._vacate(execution)
+        self._submitted[job.id] = (execution.index, job)
+        self._first_start[execution.index] = self._first_start.get(execution.index, 0) + 1
+        self._news.append(ev.JobRequeued(self.now, job.id, reason))
+
+    def _kill(self, decision: dec.Kill | dec.Cancel) -> str:
+        execution = self._running.get(decision.job_id)
+        if execution is not None:
+            self._book(execution, self.now)
+            self._news.append(self._leave(execution, self.now, "cancelled", decision.reason))
+            return ""
+        known = self._submitted.pop(decision.job_id, None)
+        if known is None:
+            return f"job {decision.job_id} is not known"
+        index, job = known
+        self._results[index] = JobResult(
+            job, None, self.now, "cancelled", 0.0, (), job.pool or self._only, self._jobs[index].row, 0
+        )
+        self._news.append(ev.JobEnded(self.now, job.id, "cancelled", decision.reason))
+        return ""
+
+    def _set_time_limit(self, decision: dec.SetTimeLimit) -> str:
+        job_id = decision.job_id
+        execution = self._running.get(job_id)
+        known = self._submitted.get(job_id)
+        if execution is None and known is None:
+            return f"job {job_id} is not known"
+        old = execution.job if execution is not None else known[1]  # type: ignore[index]
+        new = msgspec.structs.replace(
+            old, request=msgspec.structs.replace(old.request, walltime=decision.walltime)
+        )
+        if execution is not None:
+            execution.job = new
+            execution.limit = decision.walltime
+            self._book(execution, self.now)
+            self._reschedule(execution)
+        else:
+            self._submitted[job_id] = (known[0], new)  # type: ignore[index]
+        self._news.append(ev.JobChanged(self.now, new))
+        return ""
+
+    def _reserve(self, decision: dec.Reserve) -> str:
+        reservation = decision.reservation
+        if reservation.end <= max(reservation.start, self.now):
+            return f"reservation {reservation.id} ends before it begins or in the past"
+        unknown = [name for name in reservation.nodes if name not in self._nodes.index]
+        if unknown:
+            return f"reservation {reservation.id} names unknown nodes: {', '.join(unknown)}"
+        self._reservations[reservation.id] = reservation
+        self._plan_reservation(reservation)
+        self._news.append(ev.ReservationMade(self.now, reservation))
+        return ""
+
+    def _unreserve(self, decision: dec.Unreserve) -> str:
+        if self._reservations.pop(decision.reservation_id, None) is None:
+            return f"reservation {decision.reservation_id} is not known"
+        self._news.append(ev.ReservationEnded(self.now, decision.reservation_id))
+        return ""
+
+    def _plan_reservation(self, reservation: Reservation) -> None:
+        if reservation.start > self.now:
+            self._at(reservation.start, _CHANGE, self._reservation_begins, reservation)
+        self._at(reservation.end, _CHANGE, self._reservation_ends, reservation)
+
+    def _reservation_begins(self, reservation: Reservation) -> None:
+        if self._reservations.get(reservation.id) is reservation:
+            self._news.append(ev.ReservationStarted(self.now, reservation.id))
+
+    def _reservation_ends(self, reservation: Reservation) -> None:
+        if self._reservations.get(reservation.id) is reservation:
+            del self._reservations[reservation.id]
+            self._news.append(ev.ReservationEnded(self.now, reservation.id))
+
+    # ------------------------------------------------------------------ what nodes do
+
+    def _fail(self, name: str) -> None:
+        self._nodes.set_available(name, False)
+        for execution in list(self._running.values()):
+            if any(node == name for node, _ in execution.placement):
+                self._book(execution, self.now)
+                if self._faults.requeue:
+                    self._back_to_queue(execution, f"node {name} failed")
+                else:
+                    self._news.append(
+                        self._leave(execution, self.now, "node failure", f"node {name} failed")
+                    )
+        self._news.append(ev.NodeDown(self.now, name, "failed"))
+        self._note_capacity(name)
+        self._at(self.now + self._rng.exponential(self._faults.node_repair), _CHANGE, self._repair, name)
+
+    def _repair(self, name: str) -> None:
+        self._nodes.set_available(name, True)
+        self._news.append(ev.NodeUp(self.now, self._nodes.descriptions[name]))
+        self._note_capacity(name)
+        self._at(self.now + self._rng.exponential(self._faults.node_mtbf), _CHANGE, self._fail, name)
+
+    def _note_capacity(self, name: str) -> None:
+        for pool in self._nodes.descriptions[name].pools:
+            self.capacity.append(CapacityChange(self.now, pool, self._nodes.count(pool)[0]))
+
+
+_ACTIONS: dict[type[dec.Decision], Callable[[Any, Any], str]] = {
+    dec.Hold: EmulatedAdapter._hold,
+    dec.Release: EmulatedAdapter._release,
+    dec.Suspend: EmulatedAdapter._suspend,
+    dec.Resume: EmulatedAdapter._resume,
+    dec.Requeue: EmulatedAdapter._requeue,
+    dec.Kill: EmulatedAdapter._kill,
+    dec.Cancel: EmulatedAdapter._kill,
+    dec.SetTimeLimit: EmulatedAdapter._set_time_limit,
+    dec.Reserve: EmulatedAdapter._reserve,
+    dec.Unreserve: EmulatedAdapter._unreserve,
+}

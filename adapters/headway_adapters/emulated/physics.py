@@ -1,0 +1,23 @@
+"""How fast a running job goes: the product of what the physics modules say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from headway_adapters.emulated.adapter import Execution
+
+
+class Physics(Protocol):
+    """One influence on a job's speed (node class, frequency, tier, oversubscription, ...).
+
+    Plugins contribute modules through the hook ``register_physics``.
+    """
+
+    def rate(self, execution: Execution, now: float) -> float:
+        """A factor on the job's rate, 1 for no influence; not negative.
+
+        Asked when the job starts and whenever the cluster reconsiders it (suspended, resumed,
+        frequency or tier changed, a neighbour came or went).
+        """
+        ...

@@ -1,0 +1,155 @@
+"""The loop: wait, journal, step, journal, apply, journal. The only place with I/O.
+
+Every event is in the journal before the scheduler sees it, and every decision before it is acted
+upon. When the journal cannot be written the loop ends before anything is applied: a start that is
+not written down is not made.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any
+
+import structlog
+
+from headway.adapter import ClusterAdapter, Outcome
+from headway.decisions import Decision
+from headway.events import Event
+from headway.journal import Journal, NullJournal
+from headway.plugins import Problem
+from headway.scheduler import Scheduler
+
+#: Between checkpoints of the plugins' states in the journal.
+CHECKPOINT_CYCLES = 500
+
+
+class Mode(enum.StrEnum):
+    """What is done with decisions."""
+
+    #: Apply them.
+    DRIVE = "drive"
+    #: Journal them, apply nothing.
+    MONITOR = "monitor"
+    #: Apply them to an emulated cluster.
+    DRY_RUN = "dry-run"
+
+
+class Stopped(enum.StrEnum):
+    """Why :meth:`Engine.run` returned."""
+
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    RELOAD = "reload"
+
+
+class Engine:
+    """Runs one scheduler on one cluster until told to stop or until the cluster has no more to say."""
+
+    def __init__(
+        self,
+        adapter: ClusterAdapter,
+        scheduler: Scheduler,
+        journal: Journal | NullJournal | None = None,
+        *,
+        mode: Mode = Mode.DRY_RUN,
+        on_cycle: Callable[[float], None] | None = None,
+        on_decisions: Callable[[float, Sequence[Decision], Sequence[Outcome]], None] | None = None,
+        log: Any = None,
+    ) -> None:
+        """``on_cycle(now)`` is called after each cycle (progress bars); ``on_decisions(now, decisions,
+        outcomes)`` after decisions were applied, or only journalled in monitor mode."""
+        self.adapter = adapter
+        self.scheduler = scheduler
+        self.journal = journal if journal is not None else NullJournal()
+        self.mode = mode
+        self.wall_seconds = 0.0
+        self._on_cycle = on_cycle
+        self._on_decisions = on_decisions
+        self._log = log if log is not None else structlog.get_logger("headway.engine")
+        self._stop: Stopped | None = None
+        self._seq = 0
+
+    def stop(self) -> None:
+        """End after the current cycle. Safe to call from a signal handler."""
+        self._stop = Stopped.STOPPED
+        self.adapter.wake()
+
+    def reload(self) -> None:
+        """End after the current cycle so that the caller can start again with a new configuration."""
+        if self._stop is None:
+            self._stop = Stopped.RELOAD
+            self.adapter.wake()
+
+    def run(self) -> Stopped:
+        """The loop. Returns why it ended; a :class:`headway.errors.Failure` of the journal passes through."""
+        began = perf_counter()
+        try:
+            reason = self._loop()
+        finally:
+            self.wall_seconds += perf_counter() - began
+        self.scheduler.shutdown()
+        self._report()
+        if self.journal.enabled:
+            self.journal.checkpoint(self._seq, self.scheduler.checkpoint())
+        return reason
+
+    def _loop(self) -> Stopped:
+        adapter, scheduler, journal = self.adapter, self.scheduler, self.journal
+        journalled = journal.enabled
+        on_cycle, on_decisions = self._on_cycle, self._on_decisions
+        monitor = self.mode is Mode.MONITOR
+        while self._stop is None:
+            moment = adapter.wait(scheduler.next_wakeup())
+            if moment is None:
+                return Stopped.FINISHED
+            now, events = moment
+            if self._stop is not None and not events:
+                break
+            if journalled:
+                self._seq += 1
+                journal.record_events(self._seq, now, events)
+            decisions = scheduler.step(now, events)
+            if decisions:
+                if journalled:
+                    journal.record_decisions(self._seq, decisions)
+                outcomes = _not_applied(decisions) if monitor else adapter.apply(now, decisions)
+                if journalled:
+                    journal.record_outcomes(self._seq, outcomes)
+                if on_decisions is not None:
+                    on_decisions(now, decisions, outcomes)
+            if scheduler.problems:
+                self._report()
+            if journalled:
+                self._tell(now, events, decisions)
+                if self._seq % CHECKPOINT_CYCLES == 0:
+                    journal.checkpoint(self._seq, scheduler.checkpoint())
+            if on_cycle is not None:
+                on_cycle(now)
+        return self._stop or Stopped.FINISHED
+
+    def _tell(self, now: float, events: Sequence[Event], decisions: Sequence[Decision]) -> None:
+        for decision in decisions:
+            self._log.info(
+                "decided" if self.mode is not Mode.MONITOR else "would do",
+                decision=type(decision).__name__,
+                job=getattr(decision, "job_id", None),
+                reason=getattr(decision, "reason", ""),
+            )
+
+    def _report(self) -> None:
+        problems: list[Problem] = self.scheduler.problems
+        for problem in problems:
+            self._log.error(
+                "plugin failed" if problem.traceback else "inconsistent",
+                plugin=problem.plugin,
+                hook=problem.hook,
+                message=problem.message,
+                traceback=problem.traceback or None,
+            )
+        problems.clear()
+
+
+def _not_applied(decisions: Sequence[Decision]) -> list[Outcome]:
+    return [Outcome(accepted=False, message="monitor mode: not applied")] * len(decisions)

@@ -1,0 +1,172 @@
+"""Every extension point, in the order in which a run calls them.
+
+A plugin is a class whose methods are marked with :data:`hookimpl` and named after the hooks below.
+It takes only the arguments it needs, by name. It is enabled in the configuration file, in whose
+order plugins are asked::
+
+    from headway.hookspecs import hookimpl
+
+    class ShortestFirst:
+        "Serve the shortest estimate first."
+
+        @hookimpl
+        def queue_key(self, job):
+            return (job.estimate,)
+
+A hook marked *first answer wins* asks plugins in configured order until one answers other than
+None. A plugin that raises is named in the log and its answer is left out; a policy that raises
+starts nothing in that cycle. ``docs/plugins.md`` has a complete example for each hook.
+
+Class attributes of a plugin that the framework reads, all optional:
+
+``name``
+    what configurations call it; default: the entry point's name.
+``Options``
+    a pydantic model of its options; the plugin is made as ``Plugin(options)``.
+``needs``
+    decision types that the cluster's adapter must be able to carry out.
+``paper``
+    the reference of the paper that it implements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+if TYPE_CHECKING:
+    import click
+
+    from headway.decisions import Decision
+    from headway.events import Event
+    from headway.model import Placement
+    from headway.nodes import Offer
+    from headway.report import Section
+    from headway.results import RunResult
+    from headway.state import Job, State
+    from headway.view import View
+    from headway.workload import WorkloadModel
+
+PROJECT = "headway"
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+class HookSpecs:
+    """The hooks. The first group is called by the scheduler, the second by whoever needs it."""
+
+    # ------------------------------------------------------------------ a run's beginning and end
+
+    @hookspec
+    def startup(self, state: State, capabilities: frozenset[type]) -> None:
+        """The run begins; ``state`` knows pools and nodes but no job yet.
+
+        ``capabilities`` are the decision types that the cluster carries out."""
+
+    @hookspec
+    def restore(self, saved: Any) -> None:
+        """Take up what :meth:`checkpoint` of the same plugin once returned. Called after startup,
+        only when a journal has something saved for this plugin."""
+
+    @hookspec
+    def checkpoint(self) -> Any:
+        """What the plugin must remember over a restart, as JSON values; None for nothing."""
+
+    @hookspec
+    def shutdown(self, state: State) -> None:
+        """The run ends in an orderly way."""
+
+    # ------------------------------------------------------------------ events
+
+    @hookspec
+    def observe(self, event: Event, state: State) -> None:
+        """An event was folded into the state. For learning and counting; decide in other hooks."""
+
+    @hookspec(firstresult=True)
+    def predict_runtime(self, job: Job, state: State) -> float | None:
+        """How long the job will run, in seconds. First answer wins; without one, the estimate."""
+
+    @hookspec(firstresult=True)
+    def admit_job(self, job: Job, state: State) -> str | None:
+        """A refusal with its reason, or None. First refusal wins. A refused job is never started;
+        it stays with the batch system, and ``headway explain`` gives the reason."""
+
+    @hookspec(firstresult=True)
+    def queue_key(self, job: Job, state: State) -> tuple[Any, ...] | None:
+        """The job's place in its queue: smaller keys first, ties by submission. First answer wins.
+
+        Asked when a job arrives or changes; the queue is then kept sorted at no cost a cycle.
+        Without an answer the order is that of submission."""
+
+    # ------------------------------------------------------------------ a cycle, pool by pool
+
+    @hookspec(firstresult=True)
+    def order_queue(self, jobs: Sequence[Job], state: State) -> Sequence[Job] | None:
+        """The pool's queue in service order, for orders that change with time (fair share,
+        aging). Called each cycle; first answer wins. Where a fixed key does, use ``queue_key``."""
+
+    @hookspec(firstresult=True)
+    def schedule(self, view: View) -> Iterable[Decision] | None:
+        """**The policy**: which jobs start now. First answer wins.
+
+        Try a start with ``view.start(job, reason)`` (None: it does not fit now), keep capacity for
+        a later one with ``view.book(job)``; return the starts that were made."""
+
+    @hookspec(firstresult=True)
+    def place(self, job: Job, offer: Offer, view: View) -> Placement | None:
+        """Which nodes a starting job gets, on node pools. First answer wins.
+
+        ``offer`` holds the nodes that could host it; return ``offer.take(order)`` with your order
+        of preference. None from all plugins: the job does not fit."""
+
+    # ------------------------------------------------------------------ a cycle, all pools
+
+    @hookspec
+    def control(self, state: State) -> Iterable[Decision] | None:
+        """Further decisions: elastic commands, power, reservations. Called once a step."""
+
+    @hookspec
+    def revise(self, decisions: list[Decision], state: State) -> list[Decision] | None:
+        """The decisions of the step, changed (frequency, tier, size). A pipeline in configured
+        order: each plugin gets what the one before returned. None: no change."""
+
+    @hookspec(firstresult=True)
+    def veto(self, decision: Decision, state: State) -> str | None:
+        """A reason why the decision must not be taken, or None. Any veto counts."""
+
+    @hookspec
+    def decided(self, decisions: Sequence[Decision], state: State) -> None:
+        """What was finally decided in this step; called when there is something."""
+
+    # ------------------------------------------------------------------ outside the loop
+
+    @hookspec
+    def register_commands(self, cli: click.Group) -> None:
+        """Add commands to the ``headway`` command line."""
+
+    @hookspec
+    def register_workloads(self) -> dict[str, WorkloadModel] | None:
+        """Workload models by name: see :class:`headway.workload.WorkloadModel`."""
+
+    @hookspec
+    def register_metrics(self) -> dict[str, Callable[[RunResult], Any]] | None:
+        """Further metrics by name, each computed from a run's result; they appear in
+        ``metrics.json`` under ``extra`` and in the report."""
+
+    @hookspec
+    def register_report_sections(self, results: Sequence[RunResult]) -> Sequence[Section] | None:
+        """Further sections of the HTML report."""
+
+    @hookspec
+    def register_physics(self) -> Any:
+        """A physics module of the emulated cluster: an object whose ``rate(running, now)`` gives a
+        factor on a job's speed. See ``docs/plugins.md``."""
+
+
+class Plugin:
+    """A convenient base for plugins: keeps the options. Using it is not required."""
+
+    def __init__(self, options: Any = None) -> None:
+        self.options = options

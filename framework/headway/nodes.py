@@ -1,0 +1,349 @@
+"""Nodes as arrays: what each has free, which job fits where, and how a request becomes a placement.
+
+One table serves the whole cluster; pools are masks over it, so overlapping pools (partitions that
+share nodes) see each other's jobs. All arrays have one entry a node, in the order in which the
+nodes were added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headway.errors import StateError
+from headway.model import NodeDescription, Placement, Request, Reservation
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+#: Memory of a node whose batch system does not manage memory: more than anybody asks for.
+_UNMANAGED = np.int64(1) << 62
+
+
+@dataclass
+class Free:
+    """What each node has left, at some moment or over some time."""
+
+    processors: Ints
+    memory: Ints
+    gres: dict[str, Ints]
+
+    def copy(self) -> Free:
+        return Free(self.processors.copy(), self.memory.copy(), {k: v.copy() for k, v in self.gres.items()})
+
+    def take(self, request: Request, nodes: Sequence[int], counts: Sequence[int], sign: int = 1) -> None:
+        """Take (or with ``sign=-1`` give back) what ``request`` uses for ``counts`` processors a node."""
+        for node, count in zip(nodes, counts, strict=True):
+            self.processors[node] -= sign * count
+            memory = max(request.memory_per_node, request.memory_per_processor * count)
+            if memory:
+                self.memory[node] -= sign * memory
+            for name, amount in request.gres_per_node:
+                if name in self.gres:
+                    self.gres[name][node] -= sign * amount
+
+    def at_most(self, other: Free) -> Free:
+        """The smaller of the two, node by node."""
+        return Free(
+            np.minimum(self.processors, other.processors),
+            np.minimum(self.memory, other.memory),
+            {k: np.minimum(v, other.gres[k]) for k, v in self.gres.items()},
+        )
+
+
+class NodeTable:
+    """All nodes of a cluster."""
+
+    def __init__(self) -> None:
+        self.descriptions: dict[str, NodeDescription] = {}
+        self.index: dict[str, int] = {}
+        self.names: list[str] = []
+        self.total: Ints = np.zeros(0, np.int64)
+        self.free = Free(np.zeros(0, np.int64), np.zeros(0, np.int64), {})
+        self.available: Bools = np.zeros(0, np.bool_)
+        #: Earliest start of a reservation on the node that is not over; infinity if there is none.
+        self.reserved_from: NDArray[np.float64] = np.zeros(0)
+        #: Node -> its reservations that are not over.
+        self.reservations: dict[int, list[Reservation]] = {}
+        self._pools: dict[str, Bools] = {}
+        self._features: dict[str, Bools] = {}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    # ------------------------------------------------------------------ changes
+
+    def put(self, node: NodeDescription) -> None:
+        """Add a node, or replace its description; what runs on it stays on it."""
+        old = self.descriptions.get(node.name)
+        if old is None:
+            at = self._append(node)
+        else:
+            at = self.index[node.name]
+            self.free.processors[at] += node.processors - old.processors
+            self.free.memory[at] += (node.memory or int(_UNMANAGED)) - (old.memory or int(_UNMANAGED))
+            for name, amount in old.gres:
+                self.free.gres[name][at] -= amount
+            for mask in (*self._pools.values(), *self._features.values()):
+                mask[at] = False
+        self.descriptions[node.name] = node
+        self.total[at] = node.processors
+        self.available[at] = node.available
+        for name, amount in node.gres:
+            self.free.gres.setdefault(name, np.zeros(len(self), np.int64))[at] += amount
+        for names, masks in ((node.pools, self._pools), (node.features, self._features)):
+            for name in names:
+                masks.setdefault(name, np.zeros(len(self), np.bool_))[at] = True
+
+    def _append(self, node: NodeDescription) -> int:
+        at = len(self.names)
+        self.names.append(node.name)
+        self.index[node.name] = at
+        if at == len(self.total):
+            self._grow(max(64, 2 * at))
+        self.free.processors[at] = node.processors
+        self.free.memory[at] = node.memory or _UNMANAGED
+        return at
+
+    def _grow(self, size: int) -> None:
+        def more(array: NDArray, fill: float = 0) -> NDArray:
+            bigger = np.full(size, fill, array.dtype)
+            bigger[: len(array)] = array
+            return bigger
+
+        self.total = more(self.total)
+        self.available = more(self.available)
+        self.reserved_from = more(self.reserved_from, np.inf)
+        self.free = Free(
+            more(self.free.processors),
+            more(self.free.memory),
+            {k: more(v) for k, v in self.free.gres.items()},
+        )
+        self._pools = {k: more(v) for k, v in self._pools.items()}
+        self._features = {k: more(v) for k, v in self._features.items()}
+
+    def set_available(self, name: str, available: bool) -> None:
+        self.available[self.index[name]] = available
+
+    def set_reservations(self, reservations: Iterable[Reservation]) -> None:
+        """The reservations that are not over, all of them."""
+        self.reserved_from[:] = np.inf
+        self.reservations = {}
+        for reservation in reservations:
+            for name in reservation.nodes:
+                at = self.index.get(name)
+                if at is not None:
+                    self.reserved_from[at] = min(self.reserved_from[at], reservation.start)
+                    self.reservations.setdefault(at, []).append(reservation)
+
+    def take(self, request: Request, placement: Placement) -> dict[str, tuple[int, int]]:
+        """A job occupies its nodes. Returns, for each pool, its processors there: all, and on usable nodes."""
+        return self._move(request, placement, 1)
+
+    def give_back(self, request: Request, placement: Placement) -> dict[str, tuple[int, int]]:
+        """A job leaves its nodes; returns as :meth:`take`."""
+        return self._move(request, placement, -1)
+
+    def _move(self, request: Request, placement: Placement, sign: int) -> dict[str, tuple[int, int]]:
+        known = [(self.index[name], count) for name, count in placement if name in self.index]
+        nodes = [node for node, _ in known]
+        counts = [count for _, count in known]
+        self.free.take(request, nodes, counts, sign)
+        shares: dict[str, tuple[int, int]] = {}
+        for node, count in known:
+            usable = count if self.available[node] else 0
+            for pool in self.descriptions[self.names[node]].pools:
+                total, free = shares.get(pool, (0, 0))
+                shares[pool] = (total + count, free + usable)
+        return shares
+
+    # ------------------------------------------------------------------ questions
+
+    def pool_mask(self, pool: str) -> Bools:
+        """Which nodes belong to a pool."""
+        mask = self._pools.get(pool)
+        return mask if mask is not None else np.zeros(len(self.total), np.bool_)
+
+    def any_in(self, pool: str, nodes: Iterable[str]) -> bool:
+        """Whether any of the nodes belongs to the pool."""
+        return any(n in self.descriptions and pool in self.descriptions[n].pools for n in nodes)
+
+    def count(self, pool: str) -> tuple[int, int]:
+        """Usable processors of a pool, and how many of them are free."""
+        mask = self.pool_mask(pool) & self.available
+        return int(self.total[mask].sum()), int(self.free.processors[mask].sum())
+
+    def guard(self, request: Request, placement: Placement, pool: str) -> None:
+        """Raise :class:`StateError` if a placement is not to be had: unknown or unusable node, not
+        enough free processors, memory or generic resources, fewer processors than requested."""
+        if sum(count for _, count in placement) < request.processors:
+            raise StateError(f"{placement} has fewer than the {request.processors} processors asked for")
+        for name, count in placement:
+            node = self.index.get(name)
+            if node is None or pool not in self.descriptions[name].pools:
+                raise StateError(f"node {name} is not in pool {pool!r}")
+            if not self.available[node]:
+                raise StateError(f"node {name} is not available")
+            if count > self.free.processors[node]:
+                raise StateError(f"node {name} has {self.free.processors[node]} processors free, not {count}")
+            memory = max(request.memory_per_node, request.memory_per_processor * count)
+            if memory > self.free.memory[node]:
+                raise StateError(f"node {name} has {self.free.memory[node]} bytes free, not {memory}")
+            for resource, amount in request.gres_per_node:
+                if resource not in self.free.gres or amount > self.free.gres[resource][node]:
+                    raise StateError(f"node {name} has too few {resource} free")
+
+    def broken(self, placement: Placement, start: float, end: float, own: str) -> Reservation | None:
+        """A reservation other than ``own`` that a job on these nodes during [start, end) would break."""
+        if self.reservations:
+            for name, _ in placement:
+                for kept in self.reservations.get(self.index.get(name, -1), ()):
+                    if kept.id != own and kept.start < end and start < kept.end:
+                        return kept
+        return None
+
+    def eligible(self, request: Request, pool: str, available_only: bool = True) -> Bools:
+        """Nodes that a request may use at all: pool, state, features, names."""
+        mask = self.pool_mask(pool)
+        if available_only:
+            mask = mask & self.available
+        for feature in request.features:
+            has = self._features.get(feature)
+            if has is None:
+                return np.zeros(len(self.total), np.bool_)
+            mask = mask & has
+        if request.excluded_nodes:
+            mask = mask.copy()
+            mask[[self.index[n] for n in request.excluded_nodes if n in self.index]] = False
+        return mask
+
+    def unreserved(self, start: float, end: float, reservation: str) -> Bools | None:
+        """Nodes on which [start, end) breaks no reservation; None for "all of them".
+
+        For a job that runs inside ``reservation``: that reservation's nodes only, where no other
+        reservation is broken.
+        """
+        if not self.reservations:
+            return None
+        if not reservation and not (self.reserved_from < end).any():
+            return None
+        mask = np.full(len(self.total), not reservation)
+        for node, kept in self.reservations.items():
+            if reservation:
+                mask[node] = any(r.id == reservation for r in kept)
+            if mask[node]:
+                mask[node] = not any(
+                    r.id != reservation and r.start < end and start < r.end for r in kept
+                )
+        return mask
+
+    def slots(self, request: Request, eligible: Bools, free: Free) -> Ints:
+        """How many of the request's processors each node could host out of ``free``."""
+        slots = np.where(eligible, free.processors, 0)
+        if request.exclusive:
+            slots = np.where(free.processors == self.total, slots, 0)
+        if request.memory_per_processor:
+            slots = np.minimum(slots, free.memory // request.memory_per_processor)
+        if request.memory_per_node:
+            slots = np.where(free.memory >= request.memory_per_node, slots, 0)
+        for name, amount in request.gres_per_node:
+            have = free.gres.get(name)
+            if have is None:
+                return np.zeros(len(self.total), np.int64)
+            slots = np.where(have >= amount, slots, 0)
+        return np.maximum(slots, 0)
+
+
+class Offer:
+    """The nodes that could host a job now; a placement plugin chooses among them.
+
+    ``feasible`` are indices of nodes with at least one usable processor, in table order, and
+    ``slots[i]`` how many processors of the job node ``i`` could host. :meth:`take` turns an order
+    of preference into a placement that satisfies the request's shape.
+    """
+
+    __slots__ = ("_names", "_total", "feasible", "free", "request", "slots")
+
+    def __init__(self, table: NodeTable, request: Request, slots: Ints, free: Free) -> None:
+        self._names = table.names
+        self._total = table.total
+        self.request = request
+        self.slots = slots
+        #: What each node has left before this job, all jobs of the cycle so far counted.
+        self.free = free
+        self.feasible: NDArray[np.intp] = np.flatnonzero(slots)
+
+    def take(self, order: NDArray[np.intp] | Sequence[int]) -> Placement | None:
+        """The placement that uses nodes in this order of preference; None if the shape does not fit."""
+        request = self.request
+        chosen = np.asarray(order, np.intp)
+        if request.required_nodes:
+            chosen = self._required_first(chosen)
+            if chosen is None:
+                return None
+        slots = self.slots[chosen]
+        per_node = request.processors_per_node
+        if per_node:
+            able = slots >= per_node
+            chosen, slots = chosen[able], np.full(int(able.sum()), per_node)
+        if request.nodes:
+            return self._exactly(request.nodes, chosen, slots)
+        wanted = request.processors
+        if request.exclusive:
+            # A node given whole counts whole, so the last one may bring more than was asked for.
+            reach = np.cumsum(slots)
+            count = int(np.searchsorted(reach, wanted)) + 1
+            return None if count > len(chosen) else self._placement(chosen[:count], slots[:count])
+        reach = np.cumsum(slots)
+        if not len(reach) or reach[-1] < wanted:
+            return None
+        count = int(np.searchsorted(reach, wanted)) + 1
+        counts = slots[:count].copy()
+        counts[-1] -= reach[count - 1] - wanted
+        return self._placement(chosen[:count], counts)
+
+    def _exactly(self, nodes: int, chosen: NDArray[np.intp], slots: Ints) -> Placement | None:
+        wanted = self.request.processors
+        if len(chosen) < nodes:
+            return None
+        picked, room = chosen[:nodes], slots[:nodes]
+        if room.sum() < wanted:
+            largest = np.sort(np.argsort(-slots, kind="stable")[:nodes])
+            picked, room = chosen[largest], slots[largest]
+            if room.sum() < wanted:
+                return None
+        if self.request.exclusive or self.request.processors_per_node:
+            return self._placement(picked, room)
+        return self._placement(picked, _spread(max(wanted, nodes), room))
+
+    def _required_first(self, order: NDArray[np.intp]) -> NDArray[np.intp] | None:
+        wanted = set(self.request.required_nodes)
+        first = [i for i in order if self._names[i] in wanted]
+        if len(first) < len(wanted):
+            return None
+        return np.asarray(first + [i for i in order if self._names[i] not in wanted], np.intp)
+
+    def _placement(self, nodes: NDArray[np.intp], counts: Ints) -> Placement:
+        names = self._names
+        if self.request.exclusive:
+            counts = self._total[nodes]
+        return tuple((names[i], n) for i, n in zip(nodes.tolist(), counts.tolist(), strict=True))
+
+
+def _spread(wanted: int, room: Ints) -> Ints:
+    """``wanted`` processors over nodes as evenly as their room allows, at least one each."""
+    counts = np.minimum(room, 1)
+    left = wanted - int(counts.sum())
+    while left > 0:
+        open_nodes = np.flatnonzero(counts < room)
+        share = max(left // len(open_nodes), 1)
+        for node in open_nodes:
+            more = min(share, int(room[node] - counts[node]), left)
+            counts[node] += more
+            left -= more
+            if not left:
+                break
+    return counts

@@ -1,0 +1,307 @@
+"""Plugins: found, configured, ordered, called.
+
+Plugins are found by entry point (group ``headway.plugins``) and in files (``--plugin FILE.py``).
+pluggy holds them and checks their hooks against :mod:`headway.hookspecs`; :class:`HookCaller` then
+calls the hooks that a cycle needs without pluggy's own overhead, in the configured order, timing
+each plugin and catching what it raises.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import pluggy
+import pydantic
+
+from headway.decisions import Decision
+from headway.errors import UserError, nearest
+from headway.hookspecs import PROJECT, HookSpecs
+
+GROUP = "headway.plugins"
+
+
+@dataclass(frozen=True)
+class PluginConfig:
+    """One enabled plugin: its name, its options, and where that was written."""
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    #: Such as ``site.yaml: plugins[2]``; leads error messages.
+    where: str = "plugins"
+
+
+@dataclass(frozen=True)
+class PluginInfo:
+    """What ``headway plugins`` tells about an installed plugin."""
+
+    name: str
+    summary: str
+    documentation: str
+    paper: str
+    hooks: tuple[str, ...]
+    needs: tuple[str, ...]
+    options: type[pydantic.BaseModel] | None
+    source: str
+
+
+@dataclass
+class Problem:
+    """A plugin that raised: for the log."""
+
+    plugin: str
+    hook: str
+    message: str
+    traceback: str
+
+
+class Catalogue:
+    """Every plugin class that is installed or was named as a file."""
+
+    def __init__(self, files: Iterable[str | Path] = ()) -> None:
+        self._entries: dict[str, EntryPoint] = {e.name: e for e in entry_points(group=GROUP)}
+        self._classes: dict[str, type] = {}
+        self._sources: dict[str, str] = {n: e.value for n, e in self._entries.items()}
+        #: Names of the plugins that came from files: they are enabled without being configured.
+        self.from_files: list[str] = []
+        for path in files:
+            self._load_file(Path(path))
+
+    def names(self) -> list[str]:
+        return sorted({*self._entries, *self._classes})
+
+    def get(self, name: str, where: str = "plugins") -> type:
+        """The class of a plugin; :class:`UserError` with the nearest names if there is none."""
+        if name in self._classes:
+            return self._classes[name]
+        entry = self._entries.get(name)
+        if entry is None:
+            raise UserError(f"{where}: no plugin is called {name!r}.{nearest(name, self.names())}")
+        try:
+            found = entry.load()
+        except Exception as error:
+            raise UserError(f"{where}: plugin {name!r} ({entry.value}) does not load: {error}") from error
+        self._classes[name] = found
+        return found
+
+    def info(self, name: str) -> PluginInfo:
+        """What a plugin says of itself."""
+        cls = self.get(name)
+        documentation = inspect.getdoc(sys.modules[cls.__module__]) or inspect.getdoc(cls) or ""
+        summary = (inspect.getdoc(cls) or documentation or "").split("\n\n")[0].replace("\n", " ")
+        return PluginInfo(
+            name=name,
+            summary=summary,
+            documentation=documentation,
+            paper=getattr(cls, "paper", ""),
+            hooks=tuple(hooks_of(cls)),
+            needs=tuple(kind.__name__ for kind in getattr(cls, "needs", ())),
+            options=getattr(cls, "Options", None),
+            source=self._sources.get(name, ""),
+        )
+
+    def _load_file(self, path: Path) -> None:
+        if not path.is_file():
+            raise UserError(f"--plugin {path}: expected a Python file, found no such file")
+        name = f"headway_plugin_{path.stem}"
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise UserError(f"--plugin {path}: expected a Python file with the ending .py")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            line = _line_in(error, path)
+            raise UserError(f"--plugin {path}{line}: does not load: {type(error).__name__}: {error}") from error
+        found = [
+            cls
+            for _, cls in inspect.getmembers(module, inspect.isclass)
+            if cls.__module__ == name and any(True for _ in hooks_of(cls))
+        ]
+        if not found:
+            raise UserError(f"--plugin {path}: expected a class with hooks (@hookimpl methods), found none")
+        for cls in found:
+            label = getattr(cls, "name", path.stem if len(found) == 1 else cls.__name__.lower())
+            self._classes[label] = cls
+            self._sources[label] = str(path)
+            self.from_files.append(label)
+
+
+def _line_in(error: Exception, path: Path) -> str:
+    if isinstance(error, SyntaxError) and error.lineno:
+        return f", line {error.lineno}"
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
+    return f", line {frames[-1].lineno}" if frames else ""
+
+
+def hooks_of(cls: type) -> Iterable[str]:
+    """Names of the hooks that a plugin class implements."""
+    for name in vars(HookSpecs):
+        if not name.startswith("_") and hasattr(getattr(cls, name, None), f"{PROJECT}_impl"):
+            yield name
+
+
+def explain_validation(error: pydantic.ValidationError, where: str, model: type[pydantic.BaseModel]) -> str:
+    """A pydantic error as one line each: place and key, what was expected, what was found."""
+    lines = []
+    for item in error.errors():
+        key = ".".join(str(part) for part in item["loc"])
+        place = f"{where}: {key}" if key else where
+        found = item.get("input")
+        if item["type"] == "extra_forbidden":
+            parent = model
+            for part in item["loc"][:-1]:
+                inner = parent.model_fields.get(str(part))
+                annotation = inner.annotation if inner else None
+                if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
+                    parent = annotation
+            known = list(parent.model_fields)
+            lines.append(f"{place}: unknown key.{nearest(str(item['loc'][-1]), known)}")
+        elif item["type"] == "missing":
+            lines.append(f"{place}: expected a value, found none")
+        else:
+            expected = item["msg"]
+            for prefix in ("Input should be ", "Value error, "):
+                expected = expected.removeprefix(prefix)
+            lines.append(f"{place}: expected {expected}, found {found!r}")
+    return "\n".join(lines)
+
+
+def make_plugin(cls: type, config: PluginConfig) -> Any:
+    """An instance with validated options; :class:`UserError` names place, key, expected, found."""
+    model: type[pydantic.BaseModel] | None = getattr(cls, "Options", None)
+    if model is None:
+        if config.options:
+            raise UserError(f"{config.where}: plugin {config.name!r} has no options, found {dict(config.options)}")
+        return cls()
+    try:
+        options = model.model_validate(dict(config.options))
+    except pydantic.ValidationError as error:
+        raise UserError(explain_validation(error, f"{config.where}: {config.name}", model)) from error
+    return cls(options)
+
+
+class Plugins:
+    """The enabled plugins of one run, in order."""
+
+    def __init__(self) -> None:
+        self.manager = pluggy.PluginManager(PROJECT)
+        self.manager.add_hookspecs(HookSpecs)
+        self.by_name: dict[str, Any] = {}
+
+    @classmethod
+    def load(
+        cls, configs: Iterable[PluginConfig], catalogue: Catalogue, capabilities: frozenset[type[Decision]] | None
+    ) -> Plugins:
+        """Make and register what the configuration enables.
+
+        ``capabilities`` are those of the cluster's adapter; a plugin that needs more is refused
+        with a message that names both. None: do not check.
+        """
+        plugins = cls()
+        for config in configs:
+            kind = catalogue.get(config.name, config.where)
+            missing = (
+                [need.__name__ for need in getattr(kind, "needs", ()) if need not in capabilities]
+                if capabilities is not None
+                else []
+            )
+            if missing:
+                can = ", ".join(sorted(c.__name__ for c in capabilities or ()))
+                raise UserError(
+                    f"{config.where}: plugin {config.name!r} needs {', '.join(missing)}, which the cluster's "
+                    f"adapter cannot carry out (it can: {can})"
+                )
+            plugins.add(config.name, make_plugin(kind, config), config.where)
+        return plugins
+
+    def add(self, name: str, plugin: Any, where: str = "plugins") -> None:
+        """Register an instance; it is asked after those that are there."""
+        if name in self.by_name:
+            raise UserError(f"{where}: plugin {name!r} is enabled twice")
+        try:
+            self.manager.register(plugin, name=name)
+        except pluggy.PluginValidationError as error:
+            raise UserError(f"{where}: plugin {name!r}: {error}") from error
+        for hook in hooks_of(type(plugin)):
+            if not hasattr(HookSpecs, hook):
+                raise UserError(f"{where}: plugin {name!r} implements {hook!r}, which is no hook")
+        self.by_name[name] = plugin
+
+    def implementations(self, hook: str) -> list[tuple[str, Callable[..., Any]]]:
+        """``(plugin name, function taking all the hook's arguments by position)`` in configured order."""
+        caller = getattr(self.manager.hook, hook)
+        wanted = caller.spec.argnames
+        found = []
+        order = {name: at for at, name in enumerate(self.by_name)}
+        for impl in caller.get_hookimpls():
+            function = impl.function
+            taken = tuple(impl.argnames)
+            if taken != tuple(wanted):
+                function = _adapt(function, [wanted.index(a) for a in taken])
+            found.append((impl.plugin_name, function))
+        return sorted(found, key=lambda item: order.get(item[0], len(order)))
+
+
+def _adapt(function: Callable[..., Any], positions: list[int]) -> Callable[..., Any]:
+    """Call ``function`` with the chosen ones of the hook's arguments."""
+
+    def call(*args: Any) -> Any:
+        return function(*[args[p] for p in positions])
+
+    return call
+
+
+class HookCaller:
+    """Calls one hook over the plugins that implement it; knows who raised and who took how long."""
+
+    def __init__(
+        self, plugins: Plugins, hook: str, problems: list[Problem], seconds: dict[str, float]
+    ) -> None:
+        self.hook = hook
+        self.implementations = plugins.implementations(hook)
+        self._problems = problems
+        self._seconds = seconds
+        for name, _ in self.implementations:
+            seconds.setdefault(name, 0.0)
+
+    def __bool__(self) -> bool:
+        return bool(self.implementations)
+
+    def first(self, *args: Any) -> Any:
+        """The first answer other than None."""
+        for name, function in self.implementations:
+            answer = self.call(name, function, *args)
+            if answer is not None:
+                return answer
+        return None
+
+    def all(self, *args: Any) -> list[tuple[str, Any]]:
+        """``(plugin, answer)`` for every answer other than None."""
+        answers = ((name, self.call(name, function, *args)) for name, function in self.implementations)
+        return [(name, answer) for name, answer in answers if answer is not None]
+
+    def call(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
+        """One plugin's answer; None if it raised."""
+        began = perf_counter()
+        try:
+            return function(*args)
+        except Exception as error:
+            self.failed(name, error)
+            return None
+        finally:
+            self._seconds[name] += perf_counter() - began
+
+    def failed(self, name: str, error: Exception) -> None:
+        self._problems.append(
+            Problem(name, self.hook, f"{type(error).__name__}: {error}", traceback.format_exc())
+        )

@@ -1,0 +1,300 @@
+"""The scheduler: events in, decisions out, and nothing else.
+
+:meth:`Scheduler.step` is a deterministic function of the scheduler's state, the time and the
+events: no clock, no socket, no file, no global random generator. (The habit is that of h2's
+protocol core and of distributed's worker state machine.) One instant is one step: the events are
+folded into the state, each pool that something happened to is scheduled by the policy, and the
+decisions go through the control, revise and veto hooks.
+
+Starts are carried into the state when the policy makes them (:meth:`headway.view.View.start`), so
+later candidates of the same cycle see what is left; a start that a later hook takes away is undone.
+:meth:`headway.state.State.begin` is the guard that every start passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from headway.decisions import Decision, Start
+from headway.errors import StateError
+from headway.events import Event, in_order
+from headway.model import ClusterDescription, Placement
+from headway.nodes import Offer
+from headway.plugins import HookCaller, Plugins, Problem
+from headway.state import Job, PoolState, State, Status
+from headway.view import FlatView, NodeView, View
+
+
+def plain_clock(time: float) -> str:
+    """Seconds as they are, for runs in relative time."""
+    return f"{time:.0f}" if time != float("inf") else "never"
+
+
+class Scheduler:
+    """Plugins and state, one cycle at a time."""
+
+    def __init__(
+        self,
+        cluster: ClusterDescription,
+        plugins: Plugins,
+        *,
+        seed: int = 0,
+        capabilities: frozenset[type[Decision]] = frozenset(),
+        clock: Callable[[float], str] = plain_clock,
+        saved: dict[str, Any] | None = None,
+        monitor: bool = False,
+    ) -> None:
+        """``saved`` is what :meth:`checkpoint` of an earlier run returned.
+
+        ``monitor``: nobody carries the decisions out, so each step takes its starts back at its
+        end, and a start that was wished for before is not repeated.
+        """
+        self.plugins = plugins
+        self.state = State(cluster)
+        #: Plugins that raised, and orders that the guard refused; drained by the engine.
+        self.problems: list[Problem] = []
+        #: Seconds spent in each plugin.
+        self.seconds: dict[str, float] = {}
+        self.cycles = 0
+        self.rng = np.random.default_rng(seed)
+        self._monitor = monitor
+        #: In monitor mode: jobs whose start was already wished for, and where.
+        self._wished: dict[str, Placement] = {}
+
+        def caller(hook: str) -> HookCaller:
+            return HookCaller(plugins, hook, self.problems, self.seconds)
+
+        self._observe = caller("observe")
+        self._order_queue = caller("order_queue")
+        self._schedule = caller("schedule")
+        self._place = caller("place")
+        self._control = caller("control")
+        self._revise = caller("revise")
+        self._veto = caller("veto")
+        self._decided = caller("decided")
+        self._checkpoint = caller("checkpoint")
+        self._shutdown = caller("shutdown")
+        predict, key, admit = caller("predict_runtime"), caller("queue_key"), caller("admit_job")
+        state = self.state
+        if predict:
+            state.predict = lambda job: predict.first(job, state)
+        if key:
+            state.queue_key = lambda job: key.first(job, state) or ()
+        if admit:
+
+            def admit_job(job: Job) -> None:
+                job.refusal = admit.first(job, state) or ""
+
+            state.admit = admit_job
+        self.views: dict[str, View] = {
+            name: FlatView(pool, state, clock, self.rng)
+            if pool.flat
+            else NodeView(pool, state, clock, self.rng, place=self._find_place)
+            for name, pool in state.pools.items()
+        }
+        self._pools = [(pool, self.views[name]) for name, pool in state.pools.items()]
+        caller("startup").all(state, capabilities)
+        for name, function in caller("restore").implementations:
+            if saved and name in saved:
+                HookCaller(plugins, "restore", self.problems, self.seconds).call(name, function, saved[name])
+
+    def step(self, now: float, events: Sequence[Event]) -> list[Decision]:
+        """One instant: fold the events in, decide.
+
+        ``events`` may be in any order; they are applied by time, at equal times completions
+        before changes before arrivals.
+        """
+        state = self.state
+        state.now = now
+        if len(events) > 1:
+            events = in_order(events)
+        state.apply(events)
+        if self._observe:
+            for event in events:
+                self._observe.all(event, state)
+        state.advance(now)
+        self.cycles += 1
+        decisions: list[Decision] = []
+        for pool, view in self._pools:
+            if pool.changed:
+                self._cycle(pool, view, decisions)
+        if self._control:
+            for _, more in self._control.all(state):
+                decisions.extend(more)
+        if decisions:
+            if self._revise or self._veto:
+                decisions = self._filter(decisions)
+            if self._monitor:
+                decisions = self._retract(decisions)
+            if self._decided and decisions:
+                self._decided.all(decisions, state)
+        if state.anomalies:
+            self.problems.extend(Problem("state", "apply", text, "") for text in state.anomalies)
+            state.anomalies.clear()
+        return decisions
+
+    def next_wakeup(self) -> float | None:
+        """When a step is due even if no event comes; None: never."""
+        return self.state.next_wakeup()
+
+    def checkpoint(self) -> dict[str, Any]:
+        """What plugins want to keep over a restart, by name."""
+        return dict(self._checkpoint.all())
+
+    def shutdown(self) -> None:
+        """Tell the plugins that the run ends."""
+        self._shutdown.all(self.state)
+
+    # ------------------------------------------------------------------ one pool
+
+    def _cycle(self, pool: PoolState, view: View, decisions: list[Decision]) -> None:
+        pool.changed = False
+        queue: Sequence[Job] = pool.queue
+        if not queue or not pool.description.open:
+            pool.fresh = -1
+            return
+        if self._order_queue:
+            queue = self._order_queue.first(queue, self.state) or queue
+        view.open(self.state.now, queue)
+        pool.fresh = 0
+        made = self._ask_policy(view)
+        started = view.started
+        if started:
+            if len(made) == len(started):
+                decisions.extend(made)
+            else:
+                decisions.extend(self._reconcile(made, view))
+            self.state.sweep(pool, len(started))
+
+    def _ask_policy(self, view: View) -> list[Decision]:
+        """The first policy's answer; what a policy that fails or passes had begun is undone."""
+        for name, function in self._schedule.implementations:
+            began = perf_counter()
+            try:
+                answer = function(view)
+                if answer is not None:
+                    made = answer if type(answer) is list else list(answer)
+                    if len(made) != len(view.started):
+                        made = self._begin_plain(name, made, view)
+                    return made
+            except Exception as error:
+                self._schedule.failed(name, error)
+                self._undo(view)
+                return []
+            finally:
+                self.seconds[name] += perf_counter() - began
+            self._undo(view)
+        return []
+
+    def _undo(self, view: View) -> None:
+        for job in view.started:
+            self.state.undo(job)
+        view.started = []
+        view.forget()
+
+    def _begin_plain(self, plugin: str, made: list[Decision], view: View) -> list[Decision]:
+        """Begin the starts that a policy returned without asking ``view.start``; drop the impossible."""
+        begun = {job.id for job in view.started}
+        kept: list[Decision] = []
+        for decision in made:
+            if not isinstance(decision, Start) or decision.job_id in begun:
+                kept.append(decision)
+                continue
+            job = self.state.jobs.get(decision.job_id)
+            if job is None or job.status is not Status.PENDING or job.pool is not view.pool:
+                what = "is not known" if job is None else f"is {job.status.value}"
+                self.problems.append(Problem(plugin, "schedule", f"job {decision.job_id} {what}; not started", ""))
+                continue
+            if decision.placement:
+                try:
+                    self.state.begin(job, decision.placement, decision.tier, decision.frequency)
+                except StateError as error:
+                    self.problems.append(Problem(plugin, "schedule", f"{error}; not started", ""))
+                    continue
+                view.started.append(job)
+                kept.append(decision)
+            else:
+                start = view.start(job, decision.reason)
+                if start is not None:
+                    kept.append(start)
+        return kept
+
+    def _reconcile(self, made: list[Decision], view: View) -> list[Decision]:
+        """Jobs that a policy started through the view but left out of its answer are not started."""
+        named = {d.job_id for d in made if isinstance(d, Start)}
+        for job in view.started:
+            if job.id not in named:
+                self.state.undo(job)
+        view.started = [job for job in view.started if job.id in named]
+        return made
+
+    def _find_place(self, job: Job, offer: Offer, view: View) -> Placement | None:
+        if not self._place:
+            return offer.take(offer.feasible)
+        return self._place.first(job, offer, view)
+
+    # ------------------------------------------------------------------ all pools
+
+    def _filter(self, decisions: list[Decision]) -> list[Decision]:
+        """The revise pipeline, then the vetoes; starts that did not survive are undone."""
+        before = {d.job_id: d for d in decisions if isinstance(d, Start)}
+        for name, function in self._revise.implementations:
+            answer = self._revise.call(name, function, decisions, self.state)
+            if answer is not None:
+                decisions = list(answer)
+        if self._veto:
+            kept = []
+            for decision in decisions:
+                reason = self._veto.first(decision, self.state)
+                if reason is None:
+                    kept.append(decision)
+            decisions = kept
+        after = {d.job_id: d for d in decisions if isinstance(d, Start)}
+        for job_id, start in before.items():
+            final = after.get(job_id)
+            if final is start:
+                continue
+            job = self.state.jobs[job_id]
+            if final is None or final.placement != start.placement:
+                self.state.undo(job)
+                if final is not None:
+                    self._begin_revised(job, final, decisions)
+            else:
+                job.tier, job.frequency = final.tier, final.frequency
+        for job_id, start in after.items():
+            if job_id not in before and job_id in self.state.jobs:
+                self._begin_revised(self.state.jobs[job_id], start, decisions)
+        return decisions
+
+    def _retract(self, decisions: list[Decision]) -> list[Decision]:
+        """Undo the starts, which nobody will carry out; leave out those that were said before."""
+        jobs = self.state.jobs
+        self._wished = {
+            job_id: placement
+            for job_id, placement in self._wished.items()
+            if job_id in jobs and jobs[job_id].status in (Status.PENDING, Status.STARTING)
+        }
+        news: list[Decision] = []
+        for decision in decisions:
+            if isinstance(decision, Start):
+                self.state.undo(jobs[decision.job_id])
+                if decision.job_id in self._wished:
+                    continue
+                self._wished[decision.job_id] = decision.placement
+            news.append(decision)
+        for pool, _ in self._pools:
+            pool.changed = False
+        return news
+
+    def _begin_revised(self, job: Job, start: Start, decisions: list[Decision]) -> None:
+        try:
+            self.state.begin(job, start.placement, start.tier, start.frequency)
+        except StateError as error:
+            self.problems.append(Problem("revise", "revise", f"{error}; not started", ""))
+            decisions.remove(start)
+        else:
+            self.state.sweep(job.pool, 1)

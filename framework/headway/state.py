@@ -1,0 +1,804 @@
+"""The cluster as the scheduler knows it: a fold over events.
+
+:class:`State` holds every job that is not over, every pool with its queue and its running jobs,
+and the nodes. Events change it (:meth:`State.apply`), and so do the decisions that the scheduler
+has taken (:meth:`State.begin`): from the decision to the confirming event a job is *starting* and
+its processors count as taken.
+
+The state is kept so that each event costs work in proportion to what it changes: queues and
+running lists stay sorted, free processors are counted up and down, and a pool that nothing
+touched is not scheduled again.
+"""
+
+from __future__ import annotations
+
+import enum
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Iterator
+from heapq import heappop, heappush
+from operator import attrgetter
+from typing import Any
+
+from headway import events as ev
+from headway.errors import StateError
+from headway.model import (
+    ClusterDescription,
+    Dependency,
+    JobDescription,
+    NodeDescription,
+    Placement,
+    PoolDescription,
+    Request,
+    Reservation,
+)
+from headway.nodes import NodeTable
+from headway.profile import Profile
+
+_INF = float("inf")
+_order = attrgetter("order")
+
+
+class Status(enum.Enum):
+    """Where a job is in its life."""
+
+    #: In its pool's queue: it may be started.
+    PENDING = "pending"
+    #: Not startable yet: held, a dependency, a begin time, or a start that failed just now.
+    WAITING = "waiting"
+    #: A start was decided and is not confirmed yet.
+    STARTING = "starting"
+    RUNNING = "running"
+    SUSPENDED = "suspended"
+    ENDED = "ended"
+
+
+_PENDING, _WAITING, _STARTING = Status.PENDING, Status.WAITING, Status.STARTING
+_RUNNING, _SUSPENDED, _ENDED = Status.RUNNING, Status.SUSPENDED, Status.ENDED
+_ON_NODES = (_STARTING, _RUNNING, _SUSPENDED)
+
+
+class Job:
+    """A job as the scheduler knows it. Policies read it; only the state changes it."""
+
+    __slots__ = (
+        "description", "entries", "estimate", "expected_end", "expected_runtime", "failures", "frequency",
+        "held", "hold_reason", "id", "not_before", "order", "placement", "pool", "processors", "refusal",
+        "seq", "start_time", "status", "submit_time", "tier",
+    )  # fmt: skip
+
+    def __init__(self, description: JobDescription, pool: PoolState, seq: int) -> None:
+        request = description.request
+        self.id: str = description.id
+        self.description: JobDescription = description
+        self.pool: PoolState = pool
+        #: Order of arrival over the whole cluster: breaks every tie.
+        self.seq: int = seq
+        self.submit_time: float = description.submit_time
+        #: The processors that it counts for.
+        self.processors: int = request.processors
+        #: The user's estimate, seconds.
+        self.estimate: float = request.walltime
+        #: The predictor's answer, else the estimate; seconds.
+        self.expected_runtime: float = request.walltime
+        #: Sort key of its place in the queue.
+        self.order: tuple[Any, ...] = (description.submit_time, seq)
+        self.status: Status = _WAITING
+        self.start_time: float | None = None
+        self.expected_end: float = _INF
+        self.placement: Placement = ()
+        self.tier: str = "foreground"
+        self.frequency: float | None = None
+        self.held: bool = description.held
+        self.hold_reason: str = ""
+        #: After a start that failed: not to be tried again before this time.
+        self.not_before: float = 0.0
+        self.failures: int = 0
+        #: Why a plugin refused it; "" if none did.
+        self.refusal: str = ""
+        #: Its entries in the running lists of the pools whose processors it takes.
+        self.entries: list[tuple[PoolState, RunningEntry]] | None = None
+
+    @property
+    def request(self) -> Request:
+        return self.description.request
+
+    @property
+    def user(self) -> str:
+        return self.description.user
+
+    @property
+    def account(self) -> str:
+        return self.description.account
+
+    @property
+    def name(self) -> str:
+        return self.description.name
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """One of the description's attributes."""
+        attributes = self.description.attributes
+        return default if attributes is None else attributes.get(name, default)
+
+    def __repr__(self) -> str:
+        return f"Job({self.id!r}, {self.processors} processors, {self.estimate:g} s, {self.status.value})"
+
+
+#: ``(expected end, seq, processors in this pool, job)``
+RunningEntry = tuple[float, int, int, Job]
+
+
+class PoolState:
+    """One pool: its queue, what runs in it, and what is free."""
+
+    __slots__ = (
+        "changed", "description", "flat", "free", "fresh", "name", "queue", "reservations", "running", "total",
+    )  # fmt: skip
+
+    def __init__(self, description: PoolDescription) -> None:
+        self.description = description
+        self.name: str = description.name
+        self.flat: bool = description.flat
+        #: Usable processors (nodes that are down do not count), and how many of them are free.
+        self.total: int = description.processors
+        self.free: int = description.processors
+        #: Startable jobs in service order.
+        self.queue: list[Job] = []
+        #: Running and starting jobs by expected end.
+        self.running: list[RunningEntry] = []
+        #: Reservations that are not over and take something from this pool, by start.
+        self.reservations: list[Reservation] = []
+        #: Something happened since the last cycle.
+        self.changed: bool = False
+        #: Jobs appended to the queue's tail since the last cycle, or -1 if anything else changed too.
+        self.fresh: int = -1
+
+    def touch(self) -> None:
+        """Something changed that may let other jobs start: the next cycle looks at everything."""
+        self.changed = True
+        self.fresh = -1
+
+    def __repr__(self) -> str:
+        return f"PoolState({self.name!r}, {self.free} of {self.total} free, {len(self.queue)} queued)"
+
+
+class State:
+    """All that the scheduler knows about one cluster."""
+
+    def __init__(self, cluster: ClusterDescription) -> None:
+        self.cluster = cluster
+        self.now: float = float("-inf")
+        self.pools: dict[str, PoolState] = {p.name: PoolState(p) for p in cluster.pools}
+        self.jobs: dict[str, Job] = {}
+        self.reservations: dict[str, Reservation] = {}
+        self.nodes = NodeTable()
+        #: Things in events that made no sense, for the log; drained by the scheduler.
+        self.anomalies: list[str] = []
+        #: Called for each job that arrives, before it is queued.
+        self.admit: Callable[[Job], None] | None = None
+        #: Gives a job's place in the queue, where a plugin defines one.
+        self.queue_key: Callable[[Job], tuple[Any, ...]] | None = None
+        #: Expected runtime of a job in seconds, where a predictor answers.
+        self.predict: Callable[[Job], float | None] | None = None
+        self._seq = 0
+        #: Jobs that wait for other jobs: id of the other -> jobs to look at when it ends or starts.
+        self._dependants: dict[str, list[Job]] = {}
+        #: Outcomes of ended jobs that somebody depends on.
+        self._outcomes: dict[str, str] = {}
+        #: (time, seq, pool name or job): when to look again.
+        self._wakeups: list[tuple[float, int, PoolState | Job]] = []
+        self._nodes_of: dict[str, set[Job]] = {}
+        for node in cluster.nodes:
+            self._put_node(node)
+        for reservation in cluster.reservations:
+            self._put_reservation(reservation)
+        self._handlers: dict[type, Callable[[Any], None]] = {
+            ev.JobSubmitted: self._submitted,
+            ev.JobStarted: self._started,
+            ev.JobEnded: self._ended,
+            ev.JobRequeued: self._requeued,
+            ev.JobHeld: self._held,
+            ev.JobReleased: self._released,
+            ev.JobReleasing: self._releasing,
+            ev.JobChanged: self._job_changed,
+            ev.JobSuspended: self._suspended,
+            ev.JobResumed: self._resumed,
+            ev.JobMigrated: self._migrated,
+            ev.JobTierChanged: self._tier_changed,
+            ev.NodeUp: self._node_up,
+            ev.NodeDown: self._node_down,
+            ev.ReservationMade: self._reservation_made,
+            ev.ReservationStarted: self._reservation_started,
+            ev.ReservationEnded: self._reservation_ended,
+            ev.DecisionFailed: self._decision_failed,
+        }
+
+    # ------------------------------------------------------------------ questions
+
+    def pool_of(self, description: JobDescription) -> PoolState | None:
+        """The pool that a job was sent to; the only one if it names none."""
+        if description.pool:
+            return self.pools.get(description.pool)
+        return next(iter(self.pools.values())) if len(self.pools) == 1 else None
+
+    def running_jobs(self) -> Iterator[Job]:
+        """Jobs that take processors now (starting, running, suspended)."""
+        return (job for job in self.jobs.values() if job.status in _ON_NODES)
+
+    def why_waiting(self, job: Job) -> str:
+        """Why a job that is not in a queue cannot be started; "" if it can."""
+        if job.refusal:
+            return f"refused: {job.refusal}"
+        if job.held:
+            return "held" + (f" ({job.hold_reason})" if job.hold_reason else " by its user or an administrator")
+        begin = job.description.begin_time
+        if begin is not None and begin > self.now:
+            return f"its begin time {begin:.0f} has not come"
+        if unmet := self._unmet(job):
+            return unmet
+        if job.not_before > self.now:
+            return f"its last start failed ({job.hold_reason}); it is tried again at {job.not_before:.0f}"
+        reservation = job.description.reservation
+        if reservation:
+            kept = self.reservations.get(reservation)
+            if kept is None:
+                return f"it asks for reservation {reservation!r}, which does not exist"
+            if kept.start > self.now:
+                return f"its reservation {reservation!r} begins at {kept.start:.0f}"
+        if not job.pool.description.open:
+            return f"pool {job.pool.name!r} is closed"
+        return ""
+
+    def next_wakeup(self) -> float | None:
+        """When something becomes due by the clock alone (begin times, reservations, retries)."""
+        return self._wakeups[0][0] if self._wakeups else None
+
+    # ------------------------------------------------------------------ the fold
+
+    def apply(self, events: Iterable[ev.Event]) -> None:
+        """Fold events in, in the order given."""
+        handlers = self._handlers
+        for event in events:
+            handler = handlers.get(type(event))
+            if handler is not None:
+                handler(event)
+
+    def advance(self, now: float) -> None:
+        """Look at what became due by ``now``."""
+        wakeups = self._wakeups
+        while wakeups and wakeups[0][0] <= now:
+            due = heappop(wakeups)[2]
+            if isinstance(due, Job):
+                if due.status is _WAITING:
+                    self._queue_or_wait(due)
+            else:
+                due.touch()
+        for pool in self.pools.values():
+            running = pool.running
+            if running and running[0][0] <= now:
+                self._overdue(pool)
+
+    def wake_at(self, time: float, pool: PoolState) -> None:
+        """Look at ``pool`` again at ``time`` even if nothing happens."""
+        self._seq += 1
+        heappush(self._wakeups, (time, self._seq, pool))
+
+    def _overdue(self, pool: PoolState) -> None:
+        """Jobs that outlive a prediction fall back to their estimate; then their end is "any moment"."""
+        pool.touch()
+        for _, _, _, job in list(pool.running):
+            if job.expected_end > self.now:
+                break
+            limit = (job.start_time if job.start_time is not None else self.now) + job.estimate
+            if limit > self.now and limit > job.expected_end:
+                self.set_expected_end(job, limit)
+
+    def _submitted(self, event: ev.JobSubmitted) -> None:
+        description = event.job
+        job_id = description.id
+        if job_id in self.jobs:
+            self.anomalies.append(f"job {job_id} was submitted twice; the second is taken as a change")
+            self._job_changed(ev.JobChanged(time=event.time, job=description))
+            return
+        pool = self.pool_of(description)
+        if pool is None:
+            self.anomalies.append(f"job {job_id} is in pool {description.pool!r}, which does not exist; ignored")
+            return
+        self._seq += 1
+        job = Job(description, pool, self._seq)
+        self.jobs[job_id] = job
+        if self.predict is not None:
+            self._predict(job)
+        if self.queue_key is not None:
+            job.order = (*self.queue_key(job), description.submit_time, job.seq)
+        if self.admit is not None:
+            self.admit(job)
+        if (
+            not job.held
+            and not description.dependencies
+            and description.begin_time is None
+            and not description.reservation
+            and not job.refusal
+        ):
+            self._enqueue(job)
+        else:
+            self._queue_or_wait(job)
+
+    def _predict(self, job: Job) -> None:
+        assert self.predict is not None
+        seconds = self.predict(job)
+        if seconds is not None:
+            job.expected_runtime = min(max(seconds, 1.0), job.estimate) if job.estimate > 0 else seconds
+
+    def _enqueue(self, job: Job) -> None:
+        pool = job.pool
+        queue = pool.queue
+        job.status = _PENDING
+        pool.changed = True
+        if not queue or queue[-1].order < job.order:
+            queue.append(job)
+            if pool.fresh >= 0:
+                pool.fresh += 1
+        else:
+            insort(queue, job, key=_order)
+            pool.fresh = -1
+
+    def _queue_or_wait(self, job: Job) -> None:
+        """Put a job that is not on nodes where it belongs now."""
+        if job.refusal or job.held or not job.pool.description.open:
+            job.status = _WAITING
+            return
+        wake = _INF
+        description = job.description
+        if description.begin_time is not None and description.begin_time > self.now:
+            wake = description.begin_time
+        if job.not_before > self.now:
+            wake = min(wake, job.not_before) if wake == _INF else max(wake, job.not_before)
+        if description.reservation:
+            kept = self.reservations.get(description.reservation)
+            if kept is None:
+                job.status = _WAITING
+                return
+            if kept.start > self.now:
+                wake = kept.start if wake == _INF else max(wake, kept.start)
+        if wake != _INF:
+            job.status = _WAITING
+            self._seq += 1
+            heappush(self._wakeups, (wake, self._seq, job))
+            return
+        if self._unmet(job):
+            job.status = _WAITING
+            return
+        self._enqueue(job)
+
+    def _unmet(self, job: Job) -> str:
+        """What a job still depends on, as a sentence; "" if nothing. Registers for the news."""
+        description = job.description
+        if not description.dependencies:
+            return ""
+        unmet = []
+        for dependency in description.dependencies:
+            met = self._met(job, dependency)
+            if met and description.any_dependency:
+                return ""
+            if not met:
+                unmet.append(dependency)
+        if not unmet:
+            return ""
+        for dependency in unmet:
+            waiting = self._dependants.setdefault(dependency.job_id, [])
+            if job not in waiting:
+                waiting.append(job)
+        words = " or " if description.any_dependency else " and "
+        return "it waits for " + words.join(
+            f"job {d.job_id} ({d.kind})" if d.job_id else "its namesakes" for d in unmet
+        )
+
+    def _met(self, job: Job, dependency: Dependency) -> bool:
+        kind = dependency.kind
+        if kind == "singleton":
+            return not any(
+                other is not job
+                and other.name == job.name
+                and other.user == job.user
+                and (other.status in _ON_NODES or other.seq < job.seq)
+                for other in self.jobs.values()
+            )
+        other = self.jobs.get(dependency.job_id)
+        if other is not None:
+            return kind == "started" and other.status in (_RUNNING, _SUSPENDED)
+        outcome = self._outcomes.get(dependency.job_id)
+        if outcome is None:
+            # Unknown to us: it ended before we came (the batch system forgot it), so only the
+            # kinds that any end satisfies can be called met.
+            return kind in ("ended", "started")
+        if kind == "completed":
+            return outcome == "completed"
+        if kind == "failed":
+            return outcome in ("failed", "timed out", "node failure")
+        return kind in ("ended", "started")
+
+    def _news_for_dependants(self, job: Job) -> None:
+        for key in (job.id, ""):
+            waiting = self._dependants.pop(key, None)
+            if waiting:
+                for other in waiting:
+                    if other.status is _WAITING:
+                        self._queue_or_wait(other)
+
+    def _started(self, event: ev.JobStarted) -> None:
+        job = self.jobs.get(event.job_id)
+        if job is None:
+            self.anomalies.append(f"job {event.job_id} started but was never submitted; ignored")
+            return
+        if job.status is _STARTING:
+            if job.start_time != event.time:
+                job.start_time = event.time
+                self.set_expected_end(job, event.time + job.expected_runtime)
+            if event.placement != job.placement and event.placement:
+                self._release(job)
+                self._occupy(job, event.placement, event.time)
+        elif job.status in (_PENDING, _WAITING):
+            # Started by somebody else, or seen for the first time.
+            self._leave_queue(job)
+            self._occupy(job, event.placement, event.time)
+        else:
+            self.anomalies.append(f"job {event.job_id} started again while {job.status.value}; the news is kept")
+            self._release(job)
+            self._occupy(job, event.placement, event.time)
+        job.status = _RUNNING
+        job.tier = event.tier
+        job.frequency = event.frequency
+        job.failures = 0
+        if self._dependants:
+            self._news_for_dependants(job)
+
+    def _ended(self, event: ev.JobEnded) -> None:
+        job = self.jobs.pop(event.job_id, None)
+        if job is None:
+            self.anomalies.append(f"job {event.job_id} ended but is not known; ignored")
+            return
+        if job.entries is not None:
+            self._release(job)
+        else:
+            self._leave_queue(job)
+        job.status = _ENDED
+        if self._dependants:
+            if job.id in self._dependants:
+                self._outcomes[job.id] = event.outcome
+            self._news_for_dependants(job)
+
+    def _requeued(self, event: ev.JobRequeued) -> None:
+        job = self._known(event.job_id, "requeued")
+        if job is None:
+            return
+        self._release(job)
+        job.start_time = None
+        if job.status in _ON_NODES:
+            self._queue_or_wait(job)
+
+    def _held(self, event: ev.JobHeld) -> None:
+        job = self._known(event.job_id, "held")
+        if job is not None:
+            job.held, job.hold_reason = True, event.reason
+            if job.status is _PENDING:
+                self._leave_queue(job)
+                job.status = _WAITING
+
+    def _released(self, event: ev.JobReleased) -> None:
+        job = self._known(event.job_id, "released")
+        if job is not None:
+            job.held, job.hold_reason = False, ""
+            if job.status is _WAITING:
+                self._queue_or_wait(job)
+
+    def _releasing(self, event: ev.JobReleasing) -> None:
+        job = self._known(event.job_id, "on its way")
+        if job is not None and job.status in (_PENDING, _WAITING):
+            self._leave_queue(job)
+            self._occupy(job, event.placement, event.time)
+            job.status = _STARTING
+
+    def _job_changed(self, event: ev.JobChanged) -> None:
+        job = self._known(event.job.id, "changed")
+        if job is None:
+            return
+        new = event.job
+        pool = self.pool_of(new)
+        if pool is None:
+            self.anomalies.append(f"job {job.id} moved to pool {new.pool!r}, which does not exist")
+            pool = job.pool
+        on_nodes = job.status in _ON_NODES
+        if not on_nodes:
+            self._leave_queue(job)
+        job.description = new
+        job.processors = new.request.processors
+        job.estimate = job.expected_runtime = new.request.walltime
+        job.held = new.held
+        job.pool = pool
+        if self.predict is not None:
+            self._predict(job)
+        if on_nodes:
+            start = job.start_time if job.start_time is not None else self.now
+            self.set_expected_end(job, start + job.expected_runtime)
+            return
+        tail = (new.submit_time, job.seq)
+        job.order = tail if self.queue_key is None else (*self.queue_key(job), *tail)
+        if self.admit is not None:
+            job.refusal = ""
+            self.admit(job)
+        pool.touch()
+        self._queue_or_wait(job)
+
+    def _suspended(self, event: ev.JobSuspended) -> None:
+        job = self._known(event.job_id, "suspended")
+        if job is not None and job.status in _ON_NODES:
+            job.status = _SUSPENDED
+
+    def _resumed(self, event: ev.JobResumed) -> None:
+        job = self._known(event.job_id, "resumed")
+        if job is not None and job.status is _SUSPENDED:
+            job.status = _RUNNING
+
+    def _migrated(self, event: ev.JobMigrated) -> None:
+        job = self._known(event.job_id, "migrated")
+        if job is not None and job.start_time is not None:
+            start = job.start_time
+            self._release(job)
+            self._occupy(job, event.placement, start)
+
+    def _tier_changed(self, event: ev.JobTierChanged) -> None:
+        job = self._known(event.job_id, "moved between tiers")
+        if job is not None:
+            job.tier = event.tier
+
+    def _decision_failed(self, event: ev.DecisionFailed) -> None:
+        job = self.jobs.get(getattr(event.decision, "job_id", ""))
+        if job is None or job.status is not _STARTING:
+            return
+        self._release(job)
+        job.start_time = None
+        job.failures += 1
+        job.hold_reason = event.message
+        # A start that keeps failing must not be asked for at every poll.
+        job.not_before = event.time + min(15.0 * 2 ** (job.failures - 1), 600.0)
+        self._queue_or_wait(job)
+
+    def _node_up(self, event: ev.NodeUp) -> None:
+        self._put_node(event.node)
+        for name in event.node.pools:
+            if name in self.pools:
+                self.pools[name].touch()
+
+    def _node_down(self, event: ev.NodeDown) -> None:
+        description = self.nodes.descriptions.get(event.node)
+        if description is None:
+            self.anomalies.append(f"node {event.node} went down but is not known; ignored")
+            return
+        self.nodes.set_available(event.node, False)
+        self._recount(description.pools)
+
+    def _put_node(self, node: NodeDescription) -> None:
+        self.nodes.put(node)
+        self._recount(node.pools)
+
+    def _recount(self, pools: Iterable[str]) -> None:
+        for name in pools:
+            pool = self.pools.get(name)
+            if pool is not None and not pool.flat:
+                pool.total, pool.free = self.nodes.count(name)
+                pool.touch()
+
+    def _reservation_made(self, event: ev.ReservationMade) -> None:
+        self._drop_reservation(event.reservation.id)
+        self._put_reservation(event.reservation)
+
+    def _reservation_started(self, event: ev.ReservationStarted) -> None:
+        for pool in self.pools.values():
+            if any(r.id == event.reservation_id for r in pool.reservations):
+                pool.touch()
+
+    def _reservation_ended(self, event: ev.ReservationEnded) -> None:
+        self._drop_reservation(event.reservation_id)
+
+    def _put_reservation(self, reservation: Reservation) -> None:
+        self.reservations[reservation.id] = reservation
+        for pool in self.pools.values():
+            mine = (
+                reservation.pool == pool.name or (not reservation.pool and len(self.pools) == 1)
+                if pool.flat
+                else self.nodes.any_in(pool.name, reservation.nodes)
+            )
+            if mine:
+                insort(pool.reservations, reservation, key=lambda r: (r.start, r.id))
+                pool.touch()
+                for time in (reservation.start, reservation.end):
+                    if time > self.now:
+                        self.wake_at(time, pool)
+        if reservation.nodes:
+            self.nodes.set_reservations(self.reservations.values())
+        for job in self.jobs.values():
+            if job.description.reservation == reservation.id and job.status is _WAITING:
+                self._queue_or_wait(job)
+
+    def _drop_reservation(self, reservation_id: str) -> None:
+        gone = self.reservations.pop(reservation_id, None)
+        if gone is None:
+            return
+        for pool in self.pools.values():
+            if gone in pool.reservations:
+                pool.reservations.remove(gone)
+                pool.touch()
+        if gone.nodes:
+            self.nodes.set_reservations(self.reservations.values())
+
+    def _known(self, job_id: str, what: str) -> Job | None:
+        job = self.jobs.get(job_id)
+        if job is None:
+            self.anomalies.append(f"job {job_id} was {what} but is not known; ignored")
+        return job
+
+    # ------------------------------------------------------------------ changes by decision
+
+    def begin(self, job: Job, placement: Placement, tier: str, frequency: float | None) -> None:
+        """A start was decided: the job takes its processors from now on.
+
+        This is the guard that nothing switches off: raises :class:`StateError`, and changes
+        nothing, if the job is not pending, if a processor would be given twice, or if a
+        reservation would be broken. The queue is cleaned by :meth:`sweep`, once a cycle.
+        """
+        if job.status is not _PENDING:
+            raise StateError(f"job {job.id} is {job.status.value}, not pending")
+        pool = job.pool
+        if job.processors > pool.free:
+            raise StateError(f"job {job.id} needs {job.processors} processors, {pool.free} are free")
+        if pool.flat:
+            if pool.reservations:
+                self._guard_reservations(job, pool)
+            job.tier = tier
+            job.frequency = frequency
+            job.status = _STARTING
+            self._occupy_flat(job, pool, self.now)
+            return
+        self.nodes.guard(job.request, placement, pool.name)
+        end = self.now + job.expected_runtime
+        broken = self.nodes.broken(placement, self.now, end, job.description.reservation)
+        if broken is not None:
+            raise StateError(f"job {job.id} would break reservation {broken.id} on its nodes")
+        job.tier = tier
+        job.frequency = frequency
+        job.status = _STARTING
+        fresh = pool.fresh
+        self._occupy(job, placement, self.now)
+        pool.fresh = fresh
+
+    def undo(self, job: Job) -> None:
+        """Take back a :meth:`begin`; the job is in its queue again."""
+        self._release(job)
+        job.start_time = None
+        job.pool.touch()
+        if job in job.pool.queue:
+            job.status = _PENDING
+        else:
+            self._enqueue(job)
+
+    def profile(self, pool: PoolState, *, without: str = "") -> Profile:
+        """Free processors of ``pool`` over time: now, the expected ends, the reservations.
+
+        ``without`` names a reservation that is left out (for a job that runs inside it).
+        """
+        profile = Profile.of_releases(self.now, pool.free, ((e[0], e[2]) for e in pool.running))
+        for reservation in pool.reservations:
+            if reservation.id != without and reservation.end > self.now:
+                profile.reserve(
+                    max(reservation.start, self.now), reservation.end, self.kept(pool, reservation)
+                )
+        return profile
+
+    def kept(self, pool: PoolState, reservation: Reservation) -> int:
+        """Processors of ``pool`` that a reservation still keeps from others."""
+        if pool.flat:
+            size = reservation.processors
+        else:
+            size = sum(
+                self.nodes.descriptions[name].processors
+                for name in reservation.nodes
+                if name in self.nodes.descriptions and pool.name in self.nodes.descriptions[name].pools
+            )
+        inside = sum(e[2] for e in pool.running if e[3].description.reservation == reservation.id)
+        return max(size - inside, 0)
+
+    def _guard_reservations(self, job: Job, pool: PoolState) -> None:
+        own = self.reservations.get(job.description.reservation)
+        end = self.now + job.expected_runtime
+        if own is not None:
+            if not own.start <= self.now < own.end:
+                raise StateError(f"job {job.id} would run outside the time of reservation {own.id}")
+            if job.processors > self.kept(pool, own):
+                raise StateError(f"job {job.id} does not fit in what reservation {own.id} has left")
+            return
+        if self.profile(pool).minimum(self.now, end) < job.processors:
+            names = ", ".join(r.id for r in pool.reservations if r.start < end and r.end > self.now)
+            raise StateError(f"job {job.id} would break reservation {names}")
+
+    def sweep(self, pool: PoolState, started: int) -> None:
+        """Take ``started`` jobs that began out of the queue."""
+        queue = pool.queue
+        if started == 1 and queue[0].status is _STARTING:
+            del queue[0]
+        else:
+            pool.queue = [job for job in queue if job.status is _PENDING]
+
+    def _occupy_flat(self, job: Job, pool: PoolState, start: float) -> None:
+        job.start_time = start
+        end = job.expected_end = start + job.expected_runtime
+        processors = job.processors
+        pool.free -= processors
+        entry = (end, job.seq, processors, job)
+        insort(pool.running, entry)
+        job.entries = [(pool, entry)]
+
+    def _occupy(self, job: Job, placement: Placement, start: float) -> None:
+        pool = job.pool
+        if pool.flat:
+            self._occupy_flat(job, pool, start)
+            pool.touch()
+            return
+        job.start_time = start
+        job.expected_end = start + job.expected_runtime
+        job.placement = placement
+        shares = self.nodes.take(job.request, placement)
+        job.entries = []
+        for name, (processors, usable) in shares.items():
+            other = self.pools.get(name)
+            if other is None:
+                continue
+            entry = (job.expected_end, job.seq, processors, job)
+            insort(other.running, entry)
+            job.entries.append((other, entry))
+            other.free -= usable
+            other.touch()
+
+    def _release(self, job: Job) -> None:
+        entries = job.entries
+        if entries is None:
+            return
+        job.entries = None
+        for pool, entry in entries:
+            running = pool.running
+            del running[bisect_left(running, entry)]
+            if pool.flat:
+                pool.free += entry[2]
+            pool.changed = True
+            pool.fresh = -1
+        if not job.pool.flat:
+            shares = self.nodes.give_back(job.request, job.placement)
+            for name, (_, usable) in shares.items():
+                if name in self.pools:
+                    self.pools[name].free += usable
+            job.placement = ()
+
+    def set_expected_end(self, job: Job, end: float) -> None:
+        """Move a running job's expected end (absolute seconds)."""
+        job.expected_end = end
+        if job.entries is None:
+            return
+        moved = []
+        for pool, entry in job.entries:
+            running = pool.running
+            del running[bisect_left(running, entry)]
+            entry = (end, *entry[1:])
+            insort(running, entry)
+            moved.append((pool, entry))
+            pool.touch()
+        job.entries = moved
+
+    def _leave_queue(self, job: Job) -> None:
+        if job.status is _PENDING:
+            pool = job.pool
+            queue = pool.queue
+            at = bisect_left(queue, job.order, key=_order)
+            if at < len(queue) and queue[at] is job:
+                del queue[at]
+            else:
+                queue.remove(job)
+            pool.touch()

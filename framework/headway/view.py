@@ -1,0 +1,539 @@
+"""What a policy sees of one pool, and what it can do there: start and book.
+
+A policy that a paper describes over a plain count of processors runs unchanged on a cluster of
+nodes, because both kinds of view answer the same two questions:
+
+* :meth:`View.start`: can this job start now, without delaying what is booked and without
+  breaking a reservation? If so it is started.
+* :meth:`View.book`: when is the earliest that this job can start, given what runs, what is
+  reserved and what was booked before? That capacity is then kept for it.
+
+On a flat pool (:class:`FlatView`) the answers come from counts; with a single booking and no
+reservations they are EASY's shadow time and extra processors. On a node pool (:class:`NodeView`)
+they come from placements.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headway.decisions import Start
+from headway.model import Placement, Request, Reservation
+from headway.nodes import Free, Offer
+from headway.profile import Profile, next_after
+
+if TYPE_CHECKING:
+    from headway.state import Job, PoolState, RunningEntry, State
+
+_INF = float("inf")
+
+
+class Booking:
+    """Capacity kept for a job that cannot start yet."""
+
+    __slots__ = ("extra", "job", "placement", "room", "start", "when")
+
+    def __init__(self, job: Job, start: float, extra: int, when: str) -> None:
+        self.job = job
+        #: The job's earliest start (for a queue's head: the shadow time); infinity if it has none.
+        self.start = start
+        #: Processors that jobs running past ``start`` may use together without delaying it; an
+        #: upper bound where placements decide.
+        self.extra = extra
+        #: ``start`` for a person.
+        self.when = when
+        #: On node pools: its nodes then, and what all nodes have left at that time.
+        self.placement: Placement = ()
+        self.room: Free | None = None
+
+    def __repr__(self) -> str:
+        return f"Booking({self.job.id!r} at {self.start:g}, {self.extra} extra)"
+
+
+class View:
+    """The base of both kinds of view; lives as long as its pool.
+
+    While nothing but arrivals at the queue's tail happened since the last cycle, ``fresh`` says
+    how many arrived and the bookings of that cycle still stand. Otherwise ``fresh`` is -1, and
+    the bookings are gone. A policy may use this to look at the new jobs only, or ignore it and
+    look at the whole queue each time: unless it starts from a cleared slate
+    (:meth:`forget`) it then finds its old bookings again through :meth:`book`.
+    """
+
+    __slots__ = ("_clock", "_state", "bookings", "fresh", "now", "pool", "queue", "rng", "started")
+
+    def __init__(
+        self, pool: PoolState, state: State, clock: Callable[[float], str], rng: np.random.Generator
+    ) -> None:
+        self.pool = pool
+        self._state = state
+        self._clock = clock
+        #: For policies that draw random numbers; seeded by the run.
+        self.rng = rng
+        self.now: float = 0.0
+        #: Startable jobs in service order; not to be changed. Jobs started in this cycle are still in it.
+        self.queue: Sequence[Job] = ()
+        self.fresh: int = -1
+        #: Bookings that stand, in the order in which they were made.
+        self.bookings: list[Booking] = []
+        #: Jobs started in this cycle.
+        self.started: list[Job] = []
+
+    @property
+    def free(self) -> int:
+        """Processors free now."""
+        return self.pool.free
+
+    @property
+    def total(self) -> int:
+        """Usable processors."""
+        return self.pool.total
+
+    @property
+    def running(self) -> Sequence[RunningEntry]:
+        """``(expected end, seq, processors, job)`` by expected end, starts of this cycle included."""
+        return self.pool.running
+
+    @property
+    def reservations(self) -> Sequence[Reservation]:
+        return self.pool.reservations
+
+    @property
+    def profile(self) -> Profile:
+        """Free processors over time, all bookings and reservations taken out; a copy."""
+        profile = self._state.profile(self.pool)
+        for booking in self.bookings:
+            self._book_in(profile, booking)
+        return profile
+
+    @staticmethod
+    def _book_in(profile: Profile, booking: Booking) -> None:
+        if booking.start != _INF:
+            job = booking.job
+            profile.reserve(booking.start, booking.start + job.expected_runtime, job.processors)
+
+    def clock(self, time: float) -> str:
+        """A time for a person, for reasons."""
+        return self._clock(time)
+
+    def open(self, now: float, queue: Sequence[Job]) -> None:
+        """Begin a cycle."""
+        self.now = now
+        self.queue = queue
+        self.started = []
+        self.fresh = self.pool.fresh if queue is self.pool.queue else -1
+        if self.fresh < 0:
+            self.forget()
+
+    def forget(self) -> None:
+        """Drop all bookings."""
+        if self.bookings:
+            self.bookings = []
+
+    def booked(self, job: Job) -> Booking | None:
+        """The job's booking, if it has one."""
+        for booking in self.bookings:
+            if booking.job is job:
+                return booking
+        return None
+
+    def start(self, job: Job, reason: str = "") -> Start | None:
+        """Start ``job`` now if it fits and delays nothing that is booked or reserved.
+
+        Returns the decision, or None (and nothing is changed) if it cannot start. A job that is
+        itself booked can start once its time has come.
+        """
+        raise NotImplementedError
+
+    def book(self, job: Job) -> Booking:
+        """Keep the earliest possible capacity for ``job``; the same booking if it has one already."""
+        raise NotImplementedError
+
+
+class FlatView(View):
+    """A view of a plain count of processors."""
+
+    __slots__ = ("_profile",)
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        #: Made when counts do not suffice: with reservations, or with more than one booking.
+        self._profile: Profile | None = None
+
+    def forget(self) -> None:
+        self._profile = None
+        if self.bookings:
+            self.bookings = []
+
+    def start(self, job: Job, reason: str = "") -> Start | None:
+        processors = job.processors
+        if processors > self.pool.free:
+            return None
+        if self._profile is None and not self.pool.reservations:
+            bookings = self.bookings
+            if bookings:
+                booking = bookings[0]
+                if booking.job is job:
+                    if booking.start > self.now:
+                        return None
+                    bookings.clear()
+                elif self.now + job.expected_runtime > booking.start:
+                    if processors > booking.extra:
+                        return None
+                    booking.extra -= processors
+        elif not self._fits_profile(job):
+            return None
+        self._state.begin(job, (), "foreground", None)
+        self.started.append(job)
+        return Start(job.id, (), reason)
+
+    def _fits_profile(self, job: Job) -> bool:
+        now, end = self.now, self.now + job.expected_runtime
+        own = self._state.reservations.get(job.description.reservation)
+        if own is not None:
+            self._profile = None
+            return own.start <= now < own.end and job.processors <= self._state.kept(self.pool, own)
+        profile = self._full_profile()
+        booking = self.booked(job)
+        if booking is not None:
+            if booking.start > now:
+                return False
+            # Its capacity is in the profile already, and stays there as the running job's.
+            self.bookings.remove(booking)
+            return True
+        if profile.minimum(now, end) < job.processors:
+            return False
+        profile.reserve(now, end, job.processors)
+        return True
+
+    def _full_profile(self) -> Profile:
+        if self._profile is None:
+            self._profile = self.profile
+        return self._profile
+
+    def book(self, job: Job) -> Booking:
+        pool, now = self.pool, self.now
+        if not self.bookings and not pool.reservations:
+            need = job.processors - pool.free
+            start = now
+            if need > 0:
+                releases = iter(pool.running)
+                for end, _, processors, _ in releases:
+                    need -= processors
+                    if need <= 0:
+                        start = end
+                        break
+                else:
+                    start = _INF
+                for end, _, processors, _ in releases:
+                    if end > start:
+                        break
+                    need -= processors
+                if start <= now:
+                    # Overdue: whoever holds them will leave any moment.
+                    start = next_after(now)
+            extra = -need if start != _INF else pool.total
+            booking = Booking(job, start, extra, self._clock(start))
+        else:
+            known = self.booked(job)
+            if known is not None:
+                return known
+            profile = self._full_profile()
+            runtime = job.expected_runtime
+            start = profile.earliest(job.processors, runtime, now)
+            if start != _INF:
+                profile.reserve(start, start + runtime, job.processors)
+                extra = profile.free_at(start)
+            else:
+                extra = pool.total
+            booking = Booking(job, start, extra, self._clock(start))
+        self.bookings.append(booking)
+        return booking
+
+
+class NodeView(View):
+    """A view of a pool of nodes."""
+
+    __slots__ = ("_eligible", "_failed", "_place", "_timeline")
+
+    def __init__(self, *args: Any, place: Callable[[Job, Offer, View], Placement | None]) -> None:
+        super().__init__(*args)
+        self._place = place
+        self._eligible: dict[tuple[Any, ...], np.ndarray] = {}
+        #: Shape of a request that found no place in this cycle -> the shortest runtime that failed.
+        #: Free nodes only become fewer in a cycle, and a longer run meets more bookings and
+        #: reservations, so what is as long or longer fails as well.
+        self._failed: dict[tuple[Any, ...], float] = {}
+        self._timeline: _Timeline | None = None
+
+    def open(self, now: float, queue: Sequence[Job]) -> None:
+        super().open(now, queue)
+        self._eligible = {}
+        self._failed = {}
+
+    def forget(self) -> None:
+        super().forget()
+        self._timeline = None
+
+    def start(self, job: Job, reason: str = "") -> Start | None:
+        if job.processors > self.pool.free:
+            return None
+        mine = self.booked(job)
+        if mine is not None:
+            if mine.start > self.now:
+                return None
+            self.bookings.remove(mine)
+            self._timeline = None
+        request = job.request
+        shape = _shape(request, job.description.reservation)
+        runtime = job.expected_runtime
+        if mine is None and runtime >= self._failed.get(shape, _INF):
+            return None
+        placement = self._place_now(job, self.now + runtime)
+        if placement is None:
+            self._failed[shape] = runtime
+            if mine is not None:
+                self.bookings.append(mine)
+            return None
+        self._state.begin(job, placement, "foreground", None)
+        self.started.append(job)
+        table = self._state.nodes
+        nodes = [table.index[name] for name, _ in placement]
+        counts = [count for _, count in placement]
+        for booking in self.bookings:
+            if booking.room is not None and self.now + runtime > booking.start:
+                booking.room.take(request, nodes, counts)
+                booking.extra -= sum(counts)
+        if self._timeline is not None:
+            self._timeline.reserve(self.now, self.now + runtime, request, nodes, counts)
+        return Start(job.id, placement, reason)
+
+    def _place_now(self, job: Job, end: float) -> Placement | None:
+        free = self._state.nodes.free
+        if self._timeline is not None:
+            free = self._timeline.window(self.now, end)
+        else:
+            for booking in self.bookings:
+                if booking.room is not None and end > booking.start:
+                    free = free.at_most(booking.room)
+        return self._try(job, free, self.now, end)
+
+    def _try(self, job: Job, free: Free, start: float, end: float) -> Placement | None:
+        """Where the job could run during [start, end) if nodes have ``free`` left."""
+        table = self._state.nodes
+        request = job.request
+        key = (request.features, request.excluded_nodes)
+        eligible = self._eligible.get(key)
+        if eligible is None:
+            eligible = self._eligible[key] = table.eligible(request, self.pool.name)
+        reservation = job.description.reservation
+        unreserved = table.unreserved(start, end, reservation)
+        if unreserved is not None:
+            eligible = eligible & unreserved
+        slots = table.slots(request, eligible, free)
+        if int(slots.sum()) < request.processors:
+            return None
+        return self._place(job, Offer(table, request, slots, free), self)
+
+    def book(self, job: Job) -> Booking:
+        known = self.booked(job)
+        if known is not None:
+            return known
+        if not self.bookings:
+            start, placement, room = self._first_opening(job)
+        else:
+            start, placement, room = self._next_opening(job)
+        table = self._state.nodes
+        booking = Booking(job, start, self.pool.total, self._clock(start))
+        if room is not None:
+            booking.placement = placement
+            room.take(
+                job.request,
+                [table.index[name] for name, _ in placement],
+                [count for _, count in placement],
+            )
+            booking.room = room
+            booking.extra = int(room.processors[table.pool_mask(self.pool.name) & table.available].sum())
+        self.bookings.append(booking)
+        # What failed so far failed without this booking; it fails with it as well, so the memo stands.
+        return booking
+
+    def _first_opening(self, job: Job) -> tuple[float, Placement, Free | None]:
+        """The earliest time at which the job finds nodes, and what all nodes have then.
+
+        Nodes only become freer with each expected end, so the first end at which it fits is found
+        by bisection; reservations can only make it later, so the search goes on from there.
+        """
+        releases = _Releases(self.pool.running, self._state.nodes.index, self.now)
+        free_now = self._state.nodes.free
+        times = [self.now, *releases.times]
+        runtime = job.expected_runtime
+
+        def fits_empty(at: int) -> bool:
+            """Whether it fits at times[at] if there were no reservations."""
+            free = releases.free_at(at, free_now)
+            table = self._state.nodes
+            slots = table.slots(job.request, table.eligible(job.request, self.pool.name), free)
+            offer = Offer(table, job.request, slots, free)
+            return int(slots.sum()) >= job.processors and self._place(job, offer, self) is not None
+
+        low, high = 0, len(times) - 1
+        if not fits_empty(high):
+            return _INF, (), None
+        while low < high:
+            middle = (low + high) // 2
+            if fits_empty(middle):
+                high = middle
+            else:
+                low = middle + 1
+        moments = times[low:] + [r.end for r in self.pool.reservations if r.end > times[low]]
+        own = self._state.reservations.get(job.description.reservation)
+        if own is not None and own.start > times[low]:
+            moments.append(own.start)
+        for moment in sorted(set(moments)):
+            free = releases.free_at(bisect_right(times, moment) - 1, free_now)
+            placement = self._try(job, free, moment, moment + runtime)
+            if placement is not None:
+                return moment, placement, free
+        return _INF, (), None
+
+    def _next_opening(self, job: Job) -> tuple[float, Placement, Free | None]:
+        """As :meth:`_first_opening` when other jobs are booked already: node by node over time."""
+        timeline = self._timeline
+        table = self._state.nodes
+        if timeline is None:
+            releases = _Releases(self.pool.running, table.index, self.now)
+            timeline = self._timeline = _Timeline(self.now, releases, table.free)
+            for booking in self.bookings:
+                if booking.room is not None:
+                    timeline.book(booking, table.index)
+        runtime = job.expected_runtime
+        moments = {t for t in timeline.times if t > self.now} | {self.now}
+        moments.update(r.end for r in self.pool.reservations if r.end > self.now)
+        own = self._state.reservations.get(job.description.reservation)
+        if own is not None and own.start > self.now:
+            moments.add(own.start)
+        for moment in sorted(moments):
+            free = timeline.window(moment, moment + runtime)
+            placement = self._try(job, free, moment, moment + runtime)
+            if placement is not None:
+                free = free.copy()
+                nodes = [table.index[name] for name, _ in placement]
+                timeline.reserve(
+                    moment, moment + runtime, job.request, nodes, [count for _, count in placement]
+                )
+                return moment, placement, free
+        return _INF, (), None
+
+
+def _shape(request: Request, reservation: str) -> tuple[Any, ...]:
+    """All of a request that decides where it fits, without its walltime."""
+    return (
+        request.processors, request.nodes, request.processors_per_node, request.memory_per_node,
+        request.memory_per_processor, request.gres_per_node, request.features, request.required_nodes,
+        request.excluded_nodes, request.exclusive, reservation,
+    )  # fmt: skip
+
+
+class _Releases:
+    """What the running jobs give back, and when, as flat arrays."""
+
+    def __init__(self, running: Sequence[RunningEntry], index: dict[str, int], now: float) -> None:
+        nodes: list[int] = []
+        counts: list[int] = []
+        memory: list[int] = []
+        gres: dict[str, list[tuple[int, int, int]]] = {}
+        self.times: list[float] = []
+        #: For each of ``times``, how many of the array entries are released by then.
+        self._upto: list[int] = []
+        overdue = next_after(now)
+        for end, _, _, job in running:
+            end = end if end > now else overdue
+            request = job.request
+            for name, count in job.placement:
+                node = index.get(name)
+                if node is None:
+                    continue
+                for resource, amount in request.gres_per_node:
+                    gres.setdefault(resource, []).append((len(nodes), node, amount))
+                nodes.append(node)
+                counts.append(count)
+                memory.append(max(request.memory_per_node, request.memory_per_processor * count))
+            if self.times and self.times[-1] == end:
+                self._upto[-1] = len(nodes)
+            else:
+                self.times.append(end)
+                self._upto.append(len(nodes))
+        self._nodes = np.asarray(nodes, np.intp)
+        self._counts = np.asarray(counts, np.int64)
+        self._memory = np.asarray(memory, np.int64)
+        self._gres = gres
+
+    def free_at(self, step: int, free: Free) -> Free:
+        """What nodes have at step 0 (now) or at ``times[step - 1]``; a new object."""
+        later = free.copy()
+        if step:
+            upto = self._upto[step - 1]
+            nodes = self._nodes[:upto]
+            np.add.at(later.processors, nodes, self._counts[:upto])
+            np.add.at(later.memory, nodes, self._memory[:upto])
+            for resource, entries in self._gres.items():
+                if resource in later.gres:
+                    for position, node, amount in entries:
+                        if position < upto:
+                            later.gres[resource][node] += amount
+        return later
+
+
+class _Timeline:
+    """What every node has left, from time to time: the profile of a node pool.
+
+    One :class:`~headway.nodes.Free` a step, so its memory is steps times nodes; only policies that
+    book several jobs (conservative backfilling) need it.
+    """
+
+    def __init__(self, now: float, releases: _Releases, free: Free) -> None:
+        self.times = [now, *releases.times]
+        self.levels = [releases.free_at(step, free) for step in range(len(self.times))]
+
+    def window(self, start: float, end: float) -> Free:
+        """The least that each node has at any moment of [start, end)."""
+        first = max(bisect_right(self.times, start) - 1, 0)
+        level = self.levels[first]
+        for step in range(first + 1, len(self.times)):
+            if self.times[step] >= end:
+                break
+            level = level.at_most(self.levels[step])
+        return level
+
+    def reserve(
+        self, start: float, end: float, request: Request, nodes: Sequence[int], counts: Sequence[int]
+    ) -> None:
+        first, last = self._cut(start), self._cut(end)
+        for step in range(first, last):
+            self.levels[step].take(request, nodes, counts)
+
+    def book(self, booking: Booking, index: dict[str, int]) -> None:
+        """Take out what an earlier booking keeps."""
+        job = booking.job
+        self.reserve(
+            booking.start,
+            booking.start + job.expected_runtime,
+            job.request,
+            [index[name] for name, _ in booking.placement],
+            [count for _, count in booking.placement],
+        )
+
+    def _cut(self, time: float) -> int:
+        step = bisect_right(self.times, time) - 1
+        if step < 0:
+            return 0
+        if self.times[step] != time:
+            step += 1
+            self.times.insert(step, time)
+            self.levels.insert(step, self.levels[step - 1].copy())
+        return step

@@ -1,0 +1,1 @@
+"""Every shipped plugin: one folder a kind, one file an idea."""

@@ -1,0 +1,1 @@
+"""Placements: which nodes a starting job gets."""

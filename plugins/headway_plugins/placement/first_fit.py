@@ -1,0 +1,15 @@
+"""First fit: the first nodes, in the cluster's order, that can host the job."""
+
+from __future__ import annotations
+
+from headway.hookspecs import Plugin, hookimpl
+from headway.model import Placement
+from headway.nodes import Offer
+
+
+class FirstFit(Plugin):
+    """Place jobs on the first nodes that can host them."""
+
+    @hookimpl
+    def place(self, offer: Offer) -> Placement | None:
+        return offer.take(offer.feasible)

@@ -1,0 +1,1 @@
+"""Policies: which jobs start now."""

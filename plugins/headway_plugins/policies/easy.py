@@ -1,0 +1,68 @@
+"""EASY backfilling: a booking for the head of the queue, and whoever does not delay it may overtake.
+
+D. Lifka: The ANL/IBM SP Scheduling System. JSSPP 1995. A. Mu'alem and D. Feitelson: Utilization,
+Predictability, Workloads, and User Runtime Estimates in Scheduling the IBM SP2 with Backfilling.
+IEEE TPDS 12(6), 2001, section 2.
+
+Jobs start from the head of the queue while they fit. The first that does not fit is booked: its
+*shadow time* is the earliest time at which enough processors are free by the expected ends of the
+running jobs, where every end up to and including the shadow time counts, and the *extra
+processors* are those that it leaves free then. The jobs behind it are tried in queue order: one
+starts if it fits now and either is expected to end by the shadow time (now + runtime <= shadow) or
+fits in the extra processors, which shrink as such jobs start.
+
+Where only arrivals happened since the last cycle, what was refused then would be refused again
+(the booking stands, nothing became free, and every expected end moved later with the clock), so
+only the new jobs are tried.
+"""
+
+from __future__ import annotations
+
+from headway.decisions import Decision
+from headway.hookspecs import Plugin, hookimpl
+from headway.view import View
+
+
+class Easy(Plugin):
+    """EASY backfilling: one booking for the head of the queue, backfill in queue order."""
+
+    @hookimpl
+    def schedule(self, view: View) -> list[Decision]:
+        starts: list[Decision] = []
+        queue = view.queue
+        if view.fresh >= 0 and view.bookings:
+            booking = view.bookings[0]
+            first = len(queue) - view.fresh
+        else:
+            first = 0
+            for job in queue:
+                start = view.start(job, "first in the queue")
+                if start is None:
+                    break
+                starts.append(start)
+                first += 1
+            if first == len(queue) or not view.free:
+                # Nobody waits, or nothing is left to backfill: no booking is needed.
+                return starts
+            booking = view.book(queue[first])
+            first += 1
+        free = view.free
+        head = booking.job.id
+        limit = booking.start - view.now
+        extra = booking.extra
+        for at in range(first, len(queue)):
+            job = queue[at]
+            processors = job.processors
+            if processors <= free and (job.expected_runtime <= limit or processors <= extra):
+                if job.expected_runtime <= limit:
+                    reason = f"backfilled: ends by {booking.when}, when job {head} is to start"
+                else:
+                    reason = f"backfilled: needs no processor that job {head} will need at {booking.when}"
+                start = view.start(job, reason)
+                if start is not None:
+                    starts.append(start)
+                    extra = booking.extra
+                    free = view.free
+                    if not free:
+                        break
+        return starts
