@@ -1,0 +1,320 @@
+"""A Gantt chart of any number of jobs: who ran on which processors, when.
+
+Three steps. :func:`layout` gives every job its rows: those of its nodes if the result has placements,
+else, on a flat pool, where processors have no names, rows found by first-fit packing of intervals, for
+the drawing only. :func:`raster` paints all jobs into a picture in which every pixel holds exactly the share
+of its area that jobs cover, so that no job is too small to count and none is drawn bigger than it is.
+:func:`embedded` chooses the jobs that the page's script gets, for zooming and for telling about one.
+"""
+
+from __future__ import annotations
+
+import io
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headway.metrics import JobColumns
+from headway.metrics.jobs import allocated
+from headway.results import JobResult, RunResult
+
+Floats = NDArray[np.float64]
+
+#: Upper bounds in seconds of the classes of waiting that the colours tell, and their names.
+WAIT_BOUNDS = (60.0, 600.0, 3600.0, 6 * 3600.0, 86400.0)
+WAIT_NAMES = ("under 1 min", "under 10 min", "under 1 h", "under 6 h", "under 1 d", "1 d or more")
+#: From short to long. Lightness rises with the wait, so the order survives colour blindness and grey print.
+WAIT_COLOURS = ("#4c63c9", "#8450c2", "#b9469d", "#dc5f68", "#ee8f3f", "#dfbd22")
+#: The users with the most work, then all others.
+USER_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e0a100", "#56a8dc", "#8c6bb1", "#b5651d")
+OTHER_COLOUR = "#8a8f98"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Rectangles: ``rows[i] .. rows[i] + heights[i]`` of job number ``jobs[i]``, from start to end."""
+
+    jobs: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    heights: NDArray[np.int64]
+    #: How many rows there are.
+    total: int
+    #: First row of each pool, and its name.
+    pools: tuple[tuple[int, str], ...]
+
+
+class _Lane:
+    """Neighbouring rows, of which some are free: sorted, disjoint, non-touching intervals."""
+
+    def __init__(self, low: int, high: int) -> None:
+        self.lows = [low] if high > low else []
+        self.highs = [high] if high > low else []
+
+    def take(self, wanted: int) -> list[tuple[int, int]]:
+        """Up to ``wanted`` rows: the first hole that is big enough, else the largest holes."""
+        lows, highs = self.lows, self.highs
+        for i, low in enumerate(lows):
+            if highs[i] - low >= wanted:
+                self._cut(i, low + wanted)
+                return [(low, wanted)]
+        taken = []
+        for i in sorted(range(len(lows)), key=lambda i: lows[i] - highs[i]):
+            count = min(wanted, highs[i] - lows[i])
+            taken.append((lows[i], count))
+            wanted -= count
+            if not wanted:
+                break
+        for low, count in taken:
+            self._cut(bisect_left(lows, low), low + count)
+        return sorted(taken)
+
+    def _cut(self, i: int, low: int) -> None:
+        if low == self.highs[i]:
+            del self.lows[i], self.highs[i]
+        else:
+            self.lows[i] = low
+
+    def give(self, low: int, count: int) -> None:
+        """Frees rows that were taken."""
+        lows, highs, high = self.lows, self.highs, low + count
+        i = bisect_left(lows, low)
+        joins_before = i > 0 and highs[i - 1] == low
+        joins_after = i < len(lows) and lows[i] == high
+        if joins_before and joins_after:
+            highs[i - 1] = highs[i]
+            del lows[i], highs[i]
+        elif joins_before:
+            highs[i - 1] = high
+        elif joins_after:
+            lows[i] = low
+        else:
+            lows.insert(i, low)
+            highs.insert(i, high)
+
+
+def layout(result: RunResult, columns: JobColumns, end: float) -> Layout:
+    """Rows for all jobs that ran for any time at all; a job that still runs does so until ``end``.
+
+    Processors beyond what the cluster's description has (oversubscribed, or nodes that came later)
+    get further rows on top.
+    """
+    lanes, pools, base = _lanes(result)
+    overflow = _Lane(base, 1 << 40)
+    stop = np.where(np.isnan(columns.end), end, columns.end)
+    drawn = np.flatnonzero(columns.started & (stop > columns.start))
+    moments = np.concatenate((stop[drawn], columns.start[drawn]))
+    # At one moment, ends come before starts: that is where the starts get their processors.
+    order = np.lexsort((np.repeat((0, 1), len(drawn)), moments))
+
+    held: dict[int, list[tuple[_Lane, int, int]]] = {}
+    pieces: list[tuple[int, int, int]] = []
+    for number in order.tolist():
+        if number < len(drawn):
+            for lane, low, count in held.pop(int(drawn[number])):
+                lane.give(low, count)
+            continue
+        job = int(drawn[number - len(drawn)])
+        parts: list[tuple[_Lane, int, int]] = []
+        for lane, wanted in _wanted(result.jobs[job], lanes, overflow):
+            for low, count in lane.take(wanted):
+                parts.append((lane, low, count))
+                wanted -= count
+            if wanted:
+                parts.extend((overflow, low, count) for low, count in overflow.take(wanted))
+        held[job] = parts
+        pieces.extend((job, low, count) for low, count in _joined(parts))
+    table = np.array(pieces, dtype=np.int64).reshape(-1, 3)
+    top = int((table[:, 1] + table[:, 2]).max()) if len(table) else 0
+    return Layout(
+        jobs=table[:, 0], rows=table[:, 1], heights=table[:, 2], total=max(base, top, 1), pools=pools
+    )
+
+
+def _lanes(result: RunResult) -> tuple[dict[str, _Lane], tuple[tuple[int, str], ...], int]:
+    """Lanes by the name of their flat pool (after a slash) or node, names of pools, and rows used."""
+    lanes: dict[str, _Lane] = {}
+    pools: list[tuple[int, str]] = []
+    base = 0
+    placed = set()
+    for pool in result.cluster.pools:
+        first = base
+        if pool.flat:
+            lanes["/" + pool.name] = _Lane(base, base + pool.processors)
+            base += pool.processors
+        for node in result.cluster.nodes:
+            if pool.name in node.pools and node.name not in placed:
+                placed.add(node.name)
+                lanes[node.name] = _Lane(base, base + node.processors)
+                base += node.processors
+        if base > first:
+            pools.append((first, pool.name))
+    for node in result.cluster.nodes:
+        if node.name not in placed:
+            lanes[node.name] = _Lane(base, base + node.processors)
+            base += node.processors
+    return lanes, tuple(pools), base
+
+
+def _wanted(record: JobResult, lanes: dict[str, _Lane], overflow: _Lane) -> list[tuple[_Lane, int]]:
+    if record.placement:
+        return [(lanes.get(name, overflow), count) for name, count in record.placement]
+    lane = lanes.get("/" + (record.pool or record.job.pool))
+    if lane is None:
+        lane = next((lane for name, lane in lanes.items() if name.startswith("/")), overflow)
+    return [(lane, allocated(record))]
+
+
+def _joined(parts: Sequence[tuple[_Lane, int, int]]) -> list[tuple[int, int]]:
+    """Touching intervals as one: a job over whole neighbouring nodes is one rectangle."""
+    joined: list[tuple[int, int]] = []
+    for low, count in sorted((low, count) for _, low, count in parts):
+        if joined and joined[-1][0] + joined[-1][1] == low:
+            joined[-1] = (joined[-1][0], joined[-1][1] + count)
+        else:
+            joined.append((low, count))
+    return joined
+
+
+def wait_classes(columns: JobColumns) -> NDArray[np.int64]:
+    """Index into :data:`WAIT_COLOURS` for each job."""
+    return np.searchsorted(np.array(WAIT_BOUNDS), np.nan_to_num(columns.wait), side="right")
+
+
+def users_by_work(result: RunResult, columns: JobColumns) -> tuple[list[str], NDArray[np.int64]]:
+    """The users with the most work, and for each job its user's index there; -1: another user."""
+    work = np.nan_to_num(columns.runtime) * columns.allocated
+    total: Counter[str] = Counter()
+    for record, amount in zip(result.jobs, work.tolist(), strict=True):
+        total[record.job.user] += amount
+    names = [name for name, _ in total.most_common(len(USER_COLOURS))]
+    index = {name: i for i, name in enumerate(names)}
+    numbers = (index.get(record.job.user, -1) for record in result.jobs)
+    return names, np.fromiter(numbers, np.int64, len(result.jobs))
+
+
+def raster(
+    shape: Layout, columns: JobColumns, begin: float, end: float, *, width: int = 1600, height: int = 560
+) -> bytes:
+    """A PNG (``width`` x ``height`` pixels, transparent where nothing ran), coloured by wait.
+
+    Every rectangle puts 4 x 4 weights into a grid of second differences; two cumulative sums
+    turn them into exact coverage. The time depends on the pixels and, without a loop, on the rectangles.
+    """
+    stop = np.where(np.isnan(columns.end), end, columns.end)
+    span = max(end - begin, 1e-9)
+    x0 = (np.clip(columns.start[shape.jobs], begin, end) - begin) / span * width
+    x1 = (np.clip(stop[shape.jobs], begin, end) - begin) / span * width
+    y0 = shape.rows / shape.total * height
+    y1 = (shape.rows + shape.heights) / shape.total * height
+    # A gap between neighbours, where there is room for one.
+    x1 = np.where(x1 - x0 > 4, x1 - 0.7, x1)
+    y1 = np.where(y1 - y0 > 4, y1 - 0.7, y1)
+    # Row 0 is at the bottom.
+    y0, y1 = height - y1, height - y0
+
+    shade = np.array([_rgb(colour) for colour in WAIT_COLOURS])[wait_classes(columns)[shape.jobs]]
+    cover = _coverage(x0, x1, y0, y1, np.ones(len(x0)), width, height)
+    picture = np.zeros((height, width, 4))
+    for channel in range(3):
+        sums = _coverage(x0, x1, y0, y1, shade[:, channel], width, height)
+        picture[:, :, channel] = np.divide(sums, cover, out=np.zeros_like(sums), where=cover > 1e-9)
+    picture[:, :, 3] = cover
+    # 32 shades of each: a third of the size, and nobody sees it.
+    levels = np.round(np.clip(picture, 0, 1) * 31) / 31
+    # Colour where nothing is seen is only size.
+    levels[levels[:, :, 3] == 0] = 0
+    return _png(np.round(levels * 255).astype(np.uint8))
+
+
+def _coverage(
+    x0: Floats, x1: Floats, y0: Floats, y1: Floats, weight: Floats, width: int, height: int
+) -> Floats:
+    """The weighted area of rectangles in each pixel of a grid."""
+    columns = width + 2
+    grid = np.zeros(columns * (height + 2))
+    for x, sign_x in ((x0, 1.0), (x1, -1.0)):
+        left = np.floor(x).astype(np.int64)
+        for y, sign_y in ((y0, 1.0), (y1, -1.0)):
+            upper = np.floor(y).astype(np.int64)
+            for dx in (0, 1):
+                part_x = x - left if dx else 1.0 - (x - left)
+                for dy in (0, 1):
+                    part_y = y - upper if dy else 1.0 - (y - upper)
+                    cell = (upper + dy) * columns + left + dx
+                    amount = sign_x * sign_y * weight * part_x * part_y
+                    grid += np.bincount(cell, weights=amount, minlength=len(grid))[: len(grid)]
+    covered = grid.reshape(height + 2, columns).cumsum(axis=0).cumsum(axis=1)
+    return np.maximum(covered[:height, :width], 0.0)
+
+
+def _rgb(colour: str) -> tuple[float, float, float]:
+    return int(colour[1:3], 16) / 255, int(colour[3:5], 16) / 255, int(colour[5:7], 16) / 255
+
+
+def _png(pixels: NDArray[np.uint8]) -> bytes:
+    # Here and not above: whoever wants the layout alone should not wait for matplotlib to load.
+    from matplotlib.image import imsave
+
+    stream = io.BytesIO()
+    imsave(stream, pixels, format="png", metadata={"Software": "headway"}, pil_kwargs={"optimize": True})
+    return stream.getvalue()
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """What the page's script gets, and what is missing from it."""
+
+    data: dict[str, Any]
+    #: Jobs left out, and the share of the work that they are.
+    omitted: int
+    omitted_work: float
+
+
+def embedded(
+    result: RunResult, shape: Layout, columns: JobColumns, begin: float, end: float, limit: int
+) -> Embedded:
+    """At most ``limit`` jobs, those with the largest area (processors x time), as compact columns.
+
+    Times are whole seconds since ``begin``.
+    """
+    stop = np.where(np.isnan(columns.end), end, columns.end)
+    drawn = np.unique(shape.jobs)
+    area = (stop - columns.start)[drawn] * columns.allocated[drawn]
+    kept = np.sort(drawn[np.argsort(-area, kind="stable")[:limit]])
+    number = np.full(len(result.jobs), -1, dtype=np.int64)
+    number[kept] = np.arange(len(kept))
+    mine = number[shape.jobs] >= 0
+    _, user = users_by_work(result, columns)
+    all_users = list(dict.fromkeys(result.jobs[i].job.user for i in kept))
+    user_number = {name: i for i, name in enumerate(all_users)}
+    states = list(dict.fromkeys(result.jobs[i].state for i in kept))
+    total = float(area.sum())
+    here = float(((stop - columns.start)[kept] * columns.allocated[kept]).sum())
+    return Embedded(
+        data={
+            "span": round(end - begin),
+            "rows": shape.total,
+            "pools": [list(pool) for pool in shape.pools],
+            "users": all_users,
+            "states": states,
+            "id": [result.jobs[i].job.id for i in kept],
+            "user": [user_number[result.jobs[i].job.user] for i in kept],
+            "hue": user[kept].tolist(),
+            "state": [states.index(result.jobs[i].state) for i in kept],
+            "start": np.round(columns.start[kept] - begin).astype(np.int64).tolist(),
+            "length": np.round((stop - columns.start)[kept]).astype(np.int64).tolist(),
+            "wait": np.round(columns.wait[kept]).astype(np.int64).tolist(),
+            "estimate": np.round(columns.estimate[kept]).astype(np.int64).tolist(),
+            "size": columns.allocated[kept].tolist(),
+            "job": number[shape.jobs[mine]].tolist(),
+            "row": shape.rows[mine].tolist(),
+            "height": shape.heights[mine].tolist(),
+        },
+        omitted=len(drawn) - len(kept),
+        omitted_work=1.0 - here / total if total > 0 else 0.0,
+    )

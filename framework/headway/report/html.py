@@ -1,0 +1,270 @@
+"""The HTML report: one file that shows one run, or compares several, and needs nothing else.
+
+No URL outside the file, no network, no fonts. Without a script (or on paper) everything is there but
+the zooming into the Gantt chart. Text that came from users (names of jobs, users, labels, reasons) is
+escaped, by the template's autoescaping in the page and by :func:`json_for_script` in its data.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from headway.metrics import Metric, Summary, job_columns, summarise, system_curves
+from headway.metrics.jobs import JobColumns
+from headway.metrics.summary import STATISTICS
+from headway.report import gantt, quantities
+from headway.report.atomic import writing
+from headway.report.tables import COMPARED, compared
+from headway.report.terminal import flatten
+from headway.results import RunResult
+
+#: Jobs whose data the page carries for zooming and hovering, over all runs together.
+EMBEDDED_JOBS = 20_000
+
+#: Runs that get a Gantt chart; of more, the first ones do, and the page says so.
+GANTT_CHARTS = 4
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report that a plugin adds.
+
+    ``html`` is put into the page as it is: whoever makes it has to escape what users wrote.
+    """
+
+    title: str
+    html: str
+
+
+def write_html(
+    path: Path,
+    results: Sequence[RunResult],
+    *,
+    extra: Mapping[str, Metric] | None = None,
+    sections: Sequence[Section] = (),
+    title: str = "",
+) -> None:
+    """Writes the report. Raises :class:`headway.errors.Failure` if that is not possible."""
+    page = render_html(results, extra=extra, sections=sections, title=title)
+    with writing(path) as stream:
+        stream.write(page)
+
+
+def render_html(
+    results: Sequence[RunResult],
+    *,
+    extra: Mapping[str, Metric] | None = None,
+    sections: Sequence[Section] = (),
+    title: str = "",
+) -> str:
+    """The report on one run, or the comparison of several, as one HTML page.
+
+    ``extra`` are further metrics for the tables, ``sections`` further parts. ``results`` must not be empty.
+    """
+    # Here and not above: matplotlib takes longer to load than a small run takes.
+    from headway.report import plots
+
+    if not results:
+        raise ValueError("a report needs at least one run")
+    runs, summaries = [], []
+    for result in results:
+        columns = job_columns(result)
+        curves = system_curves(result, columns=columns)
+        runs.append(plots.Plotted(columns, curves))
+        summaries.append(summarise(result, extra, columns=columns, curves=curves))
+
+    charted = min(len(results), GANTT_CHARTS)
+    charts = [
+        _chart(result, run.columns, run.curves.busy.begin, run.curves.busy.end, EMBEDDED_JOBS // charted)
+        for result, run in zip(results[:charted], runs, strict=False)
+    ]
+    environment = Environment(
+        loader=PackageLoader("headway.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    source = environment.loader.get_source  # type: ignore[union-attr]
+    labels = [result.label or f"run {number}" for number, result in enumerate(results, 1)]
+    return environment.get_template("report.html").render(
+        title=title or (f"{labels[0]}: one run" if len(results) == 1 else f"{len(results)} runs compared"),
+        css=Markup(source(environment, "report.css")[0]),
+        script=Markup(source(environment, "gantt.js")[0]),
+        labels=labels,
+        series=[number % plots.SERIES + 1 for number in range(len(results))],
+        dashes=[_css_dash(number % plots.SERIES) for number in range(len(results))],
+        facts=_facts(results, summaries),
+        tiles=_tiles(summaries[0]) if len(results) == 1 else [],
+        compared_titles=[column[0] for column in COMPARED],
+        compared=compared(summaries),
+        bars=[_bar(summary) for summary in summaries],
+        system=_system(summaries),
+        statistics=STATISTICS[1:],
+        per_job=[_per_job(summary) for summary in summaries],
+        refused=[summary["counts"]["refused_by_reason"] for summary in summaries],
+        plots={
+            "utilisation": Markup(plots.utilisation(runs, prefix="u")),
+            "queue": Markup(plots.queue_length(runs, prefix="q")),
+            "wait": Markup(plots.wait_distribution(runs, prefix="w")),
+            "size": Markup(plots.slowdown_by_size(runs, prefix="s")),
+            "runtime": Markup(plots.slowdown_by_runtime(runs, prefix="r")),
+        },
+        charts=charts,
+        uncharted=labels[charted:],
+        wait_legend=list(zip(gantt.WAIT_NAMES, gantt.WAIT_COLOURS, strict=True)),
+        palette=json_for_script(
+            {"wait": gantt.WAIT_COLOURS, "bounds": gantt.WAIT_BOUNDS, "user": gantt.USER_COLOURS,
+             "other": gantt.OTHER_COLOUR}
+        ),
+        sections=[{"title": section.title, "html": Markup(section.html)} for section in sections],
+        version=summaries[0]["run"]["headway_version"],
+    )  # fmt: skip
+
+
+def json_for_script(value: Any) -> Markup:
+    """JSON that can stand inside a ``<script>`` element, whatever strings are in it."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+def _facts(results: Sequence[RunResult], summaries: Sequence[Summary]) -> list[tuple[str, list[str]]]:
+    """What was run: one row a fact, one value a run."""
+    rows: list[tuple[str, list[str]]] = [("cluster", [result.cluster.name for result in results])]
+
+    def row(title: str, values: list[str]) -> None:
+        if any(values):
+            rows.append((title, values))
+
+    row("processors", [quantities.number(s["system"]["processors"]) for s in summaries])
+    row("nodes", [quantities.number(len(r.cluster.nodes)) if r.cluster.nodes else "" for r in results])
+    row("jobs", [_outcomes(s) for s in summaries])
+    row("time", [_period(result, s) for result, s in zip(results, summaries, strict=True)])
+    row("seed", [str(result.seed) for result in results])
+    row("scheduling", [_speed(result) for result in results])
+    for key in dict.fromkeys(key for result in results for key in result.about):
+        row(key, [result.about.get(key, "") for result in results])
+    return rows
+
+
+def _outcomes(summary: Summary) -> str:
+    counts = summary["counts"]
+    states = ", ".join(f"{quantities.number(n)} {state}" for state, n in counts["by_state"].items())
+    text = f"{quantities.number(counts['jobs'])} ({states})" if states else "0"
+    return text + (f"; {quantities.number(counts['refused'])} refused" if counts["refused"] else "")
+
+
+def _period(result: RunResult, summary: Summary) -> str:
+    begin, end = summary["system"]["begin"], summary["system"]["end"]
+    if begin is None or end is None:
+        return ""
+    # A run's clock either counts from its epoch or, live, is the time of day itself.
+    first, last = begin + result.epoch, end + result.epoch
+    if first < 1e8:
+        return quantities.duration(end - begin)
+    form = "%Y-%m-%d %H:%M"
+    texts = [datetime.fromtimestamp(t, UTC).strftime(form) for t in (first, last)]
+    return f"{texts[0]} to {texts[1]} UTC"
+
+
+def _speed(result: RunResult) -> str:
+    if result.wall_seconds <= 0:
+        return ""
+    return f"{quantities.number(result.cycles)} cycles in {quantities.duration(result.wall_seconds)}"
+
+
+def _tiles(summary: Summary) -> list[tuple[str, str]]:
+    jobs, system = summary["jobs"], summary["system"]
+    return [
+        ("jobs that ran", quantities.number(summary["counts"]["finished"])),
+        ("utilisation", quantities.share(system["utilisation"])),
+        ("mean wait", quantities.duration(jobs["wait"]["mean"])),
+        ("median wait", quantities.duration(jobs["wait"]["median"])),
+        ("mean bounded slowdown", quantities.number(jobs["bounded_slowdown"]["mean"])),
+        ("makespan", quantities.duration(system["makespan"])),
+    ]
+
+
+def _bar(summary: Summary) -> list[tuple[str, str, float, str]]:
+    """Where the capacity went: CSS class, name, percent, text."""
+    names = {
+        "busy": ("utilisation", "used"),
+        "held": ("held_back", "idle, a waiting job would fit"),
+        "fragmented": ("fragmentation", "idle, no waiting job fits"),
+        "idle": ("no_demand", "idle, no job waits"),
+    }
+    parts = []
+    for name, (key, title) in names.items():
+        value = summary["system"][key]
+        parts.append((name, title, 100 * min(max(value or 0.0, 0.0), 1.0), quantities.share(value)))
+    return parts
+
+
+def _system(summaries: Sequence[Summary]) -> list[tuple[str, list[str]]]:
+    rows = [
+        (title, [write(summary["system"][key]) for summary in summaries])
+        for key, (title, write) in quantities.SYSTEM_METRICS.items()
+    ]
+    contributed: dict[str, list[str]] = {}
+    for number, summary in enumerate(summaries):
+        for name, value in summary["extra"].items():
+            for title, text in flatten(name, value):
+                contributed.setdefault(title, [""] * len(summaries))[number] = text
+    return rows + list(contributed.items())
+
+
+def _per_job(summary: Summary) -> list[tuple[str, str, list[str]]]:
+    return [
+        (title, quantities.number(summary["jobs"][key]["count"]),
+         [write(summary["jobs"][key][name]) for name in STATISTICS[1:]])
+        for key, (title, write) in quantities.JOB_METRICS.items()
+    ]  # fmt: skip
+
+
+def _css_dash(number: int) -> str:
+    """The dash pattern of a series for the legend's little line."""
+    from headway.report.plots import DASHES
+
+    dash = DASHES[number]
+    return "none" if isinstance(dash, str) else " ".join(str(length) for length in dash[1])
+
+
+def _chart(
+    result: RunResult, columns: JobColumns, begin: float, end: float, limit: int
+) -> dict[str, Any]:
+    """All that the template needs of one Gantt chart."""
+    from headway.report import plots
+
+    shape = gantt.layout(result, columns, end)
+    inside = gantt.embedded(result, shape, columns, begin, end, limit)
+    picture = base64.b64encode(gantt.raster(shape, columns, begin, end)).decode("ascii")
+    unit, name = plots.time_unit(end - begin)
+    users, _ = gantt.users_by_work(result, columns)
+    return {
+        "label": result.label,
+        "picture": picture,
+        "data": json_for_script(inside.data),
+        "rows": shape.total,
+        "row_ticks": [(round(v), v / shape.total) for v in plots.ticks(shape.total, 6)],
+        "time_ticks": [
+            (f"{v:g}", v * unit / max(end - begin, 1e-9)) for v in plots.ticks((end - begin) / unit, 12)
+        ],
+        "unit": name,
+        "users": list(zip(users, gantt.USER_COLOURS, strict=False)),
+        "omitted": inside.omitted,
+        "omitted_text": quantities.number(inside.omitted),
+        "omitted_work": quantities.share(inside.omitted_work),
+        "embedded_text": quantities.number(len(inside.data["id"])),
+        "no_time": int((columns.started & (columns.end == columns.start)).sum()),
+    }

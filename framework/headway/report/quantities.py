@@ -1,0 +1,68 @@
+"""Numbers for a person: durations, shares, counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+#: What stands for a figure that does not exist.
+NONE = "–"
+
+
+def duration(seconds: float | None) -> str:
+    """``"14 s"``, ``"3 min 20 s"``, ``"2 h 05 min"``, ``"5 d 3 h"``."""
+    if seconds is None:
+        return NONE
+    if seconds < 0:
+        return "−" + duration(-seconds)
+    if seconds < 9.95:
+        return f"{seconds:.1f} s" if seconds % 1 else f"{int(seconds)} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    if whole < 48 * 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return f"{whole // 86400} d {whole % 86400 // 3600} h"
+
+
+def share(value: float | None) -> str:
+    """``"83.1 %"``."""
+    return NONE if value is None else f"{100 * value:.1f} %"
+
+
+def number(value: float | None) -> str:
+    """Whole numbers with thin spaces between thousands, others with three significant digits or more."""
+    if value is None:
+        return NONE
+    if float(value).is_integer() or abs(value) >= 1000:
+        return f"{round(value):,}".replace(",", "\u202f")
+    return f"{value:.2f}" if abs(value) >= 1 else f"{value:.3g}"
+
+
+#: Of each per-job metric: what people call it, and how its values are written.
+JOB_METRICS: dict[str, tuple[str, Callable[[float | None], str]]] = {
+    "wait": ("wait", duration),
+    "turnaround": ("turnaround", duration),
+    "runtime": ("runtime", duration),
+    "slowdown": ("slowdown", number),
+    "bounded_slowdown": ("bounded slowdown", number),
+    "accuracy": ("runtime / estimate", number),
+}
+
+#: Of each system metric that tables show, in their order.
+SYSTEM_METRICS: dict[str, tuple[str, Callable[[float | None], str]]] = {
+    "processors": ("processors", number),
+    "makespan": ("makespan", duration),
+    "utilisation": ("utilisation", share),
+    "utilisation_while_arriving": ("utilisation while jobs arrive", share),
+    "offered_load": ("offered load", share),
+    "lost_capacity": ("lost capacity", share),
+    "fragmentation": ("idle: no waiting job fits", share),
+    "held_back": ("idle: a waiting job would fit", share),
+    "no_demand": ("idle: no job waits", share),
+    "mean_queue_length": ("mean queue length, jobs", number),
+    "max_queue_length": ("longest queue, jobs", number),
+    "mean_queued_processors": ("mean processors asked for by the queue", number),
+    "throughput": ("jobs finished per hour", number),
+}
