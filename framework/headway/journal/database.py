@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from sqlalchemy import create_engine, event, insert, inspect, select
+from sqlalchemy import create_engine, event, insert, inspect, select, update
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
@@ -133,8 +133,7 @@ class Database:
             self.connection = self.engine.connect().execution_options(headway_writes=True)
             if self.path is None:
                 _prepare_postgresql(self.connection, self.name)
-        # BEGIN IMMEDIATE finds out now, not at the first cycle, that the file cannot be written.
-        with self._errors("open for writing"), self.connection.begin():
+        with self._errors("open"), self.connection.begin():
             fresh = create and not inspect(self.connection).get_table_names()
             if not fresh:
                 _check_schema(self.connection, self.name)
@@ -148,6 +147,10 @@ class Database:
                 self.connection.execute(
                     insert(about).values(schema_version=SCHEMA_VERSION, created_by=f"headway {__version__}")
                 )
+        else:
+            # Find out now, not at the first cycle, that nothing can be written.
+            with self._errors("open for writing"), self.connection.begin():
+                self.connection.execute(update(about).values(schema_version=SCHEMA_VERSION))
 
     @contextmanager
     def _errors(self, doing: str) -> Iterator[None]:
@@ -171,7 +174,7 @@ def _url(url_or_path: str | Path) -> URL:
     try:
         url = make_url(text)
         backend = url.get_backend_name()
-    except (ArgumentError, NoSuchModuleError) as error:
+    except (ArgumentError, NoSuchModuleError, ValueError) as error:
         raise UserError(f"journal: {expected}, found an address that cannot be read: {error}") from error
     shown = url.render_as_string(hide_password=True)
     if backend == "sqlite":
