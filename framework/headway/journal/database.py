@@ -98,11 +98,13 @@ class Database:
                 yield self.connection
 
     def compact(self) -> None:
-        """Give the space of deleted rows back to the file system, as far as the database can."""
+        """Give the space of deleted rows back to the file system. Readers wait meanwhile."""
         with self._errors("compact"):
             if self.path is None:
                 with self.engine.connect() as connection:
-                    connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql("VACUUM")
+                    connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql(
+                        "VACUUM (FULL) " + ", ".join(metadata.tables)
+                    )
             elif self.connection is not None:
                 _outside_transaction(self.connection, "VACUUM")
                 _outside_transaction(self.connection, "PRAGMA wal_checkpoint(TRUNCATE)")

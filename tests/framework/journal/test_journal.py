@@ -464,6 +464,27 @@ def test_a_file_that_another_program_has_locked_is_a_failure_until_it_is_free(
         assert [cycle.events for cycle in journal.cycles(run)] == [(submitted("1"),)]
 
 
+def test_a_server_that_hung_up_is_a_failure_and_the_lock_is_taken_again(
+    place: str,
+) -> None:
+    if "://" not in place:
+        pytest.skip("a file has no server")
+    with Journal.open(place) as journal:
+        run = journal.begin_run(info())
+        record(journal, 1, [], [Start("1")])
+        assert journal._database.connection is not None
+        with journal._database.connection.begin():
+            backend = journal._database.connection.exec_driver_sql("select pg_backend_pid()").scalar_one()
+        with journal._database.reading() as other:
+            other.exec_driver_sql(f"select pg_terminate_backend({backend}, 5000)")
+        with pytest.raises(Failure, match="cannot write"):
+            journal.record_events(2, 20.0, [submitted("2")])
+        record(journal, 2, [submitted("2")], [Start("2")])
+        assert [cycle.seq for cycle in journal.cycles(run)] == [1, 2]
+        with pytest.raises(UserError, match=f"process {os.getpid()}"):
+            Journal.open(place)
+
+
 def test_a_damaged_row_is_a_failure_that_shows_it(path: Path) -> None:
     with Journal.open(path) as journal:
         run = journal.begin_run(info())
