@@ -96,40 +96,50 @@ class Engine:
         return reason
 
     def _loop(self) -> Stopped:
-        adapter, scheduler, journal = self.adapter, self.scheduler, self.journal
-        journalled = journal.enabled
+        adapter, scheduler = self.adapter, self.scheduler
+        wait, next_wakeup, step, apply = adapter.wait, scheduler.next_wakeup, scheduler.step, adapter.apply
+        problems = scheduler.problems
         on_cycle, on_decisions = self._on_cycle, self._on_decisions
-        monitor = self.mode is Mode.MONITOR
+        plain = not self.journal.enabled and self.mode is not Mode.MONITOR
         while self._stop is None:
-            moment = adapter.wait(scheduler.next_wakeup())
+            moment = wait(next_wakeup())
             if moment is None:
                 return Stopped.FINISHED
             now, events = moment
-            if self._stop is not None and not events:
-                break
-            if journalled:
-                self._seq += 1
-                journal.record_events(self._seq, now, events)
-            decisions = scheduler.step(now, events)
-            if decisions:
-                if journalled:
-                    journal.record_decisions(self._seq, decisions)
-                outcomes = _not_applied(decisions) if monitor else adapter.apply(now, decisions)
-                if journalled:
-                    journal.record_outcomes(self._seq, outcomes)
-                if on_decisions is not None:
-                    on_decisions(now, decisions, outcomes)
-            if scheduler.problems:
+            if plain:
+                decisions = step(now, events)
+                if decisions:
+                    outcomes = apply(now, decisions)
+                    if on_decisions is not None:
+                        on_decisions(now, decisions, outcomes)
+            else:
+                self._journalled(now, events)
+            if problems:
                 self._report()
-            if journalled:
-                self._tell(now, events, decisions)
-                if self._seq % CHECKPOINT_CYCLES == 0:
-                    journal.checkpoint(self._seq, scheduler.checkpoint())
             if on_cycle is not None:
                 on_cycle(now)
         return self._stop or Stopped.FINISHED
 
-    def _tell(self, now: float, events: Sequence[Event], decisions: Sequence[Decision]) -> None:
+    def _journalled(self, now: float, events: Sequence[Event]) -> None:
+        """One cycle with everything written down before it has an effect."""
+        journal = self.journal
+        self._seq += 1
+        journal.record_events(self._seq, now, events)
+        decisions = self.scheduler.step(now, events)
+        if decisions:
+            journal.record_decisions(self._seq, decisions)
+            self._tell(decisions)
+            if self.mode is Mode.MONITOR:
+                outcomes: Sequence[Outcome] = _not_applied(decisions)
+            else:
+                outcomes = self.adapter.apply(now, decisions)
+            journal.record_outcomes(self._seq, outcomes)
+            if self._on_decisions is not None:
+                self._on_decisions(now, decisions, outcomes)
+        if self._seq % CHECKPOINT_CYCLES == 0:
+            journal.checkpoint(self._seq, self.scheduler.checkpoint())
+
+    def _tell(self, decisions: Sequence[Decision]) -> None:
         for decision in decisions:
             self._log.info(
                 "decided" if self.mode is not Mode.MONITOR else "would do",

@@ -229,13 +229,16 @@ AnyEvent = (
 )
 
 
+_BEFORE_ALL = float("-inf")
+
+
 def in_order(events: Sequence[Event]) -> Sequence[Event]:
     """The events by time; at equal times completions, changes, arrivals; otherwise as given.
 
     One exception keeps causes before effects: what happened to a job at the very second of its
     own submission comes after the submission.
     """
-    time, phase = float("-inf"), 0
+    time, phase = _BEFORE_ALL, 0
     for event in events:
         if event.time < time or (event.time == time and event.phase < phase):
             return _sorted(events)

@@ -25,6 +25,9 @@ Class attributes of a plugin that the framework reads, all optional:
     a pydantic model of its options; the plugin is made as ``Plugin(options)``.
 ``needs``
     decision types that the cluster's adapter must be able to carry out.
+``ask_always``
+    for a policy: True asks it at every arrival; by default it is not asked when nothing happened
+    but arrivals at the queue's tail that need more processors than are free.
 ``paper``
     the reference of the paper that it implements.
 """

@@ -29,9 +29,12 @@ from headway.state import Job, PoolState, State, Status
 from headway.view import FlatView, NodeView, View
 
 
+_INF = float("inf")
+
+
 def plain_clock(time: float) -> str:
     """Seconds as they are, for runs in relative time."""
-    return f"{time:.0f}" if time != float("inf") else "never"
+    return str(int(time)) if time != _INF else "never"
 
 
 class Scheduler:
@@ -71,15 +74,20 @@ class Scheduler:
         self._observe = caller("observe")
         self._order_queue = caller("order_queue")
         self._schedule = caller("schedule")
+        self._policies = self._schedule.implementations
         self._place = caller("place")
         self._control = caller("control")
         self._revise = caller("revise")
         self._veto = caller("veto")
         self._decided = caller("decided")
+        self._has_observers = bool(self._observe)
+        self._has_order = bool(self._order_queue)
+        self._has_finishers = monitor or any((self._control, self._revise, self._veto, self._decided))
         self._checkpoint = caller("checkpoint")
         self._shutdown = caller("shutdown")
         predict, key, admit = caller("predict_runtime"), caller("queue_key"), caller("admit_job")
         state = self.state
+        state.ask_always = any(getattr(plugins.by_name[name], "ask_always", False) for name, _ in self._policies)
         if predict:
             state.predict = lambda job: predict.first(job, state)
         if key:
@@ -96,6 +104,7 @@ class Scheduler:
             else NodeView(pool, state, clock, self.rng, place=self._find_place)
             for name, pool in state.pools.items()
         }
+        self._handlers = state.handlers
         self._pools = [(pool, self.views[name]) for name, pool in state.pools.items()]
         caller("startup").all(state, capabilities)
         for name, function in caller("restore").implementations:
@@ -112,29 +121,39 @@ class Scheduler:
         state.now = now
         if len(events) > 1:
             events = in_order(events)
-        state.apply(events)
-        if self._observe:
+        handlers = self._handlers
+        for event in events:
+            handlers[type(event)](event)
+        if self._has_observers:
             for event in events:
                 self._observe.all(event, state)
-        state.advance(now)
+        if state.wakeups and state.wakeups[0][0] <= now:
+            state.advance(now)
         self.cycles += 1
         decisions: list[Decision] = []
         for pool, view in self._pools:
             if pool.changed:
                 self._cycle(pool, view, decisions)
-        if self._control:
-            for _, more in self._control.all(state):
-                decisions.extend(more)
-        if decisions:
-            if self._revise or self._veto:
-                decisions = self._filter(decisions)
-            if self._monitor:
-                decisions = self._retract(decisions)
-            if self._decided and decisions:
-                self._decided.all(decisions, state)
+        if self._has_finishers:
+            decisions = self._finish(decisions)
         if state.anomalies:
             self.problems.extend(Problem("state", "apply", text, "") for text in state.anomalies)
             state.anomalies.clear()
+        return decisions
+
+    def _finish(self, decisions: list[Decision]) -> list[Decision]:
+        """The hooks that look at the whole step."""
+        state = self.state
+        for _, more in self._control.all(state):
+            decisions.extend(more)
+        if not decisions:
+            return decisions
+        if self._revise or self._veto:
+            decisions = self._filter(decisions)
+        if self._monitor:
+            decisions = self._retract(decisions)
+        if decisions:
+            self._decided.all(decisions, state)
         return decisions
 
     def next_wakeup(self) -> float | None:
@@ -154,41 +173,39 @@ class Scheduler:
     def _cycle(self, pool: PoolState, view: View, decisions: list[Decision]) -> None:
         pool.changed = False
         queue: Sequence[Job] = pool.queue
-        if not queue or not pool.description.open:
-            pool.fresh = -1
+        if not queue:
+            pool.fresh = 0
+            view.forget()
             return
-        if self._order_queue:
+        now = self.state.now
+        if pool.running and pool.running[0][0] <= now:
+            self.state.overdue(pool)
+            pool.changed = False
+        if self._has_order:
             queue = self._order_queue.first(queue, self.state) or queue
-        view.open(self.state.now, queue)
+        view.open(now, queue)
         pool.fresh = 0
-        made = self._ask_policy(view)
-        started = view.started
-        if started:
-            if len(made) == len(started):
-                decisions.extend(made)
-            else:
-                decisions.extend(self._reconcile(made, view))
-            self.state.sweep(pool, len(started))
-
-    def _ask_policy(self, view: View) -> list[Decision]:
-        """The first policy's answer; what a policy that fails or passes had begun is undone."""
-        for name, function in self._schedule.implementations:
+        for name, policy in self._policies:
             began = perf_counter()
             try:
-                answer = function(view)
-                if answer is not None:
-                    made = answer if type(answer) is list else list(answer)
-                    if len(made) != len(view.started):
-                        made = self._begin_plain(name, made, view)
-                    return made
+                answer = policy(view)
+                if answer is None:
+                    self._undo(view)
+                    continue
+                made = answer if type(answer) is list else list(answer)
+                if len(made) != len(view.started):
+                    made = self._match(name, made, view)
             except Exception as error:
                 self._schedule.failed(name, error)
                 self._undo(view)
-                return []
+                return
             finally:
                 self.seconds[name] += perf_counter() - began
-            self._undo(view)
-        return []
+            if made:
+                decisions.extend(made)
+            if view.started:
+                self.state.sweep(pool, view.started)
+            return
 
     def _undo(self, view: View) -> None:
         for job in view.started:
@@ -196,41 +213,43 @@ class Scheduler:
         view.started = []
         view.forget()
 
-    def _begin_plain(self, plugin: str, made: list[Decision], view: View) -> list[Decision]:
-        """Begin the starts that a policy returned without asking ``view.start``; drop the impossible."""
+    def _match(self, plugin: str, made: list[Decision], view: View) -> list[Decision]:
+        """Bring a policy's answer and what it began into line.
+
+        A start that it returned without asking ``view.start`` is tried now, and left out if it is
+        impossible; a job that it began but did not return is not started.
+        """
         begun = {job.id for job in view.started}
         kept: list[Decision] = []
         for decision in made:
             if not isinstance(decision, Start) or decision.job_id in begun:
                 kept.append(decision)
                 continue
-            job = self.state.jobs.get(decision.job_id)
-            if job is None or job.status is not Status.PENDING or job.pool is not view.pool:
-                what = "is not known" if job is None else f"is {job.status.value}"
-                self.problems.append(Problem(plugin, "schedule", f"job {decision.job_id} {what}; not started", ""))
-                continue
-            if decision.placement:
-                try:
-                    self.state.begin(job, decision.placement, decision.tier, decision.frequency)
-                except StateError as error:
-                    self.problems.append(Problem(plugin, "schedule", f"{error}; not started", ""))
-                    continue
-                view.started.append(job)
-                kept.append(decision)
-            else:
-                start = view.start(job, decision.reason)
-                if start is not None:
-                    kept.append(start)
-        return kept
-
-    def _reconcile(self, made: list[Decision], view: View) -> list[Decision]:
-        """Jobs that a policy started through the view but left out of its answer are not started."""
-        named = {d.job_id for d in made if isinstance(d, Start)}
+            start = self._begin_plain(plugin, decision, view)
+            if start is not None:
+                kept.append(start)
+        named = {d.job_id for d in kept if isinstance(d, Start)}
         for job in view.started:
             if job.id not in named:
                 self.state.undo(job)
         view.started = [job for job in view.started if job.id in named]
-        return made
+        return kept
+
+    def _begin_plain(self, plugin: str, decision: Start, view: View) -> Start | None:
+        job = self.state.jobs.get(decision.job_id)
+        if job is None or job.status is not Status.PENDING or job.pool is not view.pool:
+            what = "is not known" if job is None else f"is {job.status.value} in pool {job.pool.name!r}"
+            self.problems.append(Problem(plugin, "schedule", f"job {decision.job_id} {what}; not started", ""))
+            return None
+        if not decision.placement:
+            return view.start(job, decision.reason)
+        try:
+            self.state.begin(job, decision.placement, decision.tier, decision.frequency)
+        except StateError as error:
+            self.problems.append(Problem(plugin, "schedule", f"{error}; not started", ""))
+            return None
+        view.started.append(job)
+        return decision
 
     def _find_place(self, job: Job, offer: Offer, view: View) -> Placement | None:
         if not self._place:
@@ -297,4 +316,4 @@ class Scheduler:
             self.problems.append(Problem("revise", "revise", f"{error}; not started", ""))
             decisions.remove(start)
         else:
-            self.state.sweep(job.pool, 1)
+            self.state.sweep(job.pool, [job])

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from operator import attrgetter
 from typing import Any
@@ -60,11 +60,20 @@ _ON_NODES = (_STARTING, _RUNNING, _SUSPENDED)
 class Job:
     """A job as the scheduler knows it. Policies read it; only the state changes it."""
 
-    __slots__ = (
-        "description", "entries", "estimate", "expected_end", "expected_runtime", "failures", "frequency",
-        "held", "hold_reason", "id", "not_before", "order", "placement", "pool", "processors", "refusal",
-        "seq", "start_time", "status", "submit_time", "tier",
-    )  # fmt: skip
+    start_time: float | None = None
+    expected_end: float = _INF
+    placement: Placement = ()
+    tier: str = "foreground"
+    frequency: float | None = None
+    #: Why it is held, or why its last start failed.
+    hold_reason: str = ""
+    #: After a start that failed: not to be tried again before this time.
+    not_before: float = 0.0
+    failures: int = 0
+    #: Why a plugin refused it; "" if none did.
+    refusal: str = ""
+    #: Its entries in the running lists of the pools whose processors it takes.
+    entries: Sequence[tuple[PoolState, RunningEntry]] | None = None
 
     def __init__(self, description: JobDescription, pool: PoolState, seq: int) -> None:
         request = description.request
@@ -76,27 +85,14 @@ class Job:
         self.submit_time: float = description.submit_time
         #: The processors that it counts for.
         self.processors: int = request.processors
-        #: The user's estimate, seconds.
+        #: The user's estimate; ``expected_runtime`` is the predictor's answer, else the estimate.
+        #: Both in seconds.
         self.estimate: float = request.walltime
-        #: The predictor's answer, else the estimate; seconds.
         self.expected_runtime: float = request.walltime
         #: Sort key of its place in the queue.
         self.order: tuple[Any, ...] = (description.submit_time, seq)
         self.status: Status = _WAITING
-        self.start_time: float | None = None
-        self.expected_end: float = _INF
-        self.placement: Placement = ()
-        self.tier: str = "foreground"
-        self.frequency: float | None = None
         self.held: bool = description.held
-        self.hold_reason: str = ""
-        #: After a start that failed: not to be tried again before this time.
-        self.not_before: float = 0.0
-        self.failures: int = 0
-        #: Why a plugin refused it; "" if none did.
-        self.refusal: str = ""
-        #: Its entries in the running lists of the pools whose processors it takes.
-        self.entries: list[tuple[PoolState, RunningEntry]] | None = None
 
     @property
     def request(self) -> Request:
@@ -131,13 +127,15 @@ class PoolState:
     """One pool: its queue, what runs in it, and what is free."""
 
     __slots__ = (
-        "changed", "description", "flat", "free", "fresh", "name", "queue", "reservations", "running", "total",
+        "changed", "description", "flat", "free", "fresh", "name", "open", "queue", "reservations", "running",
+        "total",
     )  # fmt: skip
 
     def __init__(self, description: PoolDescription) -> None:
         self.description = description
         self.name: str = description.name
         self.flat: bool = description.flat
+        self.open: bool = description.open
         #: Usable processors (nodes that are down do not count), and how many of them are free.
         self.total: int = description.processors
         self.free: int = description.processors
@@ -161,6 +159,10 @@ class PoolState:
         return f"PoolState({self.name!r}, {self.free} of {self.total} free, {len(self.queue)} queued)"
 
 
+def _nothing(event: ev.Event) -> None:
+    """News that only plugins care about."""
+
+
 class State:
     """All that the scheduler knows about one cluster."""
 
@@ -179,19 +181,22 @@ class State:
         self.queue_key: Callable[[Job], tuple[Any, ...]] | None = None
         #: Expected runtime of a job in seconds, where a predictor answers.
         self.predict: Callable[[Job], float | None] | None = None
+        #: Schedule a pool at every arrival, even if the new job needs more than is free.
+        self.ask_always = False
         self._seq = 0
         #: Jobs that wait for other jobs: id of the other -> jobs to look at when it ends or starts.
         self._dependants: dict[str, list[Job]] = {}
         #: Outcomes of ended jobs that somebody depends on.
         self._outcomes: dict[str, str] = {}
-        #: (time, seq, pool name or job): when to look again.
-        self._wakeups: list[tuple[float, int, PoolState | Job]] = []
+        #: A heap of (time, seq, what): when to look again at a pool or a job.
+        self.wakeups: list[tuple[float, int, PoolState | Job]] = []
         self._nodes_of: dict[str, set[Job]] = {}
         for node in cluster.nodes:
             self._put_node(node)
         for reservation in cluster.reservations:
             self._put_reservation(reservation)
-        self._handlers: dict[type, Callable[[Any], None]] = {
+        #: What each event does to the state.
+        self.handlers: dict[type, Callable[[Any], None]] = {
             ev.JobSubmitted: self._submitted,
             ev.JobStarted: self._started,
             ev.JobEnded: self._ended,
@@ -210,6 +215,11 @@ class State:
             ev.ReservationStarted: self._reservation_started,
             ev.ReservationEnded: self._reservation_ended,
             ev.DecisionFailed: self._decision_failed,
+            ev.JobCheckpointed: _nothing,
+            ev.ElasticCommandReceived: _nothing,
+            ev.NodeFrequencyChanged: _nothing,
+            ev.NodePowerChanged: _nothing,
+            ev.Tick: _nothing,
         }
 
     # ------------------------------------------------------------------ questions
@@ -244,27 +254,24 @@ class State:
                 return f"it asks for reservation {reservation!r}, which does not exist"
             if kept.start > self.now:
                 return f"its reservation {reservation!r} begins at {kept.start:.0f}"
-        if not job.pool.description.open:
+        if not job.pool.open:
             return f"pool {job.pool.name!r} is closed"
         return ""
 
     def next_wakeup(self) -> float | None:
         """When something becomes due by the clock alone (begin times, reservations, retries)."""
-        return self._wakeups[0][0] if self._wakeups else None
+        return self.wakeups[0][0] if self.wakeups else None
 
     # ------------------------------------------------------------------ the fold
 
     def apply(self, events: Iterable[ev.Event]) -> None:
         """Fold events in, in the order given."""
-        handlers = self._handlers
         for event in events:
-            handler = handlers.get(type(event))
-            if handler is not None:
-                handler(event)
+            self.handlers[type(event)](event)
 
     def advance(self, now: float) -> None:
         """Look at what became due by ``now``."""
-        wakeups = self._wakeups
+        wakeups = self.wakeups
         while wakeups and wakeups[0][0] <= now:
             due = heappop(wakeups)[2]
             if isinstance(due, Job):
@@ -272,17 +279,13 @@ class State:
                     self._queue_or_wait(due)
             else:
                 due.touch()
-        for pool in self.pools.values():
-            running = pool.running
-            if running and running[0][0] <= now:
-                self._overdue(pool)
 
     def wake_at(self, time: float, pool: PoolState) -> None:
         """Look at ``pool`` again at ``time`` even if nothing happens."""
         self._seq += 1
-        heappush(self._wakeups, (time, self._seq, pool))
+        heappush(self.wakeups, (time, self._seq, pool))
 
-    def _overdue(self, pool: PoolState) -> None:
+    def overdue(self, pool: PoolState) -> None:
         """Jobs that outlive a prediction fall back to their estimate; then their end is "any moment"."""
         pool.touch()
         for _, _, _, job in list(pool.running):
@@ -313,7 +316,8 @@ class State:
         if self.admit is not None:
             self.admit(job)
         if (
-            not job.held
+            pool.open
+            and not job.held
             and not description.dependencies
             and description.begin_time is None
             and not description.reservation
@@ -333,18 +337,22 @@ class State:
         pool = job.pool
         queue = pool.queue
         job.status = _PENDING
-        pool.changed = True
         if not queue or queue[-1].order < job.order:
             queue.append(job)
             if pool.fresh >= 0:
                 pool.fresh += 1
+                # Nothing else changed, so if this one cannot start, nobody can.
+                if job.processors <= pool.free or self.ask_always:
+                    pool.changed = True
+                return
         else:
             insort(queue, job, key=_order)
             pool.fresh = -1
+        pool.changed = True
 
     def _queue_or_wait(self, job: Job) -> None:
         """Put a job that is not on nodes where it belongs now."""
-        if job.refusal or job.held or not job.pool.description.open:
+        if job.refusal or job.held or not job.pool.open:
             job.status = _WAITING
             return
         wake = _INF
@@ -363,7 +371,7 @@ class State:
         if wake != _INF:
             job.status = _WAITING
             self._seq += 1
-            heappush(self._wakeups, (wake, self._seq, job))
+            heappush(self.wakeups, (wake, self._seq, job))
             return
         if self._unmet(job):
             job.status = _WAITING
@@ -446,9 +454,11 @@ class State:
             self._release(job)
             self._occupy(job, event.placement, event.time)
         job.status = _RUNNING
-        job.tier = event.tier
-        job.frequency = event.frequency
-        job.failures = 0
+        if event.tier != job.tier or event.frequency != job.frequency:
+            job.tier = event.tier
+            job.frequency = event.frequency
+        if job.failures:
+            job.failures = 0
         if self._dependants:
             self._news_for_dependants(job)
 
@@ -654,8 +664,9 @@ class State:
         if pool.flat:
             if pool.reservations:
                 self._guard_reservations(job, pool)
-            job.tier = tier
-            job.frequency = frequency
+            if frequency is not None or tier != "foreground":
+                job.tier = tier
+                job.frequency = frequency
             job.status = _STARTING
             self._occupy_flat(job, pool, self.now)
             return
@@ -720,13 +731,25 @@ class State:
             names = ", ".join(r.id for r in pool.reservations if r.start < end and r.end > self.now)
             raise StateError(f"job {job.id} would break reservation {names}")
 
-    def sweep(self, pool: PoolState, started: int) -> None:
-        """Take ``started`` jobs that began out of the queue."""
+    def sweep(self, pool: PoolState, started: Sequence[Job]) -> None:
+        """Take jobs that began out of the queue."""
         queue = pool.queue
-        if started == 1 and queue[0].status is _STARTING:
-            del queue[0]
-        else:
+        if len(started) > 4:
             pool.queue = [job for job in queue if job.status is _PENDING]
+            return
+        for job in started:
+            if queue[0] is job:
+                del queue[0]
+            else:
+                self._drop(queue, job)
+
+    @staticmethod
+    def _drop(queue: list[Job], job: Job) -> None:
+        at = bisect_left(queue, job.order, key=_order)
+        if at < len(queue) and queue[at] is job:
+            del queue[at]
+        else:
+            queue.remove(job)
 
     def _occupy_flat(self, job: Job, pool: PoolState, start: float) -> None:
         job.start_time = start
@@ -735,7 +758,7 @@ class State:
         pool.free -= processors
         entry = (end, job.seq, processors, job)
         insort(pool.running, entry)
-        job.entries = [(pool, entry)]
+        job.entries = ((pool, entry),)
 
     def _occupy(self, job: Job, placement: Placement, start: float) -> None:
         pool = job.pool
@@ -747,16 +770,17 @@ class State:
         job.expected_end = start + job.expected_runtime
         job.placement = placement
         shares = self.nodes.take(job.request, placement)
-        job.entries = []
+        entries = []
         for name, (processors, usable) in shares.items():
             other = self.pools.get(name)
             if other is None:
                 continue
             entry = (job.expected_end, job.seq, processors, job)
             insort(other.running, entry)
-            job.entries.append((other, entry))
+            entries.append((other, entry))
             other.free -= usable
             other.touch()
+        job.entries = entries
 
     def _release(self, job: Job) -> None:
         entries = job.entries
@@ -794,11 +818,5 @@ class State:
 
     def _leave_queue(self, job: Job) -> None:
         if job.status is _PENDING:
-            pool = job.pool
-            queue = pool.queue
-            at = bisect_left(queue, job.order, key=_order)
-            if at < len(queue) and queue[at] is job:
-                del queue[at]
-            else:
-                queue.remove(job)
-            pool.touch()
+            self._drop(job.pool.queue, job)
+            job.pool.touch()

@@ -35,20 +35,27 @@ _INF = float("inf")
 class Booking:
     """Capacity kept for a job that cannot start yet."""
 
-    __slots__ = ("extra", "job", "placement", "room", "start", "when")
+    __slots__ = ("_clock", "_when", "extra", "job", "placement", "room", "start")
 
-    def __init__(self, job: Job, start: float, extra: int, when: str) -> None:
+    def __init__(self, job: Job, start: float, extra: int, clock: Callable[[float], str]) -> None:
+        self._clock = clock
+        self._when = ""
         self.job = job
         #: The job's earliest start (for a queue's head: the shadow time); infinity if it has none.
         self.start = start
         #: Processors that jobs running past ``start`` may use together without delaying it; an
         #: upper bound where placements decide.
         self.extra = extra
-        #: ``start`` for a person.
-        self.when = when
         #: On node pools: its nodes then, and what all nodes have left at that time.
         self.placement: Placement = ()
         self.room: Free | None = None
+
+    @property
+    def when(self) -> str:
+        """``start`` for a person."""
+        if not self._when:
+            self._when = self._clock(self.start)
+        return self._when
 
     def __repr__(self) -> str:
         return f"Booking({self.job.id!r} at {self.start:g}, {self.extra} extra)"
@@ -125,14 +132,13 @@ class View:
         self.now = now
         self.queue = queue
         self.started = []
-        self.fresh = self.pool.fresh if queue is self.pool.queue else -1
-        if self.fresh < 0:
+        self.fresh = fresh = self.pool.fresh if queue is self.pool.queue else -1
+        if fresh < 0:
             self.forget()
 
     def forget(self) -> None:
         """Drop all bookings."""
-        if self.bookings:
-            self.bookings = []
+        self.bookings = []
 
     def booked(self, job: Job) -> Booking | None:
         """The job's booking, if it has one."""
@@ -166,8 +172,7 @@ class FlatView(View):
 
     def forget(self) -> None:
         self._profile = None
-        if self.bookings:
-            self.bookings = []
+        self.bookings = []
 
     def start(self, job: Job, reason: str = "") -> Start | None:
         processors = job.processors
@@ -237,7 +242,7 @@ class FlatView(View):
                     # Overdue: whoever holds them will leave any moment.
                     start = next_after(now)
             extra = -need if start != _INF else pool.total
-            booking = Booking(job, start, extra, self._clock(start))
+            booking = Booking(job, start, extra, self._clock)
         else:
             known = self.booked(job)
             if known is not None:
@@ -250,7 +255,7 @@ class FlatView(View):
                 extra = profile.free_at(start)
             else:
                 extra = pool.total
-            booking = Booking(job, start, extra, self._clock(start))
+            booking = Booking(job, start, extra, self._clock)
         self.bookings.append(booking)
         return booking
 
@@ -348,7 +353,7 @@ class NodeView(View):
         else:
             start, placement, room = self._next_opening(job)
         table = self._state.nodes
-        booking = Booking(job, start, self.pool.total, self._clock(start))
+        booking = Booking(job, start, self.pool.total, self._clock)
         if room is not None:
             booking.placement = placement
             room.take(

@@ -30,6 +30,8 @@ from headway_adapters.emulated.faults import Faults
 from headway_adapters.emulated.physics import Physics
 
 _INF = float("inf")
+_JobSubmitted, _JobStarted, _JobEnded = ev.JobSubmitted, ev.JobStarted, ev.JobEnded
+_Start = dec.Start
 _ACCEPTED = Outcome(accepted=True)
 #: Order of what happens at one instant: completions, then changes (arrivals come last).
 _COMPLETION, _CHANGE = 0, 1
@@ -38,10 +40,15 @@ _COMPLETION, _CHANGE = 0, 1
 class Execution:
     """One run of a job on the machine."""
 
-    __slots__ = (
-        "booked_at", "consumed", "frequency", "index", "job", "limit", "placement", "rate", "start", "suspended",
-        "tier", "trace", "version", "work",
-    )  # fmt: skip
+    #: Seconds of execution (not suspended) as of ``booked_at``.
+    consumed = 0.0
+    rate = 1.0
+    suspended = False
+    placement: Placement = ()
+    tier = "foreground"
+    frequency: float | None = None
+    #: Completions in the heap with another version are void.
+    version = 0
 
     def __init__(self, index: int, trace: TraceJob, job: JobDescription, start: float) -> None:
         #: Position in the workload.
@@ -54,16 +61,7 @@ class Execution:
         self.limit = job.request.walltime
         #: Work left, seconds at rate 1, as of ``booked_at``.
         self.work = trace.runtime
-        #: Seconds of execution (not suspended) as of ``booked_at``.
-        self.consumed = 0.0
         self.booked_at = start
-        self.rate = 1.0
-        self.suspended = False
-        self.placement: Placement = ()
-        self.tier = "foreground"
-        self.frequency: float | None = None
-        #: Completions in the heap with another version are void.
-        self.version = 0
 
 
 class EmulatedAdapter(ClusterAdapter):
@@ -97,6 +95,10 @@ class EmulatedAdapter(ClusterAdapter):
         self._faults = faults or Faults()
         self._rng = rng if rng is not None else np.random.default_rng(0)
         self._next = 0
+        #: When the next job of the workload arrives.
+        self._arrival = jobs[0].job.submit_time if jobs else _INF
+        #: Some completion was moved, so that the heap may hold void ones.
+        self._moved = False
         self._heap: list[tuple[float, int, int, Any, int]] = []
         self._seq = 0
         #: Events that are true already and are told by the next wait.
@@ -148,10 +150,10 @@ class EmulatedAdapter(ClusterAdapter):
 
     def wait(self, deadline: float | None) -> tuple[float, Sequence[ev.Event]] | None:
         heap = self._heap
-        jobs, at = self._jobs, self._next
-        while heap and heap[0][1] == _COMPLETION and heap[0][3].version != heap[0][4]:
-            heappop(heap)
-        arrival = jobs[at].job.submit_time if at < len(jobs) else _INF
+        if self._moved:
+            while heap and type(heap[0][3]) is Execution and heap[0][3].version != heap[0][4]:
+                heappop(heap)
+        arrival = self._arrival
         now = heap[0][0] if heap else _INF
         if arrival < now:
             now = arrival
@@ -169,23 +171,35 @@ class EmulatedAdapter(ClusterAdapter):
         while heap and heap[0][0] <= now:
             _, _, _, what, argument = heappop(heap)
             if type(what) is Execution:
-                if what.version == argument:
-                    events.append(self._complete(what, now))
+                if what.version != argument:
+                    continue
+                if argument or self._physics:
+                    self._complete(what, now, events)
+                else:
+                    # It ran undisturbed at rate 1.
+                    what.consumed = now - what.start
+                    if what.work > what.limit:
+                        self._leave(what, now, "timed out", "its time limit", events)
+                    else:
+                        self._leave(what, now, what.trace.outcome, "", events)
             else:
                 what(argument)
                 if self._news:
                     events.extend(self._news)
                     self._news = []
         if arrival <= now:
-            count = len(jobs)
-            submitted = self._submitted
-            while at < count:
-                job = jobs[at].job
-                if job.submit_time > now:
-                    break
+            jobs, at, submitted = self._jobs, self._next, self._submitted
+            job = jobs[at].job
+            while arrival <= now:
                 submitted[job.id] = (at, job)
-                events.append(ev.JobSubmitted(job.submit_time, job))
+                events.append(_JobSubmitted(arrival, job))
                 at += 1
+                if at == len(jobs):
+                    arrival = _INF
+                    break
+                job = jobs[at].job
+                arrival = job.submit_time
+            self._arrival = arrival
             self._next = at
         return now, events
 
@@ -196,11 +210,14 @@ class EmulatedAdapter(ClusterAdapter):
         return None
 
     def apply(self, now: float, decisions: Sequence[dec.Decision]) -> Sequence[Outcome]:
+        outcomes = []
         if self._immediate:
-            return [
-                self._start(d) if type(d) is dec.Start else self._carry_out(d)  # the common case first
-                for d in decisions
-            ]
+            for decision in decisions:
+                if type(decision) is _Start:  # the common case first
+                    outcomes.append(self._start(decision))
+                else:
+                    outcomes.append(self._carry_out(decision))
+            return outcomes
         for decision in decisions:
             if self._rng.random() < self._faults.failure_rate:
                 refusal = (decision, "injected failure: the command was refused")
@@ -250,6 +267,7 @@ class EmulatedAdapter(ClusterAdapter):
     def _reschedule(self, execution: Execution) -> None:
         """Put the job's completion where its work, rate and limit say."""
         execution.version += 1
+        self._moved = True
         seconds = execution.limit - execution.consumed
         if execution.suspended:
             return
@@ -276,23 +294,24 @@ class EmulatedAdapter(ClusterAdapter):
 
     # ------------------------------------------------------------------ what jobs do
 
-    def _complete(self, execution: Execution, now: float) -> ev.Event:
+    def _complete(self, execution: Execution, now: float, events: list[ev.Event]) -> None:
         self._book(execution, now)
-        trace = execution.trace
         # A limit that leaves no more than rounding's worth of work is met, not missed.
         if execution.work > 1e-6 * max(execution.rate, 1e-9):
-            outcome, reason = "timed out", "its time limit"
+            self._leave(execution, now, "timed out", "its time limit", events)
         else:
-            outcome, reason = trace.outcome, ""
-        return self._leave(execution, now, outcome, reason)
+            self._leave(execution, now, execution.trace.outcome, "", events)
 
-    def _leave(self, execution: Execution, now: float, outcome: str, reason: str) -> ev.Event:
-        job = execution.job
+    def _leave(
+        self, execution: Execution, now: float, outcome: str, reason: str, events: list[ev.Event]
+    ) -> None:
         execution.version += 1
-        del self._running[job.id]
+        job = execution.job
+        job_id = job.id
+        del self._running[job_id]
         self._vacate(execution)
         self._results[execution.index] = self._record(execution, now, outcome)
-        return ev.JobEnded(now, job.id, outcome, reason)
+        events.append(_JobEnded(now, job_id, outcome, reason))
 
     def _vacate(self, execution: Execution) -> None:
         pool = execution.job.pool or self._only
@@ -336,9 +355,7 @@ class EmulatedAdapter(ClusterAdapter):
             seconds = execution.work if execution.work < execution.limit else execution.limit
             self._seq += 1
             heappush(self._heap, (now + seconds, _COMPLETION, self._seq, execution, 0))
-        self._news.append(
-            ev.JobStarted(now, job_id, decision.placement, decision.tier, decision.frequency)
-        )
+        self._news.append(_JobStarted(now, job_id, decision.placement, decision.tier, decision.frequency))
         return _ACCEPTED
 
     def _begin_with(self, running: Sequence[tuple[str, float, Placement]]) -> None:
@@ -368,6 +385,8 @@ class EmulatedAdapter(ClusterAdapter):
         for execution in self._running.values():
             execution.index = order[execution.job.id]
         self._next = len(ids)
+        rest = self._jobs[self._next :]
+        self._arrival = rest[0].job.submit_time if rest else _INF
 
     # ------------------------------------------------------------------ other decisions
 
@@ -428,6 +447,7 @@ class EmulatedAdapter(ClusterAdapter):
 
     def _back_to_queue(self, execution: Execution, reason: str) -> None:
         execution.version += 1
+        self._moved = True
         job = execution.job
         del self._running[job.id]
         self._vacate(execution)
@@ -439,7 +459,8 @@ class EmulatedAdapter(ClusterAdapter):
         execution = self._running.get(decision.job_id)
         if execution is not None:
             self._book(execution, self.now)
-            self._news.append(self._leave(execution, self.now, "cancelled", decision.reason))
+            self._moved = True
+            self._leave(execution, self.now, "cancelled", decision.reason, self._news)
             return ""
         known = self._submitted.pop(decision.job_id, None)
         if known is None:
@@ -510,12 +531,11 @@ class EmulatedAdapter(ClusterAdapter):
         for execution in list(self._running.values()):
             if any(node == name for node, _ in execution.placement):
                 self._book(execution, self.now)
+                self._moved = True
                 if self._faults.requeue:
                     self._back_to_queue(execution, f"node {name} failed")
                 else:
-                    self._news.append(
-                        self._leave(execution, self.now, "node failure", f"node {name} failed")
-                    )
+                    self._leave(execution, self.now, "node failure", f"node {name} failed", self._news)
         self._news.append(ev.NodeDown(self.now, name, "failed"))
         self._note_capacity(name)
         self._at(self.now + self._rng.exponential(self._faults.node_repair), _CHANGE, self._repair, name)

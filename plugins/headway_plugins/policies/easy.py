@@ -18,6 +18,8 @@ only the new jobs are tried.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from headway.decisions import Decision
 from headway.hookspecs import Plugin, hookimpl
 from headway.view import View
@@ -48,13 +50,11 @@ class Easy(Plugin):
             first += 1
         free = view.free
         head = booking.job.id
-        limit = booking.start - view.now
-        extra = booking.extra
-        for at in range(first, len(queue)):
-            job = queue[at]
+        shadow, extra, now = booking.start, booking.extra, view.now
+        for job in islice(queue, first, None):
             processors = job.processors
-            if processors <= free and (job.expected_runtime <= limit or processors <= extra):
-                if job.expected_runtime <= limit:
+            if processors <= free and (now + job.expected_runtime <= shadow or processors <= extra):
+                if now + job.expected_runtime <= shadow:
                     reason = f"backfilled: ends by {booking.when}, when job {head} is to start"
                 else:
                     reason = f"backfilled: needs no processor that job {head} will need at {booking.when}"

@@ -1,0 +1,1 @@
+"""Workload models: jobs drawn from a seeded generator, one model a file."""
