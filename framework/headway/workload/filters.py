@@ -1,0 +1,118 @@
+"""Pure functions from a trace to a part or a variant of it.
+
+Each leaves the trace it is given as it is, keeps line numbers and issues, and adds a note to the header
+that says what was done, as the cleaned traces of the Parallel Workloads Archive do.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headway.errors import UserError
+from headway.workload.emulation import sizes
+from headway.workload.swf import with_notes
+from headway.workload.trace import Column, Records, Trace
+
+
+def first(trace: Trace, n: int) -> Trace:
+    """The first ``n`` jobs, or all if there are fewer. Raises :class:`UserError` if ``n`` < 1."""
+    _at_least_one("first", n)
+    return _part(trace, slice(0, n), f"only the first {n} jobs")
+
+
+def last(trace: Trace, n: int) -> Trace:
+    """The last ``n`` jobs, or all if there are fewer. Raises :class:`UserError` if ``n`` < 1."""
+    _at_least_one("last", n)
+    return _part(trace, slice(max(len(trace) - n, 0), None), f"only the last {n} jobs")
+
+
+def window(trace: Trace, start: float, end: float) -> Trace:
+    """The jobs submitted from ``start`` (inclusive) to ``end`` (exclusive).
+
+    Both are seconds after the trace's first submission; submit times stay as they are. Raises
+    :class:`UserError` if the window is empty or holds no job.
+    """
+    if not (math.isfinite(start) and start < end):
+        raise UserError(f"window: expected a start before its end, found {start:g} to {end:g} s")
+    submit = trace.records[:, Column.SUBMIT]
+    since = submit - submit[0] if len(submit) else submit
+    inside = (since >= start) & (since < end)
+    if not inside.any():
+        reach = f"the last is submitted {since[-1]:g} s after the first" if len(since) else "there are none"
+        raise UserError(f"{trace.path}: window: expected jobs from {start:g} to {end:g} s, but {reach}")
+    return _part(trace, inside, f"only jobs submitted {start:g} to {end:g} s after the first")
+
+
+def scale_arrivals(trace: Trace, factor: float) -> Trace:
+    """The times between submissions multiplied by ``factor``: 0.5 doubles the load.
+
+    The first submission stays; times are rounded to whole seconds. Raises :class:`UserError` if the factor
+    is not a positive number.
+    """
+    _positive("scale_arrivals", factor)
+    records = trace.records.copy()
+    submit = records[:, Column.SUBMIT]
+    if len(submit):
+        records[:, Column.SUBMIT] = submit[0] + np.rint((submit - submit[0]) * factor)
+    return _variant(trace, records, f"times between submissions multiplied by {factor:g}")
+
+
+def scale_runtimes(trace: Trace, factor: float) -> Trace:
+    """Runtimes and estimates multiplied by ``factor``: 2 doubles the load.
+
+    Rounded to whole seconds; what was positive stays at least 1 s, because 0 would mean "not known".
+    Raises :class:`UserError` if the factor is not a positive number.
+    """
+    _positive("scale_runtimes", factor)
+    records = trace.records.copy()
+    for column in (Column.RUNTIME, Column.ESTIMATE):
+        seconds = records[:, column]
+        records[:, column] = np.where(seconds > 0, np.maximum(np.rint(seconds * factor), 1), seconds)
+    return _variant(trace, records, f"runtimes and estimates multiplied by {factor:g}")
+
+
+def drop_larger_than(trace: Trace, processors: int) -> Trace:
+    """Without the jobs of more than ``processors``. Raises :class:`UserError` if ``processors`` < 1."""
+    _at_least_one("drop_larger_than", processors)
+    fitting = sizes(trace.records) <= processors
+    return _part(trace, fitting, f"without jobs of more than {processors} processors")
+
+
+def offered_load(trace: Trace, processors: int) -> float:
+    """The work that is submitted as a share of what the machine can do meanwhile.
+
+    That is the sum of size x runtime over ``processors`` x (last - first submission). Jobs of unknown
+    runtime or size count nothing. Raises :class:`UserError` if ``processors`` < 1 or all jobs are
+    submitted at one instant, which makes a load meaningless.
+    """
+    _at_least_one("offered_load", processors)
+    submit = trace.records[:, Column.SUBMIT]
+    span = float(submit[-1] - submit[0]) if len(submit) else 0.0
+    if span <= 0:
+        raise UserError(f"{trace.path}: offered load: expected submissions over some time, found one instant")
+    work = np.maximum(sizes(trace.records), 0) * np.maximum(trace.records[:, Column.RUNTIME], 0)
+    return float(work.sum()) / (processors * span)
+
+
+def _part(trace: Trace, rows: slice | NDArray[np.bool_], note: str) -> Trace:
+    part = _variant(trace, trace.records[rows].copy(), note)
+    return dataclasses.replace(part, line_numbers=trace.line_numbers[rows].copy())
+
+
+def _variant(trace: Trace, records: Records, note: str) -> Trace:
+    records.setflags(write=False)
+    return dataclasses.replace(trace, header=with_notes(trace.header, [note]), records=records)
+
+
+def _at_least_one(what: str, n: int) -> None:
+    if n < 1:
+        raise UserError(f"{what}: expected at least 1, found {n}")
+
+
+def _positive(what: str, factor: float) -> None:
+    if not (math.isfinite(factor) and factor > 0):
+        raise UserError(f"{what}: expected a factor greater than 0, found {factor:g}")

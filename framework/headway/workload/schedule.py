@@ -1,0 +1,86 @@
+"""A run's schedule in the Standard Workload Format."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from headway.model import processors_of
+from headway.results import JobResult
+from headway.workload.emulation import STATUS_OF_OUTCOME, job_records
+from headway.workload.swf import with_notes, write_swf
+from headway.workload.trace import Column, Records, Trace
+
+_EXPLANATION = (
+    "THIS IS A SIMULATED SCHEDULE, made by headway",
+    "fields 3 (wait), 4 (runtime), 5 (allocated processors) and 11 (status) say what happened in it;",
+    "-1 in fields 3 to 5: the job did not start, in field 4 alone: it had not ended;",
+    "status 0 also stands for jobs that reached their time limit",
+)
+
+
+def schedule_records(jobs: Sequence[JobResult], trace: Trace | None = None) -> Records:
+    """One record a job, n x 18, in the order of ``jobs``.
+
+    A job of the trace (``row`` not negative) keeps its record, in which wait (submission to last start),
+    runtime, allocated processors and status are replaced; status as in
+    :data:`headway.workload.emulation.STATUS_OF_OUTCOME`, -1 for jobs that wait or run still. Where the
+    record has no requested processors or estimate, it gets those that the run used, because the fields
+    they were taken from are replaced. Other jobs get a record as of
+    :func:`headway.workload.emulation.to_records`.
+    """
+    descriptions = [result.job for result in jobs]
+    records = job_records(descriptions, [-1.0] * len(jobs), [result.state for result in jobs])
+    requested, estimate = records[:, Column.REQUESTED].copy(), records[:, Column.ESTIMATE].copy()
+    status = [STATUS_OF_OUTCOME.get(result.state, -1) for result in jobs]
+    if trace is not None:
+        rows = np.fromiter((result.row for result in jobs), np.int64, len(jobs))
+        known = rows >= 0
+        records[known] = trace.records[rows[known]]
+        for column, used in ((Column.REQUESTED, requested), (Column.ESTIMATE, estimate)):
+            values = records[:, column]
+            records[:, column] = np.where(values > 0, values, used)
+    records[:, Column.STATUS] = status
+    records[:, Column.WAIT] = [
+        -1 if result.start_time is None else result.start_time - result.job.submit_time for result in jobs
+    ]
+    records[:, Column.RUNTIME] = [
+        -1 if result.start_time is None or result.end_time is None else result.runtime for result in jobs
+    ]
+    records[:, Column.ALLOCATED] = [
+        -1 if result.start_time is None else processors_of(result.placement) or result.job.request.processors
+        for result in jobs
+    ]
+    return records
+
+
+def write_schedule(
+    path: str | os.PathLike[str],
+    jobs: Sequence[JobResult],
+    trace: Trace | None = None,
+    *,
+    notes: Sequence[str] = (),
+    processors: int | None = None,
+    epoch: float | None = None,
+) -> None:
+    """Write what happened to ``jobs`` as a trace, compressed if ``path`` ends in ``.gz``.
+
+    The header is the trace's, if there is one, with notes that say what the fields mean here, and the
+    further ``notes``. Without a trace it is made up of ``processors`` (the machine's size) and ``epoch``
+    (the epoch second of the run's time 0), as far as given.
+
+    Raises :class:`headway.errors.Failure` if the file cannot be written.
+    """
+    header = _header(len(jobs), processors, epoch) if trace is None else trace.header
+    write_swf(path, with_notes(header, [*_EXPLANATION, *notes]), schedule_records(jobs, trace))
+
+
+def _header(count: int, processors: int | None, epoch: float | None) -> list[str]:
+    lines = ["; Version: 2.2", f"; MaxJobs: {count}", f"; MaxRecords: {count}"]
+    if epoch is not None:
+        lines.append(f"; UnixStartTime: {epoch:.0f}")
+    if processors is not None:
+        lines += [f"; MaxNodes: {processors}", f"; MaxProcs: {processors}"]
+    return lines

@@ -1,0 +1,444 @@
+"""Reading and writing the Standard Workload Format, tolerant of dirt and explicit about it.
+
+The format is a text file: comment lines that begin with ``;``, of which those before the first job
+are the header, and one line a job of 18 numbers (:class:`headway.workload.trace.Column`). Files of
+the Parallel Workloads Archive are not always so; what is done then, each time with an
+:class:`~headway.workload.trace.Issue`:
+
+- A line of fewer than 18 fields is padded with -1 if it has the first nine, which is what an emulation
+  needs; otherwise, or if it is the file's last and ends in the middle, it is skipped.
+- A line of more than 18 fields is cut.
+- A field that is not a number is taken as -1, unless it is one of those an emulation needs (job number,
+  submit time, runtime, allocated and requested processors, estimate): then the line is skipped, because
+  any value put in its place would be invented.
+- A fraction in a count or number (such as processors) is cut off. Times and memory may have one.
+- Comments that are not UTF-8 are read as Latin-1. Comments among the jobs are kept, but say nothing
+  about the machine.
+- Jobs that are out of order are sorted by submit time; those with equal times keep the file's order.
+- Blank lines are skipped. Duplicate job numbers and negative submit times are kept and counted.
+
+Reading is in two speeds: blocks of lines are checked and converted as arrays, and only the lines that
+fail the check are looked at one by one.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import math
+import os
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from headway.errors import Failure, UserError
+from headway.workload import trace as kinds
+from headway.workload.trace import WIDTH, Column, Issue, Records, Trace
+
+#: Bytes that are read and converted at once: large enough for arrays to pay, small enough for caches.
+BLOCK = 1 << 20
+
+#: Bytes: what has no line end for so long is no trace.
+LONGEST_LINE = 16 * BLOCK
+
+#: The columns without which a line says nothing that an emulation can use.
+NEEDED = (
+    Column.NUMBER,
+    Column.SUBMIT,
+    Column.RUNTIME,
+    Column.ALLOCATED,
+    Column.REQUESTED,
+    Column.ESTIMATE,
+)
+#: A line must reach to the last of them.
+LEAST_FIELDS = max(NEEDED) + 1
+
+#: The columns that are counts or numbers; the others (times, memory) may have a fraction.
+WHOLE = (
+    Column.NUMBER,
+    Column.ALLOCATED,
+    Column.REQUESTED,
+    Column.STATUS,
+    Column.USER,
+    Column.GROUP,
+    Column.EXECUTABLE,
+    Column.QUEUE,
+    Column.PARTITION,
+    Column.PRECEDING,
+)
+
+_NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_HEADER_FIELD = re.compile(r";\s*([A-Za-z]\w*)\s*:(?:\s+(.*))?$")
+
+# Classes of bytes in a block. Anything that is not one of the first four sends its line the slow way.
+_SPACE, _DIGIT, _MINUS, _POINT, _OTHER = range(5)
+_CLASSES = np.full(256, _OTHER, np.uint8)
+_CLASSES[list(b" \t\r\n")] = _SPACE
+_CLASSES[list(b"0123456789")] = _DIGIT
+_CLASSES[ord("-")] = _MINUS
+_CLASSES[ord(".")] = _POINT
+
+
+def read_swf(path_or_file: str | os.PathLike[str] | IO[bytes], *, strict: bool = False) -> Trace:
+    """Read a trace, compressed with gzip or not.
+
+    ``path_or_file`` is a path or a binary stream (read to its end and left open). With ``strict``, a line
+    that breaks the format is an error instead of an issue.
+
+    Raises :class:`UserError` if the file is missing, unreadable, a directory, named ``.gz`` but not gzip,
+    damaged or cut off, or has no job line; and, with ``strict``, at the first broken line, naming file and
+    line, what was expected and what was found. Raises :class:`Failure` if the system fails while reading.
+    """
+    if hasattr(path_or_file, "read"):
+        stream = cast(IO[bytes], path_or_file)
+        return _read(stream, str(getattr(stream, "name", "trace")), strict)
+    path = os.fspath(cast("str | os.PathLike[str]", path_or_file))
+    try:
+        with open(path, "rb") as opened:
+            return _read(opened, path, strict)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _read(stream: IO[bytes], path: str, strict: bool) -> Trace:
+    reader = _Reader(path, strict)
+    try:
+        start = stream.read(2)
+        whole = _Prefixed(start, stream)
+        if start == b"\x1f\x8b":
+            with gzip.GzipFile(fileobj=io.BufferedReader(whole), mode="rb") as unpacked:
+                reader.read(unpacked)
+        elif path.endswith(".gz"):
+            raise UserError(f"{path}: expected a gzip file, as the name says, found other data")
+        else:
+            reader.read(whole)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise UserError(
+            f"{path}: the compressed file is damaged or cut off after line {reader.line_number}: {error}; "
+            "nothing of it is used"
+        ) from error
+    except OSError as error:
+        raise Failure(f"{path}: reading failed: {error.strerror or error}") from error
+    return reader.trace()
+
+
+class _Prefixed(io.RawIOBase):
+    """A stream whose first bytes were already read: pipes cannot be rewound."""
+
+    def __init__(self, prefix: bytes, rest: IO[bytes]) -> None:
+        self._prefix = prefix
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        data = self._prefix or self._rest.read(len(buffer))
+        self._prefix = b""
+        buffer[: len(data)] = data
+        return len(data)
+
+
+class _Reader:
+    """Collects a trace block by block."""
+
+    def __init__(self, path: str, strict: bool) -> None:
+        self.path = path
+        self.strict = strict
+        self.line_number = 0
+        self._header: list[str] = []
+        self._fields: dict[str, str] = {}
+        self._issues: list[Issue] = []
+        self._records: list[Records] = []
+        self._line_numbers: list[NDArray[np.int64]] = []
+
+    def read(self, stream: io.RawIOBase | gzip.GzipFile) -> None:
+        rest = b""
+        while data := stream.read(BLOCK):
+            cut = data.rfind(b"\n") + 1
+            if cut:
+                self._take(rest + data[:cut])
+                rest = data[cut:]
+            else:
+                rest += data
+                if len(rest) > LONGEST_LINE:
+                    raise UserError(
+                        f"{self.path}:{self.line_number + 1}: expected a line of {WIDTH} numbers, "
+                        f"found more than {LONGEST_LINE} bytes without a line end"
+                    )
+        if rest:
+            self._take(rest + b"\n", unfinished=True)
+
+    def trace(self) -> Trace:
+        """What was read, in order of submission."""
+        if not self._records:
+            skipped = next((i for i in self._issues if i.skipped and i.kind != kinds.BLANK), None)
+            found = f"line {skipped.line_number}: {skipped.text}" if skipped else "none"
+            raise UserError(f"{self.path}: expected job lines of {WIDTH} numbers, found {found}")
+        records = np.concatenate(self._records)
+        self._records.clear()
+        lines = np.concatenate(self._line_numbers)
+
+        submit = records[:, Column.SUBMIT]
+        self._issues += [
+            Issue(int(lines[row]), kinds.NEGATIVE_SUBMIT, f"submit time {submit[row]:g}, expected 0 or later")
+            for row in np.flatnonzero(submit < 0)
+        ]
+        latest = np.maximum.accumulate(submit)
+        early = np.flatnonzero(submit < latest)
+        self._issues += [
+            Issue(
+                int(lines[row]),
+                kinds.OUT_OF_ORDER,
+                f"submit time {submit[row]:.15g} after a job of {latest[row]:.15g}",
+            )
+            for row in early
+        ]
+        if len(early):
+            order = np.argsort(submit, kind="stable")
+            records, lines = records[order], lines[order]
+        self._issues += _duplicates(records[:, Column.NUMBER], lines)
+        self._issues.sort(key=lambda issue: issue.line_number)
+        records.setflags(write=False)
+        return Trace(self.path, self._header, self._fields, records, lines, self._issues)
+
+    def _take(self, block: bytes, *, unfinished: bool = False) -> None:
+        """Take whole lines; ``unfinished``: the last one had no line end in the file."""
+        data = np.frombuffer(block, np.uint8)
+        ends = np.flatnonzero(data == ord("\n"))
+        starts = np.concatenate(([0], ends[:-1] + 1))
+        dirty = _dirty_lines(data, ends)
+        clean_text = data[np.repeat(~dirty, ends - starts + 1)].tobytes() if dirty.any() else block
+        records = _convert(clean_text)
+        lines = np.flatnonzero(~dirty)
+
+        # A number of hundreds of digits looks clean and is infinite.
+        infinite = ~np.isfinite(records).all(axis=1)
+        if infinite.any():
+            dirty[lines[infinite]] = True
+            records, lines = records[~infinite], lines[~infinite]
+
+        issues: list[Issue] = []
+        mended: list[list[float]] = []
+        mended_lines: list[int] = []
+        in_header = not self._records
+        first_job = lines[0] if len(lines) else len(ends)
+        for line in np.flatnonzero(dirty).tolist():
+            text = block[starts[line] : ends[line]]
+            number = self.line_number + line + 1
+            if number == 1:
+                text = text.removeprefix(b"\xef\xbb\xbf")
+            if text.lstrip().startswith(b";"):
+                header = in_header and line < first_job and not mended
+                self._comment(text, number, header, issues)
+                continue
+            values = _mend(text, number, unfinished and line == len(ends) - 1, issues)
+            if values is not None:
+                mended.append(values)
+                mended_lines.append(line)
+        if mended:
+            records = np.concatenate((records, np.array(mended)))
+            lines = np.concatenate((lines, np.array(mended_lines)))
+            order = np.argsort(lines)
+            records, lines = records[order], lines[order]
+        lines = lines + self.line_number + 1
+        issues += _cut_fractions(records, lines)
+        issues.sort(key=lambda issue: issue.line_number)
+        if self.strict:
+            for issue in issues:
+                if issue.kind in kinds.BROKEN:
+                    raise UserError(f"{self.path}:{issue.line_number}: {issue.text}")
+        self._issues += issues
+        if len(records):
+            self._records.append(records)
+            self._line_numbers.append(lines)
+        self.line_number += len(ends)
+
+    def _comment(self, text: bytes, number: int, header: bool, issues: list[Issue]) -> None:
+        text = text.rstrip(b"\r")
+        try:
+            line = text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = text.decode("latin-1")
+            found = f"byte 0x{text[error.start]:02x} at column {error.start + 1}"
+            issues.append(Issue(number, kinds.ENCODING, f"expected UTF-8, found {found}"))
+        self._header.append(line)
+        if not header:
+            issues.append(Issue(number, kinds.LATE_COMMENT, f"expected a job, found {_shown(text)}"))
+            return
+        match = _HEADER_FIELD.match(line.strip())
+        if match:
+            key, value = match.group(1), (match.group(2) or "").strip()
+            self._fields[key] = f"{self._fields[key]}\n{value}" if key in self._fields else value
+
+
+def _dirty_lines(data: NDArray[np.uint8], ends: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Which lines are not exactly 18 plain decimal numbers."""
+    classes = _CLASSES[data]
+    black = classes != _SPACE
+    begins = black.copy()
+    begins[1:] &= ~black[:-1]
+    begins_at = np.flatnonzero(begins)
+    dirty = np.diff(np.searchsorted(begins_at, ends), prepend=0) != WIDTH
+
+    # A block ends with a line end, so that each other byte has one after it; what is before the first
+    # byte counts as the last one, which is white, too.
+    minus = np.flatnonzero(classes == _MINUS)
+    bad = [minus[(classes[minus - 1] != _SPACE) | (classes[minus + 1] != _DIGIT)]]
+    point = np.flatnonzero(classes == _POINT)
+    if len(point):
+        number = np.searchsorted(begins_at, point, side="right")
+        second = np.diff(number, prepend=-1) == 0
+        bad.append(point[second | (classes[point - 1] != _DIGIT) | (classes[point + 1] != _DIGIT)])
+    bad.append(np.flatnonzero(classes == _OTHER))
+    dirty[np.searchsorted(ends, np.concatenate(bad))] = True
+    return dirty
+
+
+def _convert(text: bytes) -> Records:
+    """Clean lines as records."""
+    return np.fromstring(text, np.float64, sep=" ").reshape(-1, WIDTH) if text else np.empty((0, WIDTH))
+
+
+def _mend(text: bytes, number: int, unfinished: bool, issues: list[Issue]) -> list[float] | None:
+    """A dirty job line's values; None if it must be skipped. Adds to ``issues`` what was done."""
+    tokens = text.split()
+    if not tokens:
+        issues.append(Issue(number, kinds.BLANK, f"expected {WIDTH} numbers, found a blank line"))
+        return None
+    count = len(tokens)
+    if count < LEAST_FIELDS or (unfinished and count < WIDTH):
+        end = " and the end of the file" if unfinished else ""
+        found = f"{count}{end} in {_shown(text)}"
+        issues.append(Issue(number, kinds.TOO_FEW, f"expected {WIDTH} numbers, found {found}"))
+        return None
+    values = [-1.0] * WIDTH
+    mended: list[Issue] = []
+    if count != WIDTH:
+        kind = kinds.CUT if count > WIDTH else kinds.PADDED
+        mended.append(Issue(number, kind, f"expected {WIDTH} numbers, found {count}"))
+    for column, token in enumerate(tokens[:WIDTH]):
+        value = float(token) if _NUMBER.fullmatch(token) else math.nan
+        if math.isfinite(value):
+            values[column] = value
+            continue
+        message = f"expected a number in field {column + 1}, found {_shown(token)}"
+        if column in NEEDED:
+            issues.append(Issue(number, kinds.NO_NUMBER, message))
+            return None
+        mended.append(Issue(number, kinds.UNKNOWN, message))
+    issues += mended
+    return values
+
+
+def _cut_fractions(records: Records, lines: NDArray[np.int64]) -> list[Issue]:
+    """Cut fractions off the counts and numbers, in place."""
+    issues = []
+    for column in WHOLE:
+        values = records[:, column]
+        whole = np.trunc(values)
+        for row in np.flatnonzero(values != whole).tolist():
+            text = f"expected a whole number in field {column + 1}, found {values[row]:g}"
+            issues.append(Issue(int(lines[row]), kinds.FRACTION, text))
+        records[:, column] = whole
+    return issues
+
+
+def _duplicates(numbers: Records, lines: NDArray[np.int64]) -> list[Issue]:
+    """An issue for each job whose number an earlier one (in order of submission) has."""
+    distinct, first = np.unique(numbers, return_index=True)
+    if len(distinct) == len(numbers):
+        return []
+    again = np.ones(len(numbers), bool)
+    again[first] = False
+    line_of = dict(zip(distinct.tolist(), lines[first].tolist(), strict=True))
+    return [
+        Issue(line, kinds.DUPLICATE, f"job number {number:.15g} is that of line {line_of[number]}, too")
+        for number, line in zip(numbers[again].tolist(), lines[again].tolist(), strict=True)
+    ]
+
+
+def _shown(text: bytes) -> str:
+    """What was found, fit to be shown: printable and short."""
+    line = text.decode("utf-8", "backslashreplace").strip()
+    return repr(line if len(line) <= 40 else line[:37] + "...")
+
+
+def write_swf(path: str | os.PathLike[str], header_lines: Iterable[str], records: ArrayLike) -> None:
+    """Write a trace, compressed if ``path`` ends in ``.gz``; reading it gives the same records and header.
+
+    ``header_lines`` are comments; a line without its leading ``;`` gets one. ``records`` is n x 18. Whole
+    numbers are written without a decimal point, others as short as they can be read back. The file is
+    there whole or not at all, and has the same bytes each time.
+
+    Raises :class:`ValueError` if the records are not n x 18 finite numbers, and :class:`Failure` if the
+    file cannot be written.
+    """
+    rows = np.asarray(records, np.float64)
+    if rows.ndim != 2 or rows.shape[1] != WIDTH or not np.isfinite(rows).all():
+        raise ValueError(f"expected n x {WIDTH} finite numbers, found an array of shape {rows.shape}")
+    comments = [line if line.lstrip().startswith(";") else f"; {line}" for line in header_lines]
+    if any("\n" in line for line in comments):
+        raise ValueError("a header line has a line feed in it")
+    with _output(os.fspath(path)) as stream:
+        stream.writelines(f"{line}\n".encode() for line in comments)
+        for start in range(0, len(rows), 8192):
+            stream.write(_formatted(rows[start : start + 8192]))
+
+
+_WHOLE_LINE = " ".join(["%d"] * WIDTH) + "\n"
+
+#: Beyond this, neighbouring floats are more than 1 apart and their digits would be made up.
+_EXACT = 2.0**53
+
+
+def _formatted(rows: Records) -> bytes:
+    whole = (rows == np.trunc(rows)) & (np.abs(rows) <= _EXACT)
+    lines = [
+        _WHOLE_LINE % tuple(row) if is_whole else " ".join(map(_number, row)) + "\n"
+        for row, is_whole in zip(rows.tolist(), whole.all(axis=1).tolist(), strict=True)
+    ]
+    return "".join(lines).encode("ascii")
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value.is_integer() and abs(value) <= _EXACT else repr(value)
+
+
+@contextmanager
+def _output(path: str) -> Iterator[IO[bytes]]:
+    """A binary file that becomes ``path`` when all went well."""
+    directory, name = os.path.split(path)
+    temporary = os.path.join(directory, f".{name}.{os.getpid()}.tmp")
+    try:
+        try:
+            with open(temporary, "xb") as file:
+                if path.endswith(".gz"):
+                    # No name and no time in it: equal traces are equal files.
+                    with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+                        yield cast(IO[bytes], packed)
+                else:
+                    yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        finally:
+            if os.path.exists(temporary):
+                os.unlink(temporary)
+    except OSError as error:
+        raise Failure(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def header_note(text: str) -> str:
+    """A header line that says what was done to the trace."""
+    return f"; Note: {text}"
+
+
+def with_notes(header: Sequence[str], notes: Iterable[str]) -> list[str]:
+    """The header with further notes at its end."""
+    return [*header, *map(header_note, notes)]

@@ -1,0 +1,149 @@
+"""A workload trace in memory: the records of a file, its header, and what was wrong with it.
+
+The records are those of the Standard Workload Format (S. J. Chapin, W. Cirne, D. G. Feitelson,
+J. P. Jones, S. T. Leutenegger, U. Schwiegelshohn, W. Smith and D. Talby, "Benchmarks and standards
+for the evaluation of parallel job schedulers", JSSPP 1999, in its version 2.2): 18 numbers a job,
+-1 for what is not known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Records = NDArray[np.float64]
+
+
+class Column(IntEnum):
+    """The columns of a record array; the format's field number is one more."""
+
+    NUMBER = 0
+    #: Seconds since the trace's start.
+    SUBMIT = 1
+    #: Seconds.
+    WAIT = 2
+    #: Seconds.
+    RUNTIME = 3
+    #: Processors that the job got.
+    ALLOCATED = 4
+    #: Seconds of processor time, mean over the processors; the only field with a fraction in practice.
+    CPU_TIME = 5
+    #: KiB a processor, mean.
+    USED_MEMORY = 6
+    #: Processors that the job asked for.
+    REQUESTED = 7
+    #: Seconds: the user's estimate.
+    ESTIMATE = 8
+    #: KiB a processor.
+    REQUESTED_MEMORY = 9
+    #: 0 failed, 1 completed, 2-4 parts of a checkpointed job, 5 cancelled.
+    STATUS = 10
+    USER = 11
+    GROUP = 12
+    EXECUTABLE = 13
+    QUEUE = 14
+    PARTITION = 15
+    PRECEDING = 16
+    #: Seconds between the preceding job's end and this one's submission.
+    THINK_TIME = 17
+
+
+#: Numbers in a record.
+WIDTH = len(Column)
+
+#: What can be wrong with a line, and what is done about it.
+BLANK = "blank line"
+TOO_FEW = "too few fields"
+NO_NUMBER = "not a number"
+PADDED = "short line, padded with -1"
+CUT = "long line, cut"
+UNKNOWN = "not a number, taken as -1"
+FRACTION = "fraction in a whole number, cut off"
+ENCODING = "not UTF-8, read as Latin-1"
+LATE_COMMENT = "comment among the jobs"
+NEGATIVE_SUBMIT = "negative submit time"
+OUT_OF_ORDER = "out of order, sorted by submit time"
+DUPLICATE = "duplicate job number"
+
+#: The kinds whose line gives no record.
+SKIPPED = frozenset({BLANK, TOO_FEW, NO_NUMBER})
+#: The kinds that break the format, so that strict reading stops at them.
+BROKEN = frozenset({TOO_FEW, NO_NUMBER, PADDED, CUT, UNKNOWN, FRACTION})
+
+
+class Issue(NamedTuple):
+    """Something about one line of the file that was not as it should be."""
+
+    line_number: int
+    #: One of the kinds above; it says what was done.
+    kind: str
+    #: What was expected and what was found.
+    text: str
+
+    @property
+    def skipped(self) -> bool:
+        """True: the line gives no record. False: it was mended, or taken as it is."""
+        return self.kind in SKIPPED
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A trace: one row of ``records`` a job, in order of submission (file order at equal times)."""
+
+    #: The file it came from, for messages.
+    path: str
+    #: The comment lines as they stand in the file, without line ends.
+    header: list[str] = field(default_factory=list)
+    #: The header's ``; Key: value`` lines; a repeated key's values are joined by line feeds.
+    fields: dict[str, str] = field(default_factory=dict)
+    #: n x 18, float64; see :class:`Column`. Not writable.
+    records: Records = field(default_factory=lambda: np.empty((0, WIDTH)))
+    #: Line of the file of each row, from 1.
+    line_numbers: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    #: In order of lines.
+    issues: list[Issue] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @property
+    def max_processors(self) -> int | None:
+        """The machine's size: the header's ``MaxProcs``, else ``MaxNodes``; None if neither says one."""
+        for key in ("MaxProcs", "MaxNodes"):
+            number = self._whole_number(key)
+            if number is not None and number > 0:
+                return number
+        return None
+
+    @property
+    def epoch(self) -> int | None:
+        """Epoch second of the trace's time 0: the header's ``UnixStartTime``; None if it has none."""
+        number = self._whole_number("UnixStartTime")
+        return number if number is not None and number > 0 else None
+
+    def _whole_number(self, key: str) -> int | None:
+        found = re.match(r"[+-]?\d{1,18}(?!\d)", self.fields.get(key, ""))
+        return int(found.group()) if found else None
+
+    def summary(self) -> dict[str, int]:
+        """How many issues there are of each kind, most frequent first."""
+        return dict(Counter(issue.kind for issue in self.issues).most_common())
+
+    def describe_issues(self, *, verbose: bool = False) -> list[str]:
+        """Lines for a person: one a kind of issue, and one an issue as well if ``verbose``.
+
+        No lines at all for a clean trace.
+        """
+        lines = []
+        for kind, count in self.summary().items():
+            skipped = "skipped: " if kind in SKIPPED else ""
+            lines.append(f"{self.path}: {count} {'line' if count == 1 else 'lines'} {skipped}{kind}")
+            if verbose:
+                lines += [f"{self.path}:{i.line_number}: {i.text}" for i in self.issues if i.kind == kind]
+        return lines
