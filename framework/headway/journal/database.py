@@ -215,7 +215,7 @@ def _no_journal(name: str, found: str) -> UserError:
 def _sqlite_engine(path: Path, *, read_only: bool) -> Engine:
     uri = "file:" + quote(os.fsencode(path)) + ("?mode=ro" if read_only else "?mode=rwc")
     log = path.with_name(path.name + "-wal")
-    if read_only and not os.access(path.parent, os.W_OK) and not log.exists():
+    if read_only and not os.access(path.parent, os.W_OK, effective_ids=True) and not log.exists():
         # A reader of a WAL journal makes a -shm file; where it cannot, nobody can write either.
         uri += "&immutable=1"
 

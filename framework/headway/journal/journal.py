@@ -225,7 +225,7 @@ class Journal:
         """Remove the runs that were over before this time (seconds since the epoch); how many.
 
         A run that was killed was over when the next one began; if none did, it is kept, because a
-        restart reconciles with it. The run being written is kept.
+        restart reconciles with it. So is the run being written.
         """
         next_run = runs.alias()
         over_at = func.coalesce(
@@ -233,10 +233,7 @@ class Journal:
             select(func.min(next_run.c.started_at)).where(next_run.c.id > runs.c.id).scalar_subquery(),
         )
         with self._database.writing() as connection:
-            old = [
-                run for run in connection.execute(select(runs.c.id).where(over_at < before)).scalars()
-                if run != self._run
-            ]  # fmt: skip
+            old = connection.execute(select(runs.c.id).where(over_at < before)).scalars().all()
             for run in old:
                 for table in OF_A_RUN:
                     connection.execute(delete(table).where(table.c.run_id == run))

@@ -448,6 +448,20 @@ def test_a_file_without_write_permission_can_be_read_only(bound_by_permissions: 
         Journal.open(path)
 
 
+def test_a_journal_in_a_directory_without_write_permission_can_be_read(bound_by_permissions: Path) -> None:
+    path = bound_by_permissions / "journal.db"
+    with Journal.open(path) as journal:
+        run = journal.begin_run(info())
+        record(journal, 1, [submitted("1")], [Start("1")])
+    path.parent.chmod(0o555)
+    try:
+        with Journal.open(path, read_only=True) as journal:
+            assert len(journal.starts(run)) == 1
+        assert sorted(file.name for file in path.parent.iterdir()) == ["journal.db", "journal.db.lock"]
+    finally:
+        path.parent.chmod(0o755)
+
+
 def test_a_file_that_another_program_has_locked_is_a_failure_until_it_is_free(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

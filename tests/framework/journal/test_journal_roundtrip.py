@@ -14,10 +14,11 @@ from headway.decisions import AnyDecision, Hold, Resize, Start, SubmitSubjob
 from headway.errors import Failure
 from headway.events import AnyEvent, DecisionFailed, JobEnded, JobSubmitted, NodeDown, Tick
 from headway.journal import Journal, RunInfo
-from headway.journal.encoding import Decoder, encode
+from headway.journal.encoding import AnyText, Decoder, encode
 from headway.model import ClusterDescription, JobDescription, Request
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from sqlalchemy.engine.default import DefaultDialect
 
 INFO = RunInfo(
     mode="drive",
@@ -206,6 +207,19 @@ def test_the_histories_of_two_awkward_names_are_never_mixed(
     histories = [[entry.time for entry in journal.job_history(job, run)] for job in (first, second)]
 
     assert histories == ([[1.0, 2.0]] * 2 if first == second else [[1.0], [2.0]])
+
+
+@given(TEXTS)
+@example("a\0b")
+@example("\udc80")
+@example("\x1a")
+def test_a_column_s_text_is_one_that_every_database_takes(text: str) -> None:
+    column, dialect = AnyText(), DefaultDialect()
+    stored = column.process_bind_param(text, dialect)
+    assert stored is not None
+    assert "\0" not in stored
+    stored.encode()
+    assert column.process_result_value(stored, dialect) == text
 
 
 def test_numbers_that_a_plugin_computed_with_numpy_are_written_as_plain_numbers() -> None:
