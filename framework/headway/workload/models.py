@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 class WorkloadModel(Protocol):
     """A model of a workload, as a plugin registers it by name."""
 
-    #: The options of :meth:`generate`.
-    Options: type[pydantic.BaseModel]
+    @property
+    def Options(self) -> type[pydantic.BaseModel]:
+        """The class of the options of :meth:`generate`; an attribute of the model's class will do."""
+        ...
 
     def generate(self, rng: np.random.Generator, options: Any) -> list[TraceJob]:
         """Jobs in order of submission, drawn from ``rng`` alone; ``options`` is one of :attr:`Options`."""
