@@ -53,6 +53,13 @@ def test_a_name_in_gz_is_compressed_and_repeatable(tmp_path: Path) -> None:
     write_swf(second, [], [RECORD])
     assert gzip.decompress(first.read_bytes()).startswith(b"1 10 5 ")
     assert first.read_bytes() == second.read_bytes()
+    assert first.read_bytes()[4:8] == bytes(4), "no time of writing"
+
+
+def test_numbers_beyond_exact_whole_numbers_have_no_made_up_digits(tmp_path: Path) -> None:
+    path = tmp_path / "log.swf"
+    write_swf(path, [], [[*RECORD[:17], 1e300]])
+    assert path.read_text().endswith(" 1e+300\n")
 
 
 def test_many_records_keep_their_order(tmp_path: Path) -> None:

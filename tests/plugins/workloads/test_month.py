@@ -55,9 +55,9 @@ def test_has_the_wanted_load_and_some_thousand_jobs(seed: int) -> None:
         {"days": 0.01},
     ],
 )
-def test_other_machines_get_their_load_too(options: dict[str, float]) -> None:
+def test_other_machines_get_their_load_too(options: dict[str, Any]) -> None:
     jobs = month(5, **options)
-    chosen = MonthOptions(**options)  # type: ignore[arg-type]
+    chosen = MonthOptions(**options)
     records = to_records(jobs)
     work = chosen.processors * chosen.days * DAY * chosen.load
     assert float(records[:, 7] @ records[:, 3]) == pytest.approx(work, rel=0.02)
@@ -112,7 +112,7 @@ def test_has_round_estimates_mostly_long_enough(records: np.ndarray) -> None:
     "options",
     [{"processors": 0}, {"days": -1}, {"load": 0}, {"too_short": 2}, {"users": 0}, {"max_runtime": 1}],
 )
-def test_refuses_what_is_out_of_range(options: dict[str, float]) -> None:
+def test_refuses_what_is_out_of_range(options: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         month(**options)
 
