@@ -20,10 +20,11 @@ factor that meets it exactly but for the rounding to whole seconds.
 from __future__ import annotations
 
 import numpy as np
-from headway.model import JobDescription, Request
-from headway.workload import TraceJob
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
+
+from headway.model import JobDescription, Request
+from headway.workload import TraceJob
 
 Floats = NDArray[np.float64]
 

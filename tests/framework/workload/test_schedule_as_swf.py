@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from headway.model import JobDescription, Request
 from headway.results import JobResult
 from headway.workload import Trace, read_swf, schedule_records, trace_jobs, write_schedule

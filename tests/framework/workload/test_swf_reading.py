@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from headway.errors import HeadwayError, UserError
 from headway.workload import Column, Issue, Trace, read_swf, swf
 from headway.workload import trace as kinds

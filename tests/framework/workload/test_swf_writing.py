@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from headway.errors import Failure
 from headway.workload import Column, read_swf, write_swf
 from headway.workload.swf import WHOLE
-from hypothesis import given
-from hypothesis import strategies as st
 
 RECORD = [1, 10, 5, 100, 4, 99.5, -1, 4, 200, -1, 1, 7, 8, 9, 2, -1, -1, -1]
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+
 from headway.errors import UserError
 from headway.workload import (
     Column,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from headway.errors import UserError
 from headway.model import JobDescription, Request
 from headway.results import Refused

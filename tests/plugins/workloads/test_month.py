@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
+
 from headway.workload import Trace, TraceJob, WorkloadModel, offered_load, to_records
 from headway_plugins.workloads.month import HOUR, ROUND_ESTIMATES, Month, MonthOptions, generate_month
-from pydantic import ValidationError
 
 DAY = 24 * HOUR
 
