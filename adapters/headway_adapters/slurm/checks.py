@@ -1,0 +1,144 @@
+"""What ``headway check`` looks at on a Slurm cluster, each with what to do about it."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+from collections.abc import Callable
+
+from headway.adapter import Check
+from headway.errors import Failure
+from headway_adapters.slurm import reader
+from headway_adapters.slurm.client import SlurmClient
+from headway_adapters.slurm.options import SlurmOptions
+
+#: Slurm before this writes no JSON of its queue that we know.
+OLDEST = (21, 8)
+_VERSION = re.compile(r"([0-9]+)\.([0-9]+)")
+_PROGRAMS = ("squeue", "sinfo", "scontrol", "scancel", "sacctmgr", "sdiag")
+
+
+def version_of(text: str) -> tuple[int, int]:
+    """``slurm-wlm 22.05.8`` -> (22, 5); (0, 0) when there is none in the text."""
+    match = _VERSION.search(text)
+    return (int(match.group(1)), int(match.group(2))) if match else (0, 0)
+
+
+def run(client: SlurmClient, options: SlurmOptions, clock: Callable[[], float]) -> list[Check]:
+    """All checks; those that need an answer from slurmctld are left out when there is none."""
+    found: list[Check] = []
+    try:
+        results = client.run_many([(program, "--version") for program in ("squeue", "sinfo", "scontrol")])
+    except Failure as error:
+        return [Check("slurm's commands", False, str(error),
+                      "install Slurm's client commands here, or set cluster.options.bin_dir")]  # fmt: skip
+    version = version_of(results[0].text)
+    shown = results[0].text.strip() or results[0].complaint()
+    found.append(
+        Check("slurm's commands", version >= OLDEST, shown, f"headway needs Slurm {OLDEST[0]}.{OLDEST[1]:02d} or later")
+    )
+    config_result, ping = client.run_many([("scontrol", "show", "config"), ("scontrol", "ping")])
+    if not config_result.ok:
+        found.append(
+            Check("slurmctld", False, config_result.complaint(),
+                  "start slurmctld and munge, or set cluster.options.slurm_conf")  # fmt: skip
+        )
+        return found
+    config = reader.config(config_result.text)
+    found.append(Check("slurmctld", True, ping.text.strip().splitlines()[0] if ping.text.strip() else "answers"))
+    found.append(_privilege(client, config))
+    found.append(_scheduler(config))
+    found.append(_delay(config))
+    found += _partitions(client, options)
+    found.append(_entry(client, config, options))
+    found.append(_clock(client, clock))
+    return found
+
+
+def _privilege(client: SlurmClient, config: dict[str, str]) -> Check:
+    user = getpass.getuser()
+    slurm_user = config.get("SlurmUser", "").partition("(")[0]
+    if os.geteuid() == 0 or user == slurm_user:
+        return Check("privilege", True, f"{user} may change every job")
+    try:
+        shown = client.run(("sacctmgr", "-n", "-P", "show", "user", user, "format=User,AdminLevel"))
+        level = shown.text.strip().partition("|")[2] if shown.ok else ""
+    except Failure:
+        level = ""
+    return Check(
+        "privilege",
+        level in ("Operator", "Administrator"),
+        f"{user} is {level or 'an ordinary user'}",
+        f"run headway as {slurm_user or 'SlurmUser'}, or: sacctmgr modify user {user} set AdminLevel=Operator",
+    )
+
+
+def _scheduler(config: dict[str, str]) -> Check:
+    kind = config.get("SchedulerType", "unknown")
+    return Check(
+        "SchedulerType", kind in ("sched/builtin", "sched/backfill"), kind,
+        "set SchedulerType=sched/builtin in slurm.conf",
+    )  # fmt: skip
+
+
+def _delay(config: dict[str, str]) -> Check:
+    parameters = config.get("SchedulerParameters", "")
+    match = re.search(r"batch_sched_delay=([0-9]+)", parameters)
+    delay = int(match.group(1)) if match else 3
+    return Check(
+        "batch_sched_delay", delay == 0, f"{delay} s",
+        "set SchedulerParameters=batch_sched_delay=0: else starts come 1 to 3 s late",
+    )  # fmt: skip
+
+
+def _partitions(client: SlurmClient, options: SlurmOptions) -> list[Check]:
+    listed = client.run(("scontrol", "-o", "show", "partition", "-a"))
+    partitions = reader.read_partitions(listed.text) if listed.ok else {}
+    found = []
+    for name in options.partitions:
+        partition = partitions.get(name)
+        if partition is None:
+            known = ", ".join(sorted(partitions)) or "none"
+            found.append(Check(f"partition {name}", False, f"does not exist; known: {known}",
+                               "correct cluster.options.partitions"))  # fmt: skip
+        else:
+            state = "up" if partition.open else "closed"
+            found.append(Check(f"partition {name}", partition.open, f"{len(partition.nodes)} nodes, {state}",
+                               f"scontrol update PartitionName={name} State=UP"))  # fmt: skip
+    return found
+
+
+def _entry(client: SlurmClient, config: dict[str, str], options: SlurmOptions) -> Check:
+    """Whether jobs enter held: a submit filter, or at least no released job waiting now."""
+    plugins = config.get("JobSubmitPlugins", "")
+    if "lua" in plugins:
+        return Check("jobs enter held", True, f"JobSubmitPlugins={plugins}")
+    argv = ("squeue", "-h", "-t", "PD", "-p", ",".join(options.partitions), "-o", "%i|%Q")
+    shown = client.run(argv)
+    waiting = [line for line in shown.text.splitlines() if "|" in line]
+    loose = [line for line in waiting if line.rpartition("|")[2].strip() != "0"]
+    return Check(
+        "jobs enter held",
+        False,
+        f"no submit filter; {len(loose)} of {len(waiting)} pending jobs are not held",
+        "install etc/slurm/job_submit.lua and set JobSubmitPlugins=lua; until then Slurm may start a job "
+        "before headway has seen it",
+    )
+
+
+def _clock(client: SlurmClient, clock: Callable[[], float]) -> Check:
+    before = clock()
+    try:
+        shown = client.run(("sdiag",))
+    except Failure as error:
+        return Check("clock", True, f"not compared: {error}")
+    match = re.search(r"sdiag output at .*\(([0-9]+)\)", shown.text)
+    if match is None:
+        return Check("clock", True, "not compared: sdiag does not tell slurmctld's time")
+    skew = int(match.group(1)) - before
+    skew = 0.0 if -1.0 <= skew <= 0.0 else skew
+    return Check(
+        "clock", abs(skew) < 5.0, f"slurmctld's clock is {skew:+.0f} s from ours",
+        "run an NTP service on both machines",
+    )  # fmt: skip

@@ -1,0 +1,132 @@
+"""Slurm's commands: the one place of this adapter that runs any.
+
+In monitor mode (``read_only``) a command that could change something is never run: not by a
+decision of the engine's (which applies none then), and not by the adapter's own housekeeping.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from headway.errors import Failure
+from headway_adapters.slurm.options import SlurmOptions
+from headway_adapters.slurm.reader import Ending, read_job_text, read_sacct
+from headway_adapters.transport import LocalTransport, Result, Transport
+
+_READERS = frozenset({"squeue", "sinfo", "sacct", "sdiag", "sprio"})
+_READING_VERBS: dict[str, frozenset[str]] = {
+    "scontrol": frozenset({"show", "ping", "--version"}),
+    "sacctmgr": frozenset({"show", "list"}),
+}
+#: Signs in an error message that nobody answered, so that asking again now is useless.
+_SILENCE = (
+    "Unable to contact slurm controller",
+    "Socket timed out",
+    "Connection refused",
+    "Zero Bytes were transmitted",
+    "authentication error",
+)
+
+
+class Unanswered(Failure):
+    """The batch system did not answer."""
+
+
+def only_reads(argv: Sequence[str]) -> bool:
+    """Whether a command certainly changes nothing."""
+    if argv[0] in _READERS:
+        return True
+    verb = next((word for word in argv[1:] if word == "--version" or not word.startswith("-")), "")
+    return verb in _READING_VERBS.get(argv[0], ())
+
+
+def is_silence(result: Result) -> bool:
+    """Whether a failed command failed because nobody answered."""
+    return result.timed_out or (not result.ok and any(sign in result.stderr for sign in _SILENCE))
+
+
+def environment(options: SlurmOptions) -> dict[str, str]:
+    """What is added to the commands' environment.
+
+    Times in UTC, in one format, and the whole list of an array's elements (by default Slurm cuts
+    it after 64 characters).
+    """
+    added = {"TZ": "UTC", "SLURM_TIME_FORMAT": "standard", "SLURM_BITSTR_LEN": "0"}
+    conf = options.slurm_conf or os.environ.get("SLURM_CONF")
+    if conf:
+        added["SLURM_CONF"] = conf
+    return added
+
+
+class SlurmClient:
+    """Runs Slurm's commands through a transport."""
+
+    def __init__(
+        self, options: SlurmOptions, *, read_only: bool, transport: Transport | None = None
+    ) -> None:
+        self.read_only = read_only
+        self._timeout = options.command_timeout
+        self._transport = transport or LocalTransport(
+            environment=environment(options),
+            without=("SLURM_", "SQUEUE_", "SINFO_", "SACCT_", "SCONTROL_", "SBATCH_", "SCANCEL_"),
+            bin_dir=options.bin_dir,
+            output_limit=options.output_limit,
+            workers=options.parallel_commands,
+        )
+
+    def run(self, argv: Sequence[str]) -> Result:
+        """One command; a failed one is a result."""
+        return self.run_many([argv])[0]
+
+    def run_many(self, argvs: Sequence[Sequence[str]]) -> list[Result]:
+        """Several commands at the same time."""
+        if self.read_only:
+            for argv in argvs:
+                if not only_reads(argv):
+                    raise Failure(f"monitor mode: {' '.join(argv[:3])} is not run")
+        return self._transport.run_many(argvs, self._timeout)
+
+    def look(self, argvs: Sequence[Sequence[str]]) -> list[Result]:
+        """Commands that must succeed; raises :class:`Unanswered` with what was said otherwise."""
+        results = self.run_many(argvs)
+        for result in results:
+            if not result.ok:
+                raise Unanswered(f"{' '.join(result.argv[:3])}: {result.complaint()}")
+        return results
+
+    def change_all(self, argvs: Sequence[Sequence[str]]) -> list[Result | None]:
+        """Changing commands, several at a time; None for those not tried because nobody answered."""
+        results: list[Result | None] = []
+        chunk = 64
+        for at in range(0, len(argvs), chunk):
+            done = self.run_many(argvs[at : at + chunk])
+            results.extend(done)
+            if any(is_silence(result) for result in done):
+                results.extend([None] * (len(argvs) - len(results)))
+                break
+        return results
+
+    def endings(self, job_ids: Sequence[str], *, accounting: bool) -> Mapping[str, Ending]:
+        """How jobs ended that the listing no longer shows; a job nobody knows is left out.
+
+        Raises :class:`Unanswered` when that cannot be asked now.
+        """
+        found: dict[str, Ending] = {}
+        asked = [job_id for job_id in job_ids if job_id.replace("_", "", 1).isdecimal()]
+        if accounting:
+            for at in range(0, len(asked), 200):
+                part = ",".join(asked[at : at + 200])
+                columns = "JobID,State,ExitCode,Start,End,NodeList"
+                argv = ("sacct", "-n", "-P", "-X", "-a", "-S", "now-30days", "-o", columns, "-j", part)
+                found.update(read_sacct(self.look([argv])[0].text))
+        left = [job_id for job_id in asked if job_id not in found]
+        for result in self.run_many([("scontrol", "-o", "show", "job", job_id) for job_id in left]):
+            if result.ok:
+                found.update(read_job_text(result.text))
+            elif "Invalid job id" not in result.stderr:
+                raise Unanswered(f"scontrol show job: {result.complaint()}")
+        return found
+
+    def close(self) -> None:
+        self._transport.close()

@@ -1,0 +1,85 @@
+"""What headway writes into a job's AdminComment, so that any later headway knows what was done.
+
+Slurm shows one node list, whether its user asked for it or headway pinned it, and one kind of
+administrator's hold, whoever set it. The AdminComment (which only operators can write) tells:
+
+=====================================  =====================================================
+``headway:new``                        set by the submit filter: held for headway. Slurm calls
+                                       such a hold the user's; headway makes it its own.
+``headway:held``                       held by headway
+``headway:pin=n[1-2];asked=n1;``       pinned to n1 and n2 for a start; its user had asked for
+``nodes=0-0;cpus=n1:4,n2:4;run=0``     node n1 and no number of nodes; execution number 0
+=====================================  =====================================================
+
+A comment that is not ours is never overwritten; such a job is started without a marker.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from headway.model import Placement
+from headway_adapters.slurm import hostlist
+
+PREFIX = "headway:"
+NEW = PREFIX + "new"
+HELD = PREFIX + "held"
+
+
+class Pin(msgspec.Struct, frozen=True):
+    """A start that headway asked for, and what to restore if it does not happen."""
+
+    nodes: tuple[str, ...]
+    #: The node list that the user asked for.
+    asked: tuple[str, ...] = ()
+    #: The least and most nodes that the user asked for; 0: not stated.
+    least: int = 0
+    most: int = 0
+    #: Processors on each node, as planned.
+    placement: Placement = ()
+    #: How often the job had been requeued when it was pinned.
+    restarts: int = 0
+
+    def text(self) -> str:
+        """The AdminComment. Names must have been validated."""
+        counts: dict[int, list[str]] = {}
+        for name, processors in self.placement:
+            counts.setdefault(processors, []).append(name)
+        cpus = "/".join(f"{hostlist.compress(group)}:{n}" for n, group in sorted(counts.items()))
+        return (
+            f"{PREFIX}pin={hostlist.compress(self.nodes)};asked={hostlist.compress(self.asked)};"
+            f"nodes={self.least}-{self.most};cpus={cpus};run={self.restarts}"
+        )
+
+
+def is_ours(comment: str) -> bool:
+    """Whether an AdminComment may be overwritten."""
+    return not comment or comment.startswith(PREFIX)
+
+
+def parse(comment: str) -> Pin | None:
+    """The pin that a comment speaks of; None if it speaks of none, or is damaged."""
+    if not comment.startswith(PREFIX + "pin="):
+        return None
+    fields: dict[str, str] = {}
+    for item in comment[len(PREFIX) :].split(";"):
+        key, _, value = item.partition("=")
+        fields[key] = value
+    try:
+        least, _, most = fields.get("nodes", "0-0").partition("-")
+        placement: list[tuple[str, int]] = []
+        for group in filter(None, fields.get("cpus", "").split("/")):
+            names, _, count = group.rpartition(":")
+            placement += [(name, int(count)) for name in hostlist.expand(names)]
+        nodes = hostlist.expand(fields["pin"])
+        order = {name: at for at, name in enumerate(nodes)}
+        return Pin(
+            nodes=nodes,
+            asked=hostlist.expand(fields.get("asked", "")),
+            least=int(least),
+            most=int(most),
+            placement=tuple(sorted(placement, key=lambda pair: order.get(pair[0], len(order)))),
+            restarts=int(fields.get("run", "0")),
+        )
+    except (ValueError, KeyError):
+        return None

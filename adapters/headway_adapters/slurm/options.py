@@ -1,0 +1,59 @@
+"""The options of the Slurm adapter, as they stand under ``cluster: options:`` in the configuration."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+Seconds = Annotated[float, Field(gt=0, le=86400)]
+
+
+class SlurmOptions(BaseModel):
+    """All times are seconds."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    #: Partitions whose jobs headway starts. Jobs of other partitions on the same nodes are seen as
+    #: load and never touched.
+    partitions: tuple[str, ...] = Field(min_length=1)
+    #: Between two looks at the cluster when nothing was done.
+    poll_interval: Seconds = 2.0
+    #: From a start to the look that should confirm it.
+    confirm_interval: Seconds = 0.2
+    #: How long a command may take before it counts as unanswered.
+    command_timeout: Seconds = 15.0
+    #: How long a released job may stay pending; then it is held again.
+    start_timeout: Seconds = 15.0
+    #: Path of slurm.conf; otherwise SLURM_CONF of the environment, otherwise Slurm's own default.
+    slurm_conf: str | None = None
+    #: Where Slurm's commands are; otherwise they are looked for in PATH and the system's directories.
+    bin_dir: str | None = None
+    #: Whether ended jobs are looked up with sacct: auto tries it once.
+    accounting: Literal["auto", "yes", "no"] = "auto"
+    #: A job whose AdminComment begins with this word is held by an administrator: headway leaves it.
+    hold_marker: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")] = "hold"
+    #: Pending elements of one job array that are looked at, each as a job of its own.
+    array_limit: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
+    #: The limit that a job without any limit is planned with.
+    unlimited_walltime: Annotated[float, Field(gt=0)] = 365 * 86400.0
+    #: Whose reservation it is when a plugin's reservation names no users and no accounts.
+    reservation_user: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")] = "root"
+    #: True: PowerDown and PowerUp may be used (Suspend/ResumeProgram are configured).
+    power: bool = False
+    #: Commands that run at the same time.
+    parallel_commands: Annotated[int, Field(ge=1, le=64)] = 8
+    #: Largest output of one command, bytes.
+    output_limit: Annotated[int, Field(ge=1 << 20)] = 1 << 30
+
+    @field_validator("partitions")
+    @classmethod
+    def _partitions_are_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            if not name or not name.replace("_", "a").replace("-", "a").replace(".", "a").isalnum():
+                raise ValueError(f"{name!r} is not the name of a partition")
+            if name.startswith("-"):
+                raise ValueError(f"{name!r} is not the name of a partition")
+        if len(set(value)) != len(value):
+            raise ValueError("a partition is named twice")
+        return value

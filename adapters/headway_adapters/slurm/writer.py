@@ -1,0 +1,255 @@
+"""Decision -> argument vectors. Pure: looks at nothing and runs nothing.
+
+Everything that comes from users, plugins or the batch system is checked here before it may stand
+in a command: an id is digits, a name begins with a letter or digit, and each value stands behind
+its ``Key=``, so that nothing can be taken for an option. What does not pass raises :class:`Unfit`.
+
+Slurm's limits are whole minutes: a limit in seconds is rounded up.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Iterable
+
+import msgspec
+
+from headway import decisions as d
+from headway.errors import Failure
+from headway.model import Reservation
+from headway_adapters.slurm import hostlist, marker
+from headway_adapters.slurm.reader import RESERVATION_PREFIX, Detail
+
+Argv = tuple[str, ...]
+
+_JOB = re.compile(r"[0-9]{1,10}(?:_[0-9]{1,10})?")
+_RECORD = re.compile(r"[0-9]{1,10}(?:_(?:[0-9]{1,10}|\[[0-9,-]+\]))?")
+_NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,99}")
+
+#: Slurm's answers that mean that what was asked for is already so.
+ALREADY = (
+    "already finished",
+    "already completing or completed",
+    "Job/step already completing",
+    "is already suspended",
+    "already suspended",
+)
+
+
+class Unfit(Failure):
+    """A decision that cannot be written as a command."""
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Commands to run one after another; the first that fails ends it."""
+
+    steps: tuple[Argv, ...]
+    #: A start's pin, to be restored when it does not happen.
+    pin: marker.Pin | None = None
+    #: Steps from this one on may fail without making the decision fail.
+    essential: int = 100
+
+
+def job(job_id: str) -> str:
+    """A job's id, checked."""
+    if _JOB.fullmatch(job_id) is None:
+        raise Unfit(f"{job_id!r} is not the id of a Slurm job")
+    return job_id
+
+
+def record(name: str) -> str:
+    """A job's or the rest of an array's id, checked."""
+    if _RECORD.fullmatch(name) is None:
+        raise Unfit(f"{name!r} is not the id of a Slurm job or array")
+    return name
+
+
+def nodes(names: Iterable[str]) -> str:
+    """A host list of node names, checked."""
+    listed = list(names)
+    for name in listed:
+        if _NODE.fullmatch(name) is None:
+            raise Unfit(f"{name!r} is not the name of a node")
+    return hostlist.compress(listed)
+
+
+def name(text: str, what: str) -> str:
+    """A user's, account's, partition's or reservation's name, checked."""
+    if _NAME.fullmatch(text) is None:
+        raise Unfit(f"{text!r} is not the name of {what}")
+    return text
+
+
+def minutes(seconds: float) -> int:
+    """Whole minutes, rounded up, at least one."""
+    if not math.isfinite(seconds) or seconds <= 0 or seconds > 366 * 86400 * 10:
+        raise Unfit(f"{seconds!r} seconds is no time limit")
+    return max(1, math.ceil(seconds / 60 - 1e-9))
+
+
+def utc(seconds: float) -> str:
+    """An absolute time as Slurm reads it; commands run with TZ=UTC."""
+    if not math.isfinite(seconds) or not 0 <= seconds < 1 << 33:
+        raise Unfit(f"{seconds!r} is no point in time")
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+
+
+# ---------------------------------------------------------------------- starts
+
+
+def start(decision: d.Start, detail: Detail, pool: str, *, mark: bool = True) -> Plan:
+    """Pin the job to its nodes, then release it.
+
+    The number of nodes is pinned too: Slurm gives a job whose user left it open as many as it may
+    have. ``mark``: write the AdminComment (:mod:`headway_adapters.slurm.marker`).
+    """
+    job_id = job(decision.job_id)
+    if not decision.placement:
+        raise Unfit(f"job {job_id}: a start on Slurm must name nodes")
+    chosen = tuple(node for node, _ in decision.placement)
+    if len(set(chosen)) != len(chosen):
+        raise Unfit(f"job {job_id}: a node is named twice")
+    missing = set(detail.pin.asked if detail.pin is not None else detail.node_list) - set(chosen)
+    asked = detail.pin.asked if detail.pin is not None else detail.node_list
+    if missing:
+        raise Unfit(f"job {job_id}: its user asked for {', '.join(sorted(missing))} too")
+    pin = marker.Pin(
+        nodes=chosen,
+        asked=asked,
+        least=detail.least_nodes,
+        most=detail.most_nodes,
+        placement=decision.placement,
+        restarts=detail.restarts,
+    )
+    nodes(asked)
+    update = ["scontrol", "update", f"JobId={job_id}", f"ReqNodeList={nodes(chosen)}"]
+    count = len(chosen)
+    if not detail.least_nodes == detail.most_nodes == count:
+        update.append(f"NumNodes={count}-{count}")
+    if detail.several_partitions:
+        update.append(f"Partition={name(pool, 'a partition')}")
+    if mark and detail.comment_free:
+        update.append(f"AdminComment={pin.text()}")
+    return Plan(steps=(tuple(update), ("scontrol", "release", job_id)), pin=pin)
+
+
+def hold(job_id: str) -> Argv:
+    """Hold as an administrator: a user cannot release it."""
+    return ("scontrol", "hold", record(job_id))
+
+
+def take(record_id: str, *, mark: bool) -> Argv:
+    """Hold for headway: as an administrator, and marked as ours."""
+    argv = ("scontrol", "update", f"JobId={record(record_id)}", "Priority=0")
+    return (*argv, f"AdminComment={marker.HELD}") if mark else argv
+
+
+def restore(job_id: str, pin: marker.Pin, *, mark: bool) -> Argv:
+    """Give a job that did not start its user's node list and number of nodes back.
+
+    Slurm cannot forget a number of nodes: where the user stated none, the marker says so.
+    """
+    argv = ["scontrol", "update", f"JobId={job(job_id)}", f"ReqNodeList={nodes(pin.asked)}"]
+    if pin.most:
+        argv.append(f"NumNodes={pin.least}-{pin.most}")
+    if mark:
+        text = marker.HELD if pin.most else marker.Pin(nodes=(), restarts=pin.restarts).text()
+        argv.append(f"AdminComment={text}")
+    return tuple(argv)
+
+
+# ---------------------------------------------------------------------- everything else
+
+
+def plan(
+    decision: d.Decision,
+    *,
+    now: float,
+    hold_marker: str = "hold",
+    reservation_user: str = "root",
+    reservation_exists: bool = False,
+    running_nodes: tuple[str, ...] = (),
+    comment_free: bool = True,
+) -> Plan:
+    """The commands of every decision but :class:`Start`. Raises :class:`Unfit`.
+
+    ``now``: absolute seconds. ``running_nodes``: where the job runs. ``comment_free``: its
+    AdminComment may be written.
+    """
+    if isinstance(decision, d.Hold):
+        update: Argv = ("scontrol", "update", f"JobId={job(decision.job_id)}", "Priority=0")
+        return Plan(((*update, f"AdminComment={hold_marker}: by headway") if comment_free else update,))
+    if isinstance(decision, d.Release):
+        # Not Slurm's release: that would let Slurm start it. It is held for headway again.
+        return Plan((("scontrol", "update", f"JobId={job(decision.job_id)}", "Priority=0",
+                      f"AdminComment={marker.HELD}"),))  # fmt: skip
+    if isinstance(decision, (d.Kill, d.Cancel)):
+        return Plan((("scancel", job(decision.job_id)),))
+    if isinstance(decision, d.Requeue):
+        # requeuehold leaves a hold that counts as the user's; it becomes the administrator's.
+        return Plan(
+            (("scontrol", "requeuehold", job(decision.job_id)),
+             ("scontrol", "update", f"JobId={decision.job_id}", "Priority=0")),
+            essential=1,
+        )  # fmt: skip
+    if isinstance(decision, d.Suspend):
+        return Plan((("scontrol", "suspend", job(decision.job_id)),))
+    if isinstance(decision, d.Resume):
+        return Plan((("scontrol", "resume", job(decision.job_id)),))
+    if isinstance(decision, d.SetTimeLimit):
+        limit = minutes(decision.walltime)
+        return Plan((("scontrol", "update", f"JobId={job(decision.job_id)}", f"TimeLimit={limit}"),))
+    if isinstance(decision, d.Resize):
+        return _shrink(decision, running_nodes)
+    if isinstance(decision, d.Reserve):
+        return Plan((_reserve(decision.reservation, now, reservation_user, reservation_exists),))
+    if isinstance(decision, d.Unreserve):
+        key = name(RESERVATION_PREFIX + decision.reservation_id, "a reservation")
+        return Plan((("scontrol", "delete", f"ReservationName={key}"),))
+    if isinstance(decision, d.PowerDown):
+        return Plan((("scontrol", "update", f"NodeName={_some(decision.nodes)}", "State=POWER_DOWN"),))
+    if isinstance(decision, d.PowerUp):
+        return Plan((("scontrol", "update", f"NodeName={_some(decision.nodes)}", "State=POWER_UP"),))
+    raise Unfit(f"{type(decision).__name__} cannot be carried out on Slurm")
+
+
+def _some(names: tuple[str, ...]) -> str:
+    if not names:
+        raise Unfit("no nodes are named")
+    return nodes(names)
+
+
+def _shrink(decision: d.Resize, running_nodes: tuple[str, ...]) -> Plan:
+    """A running job gives nodes back; it keeps its first node, where its script runs."""
+    job_id = job(decision.job_id)
+    kept = tuple(node for node, _ in decision.placement)
+    if not kept or not set(kept) < set(running_nodes):
+        raise Unfit(f"job {job_id}: only giving whole nodes of a running job back is possible on Slurm")
+    if running_nodes[0] not in kept:
+        raise Unfit(f"job {job_id}: it cannot give {running_nodes[0]} back, its script runs there")
+    return Plan((("scontrol", "update", f"JobId={job_id}", f"NodeList={nodes(kept)}"),))
+
+
+def _reserve(reservation: Reservation, now: float, user: str, exists: bool) -> Argv:
+    if not reservation.nodes:
+        raise Unfit(f"reservation {reservation.id}: on Slurm it must name nodes")
+    if reservation.end <= max(now, reservation.start):
+        raise Unfit(f"reservation {reservation.id}: it would be over before it begins")
+    key = name(RESERVATION_PREFIX + reservation.id, "a reservation")
+    argv = ["scontrol", "update" if exists else "create"]
+    argv += [f"ReservationName={key}"] if exists else ["reservation", f"ReservationName={key}"]
+    if reservation.start > now:
+        argv.append(f"StartTime={utc(reservation.start)}")
+    elif not exists:
+        argv.append("StartTime=now")
+    argv += [f"EndTime={utc(reservation.end)}", f"Nodes={nodes(reservation.nodes)}"]
+    if reservation.users:
+        argv.append("Users=" + ",".join(name(one, "a user") for one in reservation.users))
+    if reservation.accounts:
+        argv.append("Accounts=" + ",".join(name(one, "an account") for one in reservation.accounts))
+    if not reservation.users and not reservation.accounts:
+        argv.append(f"Users={name(user, 'a user')}")
+    return tuple(argv)

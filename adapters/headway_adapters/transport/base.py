@@ -1,0 +1,72 @@
+"""What every transport offers: run argument vectors, one or several at once, with a time-out.
+
+A transport that reaches another machine (SSH) quotes each argument itself; nobody above it ever
+builds a command line.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What became of one command."""
+
+    argv: tuple[str, ...]
+    #: Exit status; negative: ended by that signal; 124 if it was ended for taking too long.
+    rc: int
+    stdout: bytes
+    stderr: str
+    #: Wall-clock seconds.
+    seconds: float
+    timed_out: bool = False
+    #: The command wrote more than the transport's output limit and was ended.
+    too_long: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return self.rc == 0 and not self.timed_out and not self.too_long
+
+    @property
+    def text(self) -> str:
+        """Standard output as text."""
+        return self.stdout.decode("utf-8", errors="replace")
+
+    def complaint(self) -> str:
+        """Why it failed, in one line, for a person."""
+        if self.timed_out:
+            return f"{self.argv[0]} did not answer within {self.seconds:.0f} s"
+        if self.too_long:
+            return f"{self.argv[0]} wrote more than the output limit"
+        said = self.stderr.strip() or self.text.strip()
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        return "; ".join(lines[:3]) if lines else f"{self.argv[0]} ended with status {self.rc}"
+
+
+class Transport(abc.ABC):
+    """Runs commands where the batch system's commands are."""
+
+    #: Commands that :meth:`run_many` runs at the same time.
+    workers: int = 8
+
+    @abc.abstractmethod
+    def run(self, argv: Sequence[str], timeout: float) -> Result:
+        """Run one command and wait for it, at most ``timeout`` seconds.
+
+        A command that fails is a result; raises :class:`headway.errors.Failure` only when it
+        could not be started at all (no such program, no connection).
+        """
+
+    def run_many(self, argvs: Sequence[Sequence[str]], timeout: float) -> list[Result]:
+        """Run several commands at the same time; results in the order of the commands."""
+        if len(argvs) < 2:
+            return [self.run(argv, timeout) for argv in argvs]
+        with ThreadPoolExecutor(min(self.workers, len(argvs)), thread_name_prefix="transport") as pool:
+            return list(pool.map(lambda argv: self.run(argv, timeout), argvs))
+
+    def close(self) -> None:  # noqa: B027 - a transport that holds nothing has nothing to do
+        """End what still runs and give connections back. A later :meth:`run` fails."""
