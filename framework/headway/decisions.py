@@ -16,7 +16,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_fi
     """What all decisions share."""
 
 
-class Start(Decision):
+class Start(Decision, frozen=True):
     """Start a pending job on these nodes (none named on a flat pool)."""
 
     job_id: str
@@ -27,42 +27,42 @@ class Start(Decision):
     frequency: float | None = None
 
 
-class Hold(Decision):
+class Hold(Decision, frozen=True):
     """Keep a pending job from starting."""
 
     job_id: str
     reason: str = ""
 
 
-class Release(Decision):
+class Release(Decision, frozen=True):
     """Take a hold away."""
 
     job_id: str
     reason: str = ""
 
 
-class Suspend(Decision):
+class Suspend(Decision, frozen=True):
     """Stop a running job; it keeps its memory."""
 
     job_id: str
     reason: str = ""
 
 
-class Resume(Decision):
+class Resume(Decision, frozen=True):
     """Let a suspended job run."""
 
     job_id: str
     reason: str = ""
 
 
-class Checkpoint(Decision):
+class Checkpoint(Decision, frozen=True):
     """Save a running job's progress."""
 
     job_id: str
     reason: str = ""
 
 
-class Migrate(Decision):
+class Migrate(Decision, frozen=True):
     """Move a running job to other nodes."""
 
     job_id: str
@@ -70,28 +70,28 @@ class Migrate(Decision):
     reason: str = ""
 
 
-class Requeue(Decision):
+class Requeue(Decision, frozen=True):
     """Send a running job back to the queue."""
 
     job_id: str
     reason: str = ""
 
 
-class Kill(Decision):
+class Kill(Decision, frozen=True):
     """End a running job."""
 
     job_id: str
     reason: str = ""
 
 
-class Cancel(Decision):
+class Cancel(Decision, frozen=True):
     """Remove a pending job."""
 
     job_id: str
     reason: str = ""
 
 
-class SetTimeLimit(Decision):
+class SetTimeLimit(Decision, frozen=True):
     """Change a job's walltime, in seconds from its start."""
 
     job_id: str
@@ -99,7 +99,7 @@ class SetTimeLimit(Decision):
     reason: str = ""
 
 
-class Resize(Decision):
+class Resize(Decision, frozen=True):
     """Change a job's processors; for a running job on nodes, ``placement`` is what it has after."""
 
     job_id: str
@@ -108,7 +108,7 @@ class Resize(Decision):
     reason: str = ""
 
 
-class SwapTiers(Decision):
+class SwapTiers(Decision, frozen=True):
     """Bring ``job_id`` to the foreground and send ``other_job_id`` ("" for none) to the background."""
 
     job_id: str
@@ -116,7 +116,7 @@ class SwapTiers(Decision):
     reason: str = ""
 
 
-class SetFrequency(Decision):
+class SetFrequency(Decision, frozen=True):
     """Run a job's processors at ``frequency`` hertz."""
 
     job_id: str
@@ -124,35 +124,35 @@ class SetFrequency(Decision):
     reason: str = ""
 
 
-class PowerDown(Decision):
+class PowerDown(Decision, frozen=True):
     """Put idle nodes to sleep."""
 
     nodes: tuple[str, ...]
     reason: str = ""
 
 
-class PowerUp(Decision):
+class PowerUp(Decision, frozen=True):
     """Wake nodes."""
 
     nodes: tuple[str, ...]
     reason: str = ""
 
 
-class Reserve(Decision):
+class Reserve(Decision, frozen=True):
     """Make an advance reservation, or change the one of that id."""
 
     reservation: Reservation
     reason: str = ""
 
 
-class Unreserve(Decision):
+class Unreserve(Decision, frozen=True):
     """Remove an advance reservation."""
 
     reservation_id: str
     reason: str = ""
 
 
-class SubmitSubjob(Decision):
+class SubmitSubjob(Decision, frozen=True):
     """Submit a further job on behalf of ``parent_id``."""
 
     parent_id: str

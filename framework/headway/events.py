@@ -30,7 +30,7 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field
     time: float
 
 
-class JobSubmitted(Event):
+class JobSubmitted(Event, frozen=True):
     """A job entered a queue."""
 
     phase: ClassVar[int] = 2
@@ -38,7 +38,7 @@ class JobSubmitted(Event):
     job: JobDescription
 
 
-class JobStarted(Event):
+class JobStarted(Event, frozen=True):
     """A job runs (``time`` is its start), on these nodes."""
 
     phase: ClassVar[int] = 0
@@ -50,7 +50,7 @@ class JobStarted(Event):
     frequency: float | None = None
 
 
-class JobEnded(Event):
+class JobEnded(Event, frozen=True):
     """A job left the machine or the queue for good; ``outcome`` is one of :data:`OUTCOMES`."""
 
     phase: ClassVar[int] = 0
@@ -61,7 +61,7 @@ class JobEnded(Event):
     exit_code: int | None = None
 
 
-class JobRequeued(Event):
+class JobRequeued(Event, frozen=True):
     """A running job went back to the queue and will run again from its start or checkpoint."""
 
     phase: ClassVar[int] = 0
@@ -70,20 +70,20 @@ class JobRequeued(Event):
     reason: str = ""
 
 
-class JobHeld(Event):
+class JobHeld(Event, frozen=True):
     """A pending job was held by its user or an administrator (not by headway)."""
 
     job_id: str
     reason: str = ""
 
 
-class JobReleased(Event):
+class JobReleased(Event, frozen=True):
     """A pending job's hold was taken away: it may be started again."""
 
     job_id: str
 
 
-class JobReleasing(Event):
+class JobReleasing(Event, frozen=True):
     """A start was asked for and is on its way: the batch system has it, but it does not run yet.
 
     Seen after a restart, when a predecessor's start was issued and not yet confirmed.
@@ -95,45 +95,45 @@ class JobReleasing(Event):
     placement: Placement = ()
 
 
-class JobChanged(Event):
+class JobChanged(Event, frozen=True):
     """A job's description changed (limit, size, priority, pool, dependencies, ...): the new one."""
 
     job: JobDescription
 
 
-class JobSuspended(Event):
+class JobSuspended(Event, frozen=True):
     """A running job was stopped and keeps its memory."""
 
     job_id: str
 
 
-class JobResumed(Event):
+class JobResumed(Event, frozen=True):
     """A suspended job runs again."""
 
     job_id: str
 
 
-class JobCheckpointed(Event):
+class JobCheckpointed(Event, frozen=True):
     """A running job's progress is safe: a restart loses nothing before ``time``."""
 
     job_id: str
 
 
-class JobMigrated(Event):
+class JobMigrated(Event, frozen=True):
     """A running job moved."""
 
     job_id: str
     placement: Placement = ()
 
 
-class JobTierChanged(Event):
+class JobTierChanged(Event, frozen=True):
     """A running job went to another tier ("foreground", "background")."""
 
     job_id: str
     tier: str
 
 
-class ElasticCommandReceived(Event):
+class ElasticCommandReceived(Event, frozen=True):
     """A user's elastic command: ET, RT (extend, reduce time; seconds), EP, RP (processors)."""
 
     job_id: str
@@ -142,46 +142,46 @@ class ElasticCommandReceived(Event):
     user: str = ""
 
 
-class NodeUp(Event):
+class NodeUp(Event, frozen=True):
     """A node became usable, appeared, or changed its description."""
 
     node: NodeDescription
 
 
-class NodeDown(Event):
+class NodeDown(Event, frozen=True):
     """A node takes no new jobs (down, drained). Jobs on it end with events of their own."""
 
     node: str
     reason: str = ""
 
 
-class NodeFrequencyChanged(Event):
+class NodeFrequencyChanged(Event, frozen=True):
     """A node's clock is now ``frequency`` hertz."""
 
     node: str
     frequency: float
 
 
-class NodePowerChanged(Event):
+class NodePowerChanged(Event, frozen=True):
     """A node's power state: "on", "asleep", "falling asleep", "waking"."""
 
     node: str
     power: str
 
 
-class ReservationMade(Event):
+class ReservationMade(Event, frozen=True):
     """A reservation exists, or changed."""
 
     reservation: Reservation
 
 
-class ReservationStarted(Event):
+class ReservationStarted(Event, frozen=True):
     """A reservation's time began."""
 
     reservation_id: str
 
 
-class ReservationEnded(Event):
+class ReservationEnded(Event, frozen=True):
     """A reservation's time is over, or it was removed."""
 
     phase: ClassVar[int] = 0
@@ -189,7 +189,7 @@ class ReservationEnded(Event):
     reservation_id: str
 
 
-class DecisionFailed(Event):
+class DecisionFailed(Event, frozen=True):
     """The batch system did not carry a decision out; what it said."""
 
     phase: ClassVar[int] = 0
@@ -198,7 +198,7 @@ class DecisionFailed(Event):
     message: str
 
 
-class Tick(Event):
+class Tick(Event, frozen=True):
     """Time passed and nothing else happened."""
 
 

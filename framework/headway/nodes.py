@@ -281,9 +281,10 @@ class Offer:
         request = self.request
         chosen = np.asarray(order, np.intp)
         if request.required_nodes:
-            chosen = self._required_first(chosen)
-            if chosen is None:
+            required_first = self._required_first(chosen)
+            if required_first is None:
                 return None
+            chosen = required_first
         slots = self.slots[chosen]
         per_node = request.processors_per_node
         if per_node:

@@ -26,7 +26,7 @@ from headway.model import ClusterDescription, JobDescription, Placement, Reserva
 from headway.nodes import NodeTable
 from headway.results import CapacityChange, JobResult
 from headway.workload.jobs import TraceJob
-from headway_adapters.emulated.faults import Faults
+from headway_adapters.emulated import faults as _faults
 from headway_adapters.emulated.physics import Physics
 
 _INF = float("inf")
@@ -67,6 +67,8 @@ class Execution:
 class EmulatedAdapter(ClusterAdapter):
     """The emulated cluster as an adapter."""
 
+    Faults = _faults.Faults
+
     capabilities = frozenset({
         dec.Start, dec.Hold, dec.Release, dec.Suspend, dec.Resume, dec.Requeue, dec.Kill, dec.Cancel,
         dec.SetTimeLimit, dec.Reserve, dec.Unreserve,
@@ -78,7 +80,7 @@ class EmulatedAdapter(ClusterAdapter):
         jobs: Sequence[TraceJob],
         *,
         physics: Sequence[Physics] = (),
-        faults: Faults | None = None,
+        faults: _faults.Faults | None = None,
         rng: np.random.Generator | None = None,
         start: float | None = None,
         running: Sequence[tuple[str, float, Placement]] = (),
@@ -92,7 +94,7 @@ class EmulatedAdapter(ClusterAdapter):
         self._cluster = cluster
         self._jobs = jobs
         self._physics = tuple(physics)
-        self._faults = faults or Faults()
+        self._faults = faults or _faults.Faults()
         self._rng = rng if rng is not None else np.random.default_rng(0)
         self._next = 0
         #: When the next job of the workload arrives.
@@ -390,7 +392,7 @@ class EmulatedAdapter(ClusterAdapter):
 
     # ------------------------------------------------------------------ other decisions
 
-    def _refuse(self, refusal: tuple[dec.Decision, str]) -> Outcome:
+    def _refuse(self, refusal: tuple[Any, str]) -> Outcome:
         decision, message = refusal
         self._news.append(ev.DecisionFailed(self.now, decision, message))
         return Outcome(accepted=False, message=message)
@@ -398,7 +400,7 @@ class EmulatedAdapter(ClusterAdapter):
     def _carry_out(self, decision: dec.Decision) -> Outcome:
         if isinstance(decision, dec.Start):
             return self._start(decision)
-        action: Callable[[Any], str] | None = _ACTIONS.get(type(decision))
+        action = _ACTIONS.get(type(decision))
         if action is None:
             return self._refuse((decision, f"the emulated cluster cannot carry out {type(decision).__name__}"))
         refusal = action(self, decision)

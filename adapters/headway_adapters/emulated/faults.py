@@ -11,12 +11,12 @@ class Faults(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid")
 
     #: Mean seconds between failures of one node (exponential); 0: nodes do not fail.
-    node_mtbf: float = pydantic.Field(0.0, ge=0)
+    node_mtbf: float = pydantic.Field(default=0.0, ge=0)
     #: Mean seconds until a failed node is back (exponential).
-    node_repair: float = pydantic.Field(3600.0, gt=0)
+    node_repair: float = pydantic.Field(default=3600.0, gt=0)
     #: Jobs on a failed node go back to the queue (True) or end (False).
     requeue: bool = False
     #: Seconds from a command until it takes effect.
-    latency: float = pydantic.Field(0.0, ge=0)
+    latency: float = pydantic.Field(default=0.0, ge=0)
     #: Probability that a command is refused.
-    failure_rate: float = pydantic.Field(0.0, ge=0, lt=1)
+    failure_rate: float = pydantic.Field(default=0.0, ge=0, lt=1)

@@ -22,7 +22,7 @@ from headway.errors import Failure, UserError, nearest
 from headway.metrics import Metric, Summary, job_columns, summarise
 from headway.metrics.jobs import allocated
 from headway.report import quantities
-from headway.report.atomic import replacing, writing
+from headway.report.atomic import writing
 from headway.results import RunResult
 
 if TYPE_CHECKING:
@@ -162,8 +162,7 @@ def write_outputs(
 def _write_schedule(path: Path, result: RunResult, trace: Any) -> None:
     from headway.workload.schedule import write_schedule
 
-    with replacing(path) as temporary:
-        write_schedule(temporary, result.jobs, trace)
+    write_schedule(path, result.jobs, trace)
 
 
 def _number(value: float | None) -> str:

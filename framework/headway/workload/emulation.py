@@ -10,8 +10,8 @@ What the fields mean to an emulation:
 
 Beside that, user, group and executable (fields 12 to 14, if positive) become the job's user, group and
 name, and the queue (field 15, where 0 counts: the format uses it for interactive jobs) its QOS, all as
-decimal numbers. Status 0 and 5 become the outcomes ``failed`` and ``cancelled``, all others
-``completed``. A job's id is its number, and for the second and further jobs of one number in the trace
+decimal numbers. The status of a record is what happened under another scheduler: in an emulation a job
+that is not ended at its estimate is ``completed``. A job's id is its number, and for the second and further jobs of one number in the trace
 ``15#2``, ``15#3``. The dependencies of fields 17 and 18 are left out, because the submit times of a
 recorded trace have them in them.
 """
@@ -28,9 +28,6 @@ from headway.model import JobDescription, Request
 from headway.results import Refused
 from headway.workload.jobs import TraceJob
 from headway.workload.trace import WIDTH, Column, Records, Trace
-
-#: Outcomes of the status field; any other status is "completed".
-OUTCOME_OF_STATUS = {0: "failed", 5: "cancelled"}
 
 #: The status field of outcomes; -1 (unknown) for all others.
 STATUS_OF_OUTCOME = {
@@ -133,10 +130,9 @@ def _jobs(records: Records, rows: NDArray[np.intp], ids: Sequence[str], pool: st
                 qos=queue,
             ),
             runtime=runtime,
-            outcome=outcome,
             row=row,
         )
-        for row, submit, runtime, size, estimate, user, group, name, queue, outcome in zip(
+        for row, submit, runtime, size, estimate, user, group, name, queue in zip(
             rows.tolist(),
             records[:, Column.SUBMIT].tolist(),
             records[:, Column.RUNTIME].tolist(),
@@ -146,7 +142,6 @@ def _jobs(records: Records, rows: NDArray[np.intp], ids: Sequence[str], pool: st
             _names(records[:, Column.GROUP], least=1),
             _names(records[:, Column.EXECUTABLE], least=1),
             _names(records[:, Column.QUEUE], least=0),
-            [OUTCOME_OF_STATUS.get(status, "completed") for status in records[:, Column.STATUS].tolist()],
             strict=True,
         )
     ]

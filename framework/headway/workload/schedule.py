@@ -25,7 +25,8 @@ def schedule_records(jobs: Sequence[JobResult], trace: Trace | None = None) -> R
     """One record a job, n x 18, in the order of ``jobs``.
 
     A job of the trace (``row`` not negative) keeps its record, in which wait (submission to last start),
-    runtime, allocated processors and status are replaced; status as in
+    runtime, allocated processors and status are replaced. The status of a job that ran to its end stays
+    what the trace says (its program failed there as here); otherwise it is as in
     :data:`headway.workload.emulation.STATUS_OF_OUTCOME`, -1 for jobs that wait or run still. Where the
     record has no requested processors or estimate, it gets those that the run used, because the fields
     they were taken from are replaced. Other jobs get a record as of
@@ -42,7 +43,9 @@ def schedule_records(jobs: Sequence[JobResult], trace: Trace | None = None) -> R
         for column, used in ((Column.REQUESTED, requested), (Column.ESTIMATE, estimate)):
             values = records[:, column]
             records[:, column] = np.where(values > 0, values, used)
-    records[:, Column.STATUS] = status
+    ran_through = np.array([result.state == "completed" and result.row >= 0 for result in jobs], np.bool_)
+    keep = ran_through & (records[:, Column.STATUS] >= 0) if trace is not None else np.zeros(len(jobs), np.bool_)
+    records[:, Column.STATUS] = np.where(keep, records[:, Column.STATUS], status)
     records[:, Column.WAIT] = [
         -1 if result.start_time is None else result.start_time - result.job.submit_time for result in jobs
     ]

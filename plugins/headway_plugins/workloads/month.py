@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
+from headway.hookspecs import Plugin, hookimpl
 from headway.model import JobDescription, Request
-from headway.workload import TraceJob
+from headway.workload import TraceJob, WorkloadModel
 
 Floats = NDArray[np.float64]
 
@@ -77,7 +78,7 @@ class MonthOptions(BaseModel):
     pool: str = Field("pool", min_length=1, description="pool that the jobs are sent to")
 
 
-class Month:
+class MonthModel:
     """The model as :class:`headway.workload.WorkloadModel`."""
 
     Options = MonthOptions
@@ -85,6 +86,14 @@ class Month:
     def generate(self, rng: np.random.Generator, options: MonthOptions) -> list[TraceJob]:
         """See :func:`generate_month`."""
         return generate_month(rng, **options.model_dump())
+
+
+class Month(Plugin):
+    """The workload model "month": a seeded month of a mid-sized machine."""
+
+    @hookimpl
+    def register_workloads(self) -> dict[str, WorkloadModel]:
+        return {"month": MonthModel()}
 
 
 def generate_month(

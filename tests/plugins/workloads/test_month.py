@@ -124,6 +124,6 @@ def test_refuses_an_unknown_option() -> None:
 
 
 def test_is_a_workload_model() -> None:
-    model: WorkloadModel = Month()
+    model: WorkloadModel = Month().register_workloads()["month"]
     options = model.Options(days=3)
     assert model.generate(np.random.default_rng(2), options) == month(2, days=3)

@@ -1,0 +1,33 @@
+# Each target does all of its own set-up on a machine that has only Python 3.11+, pip and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test bench lint clean
+
+demo: $(VENV)/.installed
+	$(BIN)/headway demo
+
+test: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -m "not benchmark" $(ARGS)
+
+bench: $(VENV)/.installed-test
+	$(BIN)/python -m pytest tests/benchmarks -m benchmark $(ARGS)
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "headway needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; call make PYTHON=python3.x")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build *.egg-info demo-out out

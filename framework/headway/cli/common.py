@@ -1,0 +1,112 @@
+"""What several commands share: options, consoles, progress, clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+if TYPE_CHECKING:
+    from headway.plugins import Catalogue, PluginConfig
+    from headway.report import Section
+    from headway.results import RunResult
+    from headway.workload.jobs import TraceJob
+
+config_option = click.option(
+    "-c", "--config", "config_path", type=click.Path(path_type=Path), help="Configuration file (YAML)."
+)
+required_config_option = click.option(
+    "-c", "--config", "config_path", type=click.Path(path_type=Path), required=True,
+    help="Configuration file (YAML).",
+)  # fmt: skip
+plugin_option = click.option(
+    "--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path),
+    help="A Python file with plugins; its plugins are enabled, before those of the configuration. Repeatable.",
+)  # fmt: skip
+
+#: How often a progress bar looks at the clock of the emulation.
+_CYCLES_PER_UPDATE = 500
+
+
+def console() -> Console:
+    """For results, on standard output."""
+    return Console(highlight=False)
+
+
+def messages() -> Console:
+    """For progress and remarks, on standard error."""
+    return Console(stderr=True, highlight=False)
+
+
+@contextmanager
+def job_progress(label: str, jobs: Sequence[TraceJob], shown: Progress | None = None) -> Iterator[Callable[[float], None]]:
+    """A progress bar over a workload's submissions; yields what to call after each cycle with its time."""
+    times = [job.job.submit_time for job in jobs]
+    total = len(times)
+    progress = shown if shown is not None else new_progress()
+    task = progress.add_task(label, total=total)
+    state = {"cycles": 0, "done": 0}
+
+    def advance(now: float) -> None:
+        state["cycles"] += 1
+        if state["cycles"] % _CYCLES_PER_UPDATE == 0:
+            done = state["done"]
+            while done < total and times[done] <= now:
+                done += 1
+            state["done"] = done
+            progress.update(task, completed=done)
+
+    if shown is None:
+        with progress:
+            yield advance
+            progress.update(task, completed=total)
+    else:
+        yield advance
+        progress.update(task, completed=total)
+
+
+def new_progress() -> Progress:
+    """A progress bar on standard error; silent where that is no terminal."""
+    where = messages()
+    return Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("jobs"),
+        TimeRemainingColumn(), console=where, disable=not where.is_terminal, transient=True,
+    )  # fmt: skip
+
+
+def wall_clock(time: float) -> str:
+    """An epoch second in local time, for a person."""
+    if time in (float("inf"), float("-inf")):
+        return "never"
+    return datetime.fromtimestamp(time).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def file_plugins(catalogue: Catalogue) -> list[PluginConfig]:
+    """The plugins that were named as files, enabled."""
+    from headway.plugins import PluginConfig
+
+    return [PluginConfig(name, {}, "--plugin") for name in catalogue.from_files]
+
+
+def contributions(
+    configs: Sequence[PluginConfig], catalogue: Catalogue
+) -> tuple[dict[str, Any], Callable[[Sequence[RunResult]], list[Section]]]:
+    """Metrics of the enabled plugins by name, and a function that gives their report sections."""
+    from headway.plugins import Plugins
+
+    plugins = Plugins.load(configs, catalogue, None)
+    metrics: dict[str, Any] = {}
+    for _, function in plugins.implementations("register_metrics"):
+        metrics.update(function() or {})
+    makers = plugins.implementations("register_report_sections")
+
+    def sections(results: Sequence[RunResult]) -> list[Section]:
+        return [section for _, make in makers for section in make(results) or ()]
+
+    return metrics, sections

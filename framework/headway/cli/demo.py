@@ -1,0 +1,62 @@
+"""``headway demo``: no set-up, no input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import numpy as np
+
+from headway.cli.common import console, job_progress, messages, new_progress
+
+POLICIES = ("fcfs", "easy", "conservative")
+PROCESSORS = 320
+
+
+@click.command("demo")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("demo-out"), show_default=True,
+              help="Directory for the report and the tables.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the workload.")
+@click.option("--days", type=click.IntRange(min=1, max=366), default=30, show_default=True, help="Length.")
+def command(out: Path, seed: int, days: int) -> None:
+    """A generated month on 320 processors under FCFS, EASY and conservative backfilling.
+
+    Prints a comparison and writes a report, the jobs and the metrics of each policy.
+    """
+    from headway.emulation import emulate
+    from headway.metrics import summarise
+    from headway.model import ClusterDescription
+    from headway.plugins import Catalogue, PluginConfig
+    from headway.report import compare_table, write_html, write_outputs
+
+    catalogue = Catalogue()
+    model = catalogue.get("month")().register_workloads()["month"]
+    jobs = model.generate(np.random.default_rng(seed), model.Options(processors=PROCESSORS, days=days))
+    cluster = ClusterDescription.flat(PROCESSORS, name="demo")
+    results = []
+    with new_progress() as progress:
+        for policy in POLICIES:
+            with job_progress(policy, jobs, progress) as advance:
+                results.append(
+                    emulate(
+                        cluster,
+                        jobs,
+                        [PluginConfig(policy)],
+                        catalogue,
+                        label=policy,
+                        seed=seed,
+                        keep_decisions=True,
+                        on_cycle=advance,
+                        about={"workload": f"generated month, seed {seed}", "days": str(days)},
+                    )
+                )
+    for result in results:
+        write_outputs(result, out / result.label, formats=("csv", "json", "swf"))
+    report = out / "report.html"
+    write_html(report, results, title="headway demo: a month under three policies")
+    screen = console()
+    screen.print(
+        f"{len(jobs)} jobs, {days} days, {PROCESSORS} processors, seed {seed} (`headway demo --seed N` for another)"
+    )
+    screen.print(compare_table([summarise(result) for result in results]))
+    messages().print(f"report: {report}")

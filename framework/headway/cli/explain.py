@@ -1,0 +1,124 @@
+"""``headway explain``: why a job waits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from headway.cli.common import console, file_plugins, plugin_option, required_config_option, wall_clock
+from headway.errors import HeadwayError, UserError
+
+if TYPE_CHECKING:
+    from headway.config import Config
+    from headway.journal import Journal
+    from headway.plugins import Catalogue
+
+
+@click.command("explain")
+@click.argument("job_id", metavar="JOB")
+@required_config_option
+@plugin_option
+@click.option("--journal-only", is_flag=True, help="Do not ask the cluster: explain the end of the last recorded run.")
+def command(job_id: str, config_path: Path, plugin_files: tuple[Path, ...], journal_only: bool) -> None:
+    """Why JOB waits, what it waits for, and when it is expected to start.
+
+    Looks at the cluster (changing nothing), asks the configured plugins what they would do now, and
+    adds what the journal says about the job.
+    """
+    from headway.config import load_config
+    from headway.plugins import Catalogue
+
+    config = load_config(config_path)
+    catalogue = Catalogue(plugin_files)
+    history = _history(config, job_id)
+    lines = _from_journal(config, catalogue, job_id) if journal_only else _from_cluster(config, catalogue, job_id)
+    if not lines and not history:
+        raise UserError(f"job {job_id!r} is known neither to the cluster nor to the journal {config.journal}")
+    screen = console()
+    for line in lines or [f"Job {job_id} is not in the cluster's queue any more."]:
+        screen.print(line, markup=False)
+    if history:
+        screen.print("From the journal:", markup=False)
+        for line in history:
+            screen.print(f"  {line}", markup=False)
+
+
+def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str]:
+    """What the plugins make of the cluster as it is now."""
+    from headway.config import live_adapter
+    from headway.emulation import Copy, emulate
+    from headway.explain import explain
+    from headway.plugins import Plugins
+    from headway.scheduler import Scheduler
+
+    configs = [*file_plugins(catalogue), *config.plugin_configs()]
+    with live_adapter(config, read_only=True) as adapter:
+        copy = Copy(adapter)
+        scheduler = Scheduler(
+            copy.cluster, Plugins.load(configs, catalogue, None), seed=config.seed, clock=wall_clock
+        )
+    scheduler.step(copy.now, copy.events)
+    lines = explain(scheduler, job_id, wall_clock)
+    if not lines:
+        return lines
+    job = scheduler.state.jobs[job_id]
+    if job.entries is None and not scheduler.state.why_waiting(job):
+        future = emulate(
+            copy.cluster, copy.jobs, configs, catalogue, label="forecast", seed=config.seed,
+            start=copy.now, running=copy.running,
+        )  # fmt: skip
+        start = next((r.start_time for r in future.jobs if r.job.id == job_id), None)
+        if start is not None:
+            lines.append(
+                f"It is expected to start at {wall_clock(start)}, if every job runs for its estimate and "
+                "nothing else is submitted."
+            )
+        else:
+            lines.append("When it will start cannot be foreseen.")
+    return lines
+
+
+def _from_journal(config: Config, catalogue: Catalogue, job_id: str) -> list[str]:
+    """What the last recorded run knew at its end."""
+    from headway.explain import explain
+    from headway.journal import Journal
+    from headway.replay import scheduler_of
+
+    with Journal.open(config.journal, create=False, read_only=True) as journal:
+        run = journal.last_run()
+        if run is None:
+            return []
+        scheduler = scheduler_of(run, catalogue)
+        for cycle in journal.cycles(run.id):
+            scheduler.step(cycle.now, cycle.events)
+    return explain(scheduler, job_id, wall_clock)
+
+
+def _history(config: Config, job_id: str) -> list[str]:
+    from headway.journal import Journal
+
+    if "://" not in config.journal and not Path(config.journal).exists():
+        return []
+    try:
+        with Journal.open(config.journal, create=False, read_only=True) as journal:
+            return list(_sentences(journal, job_id))
+    except HeadwayError as error:
+        return [f"(the journal cannot be read: {error})"]
+
+
+def _sentences(journal: Journal, job_id: str) -> list[str]:
+    lines = []
+    for entry in journal.job_history(job_id):
+        kind = type(entry.what).__name__
+        when = wall_clock(entry.time) if entry.time > 1e8 else f"{entry.time:.0f}"
+        if entry.kind == "event":
+            detail = getattr(entry.what, "outcome", "") or getattr(entry.what, "reason", "") or ""
+            detail = detail or getattr(entry.what, "message", "")
+            lines.append(f"{when}  {kind}{': ' + detail if detail else ''}")
+        else:
+            reason = getattr(entry.what, "reason", "")
+            result = "" if entry.outcome is None else (" (done)" if entry.outcome.accepted else f" ({entry.outcome.message})")
+            lines.append(f"{when}  decided {kind}{': ' + reason if reason else ''}{result}")
+    return lines

@@ -1,0 +1,191 @@
+"""``headway run``: the daemon."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headway.cli.common import file_plugins, plugin_option, required_config_option, wall_clock
+from headway.errors import HeadwayError, UserError
+
+if TYPE_CHECKING:
+    from headway.config import Config, LogConfig
+    from headway.engine import Engine, Stopped
+
+
+@click.command("run")
+@required_config_option
+@click.option("--monitor", is_flag=True, help="Decide and journal, apply nothing, whatever the configuration says.")
+@plugin_option
+@click.option("--out", type=click.Path(path_type=Path), help="In mode dry-run: directory for the results.")
+def command(config_path: Path, monitor: bool, plugin_files: tuple[Path, ...], out: Path | None) -> None:
+    """Schedule the configured cluster until stopped.
+
+    SIGTERM and SIGINT end it after the current cycle; SIGHUP reads the configuration again. In mode
+    dry-run the configured trace is run in the emulated cluster instead.
+    """
+    from headway.config import load_config
+    from headway.engine import Mode, Stopped
+
+    config = load_config(config_path)
+    if monitor:
+        config.mode = Mode.MONITOR
+    if config.mode is Mode.DRY_RUN:
+        _dry_run(config, config_path, plugin_files, out)
+        return
+    _set_up_log(config.log)
+    while True:
+        reason = serve(config, plugin_files)
+        if reason is not Stopped.RELOAD:
+            return
+        config = _reloaded(config, config_path, monitor)
+
+
+def _dry_run(config: Config, config_path: Path, plugin_files: tuple[Path, ...], out: Path | None) -> None:
+    from headway.cli.dry_run import command as dry_run
+
+    if config.emulation.trace is None:
+        raise UserError(f"{config.source}: emulation.trace: expected a trace file for mode dry-run, found none")
+    trace = Path(config.emulation.trace)
+    if not trace.is_absolute():
+        trace = config_path.parent / trace
+    arguments = ["--trace", str(trace), "-c", str(config_path)]
+    for path in plugin_files:
+        arguments += ["--plugin", str(path)]
+    if out is not None:
+        arguments += ["--out", str(out)]
+    dry_run.main(arguments, standalone_mode=False)
+
+
+def serve(config: Config, plugin_files: tuple[Path, ...] = ()) -> Stopped:
+    """One run of the daemon under one configuration; returns why it ended."""
+    import structlog
+
+    from headway import __version__
+    from headway.config import live_adapter
+    from headway.engine import Engine, Mode
+    from headway.journal import Journal, RunInfo
+    from headway.plugins import Catalogue, Plugins
+    from headway.scheduler import Scheduler
+
+    log = structlog.get_logger("headway")
+    monitor = config.mode is Mode.MONITOR
+    catalogue = Catalogue(plugin_files)
+    configs = [*file_plugins(catalogue), *config.plugin_configs()]
+    with live_adapter(config, read_only=monitor) as adapter:
+        plugins = Plugins.load(configs, catalogue, adapter.capabilities)
+        if not plugins.implementations("schedule"):
+            raise UserError(f"{config.source}: plugins: no policy is enabled (such as easy)")
+        with Journal.open(config.journal) as journal:
+            saved = _saved_states(journal, log)
+            cluster = adapter.describe()
+            journal.begin_run(
+                RunInfo(config.mode, time.time(), __version__, config.text, config.seed, cluster, saved)
+            )
+            scheduler = Scheduler(
+                cluster,
+                plugins,
+                seed=config.seed,
+                capabilities=adapter.capabilities,
+                clock=wall_clock,
+                saved=saved,
+                monitor=monitor,
+            )
+            engine = Engine(adapter, scheduler, journal, mode=config.mode, log=log)
+            log.info("started", mode=str(config.mode), cluster=cluster.name, plugins=list(plugins.by_name),
+                     pools=[p.name for p in cluster.pools], nodes=len(cluster.nodes))  # fmt: skip
+            reason = None
+            try:
+                with _signals(engine):
+                    reason = engine.run()
+            finally:
+                journal.end_run(str(reason) if reason is not None else f"failed: {sys.exc_info()[1]}")
+            log.info("ended", reason=str(reason), cycles=scheduler.cycles,
+                     plugin_seconds={k: round(v, 3) for k, v in scheduler.seconds.items()})  # fmt: skip
+            return reason
+
+
+def _saved_states(journal: Any, log: Any) -> dict[str, Any]:
+    """What the plugins knew at the end of the last run, and a word about what it left open."""
+    last = journal.last_run()
+    if last is None:
+        return {}
+    open_decisions = journal.unfinished(last.id)
+    if open_decisions:
+        log.warning(
+            "the last run was cut off between deciding and applying; the cluster's state decides what happened",
+            run=last.id,
+            decisions=[
+                f"{type(u.decision).__name__} {getattr(u.decision, 'job_id', '')}".strip() for u in open_decisions
+            ],
+        )
+    checkpoint = journal.last_checkpoint(last.id)
+    return checkpoint.states if checkpoint is not None else {}
+
+
+@contextmanager
+def _signals(engine: Engine) -> Iterator[None]:
+    """SIGTERM, SIGINT: stop; SIGHUP: reload."""
+    handlers = {
+        signal.SIGTERM: lambda *_: engine.stop(),
+        signal.SIGINT: lambda *_: engine.stop(),
+        signal.SIGHUP: lambda *_: engine.reload(),
+    }
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _reloaded(config: Config, path: Path, monitor: bool) -> Config:
+    """The configuration as it is in the file now; the old one if that is wrong."""
+    import structlog
+
+    from headway.config import load_config
+    from headway.engine import Mode
+    from headway.plugins import Catalogue, Plugins
+
+    log = structlog.get_logger("headway")
+    try:
+        fresh = load_config(path)
+        Plugins.load(fresh.plugin_configs(), Catalogue(), None)
+        if fresh.mode is Mode.DRY_RUN:
+            raise UserError(f"{path}: mode: a running daemon cannot change to dry-run")
+    except HeadwayError as error:
+        log.error("the new configuration is wrong; the old one stays in force", error=str(error))
+        return config
+    if monitor:
+        fresh.mode = Mode.MONITOR
+    log.info("configuration read again", path=str(path))
+    return fresh
+
+
+def _set_up_log(config: LogConfig) -> None:
+    import structlog
+
+    renderer: Any = (
+        structlog.processors.JSONRenderer()
+        if config.format == "json"
+        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    )
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(config.level.upper())),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )

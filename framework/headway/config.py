@@ -1,0 +1,199 @@
+"""The configuration file as a validated model.
+
+One YAML file says which cluster, which plugins, and what is done with their decisions; the same
+file is deployed (``headway run``), watched (``--monitor``) and dry-run. ``docs/operators.md``
+explains every key. A wrong key, type or value is a :class:`~headway.errors.UserError` that names
+file and key, what was expected and what was found.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Literal
+
+import pydantic
+import yaml
+
+from headway.engine import Mode
+from headway.errors import UserError, nearest
+from headway.model import ClusterDescription, NodeDescription, PoolDescription
+from headway.plugins import PluginConfig, explain_validation
+
+ADAPTERS = "headway.adapters"
+
+
+class _Section(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+
+class ClusterConfig(_Section):
+    """Which batch system, and how to reach it."""
+
+    adapter: str = pydantic.Field(default="emulated", description="name of the adapter: slurm, emulated, ...")
+    options: dict[str, Any] = pydantic.Field(default_factory=dict, description="the adapter's own options")
+
+
+class NodesConfig(_Section):
+    """Equal nodes of an emulated cluster."""
+
+    count: int = pydantic.Field(ge=1, description="how many")
+    processors: int = pydantic.Field(ge=1, description="processors of each")
+    memory: int = pydantic.Field(default=0, ge=0, description="bytes of each; 0: not managed")
+    gres: dict[str, int] = pydantic.Field(default_factory=dict, description="generic resources of each")
+    features: list[str] = pydantic.Field(default_factory=list)
+    prefix: str = pydantic.Field(default="n", description="names are the prefix and a running number from 1")
+    pool: str = pydantic.Field(default="pool", description="the pool that they form")
+
+
+class EmulationConfig(_Section):
+    """The emulated cluster of a dry run. Without a size, that of the trace's header."""
+
+    processors: int | None = pydantic.Field(default=None, ge=1, description="size of a flat pool")
+    nodes: list[NodesConfig] = pydantic.Field(default_factory=list, description="nodes, instead of a flat pool")
+    trace: str | None = pydantic.Field(default=None, description="trace file for `headway run` in mode dry-run")
+    faults: dict[str, Any] = pydantic.Field(
+        default_factory=dict, description="what goes wrong: node_mtbf, node_repair, requeue, latency, failure_rate"
+    )
+
+    @pydantic.model_validator(mode="after")
+    def _one_size(self) -> EmulationConfig:
+        if self.processors is not None and self.nodes:
+            raise ValueError("either processors (a flat pool) or nodes, not both")
+        return self
+
+    def description(self, processors: int | None = None) -> ClusterDescription | None:
+        """The cluster that is configured, a flat one of ``processors``, or None if neither says a size."""
+        size = processors if processors is not None else self.processors
+        if self.nodes and processors is None:
+            nodes = []
+            numbers: dict[str, int] = {}
+            for kind in self.nodes:
+                for _ in range(kind.count):
+                    number = numbers[kind.prefix] = numbers.get(kind.prefix, 0) + 1
+                    nodes.append(
+                        NodeDescription(
+                            name=f"{kind.prefix}{number}",
+                            processors=kind.processors,
+                            memory=kind.memory,
+                            gres=tuple(sorted(kind.gres.items())),
+                            features=tuple(kind.features),
+                            pools=(kind.pool,),
+                        )
+                    )
+            pools = tuple(PoolDescription(name=name) for name in dict.fromkeys(k.pool for k in self.nodes))
+            return ClusterDescription(name="emulated", pools=pools, nodes=tuple(nodes))
+        return ClusterDescription.flat(size, name="emulated") if size is not None else None
+
+
+class LogConfig(_Section):
+    """What the daemon says on standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["console", "json"] = "console"
+
+
+class Config(_Section):
+    """A whole configuration file."""
+
+    mode: Mode = pydantic.Field(
+        default=Mode.MONITOR, description="drive: apply decisions; monitor: journal them only; dry-run: emulate"
+    )
+    cluster: ClusterConfig = ClusterConfig()
+    plugins: list[str | dict[str, dict[str, Any] | None]] = pydantic.Field(
+        default=["easy", "first-fit"],
+        description="enabled plugins in order: a name, or a name with its options",
+    )
+    journal: str = pydantic.Field(default="headway.db", description="SQLite file, or a database URL")
+    seed: int = pydantic.Field(default=0, ge=0, description="seed of everything that is drawn at random")
+    emulation: EmulationConfig = EmulationConfig()
+    log: LogConfig = LogConfig()
+
+    #: Where it was read from, for messages; not a key of the file.
+    _source: str = pydantic.PrivateAttr("configuration")
+    _text: str = pydantic.PrivateAttr("")
+
+    @property
+    def source(self) -> str:
+        return self._source
+
+    @property
+    def text(self) -> str:
+        """The file's text, as the journal keeps it."""
+        return self._text
+
+    def plugin_configs(self) -> list[PluginConfig]:
+        """The enabled plugins with their options, in order."""
+        found = []
+        for at, entry in enumerate(self.plugins):
+            where = f"{self._source}: plugins[{at}]"
+            if isinstance(entry, str):
+                found.append(PluginConfig(entry, {}, where))
+                continue
+            if len(entry) != 1:
+                raise UserError(
+                    f"{where}: expected a plugin's name, or one name with its options, found the names "
+                    f"{', '.join(entry) or 'none'}"
+                )
+            ((name, options),) = entry.items()
+            found.append(PluginConfig(name, options or {}, where))
+        return found
+
+
+def load_config(path: str | Path) -> Config:
+    """Read and validate a configuration file; :class:`UserError` if it is missing or wrong."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UserError(f"{path}: expected a configuration file, found no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: the configuration cannot be read: {error}") from error
+    return parse_config(text, str(path))
+
+
+def parse_config(text: str, source: str = "configuration") -> Config:
+    """A configuration from its text; ``source`` leads error messages."""
+    try:
+        data = yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = f"{source}, line {mark.line + 1}, column {mark.column + 1}" if mark else source
+        raise UserError(f"{place}: not valid YAML: {error.problem}") from error
+    except yaml.YAMLError as error:
+        raise UserError(f"{source}: not valid YAML: {error}") from error
+    if data is None:
+        data = {}
+    if not isinstance(data, dict):
+        raise UserError(f"{source}: expected keys such as mode, cluster, plugins; found {type(data).__name__}")
+    try:
+        config = Config.model_validate(data)
+    except pydantic.ValidationError as error:
+        raise UserError(explain_validation(error, source, Config)) from error
+    config._source = source
+    config._text = text
+    return config
+
+
+def adapter_class(name: str, where: str = "cluster.adapter") -> Any:
+    """The adapter class of that name; :class:`UserError` with the nearest names if there is none."""
+    found = {entry.name: entry for entry in entry_points(group=ADAPTERS)}
+    if name not in found:
+        raise UserError(f"{where}: no adapter is called {name!r}.{nearest(name, found)}")
+    return found[name].load()
+
+
+def live_adapter(config: Config, *, read_only: bool) -> Any:
+    """The adapter of a real cluster, with validated options. ``read_only``: it must change nothing."""
+    where = f"{config.source}: cluster"
+    kind = adapter_class(config.cluster.adapter, f"{where}.adapter")
+    model = getattr(kind, "Options", None)
+    if model is None:
+        raise UserError(
+            f"{where}.adapter: {config.cluster.adapter!r} is no real cluster; use `headway dry-run`, or mode: dry-run"
+        )
+    try:
+        options = model.model_validate(config.cluster.options)
+    except pydantic.ValidationError as error:
+        raise UserError(explain_validation(error, f"{where}.options", model)) from error
+    return kind(options, read_only=read_only)

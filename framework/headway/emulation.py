@@ -1,0 +1,165 @@
+"""Whole runs in the emulated cluster: a workload, a configuration, a result."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pydantic
+
+from headway import __version__
+from headway.adapter import ClusterAdapter, Outcome
+from headway.config import adapter_class
+from headway.decisions import Decision
+from headway.engine import Engine, Mode
+from headway.errors import UserError
+from headway.events import Event, JobReleasing, JobStarted, JobSubmitted
+from headway.journal import Journal, NullJournal, RunInfo
+from headway.model import ClusterDescription, Placement
+from headway.plugins import Catalogue, PluginConfig, Plugins, explain_validation
+from headway.results import DecisionRecord, Refused, RunResult
+from headway.scheduler import Scheduler, plain_clock
+from headway.workload.jobs import TraceJob
+
+
+def emulate(
+    cluster: ClusterDescription,
+    jobs: Sequence[TraceJob],
+    plugin_configs: Sequence[PluginConfig],
+    catalogue: Catalogue,
+    *,
+    label: str,
+    seed: int = 0,
+    faults: dict[str, Any] | None = None,
+    refused: Sequence[Refused] = (),
+    keep_decisions: bool = False,
+    journal: Journal | NullJournal | None = None,
+    config_text: str = "",
+    on_cycle: Callable[[float], None] | None = None,
+    clock: Callable[[float], str] = plain_clock,
+    start: float | None = None,
+    running: Sequence[tuple[str, float, Placement]] = (),
+    epoch: float = 0.0,
+    about: dict[str, str] | None = None,
+) -> RunResult:
+    """Run ``jobs`` (in order of submission) on ``cluster`` under the given plugins.
+
+    ``faults`` are options of the emulated cluster's faults; ``start`` and ``running`` begin with jobs
+    that run already (see the emulated adapter). ``keep_decisions`` keeps every decision in the
+    result. The same arguments and seed give the same result.
+    """
+    kind = adapter_class("emulated")
+    plugins = Plugins.load(plugin_configs, catalogue, kind.capabilities)
+    if not plugins.implementations("schedule"):
+        raise UserError(
+            f"{plugin_configs[0].where if plugin_configs else 'plugins'}: no policy is enabled "
+            "(a plugin with the hook schedule, such as fcfs, easy, conservative)"
+        )
+    seeds = np.random.SeedSequence(seed).spawn(2)
+    physics = [module for module in plugins.manager.hook.register_physics() if module is not None]
+    adapter = kind(
+        cluster,
+        jobs,
+        physics=physics,
+        faults=_faults(kind, faults or {}),
+        rng=np.random.default_rng(seeds[0]),
+        start=start,
+        running=running,
+    )
+    scheduler = Scheduler(
+        adapter.describe(), plugins, seed=seed, capabilities=adapter.capabilities, clock=clock
+    )
+    records: list[DecisionRecord] = []
+
+    def keep(now: float, decisions: Sequence[Decision], outcomes: Sequence[Outcome]) -> None:
+        for decision, outcome in zip(decisions, outcomes, strict=True):
+            records.append(DecisionRecord(now, decision, outcome.accepted, outcome.message))
+
+    if journal is not None and journal.enabled:
+        journal.begin_run(RunInfo(Mode.DRY_RUN, epoch, __version__, config_text, seed, cluster))
+    engine = Engine(
+        adapter,
+        scheduler,
+        journal,
+        mode=Mode.DRY_RUN,
+        on_cycle=on_cycle,
+        on_decisions=keep if keep_decisions else None,
+    )
+    with _quiet_collector():
+        reason = engine.run()
+    if journal is not None and journal.enabled:
+        journal.end_run(str(reason))
+    return RunResult(
+        label=label,
+        cluster=cluster,
+        jobs=adapter.results(),
+        refused=refused,
+        decisions=records,
+        capacity=adapter.capacity,
+        epoch=epoch,
+        seed=seed,
+        cycles=scheduler.cycles,
+        wall_seconds=engine.wall_seconds,
+        about={**(about or {}), "version": __version__},
+    )
+
+
+def _faults(kind: Any, options: dict[str, Any]) -> Any:
+    try:
+        return kind.Faults.model_validate(options)
+    except pydantic.ValidationError as error:
+        raise UserError(explain_validation(error, "emulation.faults", kind.Faults)) from error
+
+
+@contextmanager
+def _quiet_collector() -> Iterator[None]:
+    """Keep the cycle collector from walking over the whole workload again and again.
+
+    A run makes no reference cycles to speak of; what was there before it is set aside.
+    """
+    thresholds = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(200_000, 50, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()
+
+
+class Copy:
+    """A live cluster's queue and nodes, as the beginning of an emulation.
+
+    What nobody knows is assumed: each job runs for its estimate. A job that is held or waits for
+    something unknown stays as it is.
+    """
+
+    def __init__(self, adapter: ClusterAdapter) -> None:
+        """Read the cluster once. Raises :class:`headway.errors.Failure` if it does not answer."""
+        self.cluster: ClusterDescription = adapter.describe()
+        moment = adapter.wait(None)
+        self.now: float
+        self.events: Sequence[Event]
+        self.now, self.events = moment if moment is not None else (0.0, [])
+        started = {e.job_id: e for e in self.events if isinstance(e, JobStarted)}
+        submitted = sorted(
+            (e.job for e in self.events if isinstance(e, JobSubmitted)), key=lambda j: j.submit_time
+        )
+        self.jobs: list[TraceJob] = []
+        #: ``(job id, seconds since its start, placement)`` of what runs.
+        self.running: list[tuple[str, float, Placement]] = []
+        #: Starts that were on their way when the copy was made.
+        self.releasing = [e.job_id for e in self.events if isinstance(e, JobReleasing)]
+        pools = {p.name for p in self.cluster.pools}
+        only = len(pools) == 1
+        for job in submitted:
+            if job.pool not in pools and not (only and not job.pool):
+                continue
+            self.jobs.append(TraceJob(job, job.request.walltime))
+            event = started.get(job.id)
+            if event is not None:
+                elapsed = max(self.now - event.time, 0.0)
+                self.running.append((job.id, elapsed, event.placement))

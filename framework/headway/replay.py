@@ -1,0 +1,95 @@
+"""A recorded run again: the same events to a new scheduler, its decisions against the recorded ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from headway.config import parse_config
+from headway.decisions import Decision
+from headway.engine import Mode
+from headway.errors import UserError
+from headway.journal import Journal, RunRecord
+from headway.plugins import Catalogue, Plugins
+from headway.scheduler import Scheduler
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A cycle whose decisions came out otherwise."""
+
+    seq: int
+    now: float
+    recorded: tuple[Decision, ...]
+    repeated: tuple[Decision, ...]
+
+
+@dataclass
+class Replay:
+    """What a replay found."""
+
+    run: RunRecord
+    cycles: int = 0
+    events: int = 0
+    decisions: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    #: The last recorded cycle has no decisions in the journal because the daemon was killed in it.
+    cut_short: bool = False
+
+
+def scheduler_of(run: RunRecord, catalogue: Catalogue) -> Scheduler:
+    """A scheduler as it was when ``run`` began."""
+    config = parse_config(run.info.config_text, f"journal, run {run.id}")
+    return Scheduler(
+        run.info.cluster,
+        Plugins.load(config.plugin_configs(), catalogue, None),
+        seed=run.info.seed,
+        saved=run.info.plugin_states,
+        monitor=run.info.mode == Mode.MONITOR,
+    )
+
+
+def replay(
+    journal: Journal, catalogue: Catalogue, run_id: int | None = None, on_cycle: Callable[[], None] | None = None
+) -> Replay:
+    """Repeat a run (default: the last) and compare every decision.
+
+    Reasons are compared without their times' notation, which depends on the zone of the machine.
+    """
+    runs = journal.runs()
+    chosen = [run for run in runs if run_id is None or run.id == run_id]
+    if not chosen:
+        have = ", ".join(str(run.id) for run in runs) or "none"
+        raise UserError(f"{journal.name}: run {run_id if run_id is not None else ''} is not there; runs: {have}")
+    result = Replay(chosen[-1])
+    scheduler = scheduler_of(result.run, catalogue)
+    ended = result.run.ended_at is not None
+    last = None
+    for cycle in journal.cycles(result.run.id):
+        made = scheduler.step(cycle.now, cycle.events)
+        result.cycles += 1
+        result.events += len(cycle.events)
+        result.decisions += len(cycle.decisions)
+        last = None
+        if not _same(made, cycle.decisions):
+            last = Difference(cycle.seq, cycle.now, cycle.decisions, tuple(made))
+            result.differences.append(last)
+        if on_cycle is not None:
+            on_cycle()
+    if last is not None and not ended and not last.recorded:
+        result.differences.pop()
+        result.cut_short = True
+    return result
+
+
+def _same(made: list[Decision], recorded: tuple[Decision, ...]) -> bool:
+    return len(made) == len(recorded) and all(
+        _without_reason(a) == _without_reason(b) for a, b in zip(made, recorded, strict=True)
+    )
+
+
+def _without_reason(decision: Decision) -> tuple[object, ...]:
+    return (
+        type(decision),
+        *(getattr(decision, name) for name in decision.__struct_fields__ if name != "reason"),
+    )
