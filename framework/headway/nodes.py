@@ -93,10 +93,14 @@ class NodeTable:
         self.total[at] = node.processors
         self.available[at] = node.available
         for name, amount in node.gres:
-            self.free.gres.setdefault(name, np.zeros(len(self), np.int64))[at] += amount
+            if name not in self.free.gres:
+                self.free.gres[name] = np.zeros_like(self.total)
+            self.free.gres[name][at] += amount
         for names, masks in ((node.pools, self._pools), (node.features, self._features)):
             for name in names:
-                masks.setdefault(name, np.zeros(len(self), np.bool_))[at] = True
+                if name not in masks:
+                    masks[name] = np.zeros_like(self.available)
+                masks[name][at] = True
 
     def _append(self, node: NodeDescription) -> int:
         at = len(self.names)

@@ -192,7 +192,8 @@ class State:
         self.wakeups: list[tuple[float, int, PoolState | Job]] = []
         self._nodes_of: dict[str, set[Job]] = {}
         for node in cluster.nodes:
-            self._put_node(node)
+            self.nodes.put(node)
+        self._recount(self.pools)
         for reservation in cluster.reservations:
             self._put_reservation(reservation)
         #: What each event does to the state.
