@@ -89,10 +89,12 @@ class Engine:
             reason = self._loop()
         finally:
             self.wall_seconds += perf_counter() - began
+        # What shutdown gives up must be remembered before.
+        states = self.scheduler.checkpoint() if self.journal.enabled else {}
         self.scheduler.shutdown()
         self._report()
         if self.journal.enabled:
-            self.journal.checkpoint(self._seq, self.scheduler.checkpoint())
+            self.journal.checkpoint(self._seq, states)
         return reason
 
     def _loop(self) -> Stopped:
@@ -128,7 +130,8 @@ class Engine:
         decisions = self.scheduler.step(now, events)
         if decisions:
             journal.record_decisions(self._seq, decisions)
-            self._tell(decisions)
+            if self.mode is not Mode.DRY_RUN:
+                self._tell(decisions)
             if self.mode is Mode.MONITOR:
                 outcomes: Sequence[Outcome] = _not_applied(decisions)
             else:

@@ -48,7 +48,9 @@ def _in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> 
         lines.append(f"It needs more processors than the {pool.total} that are usable now (nodes are down).")
         return lines
     booking = view.booked(job)
-    if booking is not None:
+    if job.veto:
+        lines.append(f"The policy would start it, but a plugin vetoes that: {job.veto}.")
+    elif booking is not None:
         lines.append(_booked(view, booking, clock))
     elif job.processors > pool.free:
         lines.append(f"It waits for {job.processors - pool.free} more processors.")

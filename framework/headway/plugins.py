@@ -92,6 +92,13 @@ class Catalogue:
         self._classes[name] = found
         return found
 
+    def enabled(self, configured: Iterable[PluginConfig]) -> list[PluginConfig]:
+        """The plugins of files, then those of a configuration; with its options where it names both."""
+        configured = list(configured)
+        named = {config.name for config in configured}
+        files = [PluginConfig(name, {}, "--plugin") for name in self.from_files if name not in named]
+        return [*files, *configured]
+
     def info(self, name: str) -> PluginInfo:
         """What a plugin says of itself."""
         cls = self.get(name)
@@ -145,9 +152,13 @@ def _line_in(error: Exception, path: Path) -> str:
 
 def hooks_of(cls: type) -> Iterable[str]:
     """Names of the hooks that a plugin class implements."""
-    for name in vars(HookSpecs):
-        if not name.startswith("_") and hasattr(getattr(cls, name, None), f"{PROJECT}_impl"):
+    for name in _hook_names():
+        if hasattr(getattr(cls, name, None), f"{PROJECT}_impl"):
             yield name
+
+
+def _hook_names() -> Iterable[str]:
+    return (name for name in vars(HookSpecs) if not name.startswith("_"))
 
 
 def explain_validation(error: pydantic.ValidationError, where: str, model: type[pydantic.BaseModel]) -> str:
@@ -228,13 +239,15 @@ class Plugins:
         """Register an instance; it is asked after those that are there."""
         if name in self.by_name:
             raise UserError(f"{where}: plugin {name!r} is enabled twice")
+        known = list(_hook_names())
+        for attribute in dir(type(plugin)):
+            if attribute not in known and hasattr(getattr(type(plugin), attribute, None), f"{PROJECT}_impl"):
+                hint = nearest(attribute, known)
+                raise UserError(f"{where}: plugin {name!r} implements {attribute!r}, which is no hook.{hint}")
         try:
             self.manager.register(plugin, name=name)
         except pluggy.PluginValidationError as error:
             raise UserError(f"{where}: plugin {name!r}: {error}") from error
-        for hook in hooks_of(type(plugin)):
-            if not hasattr(HookSpecs, hook):
-                raise UserError(f"{where}: plugin {name!r} implements {hook!r}, which is no hook")
         self.by_name[name] = plugin
 
     def implementations(self, hook: str) -> list[tuple[str, Callable[..., Any]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from headway.config import parse_config
+from headway.config import adapter_class, parse_config
 from headway.decisions import Decision
 from headway.engine import Mode
 from headway.errors import UserError
@@ -40,10 +40,12 @@ class Replay:
 def scheduler_of(run: RunRecord, catalogue: Catalogue) -> Scheduler:
     """A scheduler as it was when ``run`` began."""
     config = parse_config(run.info.config_text, f"journal, run {run.id}")
+    adapter = "emulated" if run.info.mode == Mode.DRY_RUN else config.cluster.adapter
     return Scheduler(
         run.info.cluster,
-        Plugins.load(config.plugin_configs(), catalogue, None),
+        Plugins.load(catalogue.enabled(config.plugin_configs()), catalogue, None),
         seed=run.info.seed,
+        capabilities=adapter_class(adapter).capabilities,
         saved=run.info.plugin_states,
         monitor=run.info.mode == Mode.MONITOR,
     )

@@ -32,6 +32,17 @@ from headway.view import FlatView, NodeView, View
 _INF = float("inf")
 
 
+def _sortable(hook: HookCaller, job: Job, state: State) -> tuple[Any, ...]:
+    """The first answer to ``queue_key``, so that answered and unanswered jobs can be compared."""
+    for name, function in hook.implementations:
+        answer = hook.call(name, function, job, state)
+        if isinstance(answer, tuple):
+            return (0, *answer)
+        if answer is not None:
+            hook.failed(name, TypeError(f"expected a tuple, found {answer!r}"))
+    return (1,)
+
+
 def plain_clock(time: float) -> str:
     """Seconds as they are, for runs in relative time."""
     return str(int(time)) if time != _INF else "never"
@@ -91,7 +102,7 @@ class Scheduler:
         if predict:
             state.predict = lambda job: predict.first(job, state)
         if key:
-            state.queue_key = lambda job: key.first(job, state) or ()
+            state.queue_key = lambda job: _sortable(key, job, state)
         if admit:
 
             def admit_job(job: Job) -> None:
@@ -104,6 +115,8 @@ class Scheduler:
             else NodeView(pool, state, clock, self.rng, place=self._find_place)
             for name, pool in state.pools.items()
         }
+        #: When a step is due even if no event comes; None: never.
+        self.next_wakeup = state.next_wakeup
         self._handlers = state.handlers
         self._pools = [(pool, self.views[name]) for name, pool in state.pools.items()]
         caller("startup").all(state, capabilities)
@@ -144,8 +157,10 @@ class Scheduler:
     def _finish(self, decisions: list[Decision]) -> list[Decision]:
         """The hooks that look at the whole step."""
         state = self.state
-        for _, more in self._control.all(state):
-            decisions.extend(more)
+        for name, more in self._control.all(state):
+            for decision in self._checked(self._control, name, more):
+                if type(decision) is not Start or self._begin_extra(name, decision):
+                    decisions.append(decision)
         if not decisions:
             return decisions
         if self._revise or self._veto:
@@ -155,10 +170,6 @@ class Scheduler:
         if decisions:
             self._decided.all(decisions, state)
         return decisions
-
-    def next_wakeup(self) -> float | None:
-        """When a step is due even if no event comes; None: never."""
-        return self.state.next_wakeup()
 
     def checkpoint(self) -> dict[str, Any]:
         """What plugins want to keep over a restart, by name."""
@@ -193,6 +204,9 @@ class Scheduler:
                     self._undo(view)
                     continue
                 made = answer if type(answer) is list else list(answer)
+                for decision in made:
+                    if not isinstance(decision, Decision):
+                        raise TypeError(f"expected decisions, found {decision!r}")
                 if len(made) != len(view.started):
                     made = self._match(name, made, view)
             except Exception as error:
@@ -264,14 +278,9 @@ class Scheduler:
         for name, function in self._revise.implementations:
             answer = self._revise.call(name, function, decisions, self.state)
             if answer is not None:
-                decisions = list(answer)
+                decisions = self._checked(self._revise, name, answer, decisions)
         if self._veto:
-            kept = []
-            for decision in decisions:
-                reason = self._veto.first(decision, self.state)
-                if reason is None:
-                    kept.append(decision)
-            decisions = kept
+            decisions = [decision for decision in decisions if not self._vetoed(decision)]
         after = {d.job_id: d for d in decisions if isinstance(d, Start)}
         for job_id, start in before.items():
             final = after.get(job_id)
@@ -288,6 +297,41 @@ class Scheduler:
             if job_id not in before and job_id in self.state.jobs:
                 self._begin_revised(self.state.jobs[job_id], start, decisions)
         return decisions
+
+    def _checked(
+        self, hook: HookCaller, plugin: str, answer: Any, instead: Sequence[Decision] = ()
+    ) -> list[Decision]:
+        """A plugin's answer as a list of decisions; ``instead``, and a problem, if it is none."""
+        try:
+            found = list(answer)
+            for item in found:
+                if not isinstance(item, Decision):
+                    raise TypeError(f"expected decisions, found {item!r}")
+        except Exception as error:
+            hook.failed(plugin, error)
+            return list(instead)
+        return found
+
+    def _begin_extra(self, plugin: str, start: Start) -> bool:
+        """Carry a start that no policy made into the state; False, and a problem, if it is impossible."""
+        job = self.state.jobs.get(start.job_id)
+        try:
+            if job is None:
+                raise StateError(f"job {start.job_id} is not known")
+            self.state.begin(job, start.placement, start.tier, start.frequency)
+        except StateError as error:
+            self.problems.append(Problem(plugin, "control", f"{error}; not started", ""))
+            return False
+        self.state.sweep(job.pool, [job])
+        # What the policy booked in this pool did not reckon with it.
+        job.pool.touch()
+        return True
+
+    def _vetoed(self, decision: Decision) -> bool:
+        reason = self._veto.first(decision, self.state)
+        if isinstance(decision, Start) and decision.job_id in self.state.jobs:
+            self.state.jobs[decision.job_id].veto = reason or ""
+        return reason is not None
 
     def _retract(self, decisions: list[Decision]) -> list[Decision]:
         """Undo the starts, which nobody will carry out; leave out those that were said before."""

@@ -72,6 +72,8 @@ class Job:
     failures: int = 0
     #: Why a plugin refused it; "" if none did.
     refusal: str = ""
+    #: Why a plugin vetoed its last start; "" if none did.
+    veto: str = ""
     #: Its entries in the running lists of the pools whose processors it takes.
     entries: Sequence[tuple[PoolState, RunningEntry]] | None = None
 

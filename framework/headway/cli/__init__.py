@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import click
 
@@ -50,7 +50,7 @@ class _Lazy(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self.list_commands(ctx):
-            _add_plugin_commands(self)
+            _add_plugin_commands(self, ctx.params.get("plugin_files") or ())
             if args[0] not in self.list_commands(ctx):
                 from headway.errors import nearest
 
@@ -58,20 +58,30 @@ class _Lazy(click.Group):
         return super().resolve_command(ctx, args)
 
 
-def _add_plugin_commands(group: click.Group) -> None:
-    """Commands that installed plugins contribute; looked for only when no command of ours is meant."""
-    from headway.plugins import Catalogue, hooks_of
+def _add_plugin_commands(group: click.Group, files: Iterable[Path]) -> None:
+    """Commands that plugins contribute; looked for only when no command of ours is meant.
 
-    catalogue = Catalogue()
+    The plugins are made with the defaults of their options, because no configuration is read yet.
+    """
+    from headway.plugins import Catalogue, PluginConfig, Plugins, hooks_of
+
+    catalogue = Catalogue(files)
     for name in catalogue.names():
-        kind: Any = catalogue.get(name)
-        if "register_commands" in hooks_of(kind):
-            kind.register_commands(None, group)
+        try:
+            if "register_commands" not in hooks_of(catalogue.get(name)):
+                continue
+            plugins = Plugins.load([PluginConfig(name)], catalogue, None)
+            for _, register in plugins.implementations("register_commands"):
+                register(group)
+        except Exception as error:  # somebody else's code must not cost the other commands
+            click.echo(f"headway: plugin {name}: its commands are not available: {error}", err=True)
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="headway")
-def cli() -> None:
+@click.option("--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path),
+              help="Before a command that a plugin file contributes: that file. Repeatable.")  # fmt: skip
+def cli(plugin_files: tuple[Path, ...]) -> None:
     """An external scheduler for real batch systems and for an emulated cluster."""
 
 

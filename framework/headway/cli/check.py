@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from headway.cli.common import console, file_plugins, plugin_option, required_config_option
+from headway.cli.common import console, plugin_option, required_config_option
 from headway.errors import HeadwayError, UserError
 
 
@@ -27,7 +27,7 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
     config = load_config(config_path)
     checks = [Check("configuration", True, f"{config_path}: mode {config.mode}")]
     catalogue = Catalogue(plugin_files)
-    configs = [*file_plugins(catalogue), *config.plugin_configs()]
+    configs = catalogue.enabled(config.plugin_configs())
     kind = adapter_class(config.cluster.adapter, f"{config.source}: cluster.adapter")
     capabilities = kind.capabilities
     plugins = Plugins.load(configs, catalogue, capabilities)

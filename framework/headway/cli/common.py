@@ -87,13 +87,6 @@ def wall_clock(time: float) -> str:
     return datetime.fromtimestamp(time).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
-def file_plugins(catalogue: Catalogue) -> list[PluginConfig]:
-    """The plugins that were named as files, enabled."""
-    from headway.plugins import PluginConfig
-
-    return [PluginConfig(name, {}, "--plugin") for name in catalogue.from_files]
-
-
 def contributions(
     configs: Sequence[PluginConfig], catalogue: Catalogue
 ) -> tuple[dict[str, Any], Callable[[Sequence[RunResult]], list[Section]]]:
@@ -107,6 +100,13 @@ def contributions(
     makers = plugins.implementations("register_report_sections")
 
     def sections(results: Sequence[RunResult]) -> list[Section]:
-        return [section for _, make in makers for section in make(results) or ()]
+        found: list[Section] = []
+        for name, make in makers:
+            try:
+                found.extend(make(results) or ())
+            except Exception as error:  # somebody else's code must not cost the rest of the report
+                said = f"plugin {name}: no report section: {type(error).__name__}: {error}"
+                messages().print(said, style="yellow", markup=False)
+        return found
 
     return metrics, sections

@@ -11,7 +11,6 @@ from headway.cli.common import (
     config_option,
     console,
     contributions,
-    file_plugins,
     job_progress,
     messages,
     plugin_option,
@@ -67,7 +66,7 @@ def command(
     verbose: bool,
 ) -> None:
     """Run a trace, or a copy of the live queue, in the emulated cluster."""
-    from headway.config import Config, load_config, parse_config
+    from headway.config import load_config, parse_config
     from headway.emulation import emulate
     from headway.journal import Journal
     from headway.plugins import Catalogue
@@ -110,7 +109,7 @@ def command(
                 refused=refused,
                 keep_decisions=out is not None,
                 journal=journal,
-                config_text=journal_text(config, policy),
+                config_text=journal_text(config, policy, configs),
                 on_cycle=advance,
                 epoch=trace.epoch or 0.0,
                 about={"workload": Path(trace.path).name, "processors": str(size)},
@@ -125,26 +124,24 @@ def enabled(config: Config, catalogue: Catalogue, policy: str | None, configured
     """The plugins of a dry run: those of files, then ``policy`` (with a placement) or the configuration's."""
     from headway.plugins import PluginConfig, hooks_of
 
-    configs = file_plugins(catalogue)
-    if policy is not None:
-        catalogue.get(policy, "--policy")
-        kept = [
-            c
-            for c in (config.plugin_configs() if configured else [])
-            if "schedule" not in hooks_of(catalogue.get(c.name, c.where)) and c.name != policy
-        ]
-        named = [] if policy in catalogue.from_files else [PluginConfig(policy, {}, "--policy")]
-        return [*configs, *named, *kept]
-    return [*configs, *config.plugin_configs()]
+    if policy is None:
+        return catalogue.enabled(config.plugin_configs())
+    catalogue.get(policy, "--policy")
+    others = [c for c in (config.plugin_configs() if configured else []) if c.name != policy]
+    return [
+        c
+        for c in catalogue.enabled([PluginConfig(policy, {}, "--policy"), *others])
+        if c.name == policy or "schedule" not in hooks_of(catalogue.get(c.name, c.where))
+    ]
 
 
-def journal_text(config: Config, policy: str | None) -> str:
-    """The configuration that a journal of this run keeps."""
+def journal_text(config: Config, policy: str | None, configs: list[PluginConfig]) -> str:
+    """The configuration that a journal of this run keeps: what was enabled, if not what the file says."""
     import yaml
 
     if policy is None:
         return config.text
-    return yaml.safe_dump({"mode": "dry-run", "plugins": [policy]})
+    return yaml.safe_dump({"mode": "dry-run", "plugins": [{c.name: dict(c.options)} for c in configs]})
 
 
 def machine(config: Config, trace: Trace, processors: int | None) -> ClusterDescription:

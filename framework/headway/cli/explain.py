@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headway.cli.common import console, file_plugins, plugin_option, required_config_option, wall_clock
+from headway.cli.common import console, plugin_option, required_config_option, wall_clock
 from headway.errors import HeadwayError, UserError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
     from headway.plugins import Plugins
     from headway.scheduler import Scheduler
 
-    configs = [*file_plugins(catalogue), *config.plugin_configs()]
+    configs = catalogue.enabled(config.plugin_configs())
     with live_adapter(config, read_only=True) as adapter:
         copy = Copy(adapter)
         scheduler = Scheduler(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headway.cli.common import file_plugins, plugin_option, required_config_option, wall_clock
+from headway.cli.common import plugin_option, required_config_option, wall_clock
 from headway.errors import HeadwayError, UserError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def command(config_path: Path, monitor: bool, plugin_files: tuple[Path, ...], ou
         reason = serve(config, plugin_files)
         if reason is not Stopped.RELOAD:
             return
-        config = _reloaded(config, config_path, monitor)
+        config = _reloaded(config, config_path, monitor, plugin_files)
 
 
 def _dry_run(config: Config, config_path: Path, plugin_files: tuple[Path, ...], out: Path | None) -> None:
@@ -79,7 +79,7 @@ def serve(config: Config, plugin_files: tuple[Path, ...] = ()) -> Stopped:
     log = structlog.get_logger("headway")
     monitor = config.mode is Mode.MONITOR
     catalogue = Catalogue(plugin_files)
-    configs = [*file_plugins(catalogue), *config.plugin_configs()]
+    configs = catalogue.enabled(config.plugin_configs())
     with live_adapter(config, read_only=monitor) as adapter:
         plugins = Plugins.load(configs, catalogue, adapter.capabilities)
         if not plugins.implementations("schedule"):
@@ -128,7 +128,8 @@ def _saved_states(journal: Any, log: Any) -> dict[str, Any]:
             ],
         )
     checkpoint = journal.last_checkpoint(last.id)
-    return checkpoint.states if checkpoint is not None else {}
+    # A run that was killed before its first checkpoint leaves what it began with.
+    return checkpoint.states if checkpoint is not None else last.info.plugin_states
 
 
 @contextmanager
@@ -147,7 +148,7 @@ def _signals(engine: Engine) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _reloaded(config: Config, path: Path, monitor: bool) -> Config:
+def _reloaded(config: Config, path: Path, monitor: bool, plugin_files: tuple[Path, ...]) -> Config:
     """The configuration as it is in the file now; the old one if that is wrong."""
     import structlog
 
@@ -158,7 +159,8 @@ def _reloaded(config: Config, path: Path, monitor: bool) -> Config:
     log = structlog.get_logger("headway")
     try:
         fresh = load_config(path)
-        Plugins.load(fresh.plugin_configs(), Catalogue(), None)
+        catalogue = Catalogue(plugin_files)
+        Plugins.load(catalogue.enabled(fresh.plugin_configs()), catalogue, None)
         if fresh.mode is Mode.DRY_RUN:
             raise UserError(f"{path}: mode: a running daemon cannot change to dry-run")
     except HeadwayError as error:
