@@ -19,14 +19,16 @@ deadline nor a wake.
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
+import msgspec
 import structlog
 from pydantic import ValidationError
 
@@ -34,7 +36,7 @@ from headway import decisions as d
 from headway import events as ev
 from headway.adapter import Check, ClusterAdapter, Outcome
 from headway.errors import Failure, UserError
-from headway.model import ClusterDescription, NodeDescription, Placement
+from headway.model import ClusterDescription, NodeDescription, Placement, PoolDescription
 from headway_adapters import differ
 from headway_adapters.slurm import checks, marker, reader, writer
 from headway_adapters.slurm.client import SlurmClient, Unanswered, is_silence
@@ -43,6 +45,8 @@ from headway_adapters.snapshot import Snapshot, SnapshotJob
 from headway_adapters.transport import Result, Transport
 
 _LONGEST_BACKOFF = 30.0
+#: How long a deadline that has passed waits for a look that is under way.
+_PATIENCE = 1.0
 #: Jobs that one look's housekeeping touches at most; the rest comes at the next look.
 _TEND_AT_ONCE = 500
 
@@ -90,7 +94,10 @@ class _World:
 class SlurmAdapter(ClusterAdapter):
     """A Slurm cluster. See the module's text for how it is driven."""
 
-    options_model = SlurmOptions
+    Options = SlurmOptions
+
+    #: Those of every configuration; an instance may have more.
+    capabilities = CAPABILITIES
 
     def __init__(
         self,
@@ -127,6 +134,7 @@ class SlurmAdapter(ClusterAdapter):
         self._changes = 0
         self._looking_since_change = 0
         self._next_look = 0.0
+        self._look_began = 0.0
         self._confirm_pause = options.confirm_interval
         self._down_since: float | None = None
         self._backoff = 0.0
@@ -160,7 +168,9 @@ class SlurmAdapter(ClusterAdapter):
         missing = [name for name in self.options.partitions if name not in partitions]
         if missing:
             known = ", ".join(sorted(partitions)) or "none"
-            raise UserError(f"cluster.options.partitions: Slurm has no partition {missing[0]!r}. Known: {known}.")
+            raise UserError(
+                f"cluster.options.partitions: Slurm has no partition {missing[0]!r}. Known: {known}."
+            )
         select_type = config.get("SelectType", "")
         parameters = config.get("SelectTypeParameters", "").upper()
         site = reader.Site(
@@ -229,7 +239,7 @@ class SlurmAdapter(ClusterAdapter):
             kept = tuple(node for node in reservation.nodes if node in mine)
             if kept:
                 pool = reservation.pool if reservation.pool in pools else ""
-                reservations[key] = _with(reservation, nodes=kept, pool=pool)
+                reservations[key] = msgspec.structs.replace(reservation, nodes=kept, pool=pool)
         jobs = {key: job for key, job in found.jobs.items() if job.job.pool in pools}
         if before is not None:
             self._fill_in(before, jobs, world, now)
@@ -313,14 +323,16 @@ class SlurmAdapter(ClusterAdapter):
                 return now, []
             if deadline is not None and now >= deadline and not self._may_answer_soon():
                 return now, []
-            until = self._next_look if self._looking is None else now + 3600.0
-            if deadline is not None and (now < deadline or not self._may_answer_soon()):
-                until = min(until, max(deadline, now))
+            until = math.inf if self._looking is not None else self._next_look
+            if deadline is not None:
+                # A passed deadline waits a little for a look that is under way.
+                until = min(until, deadline if now < deadline else self._look_began + _PATIENCE)
             self._sleep(max(0.0, until - now))
 
     def _may_answer_soon(self) -> bool:
-        """A look is under way and Slurm was in order: a passed deadline waits for its answer."""
-        return self._looking is not None and self._down_since is None and self._clock() < self._look_began + 1.0
+        """A look is under way, and Slurm was in order until now."""
+        patient = self._clock() < self._look_began + _PATIENCE
+        return self._looking is not None and self._down_since is None and patient
 
     def _begin_look(self) -> None:
         before = self._last.snapshot if self._last is not None else None
@@ -329,8 +341,6 @@ class SlurmAdapter(ClusterAdapter):
         looking = self._looker.submit(self._look, before)
         self._looking = looking
         looking.add_done_callback(lambda _: self._poke(b"l"))
-
-    _look_began = 0.0
 
     def _finish_look(self) -> Sequence[ev.Event] | None:
         """Take in a look that is done; None when it brought nothing to tell."""
@@ -359,8 +369,7 @@ class SlurmAdapter(ClusterAdapter):
         if not self.read_only:
             if first:
                 self._adopt(look)
-            self._confirm(look)
-            self._tend(look)
+            self._tend(look, self._confirm(look))
         self._schedule_look()
         if not events and not first and not self._told:
             return None
@@ -430,8 +439,9 @@ class SlurmAdapter(ClusterAdapter):
                 )
                 self._log.info("a start is on its way from before", job=key)
 
-    def _confirm(self, look: _Look) -> None:
-        """See which starts happened, and take those back that do not."""
+    def _confirm(self, look: _Look) -> set[str]:
+        """See which starts happened, and take those back that do not; the jobs that were in flight."""
+        seen = set(self._flights)
         for key, flight in list(self._flights.items()):
             job = look.snapshot.jobs.get(key)
             if job is None or job.state == "ended":
@@ -441,8 +451,9 @@ class SlurmAdapter(ClusterAdapter):
                 del self._flights[key]
                 wanted = {node for node, _ in flight.decision.placement}
                 if job.restarts == flight.pin.restarts and {node for node, _ in job.placement} != wanted:
-                    self._log.warning("a job runs on other nodes than it was sent to", job=key,
-                                      wanted=sorted(wanted), got=[node for node, _ in job.placement])  # fmt: skip
+                    got = sorted(node for node, _ in job.placement)
+                    said = "a job runs on other nodes than it was sent to"
+                    self._log.warning(said, job=key, wanted=sorted(wanted), got=got)
                 continue
             detail = look.details.get(key)
             if detail is not None and detail.held:
@@ -454,6 +465,7 @@ class SlurmAdapter(ClusterAdapter):
                 seconds = self.options.start_timeout
                 why = f" ({job.reason})" if job.reason and job.reason != "None" else ""
                 self._take_back(key, flight, f"it did not start within {seconds:g} s{why}", hold=True)
+        return seen
 
     def _take_back(self, key: str, flight: _Flight, why: str, *, hold: bool) -> None:
         """Hold a job again and give it its user's node list back."""
@@ -472,13 +484,16 @@ class SlurmAdapter(ClusterAdapter):
         self._log.warning("a start did not happen", job=key, why=why)
         self._told.append(ev.DecisionFailed(time=self._clock(), decision=flight.decision, message=why))
 
-    def _tend(self, look: _Look) -> None:
-        """Take over what is not held, make the filter's holds ours, clear pins of the past."""
+    def _tend(self, look: _Look, in_flight: set[str]) -> None:
+        """Take over what is not held, make the filter's holds ours, clear pins of the past.
+
+        Not for jobs that were ``in_flight`` in this look: what it shows of them is over.
+        """
         takes: dict[str, tuple[str, ...]] = {}
         clears: dict[str, tuple[str, ...]] = {}
         for key, detail in look.details.items():
             job = look.snapshot.jobs.get(key)
-            if job is None or not detail.managed or key in self._flights:
+            if job is None or not detail.managed or key in in_flight:
                 continue
             try:
                 if detail.from_filter or not detail.held:
@@ -528,8 +543,8 @@ class SlurmAdapter(ClusterAdapter):
                 at += 1
         for decision, outcome in zip(decisions, outcomes, strict=True):
             if not outcome.accepted:
-                failed = ev.DecisionFailed(time=now, decision=decision, message=outcome.message)
-                self._told.append(failed)  # type: ignore[arg-type]
+                wish = cast(d.AnyDecision, decision)
+                self._told.append(ev.DecisionFailed(time=now, decision=wish, message=outcome.message))
         self._confirm_pause = self.options.confirm_interval
         self._next_look = min(self._next_look, self._clock() + self.options.confirm_interval)
         if self._down_since is not None:
@@ -611,14 +626,16 @@ class SlurmAdapter(ClusterAdapter):
         jobs = self._last.snapshot.jobs if self._last is not None else {}
         known = jobs.get(job_id)
         detail = self._detail(job_id)
-        reservation = decision.reservation.id if isinstance(decision, d.Reserve) else None
+        existing = None
+        if isinstance(decision, d.Reserve) and self._last is not None:
+            existing = self._last.snapshot.reservations.get(decision.reservation.id)
         try:
             plan = writer.plan(
                 decision,
                 now=now,
                 hold_marker=self.options.hold_marker,
                 reservation_user=self.options.reservation_user,
-                reservation_exists=self._last is not None and reservation in self._last.snapshot.reservations,
+                reservation_exists=existing is not None and existing.ours,
                 running_nodes=_nodes_of(known.placement) if known is not None else (),
                 comment_free=detail is None or detail.comment_free or isinstance(decision, d.Release),
             )
@@ -675,11 +692,5 @@ def _nodes_of(placement: Placement) -> tuple[str, ...]:
     return tuple(node for node, _ in placement)
 
 
-def _closed(partition: reader.Partition) -> Any:
+def _closed(partition: reader.Partition) -> PoolDescription:
     return replace(partition, open=False).pool()
-
-
-def _with(reservation: Any, **changes: Any) -> Any:
-    import msgspec
-
-    return msgspec.structs.replace(reservation, **changes)

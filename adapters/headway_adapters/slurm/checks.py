@@ -16,7 +16,7 @@ from headway_adapters.slurm.options import SlurmOptions
 #: Slurm before this writes no JSON of its queue that we know.
 OLDEST = (21, 8)
 _VERSION = re.compile(r"([0-9]+)\.([0-9]+)")
-_PROGRAMS = ("squeue", "sinfo", "scontrol", "scancel", "sacctmgr", "sdiag")
+_PROGRAMS = ("squeue", "sinfo", "scontrol", "scancel")
 
 
 def version_of(text: str) -> tuple[int, int]:
@@ -29,24 +29,22 @@ def run(client: SlurmClient, options: SlurmOptions, clock: Callable[[], float]) 
     """All checks; those that need an answer from slurmctld are left out when there is none."""
     found: list[Check] = []
     try:
-        results = client.run_many([(program, "--version") for program in ("squeue", "sinfo", "scontrol")])
+        results = client.run_many([(program, "--version") for program in _PROGRAMS])
     except Failure as error:
         return [Check("slurm's commands", False, str(error),
                       "install Slurm's client commands here, or set cluster.options.bin_dir")]  # fmt: skip
     version = version_of(results[0].text)
     shown = results[0].text.strip() or results[0].complaint()
-    found.append(
-        Check("slurm's commands", version >= OLDEST, shown, f"headway needs Slurm {OLDEST[0]}.{OLDEST[1]:02d} or later")
-    )
+    needed = f"headway needs Slurm {OLDEST[0]}.{OLDEST[1]:02d} or later"
+    found.append(Check("slurm's commands", version >= OLDEST, shown, needed))
     config_result, ping = client.run_many([("scontrol", "show", "config"), ("scontrol", "ping")])
     if not config_result.ok:
-        found.append(
-            Check("slurmctld", False, config_result.complaint(),
-                  "start slurmctld and munge, or set cluster.options.slurm_conf")  # fmt: skip
-        )
+        remedy = "start slurmctld and munge, or set cluster.options.slurm_conf"
+        found.append(Check("slurmctld", False, config_result.complaint(), remedy))
         return found
     config = reader.config(config_result.text)
-    found.append(Check("slurmctld", True, ping.text.strip().splitlines()[0] if ping.text.strip() else "answers"))
+    said = ping.text.strip().splitlines()
+    found.append(Check("slurmctld", True, said[0] if said else "answers"))
     found.append(_privilege(client, config))
     found.append(_scheduler(config))
     found.append(_delay(config))
@@ -70,7 +68,8 @@ def _privilege(client: SlurmClient, config: dict[str, str]) -> Check:
         "privilege",
         level in ("Operator", "Administrator"),
         f"{user} is {level or 'an ordinary user'}",
-        f"run headway as {slurm_user or 'SlurmUser'}, or: sacctmgr modify user {user} set AdminLevel=Operator",
+        f"run headway as {slurm_user or 'SlurmUser'}, or: "
+        f"sacctmgr modify user {user} set AdminLevel=Operator",
     )
 
 

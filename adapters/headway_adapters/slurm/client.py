@@ -16,7 +16,7 @@ from headway_adapters.transport import LocalTransport, Result, Transport
 
 _READERS = frozenset({"squeue", "sinfo", "sacct", "sdiag", "sprio"})
 _READING_VERBS: dict[str, frozenset[str]] = {
-    "scontrol": frozenset({"show", "ping", "--version"}),
+    "scontrol": frozenset({"show", "ping"}),
     "sacctmgr": frozenset({"show", "list"}),
 }
 #: Signs in an error message that nobody answered, so that asking again now is useless.
@@ -35,9 +35,9 @@ class Unanswered(Failure):
 
 def only_reads(argv: Sequence[str]) -> bool:
     """Whether a command certainly changes nothing."""
-    if argv[0] in _READERS:
+    if argv[0] in _READERS or list(argv[1:]) == ["--version"]:
         return True
-    verb = next((word for word in argv[1:] if word == "--version" or not word.startswith("-")), "")
+    verb = next((word for word in argv[1:] if not word.startswith("-")), "")
     return verb in _READING_VERBS.get(argv[0], ())
 
 

@@ -21,7 +21,7 @@ import math
 import re
 import time as clock
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -649,8 +649,8 @@ class _Reading:
 
     def _description(
         self, record: JobRecord, pool: str, request: Request, *, held: bool, pending: bool, ranked: bool,
-        job_id: str, array_id: str, index: int | None, dependencies: tuple[Dependency, ...] = (), either: bool = False,
-        attributes: dict[str, Any] | None = None,
+        job_id: str, array_id: str, index: int | None, dependencies: tuple[Dependency, ...] = (),
+        either: bool = False, attributes: dict[str, Any] | None = None,
     ) -> JobDescription:  # fmt: skip
         begin = values.seconds(record.eligible_time) if pending else None
         priority = values.number(record.priority) if ranked else None
@@ -827,7 +827,10 @@ class _Reading:
         assert array is not None
         limit = values.integer(record.array_max_tasks)
         room = limit - self.active.get(array, 0) if limit else len(tasks)
-        detail_of_rest = Detail(**{**detail.__dict__, "record": f"{array}_[{_task_list(tasks)}]"})
+        detail_of_rest = detail
+        if len(self.elements[array]) > len(tasks):
+            # Other elements have records of their own, which the array's number would hit as well.
+            detail_of_rest = replace(detail, record=f"{array}_[{_task_list(tasks)}]")
         for at, task in enumerate(tasks):
             why, by = blocked, held_by
             if not why and at >= room:

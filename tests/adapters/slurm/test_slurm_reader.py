@@ -1,0 +1,348 @@
+"""Slurm's recorded output, and what we understand of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headway.errors import Failure
+from headway.model import Dependency
+from headway_adapters.slurm import marker, reader
+from headway_adapters.snapshot import SnapshotJob
+
+FIXTURES = Path(__file__).parent / "fixtures" / "slurm-22.05"
+NOW = 1795244660.0
+MIB = 1 << 20
+PARTITIONS = reader.read_partitions((FIXTURES / "show-partitions-oneline.txt").read_text())
+SITE = reader.Site(managed=("batch", "fg"))
+NODES = reader.read_nodes((FIXTURES / "sinfo.json").read_bytes(), SITE, set())
+RECORDS = {record["job_id"]: record for record in json.loads((FIXTURES / "squeue.json").read_text())["jobs"]}
+
+
+def read(*records: dict[str, Any], site: reader.Site = SITE, notes: set[str] | None = None) -> reader.Jobs:
+    data = json.dumps({"meta": {}, "errors": [], "jobs": list(records)}).encode()
+    return reader.read_jobs(data, NOW, site, PARTITIONS, NODES, set() if notes is None else notes)
+
+
+def pending(**fields: Any) -> dict[str, Any]:
+    """A job held for headway, with some fields different."""
+    return {**RECORDS[15], "state_reason": "JobHeldAdmin", **fields}
+
+
+def only(jobs: reader.Jobs) -> SnapshotJob:
+    (job,) = jobs.jobs.values()
+    return job
+
+
+@pytest.fixture(scope="module")
+def jobs() -> reader.Jobs:
+    notes: set[str] = set()
+    return reader.read_jobs((FIXTURES / "squeue.json").read_bytes(), NOW, SITE, PARTITIONS, NODES, notes)
+
+
+@pytest.mark.parametrize(
+    ("job_id", "state", "outcome", "exit_code"),
+    [
+        ("1", "ended", "timed out", 143), ("2", "ended", "failed", 3), ("3", "ended", "completed", 0),
+        ("4", "ended", "failed", 137), ("5", "ended", "cancelled", 143), ("6", "ended", "cancelled", 0),
+        ("7", "running", "", None), ("9_1", "running", "", None), ("27", "suspended", "", None),
+        ("32", "running", "", None), ("33", "ended", "node failure", 0), ("36", "running", "", None),
+        ("15", "pending", "", None),
+    ],
+)  # fmt: skip
+def test_states_and_outcomes(
+    jobs: reader.Jobs, job_id: str, state: str, outcome: str, exit_code: int | None
+) -> None:
+    job = jobs.jobs[job_id]
+    assert (job.state, job.outcome, job.exit_code) == (state, outcome, exit_code)
+
+
+def test_a_job_cancelled_in_the_queue_never_started(jobs: reader.Jobs) -> None:
+    assert jobs.jobs["6"].placement == () and jobs.jobs["6"].start_time is None
+    assert jobs.jobs["5"].placement == (("node1", 1),)
+
+
+@pytest.mark.parametrize(
+    ("job_id", "placement"),
+    [
+        ("7", (("node1", 4), ("node2", 4))),
+        ("28", (("node9", 4),)),
+        ("8", (("node3", 1),)),
+        ("14", (("node6", 2),)),
+    ],
+)
+def test_the_allocated_cores_say_what_a_job_has_where(
+    jobs: reader.Jobs, job_id: str, placement: tuple[tuple[str, int], ...]
+) -> None:
+    assert jobs.jobs[job_id].placement == placement
+
+
+def test_a_core_counts_as_its_hardware_threads() -> None:
+    """As seen with two threads a core: a job of 5 processors has 3 cores, 6 CPUs."""
+    cores = {"0": "allocated"}
+    record = {
+        **RECORDS[7], "nodes": "node[1-2]", "cpus": 6,
+        "job_resources": {"allocated_nodes": [
+            {"nodename": "node1", "cpus_used": 0, "sockets": {"0": {"cores": cores}, "1": {"cores": cores}}},
+            {"nodename": "node2", "cpus_used": 0, "sockets": {"0": {"cores": cores}}},
+        ]},
+    }  # fmt: skip
+    nodes = reader.Nodes(NODES.nodes, {}, dict.fromkeys(NODES.nodes, 2))
+    data = json.dumps({"jobs": [record]}).encode()
+    job = only(reader.read_jobs(data, NOW, SITE, PARTITIONS, nodes, set()))
+    assert job.placement == (("node1", 4), ("node2", 2))
+
+
+def test_later_versions_state_the_cpus_of_each_node() -> None:
+    def n(value: int) -> dict[str, Any]:
+        return {"set": True, "infinite": False, "number": value}
+
+    record = {
+        "job_id": 333, "job_state": ["RUNNING"], "nodes": "node[1-2]", "cpus": n(5), "partition": "batch",
+        "array_job_id": n(0), "array_task_id": {"set": False, "infinite": False, "number": 0},
+        "time_limit": {"set": False, "infinite": True, "number": 0}, "start_time": n(1795244000),
+        "submit_time": n(1795243000), "end_time": n(0), "restart_cnt": 0, "shared": [], "exclusive": [],
+        "job_resources": {"nodes": {"count": 2, "list": "node[1-2]", "allocation": [
+            {"index": 0, "name": "node1", "cpus": {"count": 4, "used": 0},
+             "sockets": [{"index": 0, "cores": [{"index": 0, "status": ["ALLOCATED"]}]}]},
+            {"index": 1, "name": "node2", "cpus": {"count": 1, "used": 0}, "sockets": []},
+        ]}, "cpus": 5},
+    }  # fmt: skip
+    job = only(read(record))
+    assert (job.state, job.start_time) == ("running", 1795244000)
+    assert job.placement == (("node1", 4), ("node2", 1))
+    assert job.job.request.walltime == 86400  # the partition's largest
+
+
+def test_completing_jobs_still_have_their_nodes() -> None:
+    job = only(read({**RECORDS[36], "job_state": ["CANCELLED", "COMPLETING"]}))
+    assert (job.state, job.end_time) == ("running", None)
+
+
+def test_a_request() -> None:
+    request = only(read(pending())).job.request
+    assert (request.processors, request.nodes, request.walltime) == (8, 2, 7200)
+    assert request.memory_per_processor == 500 * MIB
+
+
+def test_a_request_for_gpus_on_other_nodes(jobs: reader.Jobs) -> None:
+    request = jobs.jobs["24"].job.request
+    assert (request.nodes, request.gres_per_node, request.excluded_nodes) == (3, (("gpu", 1),), ("node8",))
+    assert jobs.jobs["24"].job.attributes == {"most_nodes": 6}
+
+
+def test_memory_that_was_not_stated_is_the_whole_nodes() -> None:
+    record = pending(memory_per_cpu=None, memory_per_node=None, tres_req_str="cpu=8,mem=8000M,node=2")
+    assert only(read(record)).job.request.memory_per_node == 4000 * MIB
+    unmanaged = reader.Site(managed=("batch",), memory_managed=False)
+    assert only(read(record, site=unmanaged)).job.request.memory_per_node == 0
+
+
+def test_features() -> None:
+    assert only(read(pending(features="fast&ib"))).job.request.features == ("fast", "ib")
+    without = only(read(pending(features="ib|slow"))).job.request.excluded_nodes
+    assert "node1" not in without and "node3" not in without and "node2" in without
+    job = only(read(pending(features="[rack1|rack2]*2")))
+    assert job.job.held and "constraint" in job.reason
+
+
+def test_begin_times_count_while_they_lie_ahead(jobs: reader.Jobs) -> None:
+    assert jobs.jobs["17"].job.begin_time == 1795417400
+    assert only(read(pending(eligible_time=int(NOW) - 5))).job.begin_time is None
+
+
+@pytest.mark.parametrize(
+    ("text", "dependencies", "either"),
+    [
+        ("afterok:7(unfulfilled)", (("completed", "7"),), False),
+        ("afterany:7(unfulfilled),after:8(unfulfilled)", (("ended", "7"), ("started", "8")), False),
+        ("afternotok:7(unfulfilled)?afterok:8(failed)", (("failed", "7"),), True),
+        ("afterany:9_2(unfulfilled)", (("ended", "9_2"),), False),
+        ("singleton(unfulfilled)", (("singleton", ""),), False),
+        ("afterok:7(fulfilled)", (), False),
+    ],
+)
+def test_dependencies(text: str, dependencies: tuple[tuple[str, str], ...], either: bool) -> None:
+    job = only(read(pending(dependency=text)))
+    assert job.job.dependencies == tuple(Dependency(*pair) for pair in dependencies)
+    assert job.job.any_dependency is either and not job.job.held
+
+
+@pytest.mark.parametrize(
+    "text", ["afterok:2(failed)", "afterburstbuffer:7(unfulfilled)", "after:7+30(unfulfilled)", "what?!"]
+)
+def test_a_dependency_that_we_cannot_judge_keeps_the_job_from_starting(text: str) -> None:
+    job = only(read(pending(dependency=text)))
+    assert job.job.held and "dependency" in job.reason
+
+
+def test_a_dependency_on_an_array_is_one_on_each_of_its_elements() -> None:
+    jobs = read(RECORDS[29], RECORDS[30], pending(dependency="afterok:9_*(unfulfilled)"))
+    assert {x.job_id for x in jobs.jobs["15"].job.dependencies} == {"9_1", "9_2"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "held_by", "startable"),
+    [
+        ({"state_reason": "JobHeldAdmin"}, "headway", True),
+        ({"state_reason": "JobHeldAdmin", "admin_comment": "headway:held"}, "headway", True),
+        ({"state_reason": "JobHeldAdmin", "admin_comment": "hold: ask Ann"}, "administrator", False),
+        ({"state_reason": "JobHeldAdmin", "admin_comment": "hold"}, "administrator", False),
+        ({"state_reason": "JobHeldAdmin", "admin_comment": "holdings of 2026"}, "headway", True),
+        ({"state_reason": "JobHeldUser"}, "user", False),
+        ({"state_reason": "JobHeldUser", "admin_comment": "headway:held"}, "user", False),
+        ({"state_reason": "JobHeldUser", "admin_comment": "headway:new"}, "headway", True),
+        ({"state_reason": "Resources", "priority": 4294901750}, "", True),
+        ({"state_description": "launch failed requeued held"}, "system", False),
+    ],
+)
+def test_who_holds_a_job(fields: dict[str, Any], held_by: str, startable: bool) -> None:
+    job = only(read(pending(**fields)))
+    assert (job.held_by, job.job.held) == (held_by, not startable)
+
+
+def test_jobs_of_other_partitions_are_seen_and_not_startable(jobs: reader.Jobs) -> None:
+    job = jobs.jobs["22"]
+    assert job.job.held and "not managed" in job.reason and not jobs.details["22"].managed
+
+
+def test_a_job_for_several_partitions_is_in_the_one_that_we_manage(jobs: reader.Jobs) -> None:
+    assert jobs.jobs["23"].job.pool == "fg" and jobs.details["23"].several_partitions
+
+
+def test_heterogeneous_jobs_are_left_alone() -> None:
+    notes: set[str] = set()
+    found = read({**RECORDS[11], "state_reason": "JobHeldAdmin"}, notes=notes)
+    assert only(found).job.held and not found.details["11"].managed and notes
+
+
+def test_the_elements_of_an_array() -> None:
+    found = read(pending(job_id=10, array_job_id=10, array_task_string="0-9:3,20%3", array_max_tasks=3))
+    assert list(found.jobs) == ["10_0", "10_3", "10_6", "10_9", "10_20"]
+    assert [job.job.held for job in found.jobs.values()] == [False] * 3 + [True] * 2
+    assert found.jobs["10_3"].job.array_id == "10" and found.jobs["10_3"].job.array_index == 3
+    assert found.details["10_3"].record == "10"
+
+
+def test_only_so_many_elements_of_an_array() -> None:
+    notes: set[str] = set()
+    site = reader.Site(managed=("batch",), array_limit=5)
+    found = read(pending(job_id=10, array_job_id=10, array_task_string="0-40000"), site=site, notes=notes)
+    assert len(found.jobs) == 5
+    assert any("more than 5" in note for note in notes)
+
+
+def test_a_pin_of_ours_is_not_the_users_wish() -> None:
+    pin = marker.Pin(
+        nodes=("node1", "node2"), asked=("node1",), least=0, most=0, placement=(("node1", 4), ("node2", 4))
+    )
+    record = pending(required_nodes="node[1-2]", admin_comment=pin.text(), max_nodes=2, restart_cnt=0)
+    job = only(read(record))
+    assert not job.releasing and job.pinned == pin.placement
+    assert (job.job.request.required_nodes, job.job.request.nodes) == (("node1",), 0)
+    assert only(read({**record, "priority": 7, "state_reason": "None"})).releasing
+    assert not only(read({**record, "priority": 7, "restart_cnt": 1})).releasing
+    assert only(read({**record, "required_nodes": "node3"})).job.request.required_nodes == ("node3",)
+
+
+def test_a_marker_says_what_it_was_given() -> None:
+    pin = marker.Pin(("b2", "a1"), ("a1",), 1, 4, (("b2", 3), ("a1", 1)), 2)
+    assert marker.parse(pin.text()) == marker.Pin(("a1", "b2"), ("a1",), 1, 4, (("a1", 1), ("b2", 3)), 2)
+    for text in ("", "headway:held", "headway:pin=n[;asked=", "headway:pin=n1;nodes=x-y", "ours"):
+        assert marker.parse(text) is None
+
+
+def test_nodes_and_why_they_take_no_jobs() -> None:
+    node = NODES.nodes["node1"]
+    assert (node.processors, node.memory, node.gres) == (4, 4000 * MIB, (("gpu", 2),))
+    assert (node.features, node.pools) == (("fast", "ib"), ("batch", "parked", "closed"))
+    assert {name: n.reason for name, n in NODES.nodes.items() if not n.available} == {
+        "node6": "drained: disk errors",
+        "node8": "down: power supply",
+    }
+
+
+def test_nodes_from_text_are_the_same() -> None:
+    text = (FIXTURES / "show-nodes-oneline.txt").read_text()
+    assert reader.read_nodes_text(text, SITE, set()).nodes == NODES.nodes
+
+
+def test_unknown_states_are_tolerated_and_noted() -> None:
+    notes: set[str] = set()
+    document = {"nodes": [
+        {"name": "n1", "state": ["IDLE", "SPARKLING"], "cpus": 4, "real_memory": 100},
+        {"name": "n2", "state": ["MELTED"], "cpus": 4},
+    ]}  # fmt: skip
+    nodes = reader.read_nodes(json.dumps(document).encode(), SITE, notes).nodes
+    assert nodes["n1"].available and not nodes["n2"].available
+    assert any("SPARKLING" in note for note in notes)
+    job = only(read({**RECORDS[7], "job_state": "LEVITATING"}, notes=notes))
+    assert job.state == "running"
+    assert any("LEVITATING" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("flag", "power"),
+    [("POWERED_DOWN", "asleep"), ("POWERING_UP", "waking"), ("POWERING_DOWN", "falling asleep")],
+)
+def test_power_states(flag: str, power: str) -> None:
+    document = {"nodes": [{"name": "n1", "state": "idle", "state_flags": [flag], "cpus": 4}]}
+    found = reader.read_nodes(json.dumps(document).encode(), SITE, set())
+    assert found.power == {"n1": power} and not found.nodes["n1"].available
+
+
+def test_partitions() -> None:
+    assert (PARTITIONS["batch"].max_walltime, PARTITIONS["batch"].default_walltime) == (86400, 3600)
+    assert PARTITIONS["batch"].nodes == tuple(f"node{n}" for n in range(1, 9))
+    assert [name for name, p in PARTITIONS.items() if not p.open] == ["parked", "closed"]
+
+
+def test_reservations() -> None:
+    notes: set[str] = set()
+    text = (FIXTURES / "show-reservations-oneline.txt").read_text()
+    text += text.splitlines()[0].replace("ded1", "headway_exam") + "\n"
+    found = reader.read_reservations(text, notes)
+    assert list(found) == ["ded1", "act1", "maint", "core1", "exam"]
+    assert (found["ded1"].start, found["ded1"].end) == (1795331000, 1795345400)
+    assert (found["ded1"].users, found["core1"].accounts) == (("alice", "carol"), ("test",))
+    assert found["exam"].ours and not found["ded1"].ours
+    assert any("lic1" in note for note in notes)
+
+
+@pytest.mark.parametrize("name", ["ctld-down-squeue-json"])
+def test_an_outage_with_status_0_is_an_outage(name: str) -> None:
+    answer = json.loads((FIXTURES / "errors" / f"{name}.json").read_text())
+    assert answer["rc"] == 0
+    with pytest.raises(Failure, match="Failed while looking for jobs"):
+        reader.decode(answer["stdout"].encode(), "the listing of jobs")
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"slurm_load_jobs error", b'{"jobs": 3}', b"[]", b"\xff\xfe"])
+def test_nonsense_is_a_failure(data: bytes) -> None:
+    with pytest.raises(Failure, match="not the expected JSON"):
+        reader.decode(data, "the listing of jobs")
+
+
+def test_gres_texts() -> None:
+    assert reader.gres("gpu:a100:4(S:0-1),shard:8") == (("gpu", 4), ("gpu:a100", 4), ("shard", 8))
+    assert reader.gres("gres:gpu:1") == reader.gres("gres/gpu=1") == (("gpu", 1),)
+    assert reader.gres("craynetwork:4K") == (("craynetwork", 4096),)
+
+
+def test_how_jobs_ended_from_accounting() -> None:
+    lines = (FIXTURES / "sacct-long.txt").read_text().splitlines()
+    head = lines[0].split("|")
+    at = [head.index(key) for key in ("JobID", "State", "ExitCode", "Start", "End", "NodeList")]
+    text = "\n".join("|".join(line.split("|")[i] for i in at) for line in lines[1:])
+    endings = reader.read_sacct(text)
+    assert endings["5"].outcome == "cancelled" and endings["2"].exit_code == 3
+    assert endings["33"].outcome == "node failure" and endings["9_1"].state == "running"
+    assert endings["3"].end_time == 1795244558
+
+
+def test_how_jobs_ended_from_scontrol() -> None:
+    endings = reader.read_job_text((FIXTURES / "show-jobs-oneline.txt").read_text())
+    assert endings["1"].outcome == "timed out" and endings["9_2"].state == "running"
