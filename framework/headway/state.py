@@ -19,7 +19,10 @@ from heapq import heappop, heappush
 from operator import attrgetter
 from typing import Any
 
+import msgspec
+
 from headway import events as ev
+from headway.decisions import Start
 from headway.errors import StateError
 from headway.model import (
     ClusterDescription,
@@ -32,7 +35,7 @@ from headway.model import (
     Reservation,
 )
 from headway.nodes import NodeTable
-from headway.profile import Profile
+from headway.profile import Profile, next_after
 
 _INF = float("inf")
 _order = attrgetter("order")
@@ -57,9 +60,25 @@ _RUNNING, _SUSPENDED, _ENDED = Status.RUNNING, Status.SUSPENDED, Status.ENDED
 _ON_NODES = (_STARTING, _RUNNING, _SUSPENDED)
 
 
-class Job:
+class Job(msgspec.Struct, eq=False, weakref=True):
     """A job as the scheduler knows it. Policies read it; only the state changes it."""
 
+    id: str
+    description: JobDescription
+    pool: PoolState
+    #: Order of arrival over the whole cluster: breaks every tie.
+    seq: int
+    submit_time: float
+    #: The processors that it counts for.
+    processors: int
+    #: The user's estimate; ``expected_runtime`` is the predictor's answer, else the estimate.
+    #: Both in seconds.
+    estimate: float
+    expected_runtime: float
+    #: Sort key of its place in the queue.
+    order: tuple[Any, ...]
+    held: bool = False
+    status: Status = Status.WAITING
     start_time: float | None = None
     expected_end: float = _INF
     placement: Placement = ()
@@ -74,27 +93,23 @@ class Job:
     refusal: str = ""
     #: Why a plugin vetoed its last start; "" if none did.
     veto: str = ""
+    #: Seconds that it was suspended since its start; and since when it is, if it is now.
+    paused: float = 0.0
+    suspended_since: float | None = None
+    #: The request as it was when its nodes were taken, so that exactly that is given back.
+    taken: Request | None = None
     #: Its entries in the running lists of the pools whose processors it takes.
     entries: Sequence[tuple[PoolState, RunningEntry]] | None = None
 
-    def __init__(self, description: JobDescription, pool: PoolState, seq: int) -> None:
+    @classmethod
+    def arrived(cls, description: JobDescription, pool: PoolState, seq: int) -> Job:
+        """A job that nothing has happened to yet."""
         request = description.request
-        self.id: str = description.id
-        self.description: JobDescription = description
-        self.pool: PoolState = pool
-        #: Order of arrival over the whole cluster: breaks every tie.
-        self.seq: int = seq
-        self.submit_time: float = description.submit_time
-        #: The processors that it counts for.
-        self.processors: int = request.processors
-        #: The user's estimate; ``expected_runtime`` is the predictor's answer, else the estimate.
-        #: Both in seconds.
-        self.estimate: float = request.walltime
-        self.expected_runtime: float = request.walltime
-        #: Sort key of its place in the queue.
-        self.order: tuple[Any, ...] = (description.submit_time, seq)
-        self.status: Status = _WAITING
-        self.held: bool = description.held
+        submit, walltime = description.submit_time, request.walltime
+        return cls(
+            description.id, description, pool, seq, submit, request.processors, walltime, walltime,
+            (submit, seq), description.held,
+        )  # fmt: skip
 
     @property
     def request(self) -> Request:
@@ -294,7 +309,7 @@ class State:
         for _, _, _, job in list(pool.running):
             if job.expected_end > self.now:
                 break
-            limit = (job.start_time if job.start_time is not None else self.now) + job.estimate
+            limit = (job.start_time if job.start_time is not None else self.now) + job.paused + job.estimate
             if limit > self.now and limit > job.expected_end:
                 self.set_expected_end(job, limit)
 
@@ -310,12 +325,12 @@ class State:
             self.anomalies.append(f"job {job_id} is in pool {description.pool!r}, which does not exist; ignored")
             return
         self._seq += 1
-        job = Job(description, pool, self._seq)
+        job = Job.arrived(description, pool, self._seq)
         self.jobs[job_id] = job
         if self.predict is not None:
             self._predict(job)
         if self.queue_key is not None:
-            job.order = (*self.queue_key(job), description.submit_time, job.seq)
+            job.order = (self.queue_key(job), description.submit_time, job.seq)
         if self.admit is not None:
             self.admit(job)
         if (
@@ -484,9 +499,10 @@ class State:
         job = self._known(event.job_id, "requeued")
         if job is None:
             return
-        self._release(job)
-        job.start_time = None
         if job.status in _ON_NODES:
+            self._release(job)
+            job.start_time = None
+            job.paused, job.suspended_since = 0.0, None
             self._queue_or_wait(job)
 
     def _held(self, event: ev.JobHeld) -> None:
@@ -532,10 +548,13 @@ class State:
             self._predict(job)
         if on_nodes:
             start = job.start_time if job.start_time is not None else self.now
-            self.set_expected_end(job, start + job.expected_runtime)
+            if job.pool.flat and job.entries and job.entries[0][1][2] != job.processors:
+                self._release(job)
+                self._occupy(job, (), start)
+            self.set_expected_end(job, start + job.paused + job.expected_runtime)
             return
         tail = (new.submit_time, job.seq)
-        job.order = tail if self.queue_key is None else (*self.queue_key(job), *tail)
+        job.order = tail if self.queue_key is None else (self.queue_key(job), *tail)
         if self.admit is not None:
             job.refusal = ""
             self.admit(job)
@@ -546,11 +565,17 @@ class State:
         job = self._known(event.job_id, "suspended")
         if job is not None and job.status in _ON_NODES:
             job.status = _SUSPENDED
+            job.suspended_since = event.time
 
     def _resumed(self, event: ev.JobResumed) -> None:
         job = self._known(event.job_id, "resumed")
         if job is not None and job.status is _SUSPENDED:
             job.status = _RUNNING
+            if job.suspended_since is not None:
+                pause = event.time - job.suspended_since
+                job.paused += pause
+                job.suspended_since = None
+                self.set_expected_end(job, job.expected_end + pause)
 
     def _migrated(self, event: ev.JobMigrated) -> None:
         job = self._known(event.job_id, "migrated")
@@ -565,7 +590,9 @@ class State:
             job.tier = event.tier
 
     def _decision_failed(self, event: ev.DecisionFailed) -> None:
-        job = self.jobs.get(getattr(event.decision, "job_id", ""))
+        if not isinstance(event.decision, Start):
+            return
+        job = self.jobs.get(event.decision.job_id)
         if job is None or job.status is not _STARTING:
             return
         self._release(job)
@@ -577,10 +604,13 @@ class State:
         self._queue_or_wait(job)
 
     def _node_up(self, event: ev.NodeUp) -> None:
-        self._put_node(event.node)
-        for name in event.node.pools:
-            if name in self.pools:
-                self.pools[name].touch()
+        old = self.nodes.descriptions.get(event.node.name)
+        self.nodes.put(event.node)
+        self._recount((*event.node.pools, *(old.pools if old is not None else ())))
+        # The table may have grown, so no pool may keep arrays of the old size.
+        for pool in self.pools.values():
+            if not pool.flat:
+                pool.touch()
 
     def _node_down(self, event: ev.NodeDown) -> None:
         description = self.nodes.descriptions.get(event.node)
@@ -589,10 +619,6 @@ class State:
             return
         self.nodes.set_available(event.node, False)
         self._recount(description.pools)
-
-    def _put_node(self, node: NodeDescription) -> None:
-        self.nodes.put(node)
-        self._recount(node.pools)
 
     def _recount(self, pools: Iterable[str]) -> None:
         for name in pools:
@@ -606,11 +632,15 @@ class State:
         self._put_reservation(event.reservation)
 
     def _reservation_started(self, event: ev.ReservationStarted) -> None:
+        if event.reservation_id not in self.reservations:
+            self.anomalies.append(f"reservation {event.reservation_id} began but is not known; ignored")
         for pool in self.pools.values():
             if any(r.id == event.reservation_id for r in pool.reservations):
                 pool.touch()
 
     def _reservation_ended(self, event: ev.ReservationEnded) -> None:
+        if event.reservation_id not in self.reservations:
+            self.anomalies.append(f"reservation {event.reservation_id} ended but is not known; ignored")
         self._drop_reservation(event.reservation_id)
 
     def _put_reservation(self, reservation: Reservation) -> None:
@@ -641,6 +671,9 @@ class State:
             if gone in pool.reservations:
                 pool.reservations.remove(gone)
                 pool.touch()
+            for job in [job for job in pool.queue if job.description.reservation == reservation_id]:
+                self._leave_queue(job)
+                job.status = _WAITING
         if gone.nodes:
             self.nodes.set_reservations(self.reservations.values())
 
@@ -671,7 +704,13 @@ class State:
                 job.tier = tier
                 job.frequency = frequency
             job.status = _STARTING
-            self._occupy_flat(job, pool, self.now)
+            job.start_time = now = self.now
+            job.expected_end = end = now + job.expected_runtime
+            processors = job.processors
+            pool.free -= processors
+            entry = (end, job.seq, processors, job)
+            insort(pool.running, entry)
+            job.entries = ((pool, entry),)
             return
         self.nodes.guard(job.request, placement, pool.name)
         end = self.now + job.expected_runtime
@@ -681,9 +720,10 @@ class State:
         job.tier = tier
         job.frequency = frequency
         job.status = _STARTING
-        fresh = pool.fresh
+        fresh, changed = pool.fresh, pool.changed
         self._occupy(job, placement, self.now)
-        pool.fresh = fresh
+        # Only the other pools on these nodes have something to look at: this one is being looked at.
+        pool.fresh, pool.changed = fresh, changed
 
     def undo(self, job: Job) -> None:
         """Take back a :meth:`begin`; the job is in its queue again."""
@@ -702,24 +742,31 @@ class State:
         """
         profile = Profile.of_releases(self.now, pool.free, ((e[0], e[2]) for e in pool.running))
         for reservation in pool.reservations:
-            if reservation.id != without and reservation.end > self.now:
-                profile.reserve(
-                    max(reservation.start, self.now), reservation.end, self.kept(pool, reservation)
-                )
+            end = reservation.end
+            if reservation.id == without or end <= self.now:
+                continue
+            start = max(reservation.start, self.now)
+            profile.reserve(start, end, self._size(pool, reservation))
+            for expected_end, _, processors, job in pool.running:
+                if job.description.reservation == reservation.id:
+                    # It runs on what is reserved, and what it leaves is kept again.
+                    profile.release(start, min(max(expected_end, next_after(self.now)), end), processors)
         return profile
 
     def kept(self, pool: PoolState, reservation: Reservation) -> int:
         """Processors of ``pool`` that a reservation still keeps from others."""
-        if pool.flat:
-            size = reservation.processors
-        else:
-            size = sum(
-                self.nodes.descriptions[name].processors
-                for name in reservation.nodes
-                if name in self.nodes.descriptions and pool.name in self.nodes.descriptions[name].pools
-            )
         inside = sum(e[2] for e in pool.running if e[3].description.reservation == reservation.id)
-        return max(size - inside, 0)
+        return max(self._size(pool, reservation) - inside, 0)
+
+    def _size(self, pool: PoolState, reservation: Reservation) -> int:
+        """Processors of ``pool`` that a reservation is made of."""
+        if pool.flat:
+            return reservation.processors
+        return sum(
+            self.nodes.descriptions[name].processors
+            for name in reservation.nodes
+            if name in self.nodes.descriptions and pool.name in self.nodes.descriptions[name].pools
+        )
 
     def _guard_reservations(self, job: Job, pool: PoolState) -> None:
         own = self.reservations.get(job.description.reservation)
@@ -729,6 +776,8 @@ class State:
                 raise StateError(f"job {job.id} would run outside the time of reservation {own.id}")
             if job.processors > self.kept(pool, own):
                 raise StateError(f"job {job.id} does not fit in what reservation {own.id} has left")
+            if end > own.end and self.profile(pool).minimum(own.end, end) < job.processors:
+                raise StateError(f"job {job.id} would run on after reservation {own.id} into another one")
             return
         if self.profile(pool).minimum(self.now, end) < job.processors:
             names = ", ".join(r.id for r in pool.reservations if r.start < end and r.end > self.now)
@@ -754,25 +803,20 @@ class State:
         else:
             queue.remove(job)
 
-    def _occupy_flat(self, job: Job, pool: PoolState, start: float) -> None:
-        job.start_time = start
-        end = job.expected_end = start + job.expected_runtime
-        processors = job.processors
-        pool.free -= processors
-        entry = (end, job.seq, processors, job)
-        insort(pool.running, entry)
-        job.entries = ((pool, entry),)
-
     def _occupy(self, job: Job, placement: Placement, start: float) -> None:
         pool = job.pool
-        if pool.flat:
-            self._occupy_flat(job, pool, start)
-            pool.touch()
-            return
         job.start_time = start
         job.expected_end = start + job.expected_runtime
+        if pool.flat:
+            entry = (job.expected_end, job.seq, job.processors, job)
+            insort(pool.running, entry)
+            job.entries = ((pool, entry),)
+            pool.free -= job.processors
+            pool.touch()
+            return
         job.placement = placement
-        shares = self.nodes.take(job.request, placement)
+        job.taken = job.request
+        shares = self.nodes.take(job.taken, placement)
         entries = []
         for name, (processors, usable) in shares.items():
             other = self.pools.get(name)
@@ -797,8 +841,9 @@ class State:
                 pool.free += entry[2]
             pool.changed = True
             pool.fresh = -1
-        if not job.pool.flat:
-            shares = self.nodes.give_back(job.request, job.placement)
+        if job.taken is not None:
+            shares = self.nodes.give_back(job.taken, job.placement)
+            job.taken = None
             for name, (_, usable) in shares.items():
                 if name in self.pools:
                     self.pools[name].free += usable

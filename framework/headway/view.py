@@ -19,12 +19,15 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from headway.decisions import Start
+from headway.errors import StateError
 from headway.model import Placement, Request, Reservation
-from headway.nodes import Free, Offer
+from headway.nodes import Free, Offer, memory_on_node
 from headway.profile import Profile, next_after
+from headway.state import Status
 
 if TYPE_CHECKING:
     from headway.state import Job, PoolState, RunningEntry, State
@@ -32,23 +35,20 @@ if TYPE_CHECKING:
 _INF = float("inf")
 
 
-class Booking:
+class Booking(msgspec.Struct, eq=False):
     """Capacity kept for a job that cannot start yet."""
 
-    __slots__ = ("_clock", "_when", "extra", "job", "placement", "room", "start")
-
-    def __init__(self, job: Job, start: float, extra: int, clock: Callable[[float], str]) -> None:
-        self._clock = clock
-        self._when = ""
-        self.job = job
-        #: The job's earliest start (for a queue's head: the shadow time); infinity if it has none.
-        self.start = start
-        #: Processors that jobs running past ``start`` may use together without delaying it; an
-        #: upper bound where placements decide.
-        self.extra = extra
-        #: On node pools: its nodes then, and what all nodes have left at that time.
-        self.placement: Placement = ()
-        self.room: Free | None = None
+    job: Job
+    #: The job's earliest start (for a queue's head: the shadow time); infinity if it has none.
+    start: float
+    #: Processors that jobs running past ``start`` may use together without delaying it; an
+    #: upper bound where placements decide.
+    extra: int
+    _clock: Callable[[float], str]
+    #: On node pools: its nodes then, and what all nodes have left at that time.
+    placement: Placement = ()
+    room: Free | None = None
+    _when: str = ""
 
     @property
     def when(self) -> str:
@@ -71,7 +71,7 @@ class View:
     (:meth:`forget`) it then finds its old bookings again through :meth:`book`.
     """
 
-    __slots__ = ("_clock", "_state", "bookings", "fresh", "now", "pool", "queue", "rng", "started")
+    __slots__ = ("_ahead", "_clock", "_state", "bookings", "fresh", "now", "pool", "queue", "rng", "started")
 
     def __init__(
         self, pool: PoolState, state: State, clock: Callable[[float], str], rng: np.random.Generator
@@ -89,6 +89,8 @@ class View:
         self.bookings: list[Booking] = []
         #: Jobs started in this cycle.
         self.started: list[Job] = []
+        #: What is free in the future (a Profile or a _Timeline), bookings taken out; made when it is needed.
+        self._ahead: Any = None
 
     @property
     def free(self) -> int:
@@ -134,11 +136,13 @@ class View:
         self.started = []
         self.fresh = fresh = self.pool.fresh if queue is self.pool.queue else -1
         if fresh < 0:
-            self.forget()
+            self.bookings = []
+            self._ahead = None
 
     def forget(self) -> None:
         """Drop all bookings."""
         self.bookings = []
+        self._ahead = None
 
     def booked(self, job: Job) -> Booking | None:
         """The job's booking, if it has one."""
@@ -163,22 +167,13 @@ class View:
 class FlatView(View):
     """A view of a plain count of processors."""
 
-    __slots__ = ("_profile",)
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        #: Made when counts do not suffice: with reservations, or with more than one booking.
-        self._profile: Profile | None = None
-
-    def forget(self) -> None:
-        self._profile = None
-        self.bookings = []
+    __slots__ = ()
 
     def start(self, job: Job, reason: str = "") -> Start | None:
         processors = job.processors
         if processors > self.pool.free:
             return None
-        if self._profile is None and not self.pool.reservations:
+        if self._ahead is None and not self.pool.reservations:
             bookings = self.bookings
             if bookings:
                 booking = bookings[0]
@@ -200,8 +195,12 @@ class FlatView(View):
         now, end = self.now, self.now + job.expected_runtime
         own = self._state.reservations.get(job.description.reservation)
         if own is not None:
-            self._profile = None
-            return own.start <= now < own.end and job.processors <= self._state.kept(self.pool, own)
+            if not own.start <= now < own.end or job.processors > self._state.kept(self.pool, own):
+                return False
+            if end > own.end and self._full_profile().minimum(own.end, end) < job.processors:
+                return False
+            self._ahead = None
+            return True
         profile = self._full_profile()
         booking = self.booked(job)
         if booking is not None:
@@ -216,13 +215,13 @@ class FlatView(View):
         return True
 
     def _full_profile(self) -> Profile:
-        if self._profile is None:
-            self._profile = self.profile
-        return self._profile
+        if self._ahead is None:
+            self._ahead = self.profile
+        return self._ahead
 
     def book(self, job: Job) -> Booking:
         pool, now = self.pool, self.now
-        if not self.bookings and not pool.reservations:
+        if not self.bookings and self._ahead is None and not pool.reservations:
             need = job.processors - pool.free
             start = now
             if need > 0:
@@ -230,7 +229,8 @@ class FlatView(View):
                 for end, _, processors, _ in releases:
                     need -= processors
                     if need <= 0:
-                        start = end
+                        # Overdue: whoever holds them will leave any moment.
+                        start = end if end > now else next_after(now)
                         break
                 else:
                     start = _INF
@@ -238,9 +238,6 @@ class FlatView(View):
                     if end > start:
                         break
                     need -= processors
-                if start <= now:
-                    # Overdue: whoever holds them will leave any moment.
-                    start = next_after(now)
             extra = -need if start != _INF else pool.total
             booking = Booking(job, start, extra, self._clock)
         else:
@@ -263,7 +260,7 @@ class FlatView(View):
 class NodeView(View):
     """A view of a pool of nodes."""
 
-    __slots__ = ("_eligible", "_failed", "_place", "_timeline")
+    __slots__ = ("_eligible", "_failed", "_place")
 
     def __init__(self, *args: Any, place: Callable[[Job, Offer, View], Placement | None]) -> None:
         super().__init__(*args)
@@ -273,26 +270,22 @@ class NodeView(View):
         #: Free nodes only become fewer in a cycle, and a longer run meets more bookings and
         #: reservations, so what is as long or longer fails as well.
         self._failed: dict[tuple[Any, ...], float] = {}
-        self._timeline: _Timeline | None = None
 
     def open(self, now: float, queue: Sequence[Job]) -> None:
         super().open(now, queue)
         self._eligible = {}
         self._failed = {}
 
-    def forget(self) -> None:
-        super().forget()
-        self._timeline = None
-
     def start(self, job: Job, reason: str = "") -> Start | None:
         if job.processors > self.pool.free:
             return None
         mine = self.booked(job)
+        bookings = self.bookings
         if mine is not None:
             if mine.start > self.now:
                 return None
-            self.bookings.remove(mine)
-            self._timeline = None
+            self.bookings = [booking for booking in bookings if booking is not mine]
+            self._ahead = None
         request = job.request
         shape = _shape(request, job.description.reservation)
         runtime = job.expected_runtime
@@ -301,10 +294,17 @@ class NodeView(View):
         placement = self._place_now(job, self.now + runtime)
         if placement is None:
             self._failed[shape] = runtime
-            if mine is not None:
-                self.bookings.append(mine)
+            self.bookings = bookings
             return None
-        self._state.begin(job, placement, "foreground", None)
+        try:
+            self._state.begin(job, placement, "foreground", None)
+        except StateError as error:
+            if job.status is not Status.PENDING:
+                raise
+            # The placement plugin's mistake, not the policy's: other jobs may have a place.
+            self._state.anomalies.append(f"a placement that cannot be had: {error}; not started")
+            self.bookings = bookings
+            return None
         self.started.append(job)
         table = self._state.nodes
         nodes = [table.index[name] for name, _ in placement]
@@ -313,14 +313,14 @@ class NodeView(View):
             if booking.room is not None and self.now + runtime > booking.start:
                 booking.room.take(request, nodes, counts)
                 booking.extra -= sum(counts)
-        if self._timeline is not None:
-            self._timeline.reserve(self.now, self.now + runtime, request, nodes, counts)
+        if self._ahead is not None:
+            self._ahead.reserve(self.now, self.now + runtime, request, nodes, counts)
         return Start(job.id, placement, reason)
 
     def _place_now(self, job: Job, end: float) -> Placement | None:
         free = self._state.nodes.free
-        if self._timeline is not None:
-            free = self._timeline.window(self.now, end)
+        if self._ahead is not None:
+            free = self._ahead.window(self.now, end)
         else:
             for booking in self.bookings:
                 if booking.room is not None and end > booking.start:
@@ -408,11 +408,11 @@ class NodeView(View):
 
     def _next_opening(self, job: Job) -> tuple[float, Placement, Free | None]:
         """As :meth:`_first_opening` when other jobs are booked already: node by node over time."""
-        timeline = self._timeline
+        timeline = self._ahead
         table = self._state.nodes
         if timeline is None:
             releases = _Releases(self.pool.running, table.index, self.now)
-            timeline = self._timeline = _Timeline(self.now, releases, table.free)
+            timeline = self._ahead = _Timeline(self.now, releases, table.free)
             for booking in self.bookings:
                 if booking.room is not None:
                     timeline.book(booking, table.index)
@@ -457,8 +457,11 @@ class _Releases:
         self._upto: list[int] = []
         overdue = next_after(now)
         for end, _, _, job in running:
-            end = end if end > now else overdue
-            request = job.request
+            if end <= now:
+                end = overdue
+            elif self.times and end < self.times[-1]:
+                end = self.times[-1]
+            request = job.taken if job.taken is not None else job.request
             for name, count in job.placement:
                 node = index.get(name)
                 if node is None:
@@ -467,7 +470,7 @@ class _Releases:
                     gres.setdefault(resource, []).append((len(nodes), node, amount))
                 nodes.append(node)
                 counts.append(count)
-                memory.append(max(request.memory_per_node, request.memory_per_processor * count))
+                memory.append(memory_on_node(request, count))
             if self.times and self.times[-1] == end:
                 self._upto[-1] = len(nodes)
             else:

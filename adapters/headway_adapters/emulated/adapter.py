@@ -37,31 +37,35 @@ _ACCEPTED = Outcome(accepted=True)
 _COMPLETION, _CHANGE = 0, 1
 
 
-class Execution:
+class Execution(msgspec.Struct, eq=False, gc=False):
     """One run of a job on the machine."""
 
-    #: Seconds of execution (not suspended) as of ``booked_at``.
-    consumed = 0.0
-    rate = 1.0
-    suspended = False
+    #: Position in the workload.
+    index: int
+    trace: TraceJob
+    #: The description as it is now (limits may have been changed).
+    job: JobDescription
+    start: float
+    #: Seconds of execution after which it is killed.
+    limit: float
+    #: Work left, seconds at rate 1, as of ``booked_at``.
+    work: float
+    booked_at: float
     placement: Placement = ()
-    tier = "foreground"
+    #: Seconds of execution (not suspended) as of ``booked_at``.
+    consumed: float = 0.0
+    rate: float = 1.0
+    suspended: bool = False
+    tier: str = "foreground"
     frequency: float | None = None
     #: Completions in the heap with another version are void.
-    version = 0
+    version: int = 0
 
-    def __init__(self, index: int, trace: TraceJob, job: JobDescription, start: float) -> None:
-        #: Position in the workload.
-        self.index = index
-        self.trace = trace
-        #: The description as it is now (limits may have been changed).
-        self.job = job
-        self.start = start
-        #: Seconds of execution after which it is killed.
-        self.limit = job.request.walltime
-        #: Work left, seconds at rate 1, as of ``booked_at``.
-        self.work = trace.runtime
-        self.booked_at = start
+    @classmethod
+    def begin(
+        cls, index: int, trace: TraceJob, job: JobDescription, start: float, placement: Placement
+    ) -> Execution:
+        return cls(index, trace, job, start, job.request.walltime, trace.runtime, start, placement)
 
 
 class EmulatedAdapter(ClusterAdapter):
@@ -105,11 +109,13 @@ class EmulatedAdapter(ClusterAdapter):
         self._seq = 0
         #: Events that are true already and are told by the next wait.
         self._news: list[ev.Event] = []
+        #: Some news changes what the scheduler may do, so it is told in a further round at this instant.
+        self._urgent = False
         self._submitted: dict[str, tuple[int, JobDescription]] = {}
         self._running: dict[str, Execution] = {}
-        self._held: set[str] = set()
         self._results: list[JobResult | None] = [None] * len(jobs)
-        self._first_start: dict[int, int] = {}
+        #: How often a job of the workload went back to the queue.
+        self._restarts: dict[int, int] = {}
         #: Changes of the usable processors, for the metrics.
         self.capacity: list[CapacityChange] = []
         self._nodes = NodeTable()
@@ -125,7 +131,7 @@ class EmulatedAdapter(ClusterAdapter):
                 raise ValueError(f"job {job.job.id} is submitted before its predecessor in the workload")
         self._check_flat_faults()
         if self._faults.node_mtbf:
-            for name in self._nodes.names:
+            for name in [node.name for node in cluster.nodes if node.available]:
                 self._at(self.now + self._rng.exponential(self._faults.node_mtbf), _CHANGE, self._fail, name)
         for reservation in self._reservations.values():
             self._plan_reservation(reservation)
@@ -159,11 +165,14 @@ class EmulatedAdapter(ClusterAdapter):
         now = heap[0][0] if heap else _INF
         if arrival < now:
             now = arrival
-        if deadline is not None and deadline < now:
+        if self._urgent:
+            self._urgent = False
+            now = self.now
+        elif deadline is not None and deadline < now:
             if now == _INF and not self._submitted and not self._running:
                 return self._end()
             now = deadline
-        elif now == _INF or (arrival == _INF and not self._submitted and not self._running and not self._news):
+        elif now == _INF or (arrival == _INF and not self._running and not self._news and self._over(deadline)):
             return self._end()
         if now < self.now:
             now = self.now
@@ -205,6 +214,13 @@ class EmulatedAdapter(ClusterAdapter):
             self._next = at
         return now, events
 
+    def _over(self, deadline: float | None) -> bool:
+        """Nothing runs or arrives: whether nobody who waits can start any more."""
+        if not self._submitted:
+            return True
+        # All nodes are up and nothing but their failures lies ahead.
+        return deadline is None and all(entry[3] == self._fail for entry in self._heap)
+
     def _end(self) -> tuple[float, Sequence[ev.Event]] | None:
         if self._news:
             events, self._news = self._news, []
@@ -216,9 +232,15 @@ class EmulatedAdapter(ClusterAdapter):
         if self._immediate:
             for decision in decisions:
                 if type(decision) is _Start:  # the common case first
-                    outcomes.append(self._start(decision))
+                    outcome = self._start(decision)
+                    if not outcome.accepted:
+                        self._urgent = True
                 else:
-                    outcomes.append(self._carry_out(decision))
+                    told = len(self._news)
+                    outcome = self._carry_out(decision)
+                    if outcome.accepted and len(self._news) > told:
+                        self._urgent = True
+                outcomes.append(outcome)
             return outcomes
         for decision in decisions:
             if self._rng.random() < self._faults.failure_rate:
@@ -239,10 +261,13 @@ class EmulatedAdapter(ClusterAdapter):
                 trace = self._jobs[index]
                 execution = self._running.get(trace.job.id)
                 if execution is None:
-                    record = JobResult(trace.job, None, None, "pending", 0.0, row=trace.row, starts=0,
+                    record = JobResult(trace.job, None, None, "pending", 0.0, row=trace.row,
+                                       starts=self._restarts.get(index, 0),
                                        pool=trace.job.pool or self._only)  # fmt: skip
                 else:
                     record = self._record(execution, None, "running")
+                    if not execution.suspended:
+                        record.runtime += self.now - execution.booked_at
             records.append(record)
         return records
 
@@ -257,7 +282,7 @@ class EmulatedAdapter(ClusterAdapter):
             execution.placement,
             job.pool or self._only,
             execution.trace.row,
-            1 + self._first_start.get(execution.index, 0),
+            1 + self._restarts.get(execution.index, 0),
         )
 
     # ------------------------------------------------------------------ time
@@ -328,7 +353,7 @@ class EmulatedAdapter(ClusterAdapter):
         if known is None:
             return self._refuse((decision, f"job {job_id} is not waiting"))
         index, job = known
-        if self._held and job_id in self._held:
+        if job.held:
             return self._refuse((decision, f"job {job_id} is held"))
         pool = job.pool or self._only
         request = job.request
@@ -345,18 +370,18 @@ class EmulatedAdapter(ClusterAdapter):
             self._nodes.take(request, decision.placement)
         del self._submitted[job_id]
         now = self.now
-        execution = Execution(index, self._jobs[index], job, now)
+        trace = self._jobs[index]
+        limit, work = request.walltime, trace.runtime
+        execution = Execution(index, trace, job, now, limit, work, now, decision.placement)
         self._running[job_id] = execution
-        if decision.placement:
-            execution.placement = decision.placement
         if self._physics or decision.frequency is not None or decision.tier != "foreground":
             execution.frequency = decision.frequency
             execution.tier = decision.tier
             self.reconsider(execution, now)
         else:
-            seconds = execution.work if execution.work < execution.limit else execution.limit
             self._seq += 1
-            heappush(self._heap, (now + seconds, _COMPLETION, self._seq, execution, 0))
+            end = now + (work if work < limit else limit)
+            heappush(self._heap, (end, _COMPLETION, self._seq, execution, 0))
         self._news.append(_JobStarted(now, job_id, decision.placement, decision.tier, decision.frequency))
         return _ACCEPTED
 
@@ -368,8 +393,7 @@ class EmulatedAdapter(ClusterAdapter):
             at = waiting[job_id]
             trace = self._jobs[at]
             start = self.now - elapsed
-            execution = Execution(at, trace, trace.job, start)
-            execution.placement = placement
+            execution = Execution.begin(at, trace, trace.job, start, placement)
             self._running[job_id] = execution
             pool = trace.job.pool or self._only
             if pool in self._free:
@@ -409,16 +433,24 @@ class EmulatedAdapter(ClusterAdapter):
     def _hold(self, decision: dec.Hold) -> str:
         if decision.job_id not in self._submitted:
             return f"job {decision.job_id} is not waiting"
-        self._held.add(decision.job_id)
+        if self._submitted[decision.job_id][1].held:
+            return ""
+        self._set_held(decision.job_id, True)
         self._news.append(ev.JobHeld(self.now, decision.job_id, decision.reason))
         return ""
 
     def _release(self, decision: dec.Release) -> str:
         if decision.job_id not in self._submitted:
             return f"job {decision.job_id} is not waiting"
-        self._held.discard(decision.job_id)
+        if not self._submitted[decision.job_id][1].held:
+            return ""
+        self._set_held(decision.job_id, False)
         self._news.append(ev.JobReleased(self.now, decision.job_id))
         return ""
+
+    def _set_held(self, job_id: str, held: bool) -> None:
+        index, job = self._submitted[job_id]
+        self._submitted[job_id] = (index, msgspec.structs.replace(job, held=held))
 
     def _suspend(self, decision: dec.Suspend) -> str:
         execution = self._running.get(decision.job_id)
@@ -454,7 +486,7 @@ class EmulatedAdapter(ClusterAdapter):
         del self._running[job.id]
         self._vacate(execution)
         self._submitted[job.id] = (execution.index, job)
-        self._first_start[execution.index] = self._first_start.get(execution.index, 0) + 1
+        self._restarts[execution.index] = self._restarts.get(execution.index, 0) + 1
         self._news.append(ev.JobRequeued(self.now, job.id, reason))
 
     def _kill(self, decision: dec.Kill | dec.Cancel) -> str:
@@ -469,7 +501,8 @@ class EmulatedAdapter(ClusterAdapter):
             return f"job {decision.job_id} is not known"
         index, job = known
         self._results[index] = JobResult(
-            job, None, self.now, "cancelled", 0.0, (), job.pool or self._only, self._jobs[index].row, 0
+            job, None, self.now, "cancelled", 0.0, (), job.pool or self._only, self._jobs[index].row,
+            self._restarts.get(index, 0),
         )
         self._news.append(ev.JobEnded(self.now, job.id, "cancelled", decision.reason))
         return ""
@@ -481,6 +514,8 @@ class EmulatedAdapter(ClusterAdapter):
         if execution is None and known is None:
             return f"job {job_id} is not known"
         old = execution.job if execution is not None else known[1]  # type: ignore[index]
+        if old.request.walltime == decision.walltime:
+            return ""
         new = msgspec.structs.replace(
             old, request=msgspec.structs.replace(old.request, walltime=decision.walltime)
         )
@@ -501,6 +536,8 @@ class EmulatedAdapter(ClusterAdapter):
         unknown = [name for name in reservation.nodes if name not in self._nodes.index]
         if unknown:
             return f"reservation {reservation.id} names unknown nodes: {', '.join(unknown)}"
+        if self._reservations.get(reservation.id) == reservation:
+            return ""
         self._reservations[reservation.id] = reservation
         self._plan_reservation(reservation)
         self._news.append(ev.ReservationMade(self.now, reservation))

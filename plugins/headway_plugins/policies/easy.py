@@ -31,24 +31,26 @@ class Easy(Plugin):
     @hookimpl
     def schedule(self, view: View) -> list[Decision]:
         starts: list[Decision] = []
-        queue = view.queue
+        queue, pool = view.queue, view.pool
         if view.fresh >= 0 and view.bookings:
             booking = view.bookings[0]
             first = len(queue) - view.fresh
         else:
             first = 0
             for job in queue:
+                if job.processors > pool.free:
+                    break
                 start = view.start(job, "first in the queue")
                 if start is None:
                     break
                 starts.append(start)
                 first += 1
-            if first == len(queue) or not view.free:
+            if first == len(queue) or not pool.free:
                 # Nobody waits, or nothing is left to backfill: no booking is needed.
                 return starts
             booking = view.book(queue[first])
             first += 1
-        free = view.free
+        free = pool.free
         head = booking.job.id
         shadow, extra, now = booking.start, booking.extra, view.now
         for job in islice(queue, first, None):
@@ -62,7 +64,7 @@ class Easy(Plugin):
                 if start is not None:
                     starts.append(start)
                     extra = booking.extra
-                    free = view.free
+                    free = pool.free
                     if not free:
                         break
         return starts

@@ -1,0 +1,48 @@
+"""How long it takes to understand a long queue. Target: 10,000 pending jobs in under a second."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headway_adapters import differ
+from headway_adapters.slurm import reader
+from headway_adapters.snapshot import Snapshot
+
+FIXTURES = Path(__file__).parents[1] / "adapters" / "slurm" / "fixtures" / "slurm-22.05"
+SITE = reader.Site(managed=("batch",))
+NOW = 1795244660.0
+
+
+def listing(count: int) -> bytes:
+    """``squeue --json`` with ``count`` pending jobs."""
+    records = json.loads((FIXTURES / "squeue.json").read_text())["jobs"]
+    kinds = [record for record in records if record["job_id"] in (15, 16, 24, 37)]
+    jobs: list[dict[str, Any]] = [
+        {**kinds[at % len(kinds)], "job_id": 1000 + at, "state_reason": "JobHeldAdmin", "priority": 0}
+        for at in range(count)
+    ]
+    return json.dumps({"meta": {}, "errors": [], "jobs": jobs}, indent=2).encode()
+
+
+@pytest.mark.benchmark(group="slurm")
+def test_parsing_ten_thousand_pending_jobs(benchmark: Any) -> None:
+    data = listing(10_000)
+    partitions = reader.read_partitions((FIXTURES / "show-partitions-oneline.txt").read_text())
+    nodes = reader.read_nodes((FIXTURES / "sinfo.json").read_bytes(), SITE, set())
+    found = benchmark.pedantic(
+        lambda: reader.read_jobs(data, NOW, SITE, partitions, nodes, set()), rounds=3, warmup_rounds=1
+    )
+    assert len(found.jobs) == 10_000
+
+
+@pytest.mark.benchmark(group="slurm")
+def test_comparing_two_looks_at_ten_thousand_jobs(benchmark: Any) -> None:
+    data = listing(10_000)
+    first = reader.read_jobs(data, NOW, SITE, {}, reader.Nodes(), set())
+    second = reader.read_jobs(data, NOW, SITE, {}, reader.Nodes(), set())
+    old, new = Snapshot(NOW, first.jobs), Snapshot(NOW + 2, second.jobs)
+    assert not benchmark.pedantic(lambda: differ.diff(old, new), rounds=3, warmup_rounds=1)
