@@ -240,7 +240,8 @@ def in_order(events: Sequence[Event]) -> Sequence[Event]:
     """
     time, phase = _BEFORE_ALL, 0
     for event in events:
-        if event.time < time or (event.time == time and event.phase < phase):
+        # Arrivals and other events at one time may need their causes before their effects.
+        if event.time < time or (event.time == time and event.phase != phase):
             return _sorted(events)
         time, phase = event.time, event.phase
     return events
@@ -251,7 +252,8 @@ def _sorted(events: Sequence[Event]) -> Sequence[Event]:
 
     def key(event: Event) -> tuple[float, int]:
         if not isinstance(event, JobSubmitted):
-            born = submitted.get(getattr(event, "job_id", ""))
+            job_id = event.job.id if isinstance(event, JobChanged) else getattr(event, "job_id", "")
+            born = submitted.get(job_id)
             if born is not None and event.time <= born:
                 return born, JobSubmitted.phase + 1
         return event.time, event.phase

@@ -23,6 +23,17 @@ Bools = NDArray[np.bool_]
 _UNMANAGED = np.int64(1) << 62
 
 
+def memory_on_node(request: Request, processors: int) -> int:
+    """Bytes that a job takes on a node where it has ``processors``.
+
+    A node given whole is shared with nobody, so what its additional processors would ask for does
+    not count.
+    """
+    if request.exclusive:
+        return request.memory_per_node
+    return max(request.memory_per_node, request.memory_per_processor * processors)
+
+
 @dataclass
 class Free:
     """What each node has left, at some moment or over some time."""
@@ -38,7 +49,7 @@ class Free:
         """Take (or with ``sign=-1`` give back) what ``request`` uses for ``counts`` processors a node."""
         for node, count in zip(nodes, counts, strict=True):
             self.processors[node] -= sign * count
-            memory = max(request.memory_per_node, request.memory_per_processor * count)
+            memory = memory_on_node(request, count)
             if memory:
                 self.memory[node] -= sign * memory
             for name, amount in request.gres_per_node:
@@ -182,18 +193,25 @@ class NodeTable:
 
     def guard(self, request: Request, placement: Placement, pool: str) -> None:
         """Raise :class:`StateError` if a placement is not to be had: unknown or unusable node, not
-        enough free processors, memory or generic resources, fewer processors than requested."""
+        enough free processors, memory or generic resources, fewer processors than requested, a node
+        named twice, or a node that an exclusive job would share."""
         if sum(count for _, count in placement) < request.processors:
             raise StateError(f"{placement} has fewer than the {request.processors} processors asked for")
+        if len({name for name, _ in placement}) < len(placement):
+            raise StateError(f"{placement} names a node twice")
         for name, count in placement:
             node = self.index.get(name)
+            if count < 1:
+                raise StateError(f"{count} processors of node {name} are no placement")
             if node is None or pool not in self.descriptions[name].pools:
                 raise StateError(f"node {name} is not in pool {pool!r}")
             if not self.available[node]:
                 raise StateError(f"node {name} is not available")
             if count > self.free.processors[node]:
                 raise StateError(f"node {name} has {self.free.processors[node]} processors free, not {count}")
-            memory = max(request.memory_per_node, request.memory_per_processor * count)
+            if request.exclusive and not count == self.free.processors[node] == self.total[node]:
+                raise StateError(f"node {name} would be shared, the job asks for whole nodes")
+            memory = memory_on_node(request, count)
             if memory > self.free.memory[node]:
                 raise StateError(f"node {name} has {self.free.memory[node]} bytes free, not {memory}")
             for resource, amount in request.gres_per_node:
@@ -284,6 +302,8 @@ class Offer:
         """The placement that uses nodes in this order of preference; None if the shape does not fit."""
         request = self.request
         chosen = np.asarray(order, np.intp)
+        chosen = chosen[self.slots[chosen] > 0]
+        required = len(set(request.required_nodes))
         if request.required_nodes:
             required_first = self._required_first(chosen)
             if required_first is None:
@@ -293,30 +313,34 @@ class Offer:
         per_node = request.processors_per_node
         if per_node:
             able = slots >= per_node
+            if not able[:required].all():
+                return None
             chosen, slots = chosen[able], np.full(int(able.sum()), per_node)
         if request.nodes:
-            return self._exactly(request.nodes, chosen, slots)
+            return self._exactly(request.nodes, required, chosen, slots)
         wanted = request.processors
-        if request.exclusive:
-            # A node given whole counts whole, so the last one may bring more than was asked for.
-            reach = np.cumsum(slots)
-            count = int(np.searchsorted(reach, wanted)) + 1
-            return None if count > len(chosen) else self._placement(chosen[:count], slots[:count])
         reach = np.cumsum(slots)
         if not len(reach) or reach[-1] < wanted:
             return None
         count = int(np.searchsorted(reach, wanted)) + 1
+        if count < required:
+            if per_node:
+                return None
+            # Fewer nodes would do, but each that the user named must be there.
+            return self._exactly(required, required, chosen, slots)
         counts = slots[:count].copy()
         counts[-1] -= reach[count - 1] - wanted
         return self._placement(chosen[:count], counts)
 
-    def _exactly(self, nodes: int, chosen: NDArray[np.intp], slots: Ints) -> Placement | None:
+    def _exactly(self, nodes: int, required: int, chosen: NDArray[np.intp], slots: Ints) -> Placement | None:
+        """On so many nodes, among them the first ``required`` of ``chosen``."""
         wanted = self.request.processors
-        if len(chosen) < nodes:
+        if len(chosen) < nodes or nodes < required:
             return None
         picked, room = chosen[:nodes], slots[:nodes]
         if room.sum() < wanted:
-            largest = np.sort(np.argsort(-slots, kind="stable")[:nodes])
+            larger = required + np.argsort(-slots[required:], kind="stable")[: nodes - required]
+            largest = np.concatenate([np.arange(required), np.sort(larger)])
             picked, room = chosen[largest], slots[largest]
             if room.sum() < wanted:
                 return None

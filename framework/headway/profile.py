@@ -34,6 +34,8 @@ class Profile:
         for time, processors in releases:
             if time <= now:
                 time = next_after(now)
+            elif time < times[-1]:
+                time = times[-1]
             free += processors
             if times[-1] == time and len(times) > 1:
                 levels[-1] = free

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -126,7 +127,7 @@ class EmulatedAdapter(ClusterAdapter):
         self._reservations: dict[str, Reservation] = {r.id: r for r in cluster.reservations}
         self._immediate = self._faults.latency == 0 and self._faults.failure_rate == 0
         self.now = start if start is not None else (jobs[0].job.submit_time if jobs else 0.0)
-        for previous, job in zip(jobs, jobs[1:], strict=False):
+        for previous, job in pairwise(jobs):
             if job.job.submit_time < previous.job.submit_time:
                 raise ValueError(f"job {job.job.id} is submitted before its predecessor in the workload")
         self._check_flat_faults()

@@ -1,0 +1,161 @@
+"""Small builders for tests: jobs, clusters, and whole runs in emulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from headway import events as ev
+from headway.decisions import Decision
+from headway.engine import Engine
+from headway.model import (
+    ClusterDescription,
+    JobDescription,
+    NodeDescription,
+    PoolDescription,
+    Request,
+)
+from headway.plugins import Plugins
+from headway.results import JobResult
+from headway.scheduler import Scheduler
+from headway.workload.jobs import TraceJob
+from headway_adapters.emulated import EmulatedAdapter, Faults
+from headway_plugins.placement.best_fit import BestFit
+from headway_plugins.placement.first_fit import FirstFit
+from headway_plugins.policies.conservative import Conservative
+from headway_plugins.policies.easy import Easy
+from headway_plugins.policies.fcfs import Fcfs
+
+POLICIES: dict[str, Callable[[], Any]] = {"fcfs": Fcfs, "easy": Easy, "conservative": Conservative}
+PLACES: dict[str, Callable[[], Any]] = {"first-fit": FirstFit, "best-fit": BestFit}
+
+_REQUEST = set(Request.__struct_fields__)
+
+
+def described(
+    job_id: str, processors: int = 1, estimate: float = 100, submit: float = 0, **more: Any
+) -> JobDescription:
+    """A job's description; ``more`` goes to the request or to the description."""
+    request = {key: more.pop(key) for key in list(more) if key in _REQUEST}
+    return JobDescription(job_id, submit, Request(processors, estimate, **request), **more)
+
+
+def traced(
+    job_id: str,
+    processors: int = 1,
+    estimate: float = 100,
+    submit: float = 0,
+    *,
+    runtime: float | None = None,
+    outcome: str = "completed",
+    **more: Any,
+) -> TraceJob:
+    """A workload's job; it runs as long as estimated unless ``runtime`` says otherwise."""
+    job = described(job_id, processors, estimate, submit, **more)
+    return TraceJob(job, estimate if runtime is None else runtime, outcome)
+
+
+def node_cluster(
+    *nodes: NodeDescription, pools: Sequence[str] = ("pool",), **more: Any
+) -> ClusterDescription:
+    """A cluster of nodes; nodes that name no pool belong to the first one."""
+    placed = tuple(
+        node if node.pools else NodeDescription(**{**_fields(node), "pools": (pools[0],)}) for node in nodes
+    )
+    return ClusterDescription("cluster", tuple(PoolDescription(name) for name in pools), placed, **more)
+
+
+def alike(count: int, processors: int, **more: Any) -> tuple[NodeDescription, ...]:
+    """``count`` equal nodes n0, n1, ..."""
+    return tuple(NodeDescription(f"n{at}", processors, **more) for at in range(count))
+
+
+def _fields(node: NodeDescription) -> dict[str, Any]:
+    return {name: getattr(node, name) for name in node.__struct_fields__}
+
+
+def plugged(*plugins: Any) -> Plugins:
+    """Plugin instances, enabled in this order under the names of their classes."""
+    enabled = Plugins()
+    for plugin in plugins:
+        enabled.add(type(plugin).__name__.lower(), plugin)
+    return enabled
+
+
+class RecordingAdapter(EmulatedAdapter):
+    """Keeps all events that it told."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.told: list[ev.Event] = []
+        self.rounds: list[tuple[float, list[ev.Event]]] = []
+
+    def wait(self, deadline: float | None) -> tuple[float, Sequence[ev.Event]] | None:
+        moment = super().wait(deadline)
+        if moment is not None:
+            self.told.extend(moment[1])
+            self.rounds.append((moment[0], list(moment[1])))
+        return moment
+
+
+@dataclass
+class Run:
+    """A finished emulation."""
+
+    adapter: RecordingAdapter
+    scheduler: Scheduler
+    problems: list[str]
+    decisions: list[tuple[float, Decision]] = field(default_factory=list)
+
+    @property
+    def results(self) -> dict[str, JobResult]:
+        return {result.job.id: result for result in self.adapter.results()}
+
+    @property
+    def starts(self) -> dict[str, float | None]:
+        return {result.job.id: result.start_time for result in self.adapter.results()}
+
+    @property
+    def states(self) -> dict[str, str]:
+        return {result.job.id: result.state for result in self.adapter.results()}
+
+
+class _Quiet:
+    def info(self, *args: Any, **more: Any) -> None: ...
+
+    def error(self, *args: Any, **more: Any) -> None: ...
+
+
+def emulate(
+    cluster: ClusterDescription,
+    jobs: Iterable[TraceJob],
+    *plugins: Any,
+    faults: Faults | None = None,
+    physics: Sequence[Any] = (),
+    seed: int = 0,
+    max_rounds: int = 100_000,
+    **more: Any,
+) -> Run:
+    """Run jobs through the emulated cluster under these plugins until nothing can happen."""
+    adapter = RecordingAdapter(
+        cluster, list(jobs), faults=faults, physics=physics, rng=np.random.default_rng(seed), **more
+    )
+    scheduler = Scheduler(cluster, plugged(*plugins), seed=seed, capabilities=adapter.capabilities)
+    run = Run(adapter, scheduler, [])
+
+    def on_decisions(now: float, decisions: Sequence[Decision], outcomes: object) -> None:
+        run.decisions.extend((now, decision) for decision in decisions)
+
+    def on_cycle(now: float) -> None:
+        if len(adapter.rounds) > max_rounds:
+            raise AssertionError(f"the run does not end: {len(adapter.rounds)} rounds, now {now}")
+
+    class Keeping(_Quiet):
+        def error(self, what: str, **more: Any) -> None:
+            run.problems.append(f"{more.get('plugin')}: {more.get('message')}")
+
+    Engine(adapter, scheduler, on_decisions=on_decisions, on_cycle=on_cycle, log=Keeping()).run()
+    return run
