@@ -1,0 +1,161 @@
+"""Decisions as argument vectors."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headway import decisions as d
+from headway.model import Reservation
+from headway_adapters.slurm import marker, writer
+from headway_adapters.slurm.client import only_reads
+from headway_adapters.slurm.reader import Detail
+
+NOW = 1795244660.0
+HELD = Detail(held=True)
+TWO = (("n2", 4), ("n1", 2))
+
+
+def steps(decision: d.Decision, **known: object) -> list[str]:
+    plan = writer.plan(decision, now=NOW, **known)  # type: ignore[arg-type]
+    return [" ".join(argv) for argv in plan.steps]
+
+
+def test_a_start_pins_and_then_releases() -> None:
+    plan = writer.start(d.Start("7", TWO), HELD, "batch")
+    update, release = plan.steps
+    assert update[:5] == ("scontrol", "update", "JobId=7", "ReqNodeList=n[1-2]", "NumNodes=2-2")
+    assert release == ("scontrol", "release", "7")
+    (comment,) = [word for word in update if word.startswith("AdminComment=")]
+    expected = marker.Pin(nodes=("n1", "n2"), placement=(("n1", 2), ("n2", 4)))
+    assert marker.parse(comment.partition("=")[2]) == expected
+
+
+def test_a_start_writes_no_comment_over_somebody_elses() -> None:
+    foreign = Detail(held=True, comment_free=False)
+    assert not any("AdminComment" in w for w in writer.start(d.Start("7", TWO), foreign, "batch").steps[0])
+
+
+def test_a_start_chooses_one_of_several_partitions() -> None:
+    many = Detail(held=True, several_partitions=True)
+    assert "Partition=batch" in writer.start(d.Start("7", TWO), many, "batch").steps[0]
+
+
+def test_a_start_without_the_nodes_that_the_user_named_is_refused() -> None:
+    with pytest.raises(writer.Unfit, match="n9"):
+        writer.start(d.Start("7", TWO), Detail(held=True, node_list=("n9", "n1")), "batch")
+
+
+@pytest.mark.parametrize("placement", [(), (("n1", 1), ("n1", 1)), (("-n1", 1),), (("n1,n2", 1),)])
+def test_a_start_must_name_each_node_once(placement: tuple[tuple[str, int], ...]) -> None:
+    with pytest.raises(writer.Unfit):
+        writer.start(d.Start("7", placement), HELD, "batch")
+
+
+def test_what_is_restored_is_what_the_user_asked_for() -> None:
+    pin = marker.Pin(nodes=("n1", "n2"), asked=("n2",), least=1, most=4)
+    argv = writer.restore("7", pin, mark=True)
+    assert argv[2:] == ("JobId=7", "ReqNodeList=n2", "NumNodes=1-4", "AdminComment=headway:held")
+    forgotten = writer.restore("7", marker.Pin(nodes=("n1",)), mark=True)
+    assert "ReqNodeList=" in forgotten and not any("NumNodes" in word for word in forgotten)
+
+
+@pytest.mark.parametrize(
+    ("decision", "commands"),
+    [
+        (d.Kill("7"), ["scancel 7"]),
+        (d.Cancel("7_3"), ["scancel 7_3"]),
+        (d.Suspend("7"), ["scontrol suspend 7"]),
+        (d.Resume("7"), ["scontrol resume 7"]),
+        (d.Requeue("7"), ["scontrol requeuehold 7", "scontrol update JobId=7 Priority=0"]),
+        (d.Hold("7"), ["scontrol update JobId=7 Priority=0 AdminComment=hold: by headway"]),
+        (d.Release("7"), ["scontrol update JobId=7 Priority=0 AdminComment=headway:held"]),
+        (d.SetTimeLimit("7", 3600.0), ["scontrol update JobId=7 TimeLimit=60"]),
+        (d.SetTimeLimit("7", 3601.0), ["scontrol update JobId=7 TimeLimit=61"]),
+        (d.SetTimeLimit("7", 5.0), ["scontrol update JobId=7 TimeLimit=1"]),
+        (d.Unreserve("exam"), ["scontrol delete ReservationName=headway_exam"]),
+        (d.PowerDown(("n1", "n2")), ["scontrol update NodeName=n[1-2] State=POWER_DOWN"]),
+        (d.PowerUp(("n1",)), ["scontrol update NodeName=n1 State=POWER_UP"]),
+    ],
+)
+def test_decisions(decision: d.Decision, commands: list[str]) -> None:
+    assert steps(decision) == commands
+
+
+def test_a_reservation_is_made_and_changed() -> None:
+    exam = Reservation("exam", NOW + 3600, NOW + 7200, nodes=("n1", "n2"), users=("ann",), accounts=("phys",))
+    when = "StartTime=2026-11-21T08:04:20 EndTime=2026-11-21T09:04:20"
+    rest = f"{when} Nodes=n[1-2] Users=ann Accounts=phys"
+    assert steps(d.Reserve(exam)) == [f"scontrol create reservation ReservationName=headway_exam {rest}"]
+    changed = steps(d.Reserve(exam), reservation_exists=True)
+    assert changed == [f"scontrol update ReservationName=headway_exam {rest}"]
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        d.Reserve(Reservation("exam", NOW, NOW + 60)),
+        d.Reserve(Reservation("exam", NOW - 60, NOW - 30, nodes=("n1",))),
+        d.SetTimeLimit("7", float("nan")),
+        d.SetTimeLimit("7", -1.0),
+        d.PowerDown(()),
+        d.Checkpoint("7"),
+        d.Resize("7", 8),
+    ],
+)
+def test_what_slurm_cannot_do_is_refused(decision: d.Decision) -> None:
+    with pytest.raises(writer.Unfit):
+        steps(decision)
+
+
+def test_shrinking_keeps_the_node_of_the_script() -> None:
+    nodes = ("n1", "n2", "n3")
+    shrunk = steps(d.Resize("7", 2, (("n1", 2),)), running_nodes=nodes)
+    assert shrunk == ["scontrol update JobId=7 NodeList=n1"]
+    with pytest.raises(writer.Unfit, match="script"):
+        steps(d.Resize("7", 2, (("n2", 2),)), running_nodes=nodes)
+    with pytest.raises(writer.Unfit):
+        steps(d.Resize("7", 2, (("n1", 2), ("n4", 2))), running_nodes=nodes)
+
+
+NASTY = st.text(alphabet=st.sampled_from("-a1_n[],=; \n\t'\"$`*/.\0é%@"), max_size=12)
+ANY = NASTY | st.text(max_size=6)
+SAFE_VALUE = re.compile(r"[A-Za-z0-9_.,:;=@\[\]/ -]*", re.ASCII)
+
+
+@st.composite
+def anything(draw: st.DrawFn) -> d.Decision:
+    """A decision with text in it that somebody hostile chose."""
+    job, node, other = draw(ANY), draw(ANY), draw(ANY)
+    reservation = Reservation(
+        draw(ANY), NOW, NOW + 60, nodes=(node, "n1"), users=(other,), accounts=(draw(ANY),)
+    )
+    return draw(
+        st.sampled_from(
+            [
+                d.Kill(job), d.Suspend(job), d.Requeue(job), d.Hold(job), d.Release(job),
+                d.SetTimeLimit(job, 60.0), d.Reserve(reservation), d.Unreserve(job),
+                d.PowerDown((node,)), d.Start("7", ((node, 1), (other, 2))), d.Start(job, (("n1", 1),)),
+            ]
+        )
+    )  # fmt: skip
+
+
+@given(anything())
+def test_no_text_from_outside_becomes_an_option_or_more_than_its_value(decision: d.Decision) -> None:
+    try:
+        if isinstance(decision, d.Start):
+            plan = writer.start(decision, HELD, "batch")
+        else:
+            plan = writer.plan(decision, now=NOW)
+    except writer.Unfit:
+        return
+    for argv in plan.steps:
+        assert argv[0] in ("scontrol", "scancel")
+        assert not only_reads(argv)
+        for word in argv[1:]:
+            assert not word.startswith("-")
+            assert SAFE_VALUE.fullmatch(word), word
