@@ -226,6 +226,8 @@ class Scheduler:
             self.state.undo(job)
         view.started = []
         view.forget()
+        # Without its bookings nobody may conclude from `fresh` that older jobs cannot start.
+        view.fresh = view.pool.fresh = -1
 
     def _match(self, plugin: str, made: list[Decision], view: View) -> list[Decision]:
         """Bring a policy's answer and what it began into line.
