@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench lint clean
+.PHONY: demo test bench lint clean picture
 
 demo: $(VENV)/.installed
 	$(BIN)/headway demo
@@ -31,3 +31,11 @@ $(VENV)/.installed-test: $(VENV)/.installed
 
 clean:
 	rm -rf $(VENV) build *.egg-info demo-out out
+
+# The README's picture: the demo's report as a browser shows it (needs Chromium).
+picture: $(VENV)/.installed
+	$(BIN)/headway demo --out out/picture
+	chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
+	    --disable-background-networking --disable-component-update --disable-sync --hide-scrollbars \
+	    --user-data-dir="$$(mktemp -d)" --window-size=1300,1560 \
+	    --screenshot="$(CURDIR)/docs/images/report.png" "file://$(CURDIR)/out/picture/report.html"
