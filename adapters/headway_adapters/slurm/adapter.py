@@ -555,7 +555,16 @@ class SlurmAdapter(ClusterAdapter):
         """Pin all, then release those that were pinned."""
         outcomes: dict[int, Outcome] = {}
         plans: dict[int, writer.Plan] = {}
+        first: dict[str, int] = {}
+        repeated: dict[int, int] = {}
         for index, start in enumerate(starts):
+            earlier = first.setdefault(start.job_id, index)
+            if earlier != index:
+                if starts[earlier].placement == start.placement:
+                    repeated[index] = earlier
+                else:
+                    outcomes[index] = Outcome(False, f"job {start.job_id} is started twice at once")
+                continue
             if start.job_id in self._flights:
                 outcomes[index] = Outcome(True, "its start is on its way already")
                 continue
@@ -599,6 +608,7 @@ class SlurmAdapter(ClusterAdapter):
             else:
                 self._change([writer.restore(start.job_id, plan.pin, mark=flight.marked)])
                 outcomes[index] = _refused(result)
+        outcomes.update((index, outcomes[earlier]) for index, earlier in repeated.items())
         return [outcomes[index] for index in range(len(starts))]
 
     def _plan_start(self, start: d.Start) -> writer.Plan:

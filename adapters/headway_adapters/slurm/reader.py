@@ -219,6 +219,8 @@ class Detail:
     from_filter: bool = False
     #: Its AdminComment may be written.
     comment_free: bool = True
+    #: Its AdminComment says that headway holds it.
+    ours: bool = False
     pin: marker.Pin | None = None
     #: The node list that stands in Slurm now.
     node_list: tuple[str, ...] = ()
@@ -808,6 +810,7 @@ class _Reading:
             held=held,
             from_filter=from_filter,
             comment_free=marker.is_ours(comment),
+            ours=comment.startswith(marker.PREFIX),
             pin=pin,
             node_list=node_list,
             least_nodes=least,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,11 @@ from headway_adapters.slurm import SlurmAdapter
 
 pytestmark = pytest.mark.slurm
 ETC = Path(__file__).parents[3] / "etc" / "slurm"
+
+
+def give_back(*argv: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "headway_adapters.slurm.give_back", *argv]
+    return subprocess.run(command, env=env, capture_output=True, text=True)
 
 
 @pytest.fixture
@@ -66,7 +72,7 @@ def test_control_is_handed_back(filtered: Any) -> None:
     for job in blockers:
         filtered.run("scancel", job)
     filtered.until(lambda: not any(filtered.state(job) == "COMPLETING" for job in blockers))
-    done = subprocess.run([ETC / "give-back.sh", "batch"], env=filtered.env, capture_output=True, text=True)
+    done = give_back("batch", env=filtered.env)
     assert done.returncode == 0, done.stderr
     started = [plain, pinned, f"{array}_1", f"{array}_2"]
     filtered.until(lambda: all(filtered.state(job) == "RUNNING" for job in started))
@@ -77,5 +83,5 @@ def test_control_is_handed_back(filtered: Any) -> None:
 
 @pytest.mark.parametrize("argument", ["-x", "a b", "$(id)", ""])
 def test_give_back_takes_partitions_only(argument: str) -> None:
-    done = subprocess.run([ETC / "give-back.sh", argument], capture_output=True, text=True)
-    assert done.returncode != 0 and "released" not in done.stdout
+    done = give_back(argument)
+    assert done.returncode == 2 and "partition" in done.stderr and "Traceback" not in done.stderr

@@ -1,0 +1,258 @@
+"""The adapter against a pretended Slurm: outages, nonsense, monitor mode, lost jobs."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from headway import decisions as d
+from headway import events as ev
+from headway.errors import Failure, UserError
+from headway_adapters.slurm import SlurmAdapter, SlurmOptions
+from headway_adapters.slurm.client import SlurmClient, only_reads
+from headway_adapters.transport import Result, Transport
+
+FIXTURES = Path(__file__).parent / "fixtures" / "slurm-22.05"
+RECORDS = {record["job_id"]: record for record in json.loads((FIXTURES / "squeue.json").read_text())["jobs"]}
+
+
+class PretendedSlurm(Transport):
+    """Answers from recorded output; ``jobs`` is what squeue lists, ``answer`` overrides any command."""
+
+    def __init__(self) -> None:
+        self.jobs: list[dict[str, Any]] = [
+            {**RECORDS[15], "state_reason": "JobHeldAdmin", "admin_comment": "headway:held"}, RECORDS[7],
+        ]  # fmt: skip
+        self.said: list[tuple[str, ...]] = []
+        self.answer: Callable[[tuple[str, ...]], Result | None] = lambda argv: None
+
+    def run(self, argv: Sequence[str], timeout: float) -> Result:
+        words = tuple(argv)
+        self.said.append(words)
+        return self.answer(words) or result(words, self._stdout(words))
+
+    def _stdout(self, argv: tuple[str, ...]) -> str:
+        if "--version" in argv:
+            return "slurm-wlm 22.05.8"
+        if argv[0] == "squeue":
+            return json.dumps({"errors": [], "jobs": self.jobs})
+        if argv[0] == "sinfo":
+            return (FIXTURES / "sinfo.json").read_text()
+        what = argv[argv.index("show") + 1] if "show" in argv else ""
+        files = {
+            "config": "show-config.txt", "partition": "show-partitions-oneline.txt",
+            "reservation": "show-reservations-oneline.txt", "nodes": "show-nodes-oneline.txt",
+        }  # fmt: skip
+        return (FIXTURES / files[what]).read_text() if what in files else ""
+
+
+def result(argv: tuple[str, ...], stdout: str = "", rc: int = 0, stderr: str = "") -> Result:
+    return Result(argv=argv, rc=rc, stdout=stdout.encode(), stderr=stderr, seconds=0.01)
+
+
+@pytest.fixture
+def slurm() -> PretendedSlurm:
+    return PretendedSlurm()
+
+
+def adapter(slurm: PretendedSlurm, **fields: Any) -> SlurmAdapter:
+    read_only = fields.pop("read_only", False)
+    options = SlurmOptions(
+        **{"partitions": ("batch",), "poll_interval": 0.05, "accounting": "no", **fields}
+    )
+    return SlurmAdapter(options, read_only=read_only, transport=slurm)
+
+
+def events(one: SlurmAdapter, seconds: float = 0.3) -> list[ev.Event]:
+    found: list[ev.Event] = []
+    end = time.time() + seconds
+    while time.time() < end:
+        moment = one.wait(end)
+        assert moment is not None
+        found += moment[1]
+    return found
+
+
+def broken(what: str) -> Callable[[tuple[str, ...]], Result | None]:
+    """squeue answers something else; job look-ups fail as well."""
+
+    def answer(argv: tuple[str, ...]) -> Result | None:
+        if argv[0] == "squeue" and what == "refused":
+            return result(argv, rc=1, stderr="slurm_load_jobs error: Unable to contact slurm controller")
+        if argv[0] == "squeue" and what == "hangs":
+            return Result(argv=argv, rc=124, stdout=b"", stderr="", seconds=15.0, timed_out=True)
+        if argv[0] == "squeue" and what == "nonsense":
+            return result(argv, "<html>Bad gateway</html>")
+        if argv[0] == "squeue" and what == "status 0":
+            recorded = json.loads((FIXTURES / "errors" / "ctld-down-squeue-json.json").read_text())
+            return result(argv, recorded["stdout"])
+        if argv[0] == "squeue" and what == "empty":
+            return result(argv, json.dumps({"errors": [], "jobs": []}))
+        if what == "empty" and "job" in argv:
+            return result(argv, rc=1, stderr="slurm_load_jobs error: Unable to contact slurm controller")
+        return None
+
+    return answer
+
+
+@pytest.mark.parametrize("what", ["refused", "hangs", "nonsense", "status 0", "empty"])
+def test_an_outage_ends_no_job_and_is_logged_once(slurm: PretendedSlurm, what: str) -> None:
+    with capture_logs() as logs, adapter(slurm) as one:
+        one.describe()
+        assert {e.job.id for e in events(one) if isinstance(e, ev.JobSubmitted)} == {"15", "7"}
+        slurm.answer = broken(what)
+        assert events(one, 0.6) == []
+        slurm.answer = lambda argv: None
+        assert events(one, 0.6) == []
+    told = [log["event"] for log in logs if "answer" in log["event"]]
+    assert told == ["slurm does not answer; waiting for it", "slurm answers again"]
+
+
+def test_a_job_that_slurm_forgot_is_looked_up(slurm: PretendedSlurm) -> None:
+    with adapter(slurm) as one:
+        one.describe()
+        events(one)
+        slurm.jobs = []
+
+        def answer(argv: tuple[str, ...]) -> Result | None:
+            if "job" in argv and argv[-1] == "7":
+                line = "JobId=7 JobName=x JobState=FAILED ExitCode=3:0 StartTime=2026-11-21T07:04:02 "
+                return result(argv, line + "EndTime=2026-11-21T07:05:02 NodeList=node[1-2]")
+            if "job" in argv:
+                return result(argv, rc=1, stderr="slurm_load_jobs error: Invalid job id specified")
+            return None
+
+        slurm.answer = answer
+        ended = {e.job_id: e for e in events(one) if isinstance(e, ev.JobEnded)}
+    assert (ended["7"].outcome, ended["7"].exit_code, ended["7"].time) == ("failed", 3, 1795244702)
+    assert ended["15"].outcome == "vanished"
+
+
+def test_monitor_mode_runs_no_command_that_changes_anything(slurm: PretendedSlurm) -> None:
+    slurm.jobs.append({**RECORDS[37], "state_reason": "Resources"})
+    slurm.jobs.append({**RECORDS[16], "state_reason": "JobHeldUser", "admin_comment": "headway:new"})
+    with adapter(slurm, read_only=True) as one:
+        one.describe()
+        events(one)
+        for decision in (d.Start("15", (("node3", 4), ("node4", 4))), d.Kill("7"), d.PowerDown(("node1",))):
+            assert not one.apply(time.time(), [decision])[0].accepted
+        one.check()
+    assert slurm.said and all(only_reads(argv) for argv in slurm.said)
+
+
+@pytest.mark.parametrize(
+    ("argv", "reads"),
+    [
+        (("scontrol", "-o", "show", "job", "1"), True),
+        (("scontrol", "ping"), True),
+        (("scontrol", "update", "JobId=1"), False),
+        (("scontrol", "release", "1"), False),
+        (("scontrol", "hold", "show"), False),
+        (("scancel", "1"), False),
+        (("scancel", "--version"), True),
+        (("scancel", "--version", "1"), False),
+        (("sacctmgr", "-n", "show", "user"), True),
+        (("sacctmgr", "-i", "delete", "user", "x"), False),
+        (("rm", "show"), False),
+    ],
+)
+def test_what_counts_as_reading(slurm: PretendedSlurm, argv: tuple[str, ...], reads: bool) -> None:
+    assert only_reads(argv) is reads
+    if not reads:
+        with pytest.raises(Failure, match="monitor mode"):
+            SlurmClient(SlurmOptions(partitions=("batch",)), read_only=True, transport=slurm).run(argv)
+        assert not slurm.said
+
+
+def test_a_failed_pin_releases_nothing(slurm: PretendedSlurm) -> None:
+    def answer(argv: tuple[str, ...]) -> Result | None:
+        if argv[:2] == ("scontrol", "update"):
+            return result(argv, rc=1, stderr="Invalid node name specified for job 15")
+        return None
+
+    slurm.answer = answer
+    with adapter(slurm) as one:
+        one.describe()
+        events(one)
+        start = d.Start("15", (("node3", 4), ("node4", 4)))
+        (outcome,) = one.apply(time.time(), [start])
+        assert not outcome.accepted
+        assert [e.decision for e in events(one) if isinstance(e, ev.DecisionFailed)] == [start]
+    assert ("scontrol", "release", "15") not in slurm.said
+
+
+def test_a_start_is_idempotent(slurm: PretendedSlurm) -> None:
+    with adapter(slurm) as one:
+        one.describe()
+        events(one)
+        start = d.Start("15", (("node3", 4), ("node4", 4)))
+        assert [o.accepted for o in one.apply(time.time(), [start, start])] == [True, True]
+        assert one.apply(time.time(), [start])[0].accepted
+    assert slurm.said.count(("scontrol", "release", "15")) == 1
+
+
+def test_after_silence_the_rest_of_the_starts_is_not_tried(slurm: PretendedSlurm) -> None:
+    slurm.jobs = [
+        {**RECORDS[16], "job_id": n, "admin_comment": "headway:held"} for n in range(1, 301)
+    ]  # fmt: skip
+    slurm.answer = lambda argv: (
+        Result(argv=argv, rc=124, stdout=b"", stderr="", seconds=15.0, timed_out=True)
+        if argv[1] == "update"
+        else None
+    )
+    with adapter(slurm) as one:
+        one.describe()
+        events(one)
+        outcomes = one.apply(time.time(), [d.Start(str(n), (("node3", 1),)) for n in range(1, 301)])
+        assert len(outcomes) == 300 and not any(o.accepted for o in outcomes)
+    assert sum(argv[1] == "update" for argv in slurm.said) <= 64
+
+
+def test_wake_ends_a_wait(slurm: PretendedSlurm) -> None:
+    with adapter(slurm, poll_interval=60.0) as one:
+        one.describe()
+        one.wait(time.time())
+        threading.Timer(0.2, one.wake).start()
+        began = time.time()
+        assert one.wait(None) is not None
+        assert time.time() - began < 5.0
+
+
+def test_nodes_are_read_from_text_where_their_json_is_unusable(slurm: PretendedSlurm) -> None:
+    slurm.answer = lambda argv: result(argv, '{"sinfo": []}') if argv[0] == "sinfo" else None
+    with capture_logs() as logs, adapter(slurm) as one:
+        assert len(one.describe().nodes) == 8
+    assert [log["event"] for log in logs] == ["odd in slurm's output"] * len(logs) and logs
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, ["cluster.options.partitions", "required"]),
+        ({"partitions": ["batch"], "pollinterval": 3}, ["cluster.options.pollinterval", "not permitted"]),
+        ({"partitions": ["batch"], "poll_interval": -1}, ["cluster.options.poll_interval", "-1"]),
+        ({"partitions": ["-p"]}, ["cluster.options.partitions", "'-p'"]),
+    ],
+)
+def test_wrong_options_are_named(options: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(UserError) as raised:
+        SlurmAdapter(options)
+    assert all(word in str(raised.value) for word in words)
+
+
+def test_an_unknown_partition_is_the_users_mistake(slurm: PretendedSlurm) -> None:
+    with adapter(slurm, partitions=("btach",)) as one, pytest.raises(UserError, match=r"btach.*Known: batch"):
+        one.describe()
+
+
+def test_check_without_slurm_names_what_is_missing() -> None:
+    with SlurmAdapter({"partitions": ["batch"], "bin_dir": "/nowhere"}) as one:
+        (check,) = one.check()
+    assert not check.ok and "'squeue' is not installed" in check.detail and check.remedy
