@@ -1,0 +1,302 @@
+"""Nodes and placements: what fits where, in which shape, and that nothing is given twice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from headway.errors import StateError
+from headway.model import NodeDescription, Request, Reservation, processors_of
+from headway.nodes import NodeTable, Offer
+
+G = 1 << 30
+
+
+def table_of(*nodes: NodeDescription) -> NodeTable:
+    table = NodeTable()
+    for node in nodes:
+        table.put(node)
+    return table
+
+
+def four(processors: int = 4, **more) -> NodeTable:
+    return table_of(*(NodeDescription(f"n{at}", processors, pools=("p",), **more) for at in range(4)))
+
+
+def offer(table: NodeTable, request: Request, pool: str = "p") -> Offer:
+    free = table.free
+    return Offer(table, request, table.slots(request, table.eligible(request, pool), free), free)
+
+
+def placed(table: NodeTable, request: Request, order=None):
+    given_nodes = offer(table, request)
+    return given_nodes.take(given_nodes.feasible if order is None else order)
+
+
+# ---------------------------------------------------------------- shapes
+
+
+def test_processors_are_packed_in_order_of_preference():
+    assert placed(four(), Request(6, 1)) == (("n0", 4), ("n1", 2))
+    assert placed(four(), Request(6, 1), order=[3, 1, 0]) == (("n3", 4), ("n1", 2))
+
+
+def test_what_does_not_fit_has_no_placement():
+    assert placed(four(), Request(17, 1)) is None
+    assert placed(four(), Request(4, 1, nodes=5)) is None
+    assert placed(four(), Request(10, 1, nodes=2)) is None
+    assert placed(four(), Request(5, 1, processors_per_node=5)) is None
+
+
+def test_so_many_nodes_share_the_processors_evenly():
+    assert placed(four(), Request(6, 1, nodes=3)) == (("n0", 2), ("n1", 2), ("n2", 2))
+    assert processors_of(placed(four(), Request(7, 1, nodes=3))) == 7
+
+
+def test_fewer_processors_than_nodes_still_take_one_on_each():
+    assert placed(four(), Request(1, 1, nodes=3)) == (("n0", 1), ("n1", 1), ("n2", 1))
+
+
+def test_processors_per_node_are_exact_where_nodes_are_stated():
+    assert placed(four(), Request(6, 1, nodes=3, processors_per_node=2)) == (("n0", 2), ("n1", 2), ("n2", 2))
+
+
+def test_processors_per_node_alone_divide_the_total():
+    assert placed(four(), Request(6, 1, processors_per_node=3)) == (("n0", 3), ("n1", 3))
+
+
+def test_larger_nodes_are_taken_where_the_preferred_ones_are_too_small():
+    table = table_of(*(NodeDescription(f"n{at}", size, pools=("p",)) for at, size in enumerate((1, 4, 1, 4))))
+    assert placed(table, Request(8, 1, nodes=2)) == (("n1", 4), ("n3", 4))
+
+
+def test_an_exclusive_job_gets_whole_nodes_and_only_empty_ones():
+    table = four()
+    table.take(Request(1, 1), (("n0", 1),))
+    assert placed(table, Request(5, 1, exclusive=True)) == (("n1", 4), ("n2", 4))
+
+
+def test_nobody_joins_an_exclusive_job():
+    table = four()
+    request = Request(2, 1, exclusive=True)
+    table.take(request, placed(table, request))
+    assert placed(table, Request(1, 1)) == (("n1", 1),)
+
+
+def test_an_exclusive_job_is_not_charged_memory_for_processors_that_it_did_not_ask_for():
+    table = four(memory=8 * G)
+    request = Request(2, 1, exclusive=True, memory_per_processor=3 * G)
+    placement = placed(table, request)
+    table.guard(request, placement, "p")
+    assert placement == (("n0", 4),)
+
+
+def test_memory_limits_the_processors_of_a_node():
+    table = four(memory=8 * G)
+    assert placed(table, Request(4, 1, memory_per_processor=3 * G)) == (("n0", 2), ("n1", 2))
+    assert placed(table, Request(4, 1, memory_per_node=9 * G)) is None
+
+
+def test_memory_counts_while_it_is_taken():
+    table = four(memory=8 * G)
+    table.take(Request(1, 1, memory_per_node=6 * G), (("n0", 1),))
+    assert placed(table, Request(1, 1, memory_per_node=4 * G)) == (("n1", 1),)
+
+
+def test_a_node_without_managed_memory_hosts_any_amount():
+    assert placed(four(), Request(4, 1, memory_per_node=1 << 50)) == (("n0", 4),)
+
+
+def test_generic_resources_are_counted_by_node():
+    table = four(gres=(("gpu", 2),))
+    request = Request(2, 1, gres_per_node=(("gpu", 2),))
+    table.take(request, (("n0", 2),))
+    assert placed(table, request) == (("n1", 2),)
+    assert placed(table, Request(1, 1, gres_per_node=(("gpu", 3),))) is None
+    assert placed(table, Request(1, 1, gres_per_node=(("fpga", 1),))) is None
+
+
+def test_all_features_are_needed():
+    table = table_of(
+        NodeDescription("a", 4, features=("fast",), pools=("p",)),
+        NodeDescription("b", 4, features=("fast", "big"), pools=("p",)),
+    )
+    assert placed(table, Request(1, 1, features=("fast", "big"))) == (("b", 1),)
+    assert placed(table, Request(1, 1, features=("slow",))) is None
+
+
+def test_excluded_nodes_are_not_used():
+    assert placed(four(), Request(5, 1, excluded_nodes=("n0", "n2", "unheard-of"))) == (("n1", 4), ("n3", 1))
+
+
+def test_required_nodes_come_first():
+    assert placed(four(), Request(5, 1, required_nodes=("n2",))) == (("n2", 4), ("n0", 1))
+
+
+def test_every_required_node_is_used_even_where_fewer_would_do():
+    assert dict(placed(four(), Request(2, 1, required_nodes=("n3", "n1")))) == {"n1": 1, "n3": 1}
+    assert dict(placed(four(), Request(2, 1, exclusive=True, required_nodes=("n3", "n1")))) == {"n1": 4, "n3": 4}
+
+
+def test_required_nodes_stay_where_larger_ones_are_picked():
+    table = table_of(*(NodeDescription(f"n{at}", size, pools=("p",)) for at, size in enumerate((1, 1, 4, 4))))
+    assert dict(placed(table, Request(5, 1, nodes=2, required_nodes=("n1",)))) == {"n1": 1, "n2": 4}
+
+
+def test_a_required_node_that_is_busy_or_unknown_leaves_no_placement():
+    table = four()
+    table.take(Request(4, 1), (("n1", 4),))
+    assert placed(table, Request(1, 1, required_nodes=("n1",))) is None
+    assert placed(table, Request(1, 1, required_nodes=("n9",))) is None
+
+
+def test_a_plugin_may_offer_nodes_that_host_nothing():
+    table = four()
+    table.take(Request(4, 1), (("n0", 4),))
+    assert placed(table, Request(5, 1), order=[0, 1, 2, 3]) == (("n1", 4), ("n2", 1))
+
+
+# ---------------------------------------------------------------- the guard
+
+
+@pytest.mark.parametrize(
+    ("request_", "placement", "message"),
+    [
+        (Request(2, 1), (("n0", 1),), "fewer than the 2"),
+        (Request(2, 1), (("n9", 2),), "not in pool"),
+        (Request(2, 1), (("other", 2),), "not in pool"),
+        (Request(2, 1), (("n1", 2),), "not available"),
+        (Request(5, 1), (("n0", 5),), "4 processors free"),
+        (Request(8, 1), (("n0", 4), ("n0", 4)), "twice"),
+        (Request(2, 1), (("n0", 4), ("n2", -2)), "no placement"),
+        (Request(2, 1, memory_per_node=9 * G), (("n0", 2),), "bytes free"),
+        (Request(2, 1, gres_per_node=(("gpu", 1),)), (("n0", 2),), "gpu"),
+        (Request(2, 1, exclusive=True), (("n0", 2),), "shared"),
+    ],
+)
+def test_the_guard_names_what_cannot_be_had(request_, placement, message):
+    table = four(memory=8 * G)
+    table.put(NodeDescription("other", 4, pools=("q",)))
+    table.set_available("n1", False)
+    with pytest.raises(StateError, match=message):
+        table.guard(request_, placement, "p")
+
+
+# ---------------------------------------------------------------- changes
+
+
+def test_the_table_grows_beyond_its_first_size():
+    table = table_of(*(NodeDescription(f"n{at}", 2, pools=("p",), gres=(("gpu", 1),)) for at in range(200)))
+    assert table.count("p") == (400, 400)
+    assert len(placed(table, Request(400, 1, gres_per_node=(("gpu", 1),)))) == 200
+
+
+def test_a_changed_description_keeps_what_runs_on_the_node():
+    table = four(memory=8 * G, gres=(("gpu", 2),))
+    table.take(Request(3, 1, memory_per_node=2 * G, gres_per_node=(("gpu", 1),)), (("n0", 3),))
+    table.put(NodeDescription("n0", 8, memory=16 * G, gres=(("gpu", 4), ("nic", 1)), pools=("q",)))
+    assert table.free.processors[0] == 5
+    assert table.free.memory[0] == 14 * G
+    assert table.free.gres["gpu"][0] == 3
+    assert table.count("p") == (12, 12)
+    assert table.count("q") == (8, 5)
+
+
+def test_a_node_that_is_down_counts_nowhere():
+    table = four()
+    table.set_available("n0", False)
+    assert table.count("p") == (12, 12)
+    assert placed(table, Request(1, 1)) == (("n1", 1),)
+
+
+def test_reserved_nodes_are_free_only_outside_the_reservation():
+    table = four()
+    table.set_reservations([Reservation("r", 10, 20, nodes=("n0", "n1"))])
+    usable = lambda start, end, own="": table.unreserved(start, end, own)  # noqa: E731
+    assert usable(0, 10) is None
+    assert usable(0, 11)[:4].tolist() == [False, False, True, True]
+    assert usable(20, 30)[:4].tolist() == [True] * 4
+    assert usable(12, 15, "r")[:4].tolist() == [True, True, False, False]
+    assert table.broken((("n0", 1),), 5, 11, "").id == "r"
+    assert table.broken((("n0", 1),), 5, 11, "r") is None
+    assert table.broken((("n2", 1),), 5, 11, "") is None
+
+
+# ---------------------------------------------------------------- properties
+
+requests = st.builds(
+    Request,
+    processors=st.integers(1, 14),
+    walltime=st.just(10.0),
+    nodes=st.sampled_from([0, 0, 1, 2, 3]),
+    processors_per_node=st.sampled_from([0, 0, 1, 2, 3]),
+    memory_per_node=st.sampled_from([0, 0, 2 * G, 5 * G]),
+    memory_per_processor=st.sampled_from([0, 0, G, 2 * G]),
+    gres_per_node=st.sampled_from([(), (), (("gpu", 1),), (("gpu", 2),)]),
+    features=st.sampled_from([(), (), ("fast",)]),
+    required_nodes=st.sampled_from([(), (), ("n1",), ("n0", "n3")]),
+    excluded_nodes=st.sampled_from([(), (), ("n2",)]),
+    exclusive=st.booleans(),
+)
+machines = st.lists(
+    st.tuples(st.integers(1, 6), st.sampled_from([0, 4 * G, 8 * G]), st.integers(0, 3), st.booleans()),
+    min_size=4,
+    max_size=7,
+)
+
+
+def machine(shapes) -> NodeTable:
+    return table_of(
+        *(
+            NodeDescription(
+                f"n{at}", size, memory, (("gpu", gpus),) if gpus else (), ("fast",) if fast else (), ("p",)
+            )
+            for at, (size, memory, gpus, fast) in enumerate(shapes)
+        )
+    )
+
+
+def snapshot(table: NodeTable):
+    free = table.free
+    return free.processors.tolist(), free.memory.tolist(), {name: v.tolist() for name, v in free.gres.items()}
+
+
+@given(machines, st.lists(requests, min_size=1, max_size=6), st.randoms(use_true_random=False))
+def test_jobs_never_take_more_than_a_node_has_and_give_exactly_that_back(shapes, wanted, random):
+    table = machine(shapes)
+    empty = snapshot(table)
+    on = []
+    for request in wanted:
+        nodes = list(range(len(shapes)))
+        random.shuffle(nodes)
+        placement = placed(table, request, np.asarray(nodes))
+        if placement is None:
+            continue
+        table.guard(request, placement, "p")
+        table.take(request, placement)
+        on.append((request, placement))
+        assert (table.free.processors >= 0).all()
+        assert (table.free.memory >= 0).all()
+        assert all((amount >= 0).all() for amount in table.free.gres.values())
+        names = [name for name, _ in placement]
+        assert set(request.required_nodes) <= set(names)
+        assert not set(request.excluded_nodes) & set(names)
+        assert processors_of(placement) >= request.processors
+        if request.nodes:
+            assert len(names) == request.nodes
+        if request.nodes and request.processors_per_node and not request.exclusive:
+            assert {count for _, count in placement} == {request.processors_per_node}
+    random.shuffle(on)
+    for request, placement in on:
+        table.give_back(request, placement)
+    assert snapshot(table) == empty
+
+
+@given(machines, requests)
+def test_an_empty_machine_that_is_large_enough_in_every_way_hosts_the_job(shapes, request_):
+    assume(not (request_.nodes or request_.processors_per_node or request_.required_nodes or request_.exclusive))
+    table = machine(shapes)
+    slots = table.slots(request_, table.eligible(request_, "p"), table.free)
+    assert (placed(table, request_) is not None) == (int(slots.sum()) >= request_.processors)
