@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-LAUNCHER = Path(__file__).parent / "testcluster"
+LAUNCHER = Path(__file__).parent / "slurm" / "testcluster"
 SYSTEM = ":/usr/sbin:/usr/bin:/sbin:/bin"
 PROGRAMS = {
     "munged": "munge",
