@@ -135,6 +135,16 @@ def test_a_job_that_slurm_forgot_is_looked_up(slurm: PretendedSlurm) -> None:
     assert ended["15"].outcome == "vanished"
 
 
+def test_a_job_that_only_the_listing_forgot_goes_on(slurm: PretendedSlurm) -> None:
+    with adapter(slurm) as one:
+        one.describe()
+        events(one)
+        slurm.jobs = slurm.jobs[:1]
+        line = "JobId=7 JobState=RUNNING ExitCode=0:0 StartTime=2026-11-21T07:04:02 NodeList=node[1-2]"
+        slurm.answer = lambda argv: result(argv, line) if "job" in argv else None
+        assert events(one) == []
+
+
 def test_monitor_mode_runs_no_command_that_changes_anything(slurm: PretendedSlurm) -> None:
     slurm.jobs.append({**RECORDS[37], "state_reason": "Resources"})
     slurm.jobs.append({**RECORDS[16], "state_reason": "JobHeldUser", "admin_comment": "headway:new"})
