@@ -36,6 +36,8 @@ def run(client: SlurmClient, options: SlurmOptions, clock: Callable[[], float]) 
     version = version_of(results[0].text)
     shown = results[0].text.strip() or results[0].complaint()
     needed = f"headway needs Slurm {OLDEST[0]}.{OLDEST[1]:02d} or later"
+    if not results[0].ok:
+        needed = "set cluster.options.slurm_conf to the path of slurm.conf, or bring it to its usual place"
     found.append(Check("slurm's commands", version >= OLDEST, shown, needed))
     config_result, ping = client.run_many([("scontrol", "show", "config"), ("scontrol", "ping")])
     if not config_result.ok:
