@@ -10,7 +10,7 @@ from headway.workload.filters import (
     scale_runtimes,
     window,
 )
-from headway.workload.jobs import TraceJob
+from headway.workload.jobs import TraceCommand, TraceJob
 from headway.workload.models import WorkloadModel
 from headway.workload.schedule import schedule_records, write_schedule
 from headway.workload.swf import read_swf, write_swf
@@ -20,6 +20,7 @@ __all__ = [
     "Column",
     "Issue",
     "Trace",
+    "TraceCommand",
     "TraceJob",
     "WorkloadModel",
     "drop_larger_than",

@@ -19,3 +19,13 @@ class TraceJob(msgspec.Struct, frozen=True, gc=False):
     outcome: str = "completed"
     #: Row of the trace's record array; -1: from no trace.
     row: int = -1
+
+
+class TraceCommand(msgspec.Struct, frozen=True, gc=False):
+    """An elastic command that a workload's user gives at ``time`` (seconds)."""
+
+    time: float
+    job_id: str
+    #: "ET", "RT" (extend, reduce time; ``amount`` in seconds), "EP", "RP" (processors).
+    command: str
+    amount: float
