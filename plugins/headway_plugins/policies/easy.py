@@ -52,7 +52,9 @@ class Easy(Plugin):
             first += 1
         free = pool.free
         head = booking.job.id
-        shadow, extra, now = booking.start, booking.extra, view.now
+        shadow, now = booking.start, view.now
+        # A job inside its own reservation is in nobody's way, so there only the view can tell.
+        extra = booking.extra if not pool.reservations else pool.total
         for job in islice(queue, first, None):
             processors = job.processors
             if processors <= free and (now + job.expected_runtime <= shadow or processors <= extra):
@@ -63,7 +65,8 @@ class Easy(Plugin):
                 start = view.start(job, reason)
                 if start is not None:
                     starts.append(start)
-                    extra = booking.extra
+                    if not pool.reservations:
+                        extra = booking.extra
                     free = pool.free
                     if not free:
                         break

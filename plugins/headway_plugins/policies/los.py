@@ -1,0 +1,231 @@
+"""LOS and Delayed-LOS: start the set of waiting jobs that fills the machine best.
+
+E. Shmueli and D. Feitelson: Backfilling with lookahead to optimize the packing of parallel jobs.
+JPDC 65(9), 2005 (LOS). R. Kumar, Z. Shae, H. Jamjoom: Scheduling Batch and Heterogeneous Jobs with
+Runtime Elasticity in a Parallel Processing Environment. 2012, Algorithm 1 (Delayed-LOS).
+
+Symbols of the paper: m free processors, t now, W_b the queue, w_1 its head, num and dur a job's
+processors and estimate, scount how often the job was skipped as the head, C_s the maximum skip count
+(option ``max_skips``), fret the freeze end time (here the booking's start), frec the freeze end
+capacity (the booking's extra processors).
+
+In one instant, until nothing more starts:
+
+1. the head fits and was skipped C_s times or more: it starts;
+2. it fits and was skipped less often: Basic_DP over the queue, the head included; if the head is
+   not in the chosen set its skip count rises, once an instant; the set starts;
+3. it does not fit: it is booked at its earliest start, and Reservation_DP chooses among the jobs
+   behind it, of which those that run past that time must fit in the extra processors together.
+
+With C_s = 0 this is LOS: the plugin ``los``.
+
+Decisions on what the papers leave open:
+
+- A job that is expected to end exactly at the freeze end time counts as ended, as in EASY; with
+  ``strict`` the paper's comparison (its line 16: before, not at) is used.
+- The freeze end capacity counts every expected end up to the freeze end time, not only the first
+  ones that make room for the head.
+- The skip count belongs to the job; a new head begins with its own.
+- ``lookahead`` counts the jobs that are given to the packing: with the head in case 2, without it
+  in case 3.
+- Sizes are counted in units of ``granularity`` processors (BlueGene/P: 32), a job's rounded up,
+  the free and the extra processors rounded down.
+- On nodes, a job that was chosen but finds no nodes is left out for the rest of the instant, and the
+  packing is asked again; a head that finds no nodes does not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+import pydantic
+
+from headway.decisions import Decision
+from headway.hookspecs import hookimpl
+from headway.state import Job
+from headway.view import View
+from headway_plugins.policies.packing import basic, pack
+
+
+class PackingOptions(pydantic.BaseModel):
+    """What LOS and its descendants share."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    lookahead: int = pydantic.Field(
+        default=50, ge=1, le=100_000, description="how many waiting jobs the packing looks at"
+    )
+    granularity: int = pydantic.Field(
+        default=1, ge=1, description="processors in the smallest unit that is allocated (BlueGene/P: 32)"
+    )
+    strict: bool = pydantic.Field(
+        default=False, description="a job must end before the freeze end time, as the paper writes, not by it"
+    )
+
+
+class DelayedLosOptions(PackingOptions):
+    """Options of Delayed-LOS."""
+
+    max_skips: int = pydantic.Field(
+        default=7, ge=0, le=1_000_000, description="C_s: how often the head may be skipped before it must start"
+    )
+
+
+class Skips:
+    """How often each waiting job was skipped as the head; at most once an instant."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+        self._last: tuple[str, float] | None = None
+
+    def of(self, job: Job) -> int:
+        return self.counts.get(job.id, 0)
+
+    def skipped(self, job: Job, now: float) -> None:
+        if self._last != (job.id, now):
+            self._last = (job.id, now)
+            self.counts[job.id] = self.counts.get(job.id, 0) + 1
+
+    def forget_others(self, queue: Sequence[Job]) -> None:
+        """Drop the counts of jobs that are not in ``queue`` any more, now and then."""
+        if len(self.counts) > 2 * len(queue) + 64:
+            waiting = {job.id for job in queue}
+            self.counts = {job: count for job, count in self.counts.items() if job in waiting}
+
+
+class Round:
+    """One instant of a packing policy: the queue as jobs are started from it."""
+
+    def __init__(self, view: View, options: PackingOptions) -> None:
+        self.view = view
+        self.options = options
+        self.starts: list[Decision] = []
+        #: Jobs that wait, in order.
+        self.waiting: list[Job] = list(view.queue)
+        #: Jobs that fit by count but found no nodes.
+        self._placeless: set[str] = set()
+
+    @property
+    def free(self) -> int:
+        return self.view.pool.free
+
+    def fits(self, job: Job) -> bool:
+        return job.processors <= self.free and job.id not in self._placeless
+
+    def start(self, jobs: Iterable[Job], reason: str) -> bool:
+        """Start what can be; whether anything changed (a start, or one less to consider)."""
+        changed = False
+        begun: set[str] = set()
+        for job in jobs:
+            start = self.view.start(job, reason)
+            changed = True
+            if start is None:
+                self._placeless.add(job.id)
+            else:
+                self.starts.append(start)
+                begun.add(job.id)
+        if begun:
+            self.waiting = [job for job in self.waiting if job.id not in begun]
+        return changed
+
+    def candidates(self, after: int) -> list[Job]:
+        """The jobs that the packing looks at, from position ``after`` of the queue on, that fit."""
+        seen = islice(self.waiting, after, after + self.options.lookahead)
+        return [job for job in seen if self.fits(job)]
+
+    def units(self, jobs: Iterable[Job]) -> list[int]:
+        """Sizes in units of the granularity, rounded up."""
+        unit = self.options.granularity
+        return [-(-job.processors // unit) for job in jobs]
+
+    def ends_by(self, job: Job, time: float) -> bool:
+        end = self.view.now + job.expected_runtime
+        return end < time if self.options.strict else end <= time
+
+    def best(self, jobs: Sequence[Job], freezes: Sequence[tuple[float, int]] = ()) -> list[Job]:
+        """The best subset of ``jobs`` under ``freezes``: pairs (time, processors that may run past it)."""
+        unit = self.options.granularity
+        ordered = sorted(freezes)
+        if not ordered:
+            chosen = basic(self.units(jobs), self.free // unit)
+        else:
+            crossed = [sum(not self.ends_by(job, time) for time, _ in ordered) for job in jobs]
+            chosen = pack(self.units(jobs), crossed, self.free // unit, [room // unit for _, room in ordered])
+        return [jobs[at] for at in chosen]
+
+    def reservation_branch(self) -> bool:
+        """Case 3: book the head, pack behind it; whether anything was started."""
+        head = self.waiting[0]
+        booking = self.view.book(head)
+        jobs = self.candidates(1)
+        chosen = self.best(jobs, [(booking.start, booking.extra)])
+        return bool(chosen) and self.start(
+            chosen, f"packed behind job {head.id}, which is to start at {booking.when}"
+        )
+
+
+class DelayedLos:
+    """Delayed-LOS: start the best-filling set of the first jobs; the head is skipped at most C_s times."""
+
+    Options: type[pydantic.BaseModel] = DelayedLosOptions
+    paper = (
+        "R. Kumar, Z. Shae, H. Jamjoom: Scheduling Batch and Heterogeneous Jobs with Runtime Elasticity "
+        "in a Parallel Processing Environment, 2012"
+    )
+
+    def __init__(self, options: Any) -> None:
+        self.options = options
+        self.max_skips: int = options.max_skips
+        self._skips = Skips()
+
+    @hookimpl
+    def schedule(self, view: View) -> list[Decision]:
+        if not view.pool.free:
+            return []
+        view.forget()
+        round_ = Round(view, self.options)
+        while round_.waiting and round_.free and self._step(round_):
+            view.forget()
+        self._skips.forget_others(view.queue)
+        return round_.starts
+
+    def _step(self, round_: Round) -> bool:
+        """One round of the instant; whether there may be another."""
+        head = round_.waiting[0]
+        if not round_.fits(head):
+            return round_.reservation_branch()
+        if self._skips.of(head) >= self.max_skips:
+            return round_.start([head], "first in the queue")
+        jobs = round_.candidates(0)
+        chosen = round_.best(jobs)
+        if head not in chosen:
+            self._skips.skipped(head, round_.view.now)
+            reason = f"fills the machine better than job {head.id}, skipped {self._skips.of(head)} of {self.max_skips}"
+        else:
+            reason = "in the set of jobs that fills the machine best"
+        return bool(chosen) and round_.start(chosen, reason)
+
+    @hookimpl
+    def checkpoint(self) -> dict[str, int] | None:
+        return self._skips.counts or None
+
+    @hookimpl
+    def restore(self, saved: dict[str, int]) -> None:
+        self._skips.counts = dict(saved)
+
+
+class Los(DelayedLos):
+    """LOS: the head starts whenever it fits; else the best-filling set behind it that does not delay it."""
+
+    Options = PackingOptions
+    paper = (
+        "E. Shmueli, D. Feitelson: Backfilling with lookahead to optimize the packing of parallel jobs, "
+        "JPDC 65(9), 2005"
+    )
+
+    def __init__(self, options: Any) -> None:
+        self.options = options
+        self.max_skips = 0
+        self._skips = Skips()
