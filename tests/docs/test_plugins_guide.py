@@ -223,9 +223,13 @@ def test_the_end_of_a_run_writes_the_checkpoint_to_the_journal(file, tmp_path):
     catalogue = Catalogue([file("turns.py")])
     with Journal.open(tmp_path / "journal.db") as journal:
         emulate(
-            ClusterDescription.flat(1), [traced("1", user="alice")], catalogue.enabled([PluginConfig("easy")]),
-            catalogue, label="turns", journal=journal,
-        )  # fmt: skip
+            ClusterDescription.flat(1),
+            [traced("1", user="alice")],
+            catalogue.enabled([PluginConfig("easy")]),
+            catalogue,
+            label="turns",
+            journal=journal,
+        )
         last = journal.last_run()
         assert last is not None
         kept = journal.last_checkpoint(last.id)

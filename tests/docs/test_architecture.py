@@ -1,0 +1,174 @@
+"""The tables of docs/architecture.md name what there is: every event, decision, hook and table."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from headway.decisions import DECISION_TYPES
+from headway.engine import CHECKPOINT_CYCLES, Engine, Mode, Stopped
+from headway.errors import Failure, UserError
+from headway.events import OUTCOMES, AnyEvent, JobEnded, JobSubmitted
+from headway.hookspecs import HookSpecs, hookimpl
+from headway.journal.schema import metadata
+from headway.model import ClusterDescription, JobDescription, Request
+from headway.plugins import Catalogue, PluginConfig, Plugins
+from headway.scheduler import Scheduler
+from headway.state import Status
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+EVENTS = {kind.__name__: kind for kind in get_args(AnyEvent)}
+ADAPTERS = {entry.name: entry.load() for entry in entry_points(group="headway.adapters")}
+
+
+def section(title: str) -> str:
+    return re.split(rf"^##+ {re.escape(title)}$", PAGE, flags=re.MULTILINE)[1].split("\n## ")[0]
+
+
+def table(title: str) -> list[list[str]]:
+    """The cells of the rows of a section's first table."""
+    rows = re.findall(r"^\| *(.*?) *\|$", section(title), re.MULTILINE)
+    return [re.split(r" *\| *", row) for row in rows[2:]]
+
+
+def names(cell: str) -> list[str]:
+    return re.findall(r"`(\w+)`", cell)
+
+
+@pytest.mark.parametrize(("title", "kinds"), [("Events", EVENTS), ("Decisions", DECISION_TYPES)])
+def test_a_table_names_every_class_with_its_fields_in_order(title, kinds):
+    written = {names(row[0])[0]: tuple(names(row[1])) for row in table(title)}
+    assert written == {name: kind.__struct_fields__ for name, kind in kinds.items()}
+
+
+def test_the_table_of_events_says_each_phase():
+    assert {names(row[0])[0]: int(row[2]) for row in table("Events")} == {
+        n: k.phase for n, k in EVENTS.items()
+    }
+
+
+def test_the_table_of_events_says_who_produces_which():
+    adapters = ROOT / "adapters" / "headway_adapters"
+    files = {
+        "E": (adapters / "emulated").glob("*.py"),
+        "S": [adapters / "differ.py", *(adapters / "slurm").glob("*.py")],
+    }
+    source = {letter: "".join(path.read_text("utf-8") for path in paths) for letter, paths in files.items()}
+    made = {
+        name: [letter for letter, text in source.items() if re.search(rf"\b_?{name}\(", text)]
+        for name in EVENTS
+    }
+    assert {names(row[0])[0]: row[3].split() for row in table("Events")} == made
+
+
+def test_the_table_of_decisions_says_who_carries_out_which():
+    able = {
+        name: [
+            letter
+            for letter, adapter in (("E", "emulated"), ("S", "slurm"))
+            if kind in ADAPTERS[adapter].capabilities
+        ]
+        for name, kind in DECISION_TYPES.items()
+    }
+    assert {names(row[0])[0]: row[3].split() for row in table("Decisions")} == able
+
+
+def test_the_outcomes_of_a_job_are_named():
+    (row,) = (row for row in table("Events") if row[0] == "`JobEnded`")
+    assert all(outcome in row[4] for outcome in OUTCOMES)
+
+
+def test_the_cycle_names_every_hook():
+    hooks = {name for name in vars(HookSpecs) if not name.startswith("_")}
+    assert hooks <= set(names(section("A cycle, hook by hook")))
+    assert f"Every {CHECKPOINT_CYCLES} cycles" in PAGE
+
+
+def test_the_hooks_of_a_cycle_are_named_in_the_order_in_which_they_are_called():
+    called: list[str] = []
+
+    def recorder(hook: str) -> Any:
+        arguments = HookSpecs.__dict__[hook].__code__.co_varnames[
+            1 : HookSpecs.__dict__[hook].__code__.co_argcount
+        ]
+        answer = {"queue_key": "(1,)", "schedule": "[view.start(view.queue[0])]"}.get(hook, "None")
+        namespace: dict[str, Any] = {"called": called}
+        source = (
+            f"def {hook}(self, {', '.join(arguments)}):\n    called.append({hook!r})\n    return {answer}"
+        )
+        exec(source, namespace)
+        return hookimpl(namespace[hook])
+
+    in_a_cycle = [hook for row in table("A cycle, hook by hook") for hook in names(row[2])]
+    plugins = Plugins()
+    plugins.add(
+        "recorder", type("Recorder", (), {hook: recorder(hook) for hook in in_a_cycle if hook != "place"})()
+    )
+    scheduler = Scheduler(ClusterDescription.flat(1), plugins)
+    scheduler.step(0, [JobSubmitted(0, JobDescription("a", 0, Request(1, 10)))])
+    assert called == [hook for hook in in_a_cycle if hook != "place"]
+
+
+def test_the_layout_exists():
+    layout = re.findall(r"^```\n(.*?)^```", section("Layout and the import rule"), re.MULTILINE | re.DOTALL)[
+        0
+    ]
+    folder = ROOT
+    for line in layout.splitlines():
+        found = re.findall(r"[\w/]+(?:\.py|/)(?= |$)", line.split("   the ")[0])
+        if not line.startswith(" "):
+            folder = ROOT / found.pop(0)
+            assert folder.is_dir()
+        for name in found:
+            assert (folder / name).exists(), name
+
+
+def test_the_table_of_the_journal_names_its_tables_and_columns():
+    keys = {"run_id", "seq", "position", "plugin", "id"}
+    written = {names(row[0])[0]: names(row[2]) for row in table("The journal")}
+    # A checkpoint's cycle is no key of it.
+    real = {
+        t.name: [c.name for c in t.columns if c.name not in keys or (c.name == "seq" and not c.primary_key)]
+        for t in metadata.tables.values()
+    }
+    assert written == real
+
+
+def test_the_modes_and_exit_codes():
+    assert [names(row[0].replace("-", "_"))[0].replace("_", "-") for row in table("Modes")] == list(Mode)
+    codes = {names(row[1])[0]: int(row[0]) for row in table("Errors and exit codes") if names(row[1])}
+    assert codes == {"Failure": Failure.exit_code, "UserError": UserError.exit_code}
+
+
+def test_the_links_lead_to_headings_of_this_page():
+    for anchor in re.findall(r"\]\(#([\w-]+)\)", PAGE):
+        assert anchor in {
+            title.lower().replace(" ", "-") for title in re.findall(r"^##+ (.*)$", PAGE, re.MULTILINE)
+        }
+
+
+def test_the_adapter_of_the_page_is_scheduled():
+    namespace: dict[str, Any] = {}
+    exec(re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[0], namespace)
+    jobs = [JobDescription(name, 0, Request(6, 100)) for name in "ab"]
+    cluster = ClusterDescription.flat(10)
+    adapter = namespace["Rerun"](
+        cluster, [(0, [JobSubmitted(0, job) for job in jobs]), (50, [JobEnded(50, "a")])]
+    )
+    catalogue = Catalogue()
+    plugins = Plugins.load([PluginConfig("easy")], catalogue, adapter.capabilities)
+    scheduler = Scheduler(adapter.describe(), plugins)
+    decided = []
+    engine = Engine(
+        adapter,
+        scheduler,
+        on_decisions=lambda now, decisions, outcomes: decided.extend((now, d.job_id) for d in decisions),
+    )
+    assert engine.run() is Stopped.FINISHED
+    assert decided == [(0, "a"), (50, "b")]
+    assert [(job.id, job.status) for job in scheduler.state.jobs.values()] == [("b", Status.RUNNING)]
