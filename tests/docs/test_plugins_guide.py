@@ -543,5 +543,6 @@ def test_a_run_with_a_plugin_file_is_replayed_without_difference(policy, file, t
     journal = str(tmp_path / "journal.db")
     structlog.reset_defaults()
     cli.main(["dry-run", "--trace", str(trace), "--plugin", plugin, "--journal", journal, *policy])
+    # Ends with exit code 1, which raises SystemExit, if a decision differs.
     cli.main(["replay", journal, "--plugin", plugin])
-    assert "40 decisions; 0 cycles differ" in capsys.readouterr().out
+    assert "40 decisions" in capsys.readouterr().out
