@@ -20,7 +20,7 @@ starts nothing in that cycle. ``docs/plugins.md`` has a complete example for eac
 Class attributes of a plugin that the framework reads, all optional:
 
 ``name``
-    what configurations call it; default: the entry point's name.
+    what configurations call a plugin of a file; an installed one has its entry point's name.
 ``Options``
     a pydantic model of its options; the plugin is made as ``Plugin(options)``.
 ``needs``
@@ -105,6 +105,19 @@ class HookSpecs:
 
     # ------------------------------------------------------------------ a cycle, pool by pool
 
+    @hookspec
+    def react(self, state: State) -> Iterable[Decision] | None:
+        """Decisions that come before all policies: answers to users' commands. Called once a step.
+
+        A change of a job's limit or size counts at once, so the policies see the job as it will be;
+        if the cluster refuses it, the job is again what its description says."""
+
+    @hookspec
+    def prepare(self, view: View) -> None:
+        """Book capacity before the policy is asked, for jobs that are not in the queue yet
+        (``view.book(job, after=...)``). No start may break such a booking. Called when the pool's
+        bookings are made anew."""
+
     @hookspec(firstresult=True)
     def order_queue(self, jobs: Sequence[Job], state: State) -> Sequence[Job] | None:
         """The pool's queue in service order, for orders that change with time (fair share,
@@ -128,7 +141,9 @@ class HookSpecs:
 
     @hookspec
     def control(self, state: State) -> Iterable[Decision] | None:
-        """Further decisions: elastic commands, power, reservations. Called once a step."""
+        """Further decisions: elastic commands, power, reservations. Called once a step.
+
+        A start passes the same guard as a policy's; on nodes it names its placement."""
 
     @hookspec
     def revise(self, decisions: list[Decision], state: State) -> list[Decision] | None:
@@ -164,8 +179,8 @@ class HookSpecs:
 
     @hookspec
     def register_physics(self) -> Any:
-        """A physics module of the emulated cluster: an object whose ``rate(running, now)`` gives a
-        factor on a job's speed. See ``docs/plugins.md``."""
+        """A physics module of the emulated cluster: an object whose ``rate(execution, now)`` gives
+        a factor on a job's speed. See ``docs/plugins.md``."""
 
 
 class Plugin:

@@ -17,7 +17,7 @@ class Physics(Protocol):
     def rate(self, execution: Execution, now: float) -> float:
         """A factor on the job's rate, 1 for no influence; not negative.
 
-        Asked when the job starts and whenever the cluster reconsiders it (suspended, resumed,
-        frequency or tier changed, a neighbour came or went).
+        Asked when an execution begins; what changes a rate later has
+        :meth:`~headway_adapters.emulated.adapter.EmulatedAdapter.reconsider` ask again.
         """
         ...
