@@ -142,7 +142,7 @@ def test_an_example_can_be_looked_at_with_headway_plugins(name, file, capsys):
 
 def month(days: int) -> list[TraceJob]:
     model = Catalogue().get("month")().register_workloads()["month"]
-    return model.generate(np.random.default_rng(1), model.Options(processors=320, days=days))
+    return model.generate(np.random.default_rng(1), model.Options(processors=320, days=days)).jobs
 
 
 @pytest.mark.parametrize(("depth", "policy"), [(1, "easy"), (10**6, "conservative")])
@@ -368,8 +368,8 @@ def test_register_commands_adds_a_command_from_a_file(file, tmp_path, capsys):
 def test_register_workloads_gives_a_model_whose_jobs_can_be_run(file):
     path = file("poisson.py")
     model = Catalogue([path]).get("poisson")().register_workloads()["poisson"]
-    jobs = model.generate(np.random.default_rng(1), model.Options(jobs=20))
-    assert jobs == model.generate(np.random.default_rng(1), model.Options(jobs=20))
+    jobs = model.generate(np.random.default_rng(1), model.Options(jobs=20)).jobs
+    assert jobs == model.generate(np.random.default_rng(1), model.Options(jobs=20)).jobs
     assert [job.state for job in run(path, *jobs).jobs] == ["completed"] * 20
 
 

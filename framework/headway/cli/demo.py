@@ -31,7 +31,7 @@ def command(out: Path, seed: int, days: int) -> None:
 
     catalogue = Catalogue()
     model = catalogue.get("month")().register_workloads()["month"]
-    jobs = model.generate(np.random.default_rng(seed), model.Options(processors=PROCESSORS, days=days))
+    jobs = model.generate(np.random.default_rng(seed), model.Options(processors=PROCESSORS, days=days)).jobs
     cluster = ClusterDescription.flat(PROCESSORS, name="demo")
     results = []
     with new_progress() as progress:

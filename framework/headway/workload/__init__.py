@@ -11,7 +11,7 @@ from headway.workload.filters import (
     window,
 )
 from headway.workload.jobs import TraceCommand, TraceJob
-from headway.workload.models import WorkloadModel
+from headway.workload.models import Workload, WorkloadModel
 from headway.workload.schedule import schedule_records, write_schedule
 from headway.workload.swf import read_swf, write_swf
 from headway.workload.trace import Column, Issue, Trace
@@ -22,6 +22,7 @@ __all__ = [
     "Trace",
     "TraceCommand",
     "TraceJob",
+    "Workload",
     "WorkloadModel",
     "drop_larger_than",
     "estimates",

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from headway.workload.jobs import TraceJob
+from headway.workload.jobs import TraceCommand, TraceJob
 
 if TYPE_CHECKING:
     import pydantic
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What a model draws: jobs, what their users ask for later, and what a reader should know of it."""
+
+    #: In order of submission. A dedicated job has the attribute ``requested_start`` (seconds).
+    jobs: list[TraceJob]
+    #: Elastic commands, in order of time.
+    commands: list[TraceCommand] = field(default_factory=list)
+    #: Size of the machine that the workload was made for; None: of none in particular.
+    processors: int | None = None
+    #: What was done to meet the options, such as how a load was reached; a line each.
+    notes: tuple[str, ...] = ()
 
 
 class WorkloadModel(Protocol):
@@ -20,6 +35,6 @@ class WorkloadModel(Protocol):
         """The class of the options of :meth:`generate`; an attribute of the model's class will do."""
         ...
 
-    def generate(self, rng: np.random.Generator, options: Any) -> list[TraceJob]:
-        """Jobs in order of submission, drawn from ``rng`` alone; ``options`` is one of :attr:`Options`."""
+    def generate(self, rng: np.random.Generator, options: Any) -> Workload:
+        """A workload that is drawn from ``rng`` alone; ``options`` is one of :attr:`Options`."""
         ...

@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import JobDescription, Request
-from headway.workload import TraceJob, WorkloadModel
+from headway.workload import TraceJob, Workload, WorkloadModel
 
 Floats = NDArray[np.float64]
 
@@ -83,9 +83,9 @@ class MonthModel:
 
     Options = MonthOptions
 
-    def generate(self, rng: np.random.Generator, options: MonthOptions) -> list[TraceJob]:
+    def generate(self, rng: np.random.Generator, options: MonthOptions) -> Workload:
         """See :func:`generate_month`."""
-        return generate_month(rng, **options.model_dump())
+        return Workload(generate_month(rng, **options.model_dump()), processors=options.processors)
 
 
 class Month(Plugin):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from headway.workload import Trace, TraceJob, WorkloadModel, offered_load, to_records
+from headway.workload import Trace, TraceJob, Workload, WorkloadModel, offered_load, to_records
 from headway_plugins.workloads.month import HOUR, ROUND_ESTIMATES, Month, MonthOptions, generate_month
 
 DAY = 24 * HOUR
@@ -126,4 +126,5 @@ def test_refuses_an_unknown_option() -> None:
 def test_is_a_workload_model() -> None:
     model: WorkloadModel = Month().register_workloads()["month"]
     options = model.Options(days=3)
-    assert model.generate(np.random.default_rng(2), options) == month(2, days=3)
+    expected = Workload(month(2, days=3), processors=320)
+    assert model.generate(np.random.default_rng(2), options) == expected
