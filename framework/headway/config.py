@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pydantic
 import yaml
@@ -21,6 +21,10 @@ from headway.model import ClusterDescription, NodeDescription, PoolDescription
 from headway.plugins import PluginConfig, explain_validation
 
 ADAPTERS = "headway.adapters"
+
+
+#: Where a configuration that was read from no file says it comes from.
+_NOWHERE = "configuration"
 
 
 class _Section(pydantic.BaseModel):
@@ -50,10 +54,15 @@ class EmulationConfig(_Section):
     """The emulated cluster of a dry run. Without a size, that of the trace's header."""
 
     processors: int | None = pydantic.Field(default=None, ge=1, description="size of a flat pool")
-    nodes: list[NodesConfig] = pydantic.Field(default_factory=list, description="nodes, instead of a flat pool")
-    trace: str | None = pydantic.Field(default=None, description="trace file for `headway run` in mode dry-run")
+    nodes: list[NodesConfig] = pydantic.Field(
+        default_factory=list, description="nodes, instead of a flat pool"
+    )
+    trace: str | None = pydantic.Field(
+        default=None, description="trace file for `headway run` in mode dry-run"
+    )
     faults: dict[str, Any] = pydantic.Field(
-        default_factory=dict, description="what goes wrong: node_mtbf, node_repair, requeue, latency, failure_rate"
+        default_factory=dict,
+        description="what goes wrong: node_mtbf, node_repair, requeue, latency, failure_rate",
     )
 
     @pydantic.model_validator(mode="after")
@@ -86,6 +95,22 @@ class EmulationConfig(_Section):
         return ClusterDescription.flat(size, name="emulated") if size is not None else None
 
 
+def _plugin_entry(entry: Any) -> Any:
+    """One entry of ``plugins``: a name, or a mapping of one name to its options."""
+    if isinstance(entry, str) and entry:
+        return entry
+    if isinstance(entry, dict) and len(entry) == 1:
+        ((name, options),) = entry.items()
+        if isinstance(name, str) and name:
+            if options is None or isinstance(options, dict):
+                return entry
+            raise ValueError(f"the options of {name!r} as keys and values")
+    raise ValueError("a plugin's name, or one name with its options (- easy, or - name: {key: value})")
+
+
+PluginEntry = Annotated[str | dict[str, dict[str, Any] | None], pydantic.BeforeValidator(_plugin_entry)]
+
+
 class LogConfig(_Section):
     """What the daemon says on standard error."""
 
@@ -97,10 +122,11 @@ class Config(_Section):
     """A whole configuration file."""
 
     mode: Mode = pydantic.Field(
-        default=Mode.MONITOR, description="drive: apply decisions; monitor: journal them only; dry-run: emulate"
+        default=Mode.MONITOR,
+        description="drive: apply decisions; monitor: journal them only; dry-run: emulate",
     )
     cluster: ClusterConfig = ClusterConfig()
-    plugins: list[str | dict[str, dict[str, Any] | None]] = pydantic.Field(
+    plugins: list[PluginEntry] = pydantic.Field(
         default=["easy", "first-fit"],
         description="enabled plugins in order: a name, or a name with its options",
     )
@@ -110,7 +136,7 @@ class Config(_Section):
     log: LogConfig = LogConfig()
 
     #: Where it was read from, for messages; not a key of the file.
-    _source: str = pydantic.PrivateAttr("configuration")
+    _source: str = pydantic.PrivateAttr(_NOWHERE)
     _text: str = pydantic.PrivateAttr("")
 
     @property
@@ -122,6 +148,11 @@ class Config(_Section):
         """The file's text, as the journal keeps it."""
         return self._text
 
+    def trace_path(self) -> Path:
+        """The trace of ``emulation.trace``, which is relative to the configuration file."""
+        trace = Path(self.emulation.trace or "")
+        return trace if self._source == _NOWHERE else Path(self._source).parent / trace
+
     def plugin_configs(self) -> list[PluginConfig]:
         """The enabled plugins with their options, in order."""
         found = []
@@ -130,11 +161,6 @@ class Config(_Section):
             if isinstance(entry, str):
                 found.append(PluginConfig(entry, {}, where))
                 continue
-            if len(entry) != 1:
-                raise UserError(
-                    f"{where}: expected a plugin's name, or one name with its options, found the names "
-                    f"{', '.join(entry) or 'none'}"
-                )
             ((name, options),) = entry.items()
             found.append(PluginConfig(name, options or {}, where))
         return found
@@ -147,15 +173,34 @@ def load_config(path: str | Path) -> Config:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise UserError(f"{path}: expected a configuration file, found no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: the configuration cannot be read: {error}") from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        found = f"byte 0x{error.object[error.start]:02x}"
+        raise UserError(f"{path}, line {line}: expected a text file in UTF-8, found {found}") from error
+    except OSError as error:
+        raise UserError(f"{path}: the configuration cannot be read: {error.strerror or error}") from error
     return parse_config(text, str(path))
 
 
-def parse_config(text: str, source: str = "configuration") -> Config:
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that is there twice, of which YAML would silently keep the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: dict[str, int] = {}
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
+                line = key.start_mark.line + 1
+                if key.value in seen:
+                    problem = f"the key {key.value!r} is there already, in line {seen[key.value]}"
+                    raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+                seen[key.value] = line
+        return super().construct_mapping(node, deep)
+
+
+def parse_config(text: str, source: str = _NOWHERE) -> Config:
     """A configuration from its text; ``source`` leads error messages."""
     try:
-        data = yaml.safe_load(text)
+        data = yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f"{source}, line {mark.line + 1}, column {mark.column + 1}" if mark else source
@@ -165,14 +210,26 @@ def parse_config(text: str, source: str = "configuration") -> Config:
     if data is None:
         data = {}
     if not isinstance(data, dict):
-        raise UserError(f"{source}: expected keys such as mode, cluster, plugins; found {type(data).__name__}")
+        found = "a list" if isinstance(data, list) else repr(data)
+        raise UserError(f"{source}: expected keys such as mode, cluster, plugins; found {found}")
     try:
         config = Config.model_validate(data)
     except pydantic.ValidationError as error:
         raise UserError(explain_validation(error, source, Config)) from error
+    kind = adapter_class(config.cluster.adapter, f"{source}: cluster.adapter")
+    if config.cluster.options and getattr(kind, "Options", None) is None:
+        raise UserError(
+            f"{source}: cluster.options: adapter {config.cluster.adapter!r} has no options, found "
+            f"{', '.join(config.cluster.options)}"
+        )
     config._source = source
     config._text = text
     return config
+
+
+def adapter_names() -> list[str]:
+    """The names of the installed adapters."""
+    return sorted(entry.name for entry in entry_points(group=ADAPTERS))
 
 
 def adapter_class(name: str, where: str = "cluster.adapter") -> Any:
@@ -190,7 +247,8 @@ def live_adapter(config: Config, *, read_only: bool) -> Any:
     model = getattr(kind, "Options", None)
     if model is None:
         raise UserError(
-            f"{where}.adapter: {config.cluster.adapter!r} is no real cluster; use `headway dry-run`, or mode: dry-run"
+            f"{where}.adapter: expected a real cluster's adapter (such as slurm), found "
+            f"{config.cluster.adapter!r}; emulation is `headway dry-run`, or mode: dry-run"
         )
     try:
         options = model.model_validate(config.cluster.options)

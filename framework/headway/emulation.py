@@ -22,7 +22,7 @@ from headway.model import ClusterDescription, Placement
 from headway.plugins import Catalogue, PluginConfig, Plugins, explain_validation
 from headway.results import DecisionRecord, Refused, RunResult
 from headway.scheduler import Scheduler, plain_clock
-from headway.workload.jobs import TraceJob
+from headway.workload.jobs import TraceCommand, TraceJob
 
 
 def emulate(
@@ -32,6 +32,7 @@ def emulate(
     catalogue: Catalogue,
     *,
     label: str,
+    commands: Sequence[TraceCommand] = (),
     seed: int = 0,
     faults: dict[str, Any] | None = None,
     refused: Sequence[Refused] = (),
@@ -46,6 +47,8 @@ def emulate(
     about: dict[str, str] | None = None,
 ) -> RunResult:
     """Run ``jobs`` (in order of submission) on ``cluster`` under the given plugins.
+
+    ``commands`` are the elastic commands that the jobs' users will give.
 
     ``faults`` are options of the emulated cluster's faults; ``start`` and ``running`` begin with jobs
     that run already (see the emulated adapter). ``keep_decisions`` keeps every decision in the
@@ -63,8 +66,9 @@ def emulate(
     adapter = kind(
         cluster,
         jobs,
+        commands=commands,
         physics=physics,
-        faults=_faults(kind, faults or {}),
+        faults=validated_faults(faults or {}),
         rng=np.random.default_rng(seeds[0]),
         start=start,
         running=running,
@@ -107,11 +111,13 @@ def emulate(
     )
 
 
-def _faults(kind: Any, options: dict[str, Any]) -> Any:
+def validated_faults(options: dict[str, Any], where: str = "emulation.faults") -> Any:
+    """The emulated cluster's faults from their options; :class:`UserError`, led by ``where``, if wrong."""
+    model = adapter_class("emulated").Faults
     try:
-        return kind.Faults.model_validate(options)
+        return model.model_validate(options)
     except pydantic.ValidationError as error:
-        raise UserError(explain_validation(error, "emulation.faults", kind.Faults)) from error
+        raise UserError(explain_validation(error, where, model)) from error
 
 
 @contextmanager

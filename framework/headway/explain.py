@@ -25,8 +25,12 @@ def explain(scheduler: Scheduler, job_id: str, clock: Callable[[float], str]) ->
     lines = [f"{first}; it was submitted at {clock(job.submit_time)}."]
     if job.status in (Status.RUNNING, Status.SUSPENDED, Status.STARTING):
         where = ", ".join(name for name, _ in job.placement)
-        verb = {"running": "runs", "suspended": "is suspended", "starting": "is being started"}[job.status.value]
-        lines.append(f"It {verb}{' on ' + where if where else ''}, expected to end by {clock(job.expected_end)}.")
+        verb = {"running": "runs", "suspended": "is suspended", "starting": "is being started"}[
+            job.status.value
+        ]
+        lines.append(
+            f"It {verb}{' on ' + where if where else ''}, expected to end by {clock(job.expected_end)}."
+        )
         return lines
     reason = scheduler.state.why_waiting(job)
     if reason:
@@ -42,7 +46,8 @@ def _in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> 
     lines = []
     place = pool.queue.index(job)
     lines.append(
-        f"It is number {place + 1} of {len(pool.queue)} in the queue; {pool.free} of {pool.total} processors are free."
+        f"It is number {place + 1} of {len(pool.queue)} in the queue; "
+        f"{pool.free} of {pool.total} processors are free."
     )
     if job.processors > pool.total:
         lines.append(f"It needs more processors than the {pool.total} that are usable now (nodes are down).")
@@ -63,8 +68,8 @@ def _in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> 
             )
         else:
             lines.append(
-                f"Enough processors are free, but no nodes fit its request without delaying job {head.job.id}, "
-                f"for which nodes are kept from {clock(head.start)} on."
+                "Enough processors are free, but no nodes fit its request without delaying job "
+                f"{head.job.id}, for which nodes are kept from {clock(head.start)} on."
             )
     elif place:
         lines.append(f"The policy serves job {pool.queue[0].id} first.")

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, get_args
 
 import pluggy
 import pydantic
@@ -161,11 +161,37 @@ def _hook_names() -> Iterable[str]:
     return (name for name in vars(HookSpecs) if not name.startswith("_"))
 
 
+#: pydantic's types of error -> what a person calls that which was expected.
+_EXPECTED = {
+    "string_type": "a text",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "set_type": "a list",
+    "dict_type": "keys and values",
+    "model_type": "keys and values",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+}
+
+
+def _short(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 80 else shown[:77] + "..."
+
+
 def explain_validation(error: pydantic.ValidationError, where: str, model: type[pydantic.BaseModel]) -> str:
     """A pydantic error as one line each: place and key, what was expected, what was found."""
     lines = []
     for item in error.errors():
-        key = ".".join(str(part) for part in item["loc"])
+        # `[key]` is how pydantic says that the key itself is wrong.
+        key = ""
+        for part in (part for part in item["loc"] if part != "[key]"):
+            key += f"[{part}]" if isinstance(part, int) else f".{part}" if key else part
         place = f"{where}: {key}" if key else where
         found = item.get("input")
         if item["type"] == "extra_forbidden":
@@ -173,17 +199,20 @@ def explain_validation(error: pydantic.ValidationError, where: str, model: type[
             for part in item["loc"][:-1]:
                 inner = parent.model_fields.get(str(part))
                 annotation = inner.annotation if inner else None
-                if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
-                    parent = annotation
+                for candidate in (annotation, *get_args(annotation)):
+                    if isinstance(candidate, type) and issubclass(candidate, pydantic.BaseModel):
+                        parent = candidate
             known = list(parent.model_fields)
             lines.append(f"{place}: unknown key.{nearest(str(item['loc'][-1]), known)}")
         elif item["type"] == "missing":
             lines.append(f"{place}: expected a value, found none")
+        elif item["type"] == "invalid_key":
+            lines.append(f"{place}: expected a text as key, found {item['loc'][-1]!r}")
         else:
-            expected = item["msg"]
+            expected = _EXPECTED.get(item["type"], item["msg"])
             for prefix in ("Input should be ", "Value error, "):
                 expected = expected.removeprefix(prefix)
-            lines.append(f"{place}: expected {expected}, found {found!r}")
+            lines.append(f"{place}: expected {expected}, found {_short(found)}")
     return "\n".join(lines)
 
 

@@ -52,7 +52,10 @@ def scheduler_of(run: RunRecord, catalogue: Catalogue) -> Scheduler:
 
 
 def replay(
-    journal: Journal, catalogue: Catalogue, run_id: int | None = None, on_cycle: Callable[[], None] | None = None
+    journal: Journal,
+    catalogue: Catalogue,
+    run_id: int | None = None,
+    on_cycle: Callable[[], None] | None = None,
 ) -> Replay:
     """Repeat a run (default: the last) and compare every decision.
 
@@ -61,8 +64,10 @@ def replay(
     runs = journal.runs()
     chosen = [run for run in runs if run_id is None or run.id == run_id]
     if not chosen:
-        have = ", ".join(str(run.id) for run in runs) or "none"
-        raise UserError(f"{journal.name}: run {run_id if run_id is not None else ''} is not there; runs: {have}")
+        if not runs:
+            raise UserError(f"{journal.name}: expected a recorded run, found none")
+        have = ", ".join(str(run.id) for run in runs)
+        raise UserError(f"{journal.name}: expected one of the runs {have}, found run {run_id} asked for")
     result = Replay(chosen[-1])
     scheduler = scheduler_of(result.run, catalogue)
     ended = result.run.ended_at is not None

@@ -165,6 +165,11 @@ class SlurmAdapter(ClusterAdapter):
         )
         config = reader.config(shown.text)
         partitions = reader.read_partitions(listed.text)
+        if not config or not partitions:
+            silent = shown if not config else listed
+            said = silent.text.strip().splitlines()
+            found = repr(said[0][:80]) if said else "nothing"
+            raise Unanswered(f"{' '.join(silent.argv[:4])}: expected Slurm's listing, found {found}")
         missing = [name for name in self.options.partitions if name not in partitions]
         if missing:
             known = ", ".join(sorted(partitions)) or "none"

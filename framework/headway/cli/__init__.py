@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -15,13 +17,13 @@ from headway.errors import HeadwayError
 
 #: Command -> (module, one line for ``--help``). Modules are loaded when their command is called.
 _COMMANDS = {
-    "demo": ("demo", "A generated month on 320 processors under three policies, compared."),
-    "dry-run": ("dry_run", "Run a trace, or a copy of the live queue, in the emulated cluster."),
-    "run": ("run", "The daemon: schedule a real cluster (or watch it with --monitor)."),
-    "check": ("check", "Is everything there: configuration, plugins, journal, cluster?"),
-    "plugins": ("plugins", "What is installed: policies and other plugins, their options."),
+    "demo": ("demo", "Compare three policies on a generated month of jobs."),
+    "dry-run": ("dry_run", "Run a trace, or a copy of the live queue, in emulation."),
+    "run": ("run", "Schedule a real cluster (or watch it with --monitor)."),
+    "check": ("check", "Check configuration, plugins, journal and cluster."),
+    "plugins": ("plugins", "List what is installed, or tell about one plugin."),
     "replay": ("replay", "Run a journal again and report decisions that differ."),
-    "explain": ("explain", "Why a job waits, what it waits for, when it is expected to start."),
+    "explain": ("explain", "Tell why a job waits and when it is expected to start."),
 }
 
 
@@ -77,18 +79,33 @@ def _add_plugin_commands(group: click.Group, files: Iterable[Path]) -> None:
             click.echo(f"headway: plugin {name}: its commands are not available: {error}", err=True)
 
 
-@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Lazy,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="`headway COMMAND --help` tells about a command. Begin with `headway demo`.",
+)
 @click.version_option(__version__, prog_name="headway")
 @click.option("--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path),
-              help="Before a command that a plugin file contributes: that file. Repeatable.")  # fmt: skip
+              help="A Python file whose plugins contribute the command after it. Repeatable.")  # fmt: skip
 def cli(plugin_files: tuple[Path, ...]) -> None:
-    """An external scheduler for real batch systems and for an emulated cluster."""
+    """Schedule jobs from outside the batch system, live or in emulation.
+
+    One configuration file names the cluster and the plugins that decide. The same file drives a
+    real cluster, watches it, or runs on an emulated copy.
+    """
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point: errors that were raised on purpose become a message and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A character that the terminal does not know is no reason to lose the result.
+            stream.reconfigure(errors="replace")
     try:
-        cli.main(arguments, prog_name="headway", standalone_mode=False)
+        try:
+            cli.main(arguments, prog_name="headway", standalone_mode=False)
+        finally:
+            sys.stdout.flush()
     except click.exceptions.Abort:
         click.echo("aborted", err=True)
         sys.exit(130)
@@ -102,5 +119,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # The reader went away (`| head`): not an error, and no more output is possible.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         sys.exit(0)
+    except OSError as error:
+        # Files have errors of their own that say more; this is mostly the output: a full disk.
+        _drop_output()
+        click.echo(f"headway: {error.filename or 'output'}: {error.strerror or error}", err=True)
+        sys.exit(1)
+
+
+def _drop_output() -> None:
+    """Nothing can be written to standard output any more, nor shall Python try it at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        return
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.table import Table
 
-from headway.cli.common import console, plugin_option, required_config_option
+from headway.cli.common import console, examples, plugin_option, required_config_option
 from headway.errors import HeadwayError, UserError
 
+if TYPE_CHECKING:
+    from headway.adapter import Check
+    from headway.config import Config
 
-@click.command("check")
+#: Characters of a check's detail that are shown.
+_LONGEST = 400
+
+
+@click.command(
+    "check",
+    epilog=examples("headway check -c site.yaml    before `headway run`, as the service's user"),
+)
 @required_config_option
 @plugin_option
 def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
-    """Check configuration, plugins, journal and cluster; change nothing.
+    """Check configuration, plugins, journal and cluster, and change nothing.
 
+    Each line is one thing that `headway run` needs; under what is missing stands what to do about it.
     Exit code 0 if all is in order, 2 if the configuration is wrong, 1 if something else is missing.
     """
     from headway.adapter import Check
     from headway.config import adapter_class, live_adapter, load_config
+    from headway.emulation import validated_faults
     from headway.engine import Mode
     from headway.plugins import Catalogue, Plugins
 
@@ -33,12 +47,16 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
     plugins = Plugins.load(configs, catalogue, capabilities)
     if not plugins.implementations("schedule"):
         raise UserError(f"{config.source}: plugins: no policy is enabled (such as easy)")
+    validated_faults(config.emulation.faults, f"{config.source}: emulation.faults")
     checks.append(Check("plugins", True, ", ".join(plugins.by_name)))
-    checks.append(
-        Check("capabilities", True, f"{config.cluster.adapter}: {', '.join(sorted(c.__name__ for c in capabilities))}")
-    )
+    policies = [name for name, _ in plugins.implementations("schedule")]
+    if len(policies) > 1:
+        later = ", ".join(policies[1:])
+        checks.append(Check("policy", True, f"{policies[0]}; only where it gives no answer: {later}"))
+    able = ", ".join(sorted(capability.__name__ for capability in capabilities))
+    checks.append(Check("capabilities", True, f"{config.cluster.adapter}: {able}"))
     checks.append(_journal(config.journal))
-    if config.mode is not Mode.DRY_RUN and getattr(kind, "Options", None) is not None:
+    if config.mode is not Mode.DRY_RUN:
         try:
             with live_adapter(config, read_only=True) as adapter:
                 checks.extend(adapter.check())
@@ -47,27 +65,39 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
         except HeadwayError as error:
             checks.append(Check("cluster", False, str(error)))
     else:
-        checks.append(Check("cluster", True, "emulated"))
+        checks.append(_trace(config))
     table = Table(show_header=False, box=None, pad_edge=False)
     for item in checks:
-        table.add_row("[green]ok[/]" if item.ok else "[red]FAIL[/]", item.subject, _escape(item.detail))
+        table.add_row("[green]ok[/]" if item.ok else "[red]FAIL[/]", item.subject, _shown(item.detail))
         if not item.ok and item.remedy:
-            table.add_row("", "", f"→ {_escape(item.remedy)}")
+            table.add_row("", "", f"→ {_shown(item.remedy)}")
     console().print(table)
     if not all(item.ok for item in checks):
         raise SystemExit(1)
 
 
-def _escape(text: str) -> str:
+def _shown(text: str) -> str:
+    """One short paragraph, whatever a command printed."""
     from rich.markup import escape
 
-    return escape(text)
+    line = "".join(c if c.isprintable() else "�" for c in " ".join(text.split()))
+    return escape(line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…")
 
 
-def _journal(url: str):  # type: ignore[no-untyped-def]
+def _trace(config: Config) -> Check:
+    """The trace that `headway run` would run in mode dry-run."""
+    from headway.adapter import Check
+
+    if config.emulation.trace is None:
+        return Check("trace", True, "none configured; `headway dry-run --trace FILE` names one")
+    path = config.trace_path()
+    if not path.is_file() or not os.access(path, os.R_OK):
+        return Check("trace", False, f"{path}: cannot be read", "correct emulation.trace")
+    return Check("trace", True, str(path))
+
+
+def _journal(url: str) -> Check:
     """Whether the journal can be written, without making it."""
-    import os
-
     from headway.adapter import Check
     from headway.journal import Journal
 
@@ -75,12 +105,15 @@ def _journal(url: str):  # type: ignore[no-untyped-def]
     if "://" in url or path.exists():
         try:
             with Journal.open(url, create=False, read_only=True) as journal:
-                return Check("journal", True, f"{url}: {len(journal.runs())} runs")
+                runs = len(journal.runs())
+                return Check("journal", True, f"{url}: {runs} {'run' if runs == 1 else 'runs'}")
         except HeadwayError as error:
             return Check("journal", False, str(error))
     directory = path.resolve().parent
     if not directory.is_dir():
-        return Check("journal", False, f"{url}: directory {directory} does not exist", f"mkdir -p {directory}")
+        found = f"{url}: directory {directory} does not exist"
+        return Check("journal", False, found, f"mkdir -p {directory}")
     if not os.access(directory, os.W_OK):
-        return Check("journal", False, f"{url}: directory {directory} is not writable", "run as the service's user")
+        found = f"{url}: directory {directory} is not writable"
+        return Check("journal", False, found, "run as the service's user")
     return Check("journal", True, f"{url}: will be made")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from headway.errors import Failure, UserError
 
 if TYPE_CHECKING:
     from headway.plugins import Catalogue, PluginConfig
@@ -27,25 +30,65 @@ required_config_option = click.option(
 )  # fmt: skip
 plugin_option = click.option(
     "--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path),
-    help="A Python file with plugins; its plugins are enabled, before those of the configuration. Repeatable.",
+    help="A Python file whose plugins are enabled before those of the configuration. Repeatable.",
 )  # fmt: skip
 
 #: How often a progress bar looks at the clock of the emulation.
 _CYCLES_PER_UPDATE = 500
 
+#: Columns of tables that go to a file or a pipe; the variable COLUMNS says otherwise.
+_PIPED_WIDTH = 120
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help: command lines and what they do, line by line."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
 
 def console() -> Console:
     """For results, on standard output."""
-    return Console(highlight=False)
+    return _console(stderr=False)
 
 
 def messages() -> Console:
     """For progress and remarks, on standard error."""
-    return Console(stderr=True, highlight=False)
+    return _console(stderr=True)
+
+
+def _console(*, stderr: bool) -> Console:
+    made = Console(stderr=stderr, highlight=False)
+    if not made.is_terminal and not os.environ.get("COLUMNS"):
+        made = Console(stderr=stderr, highlight=False, width=_PIPED_WIDTH)
+    return made
+
+
+def say(text: str, where: Console | None = None, style: str | None = None) -> None:
+    """Print sentences: folded between words on a terminal, left whole in a file or a pipe."""
+    where = where if where is not None else console()
+    where.print(text, style=style, markup=False, soft_wrap=not where.is_terminal)
+
+
+def prepare_directory(path: Path, option: str = "--out") -> None:
+    """Make the directory for results now, so that a long run does not end in an error.
+
+    Raises :class:`UserError` if something else is there, :class:`Failure` if it cannot be written.
+    """
+    if path.exists() and not path.is_dir():
+        raise UserError(f"{option} {path}: expected a directory, found a file")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise UserError(f"{option} {path}: expected a directory, found a file on the way to it") from None
+    except OSError as error:
+        raise Failure(f"{option} {path}: the directory cannot be made: {error.strerror or error}") from error
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise Failure(f"{option} {path}: the directory is not writable")
 
 
 @contextmanager
-def job_progress(label: str, jobs: Sequence[TraceJob], shown: Progress | None = None) -> Iterator[Callable[[float], None]]:
+def job_progress(
+    label: str, jobs: Sequence[TraceJob], shown: Progress | None = None
+) -> Iterator[Callable[[float], None]]:
     """A progress bar over a workload's submissions; yields what to call after each cycle with its time."""
     times = [job.job.submit_time for job in jobs]
     total = len(times)
@@ -106,7 +149,7 @@ def contributions(
                 found.extend(make(results) or ())
             except Exception as error:  # somebody else's code must not cost the rest of the report
                 said = f"plugin {name}: no report section: {type(error).__name__}: {error}"
-                messages().print(said, style="yellow", markup=False)
+                say(said, messages(), style="yellow")
         return found
 
     return metrics, sections

@@ -7,28 +7,40 @@ from pathlib import Path
 import click
 import numpy as np
 
-from headway.cli.common import console, job_progress, messages, new_progress
+from headway.cli.common import console, examples, job_progress, new_progress, prepare_directory, say
 
 POLICIES = ("fcfs", "easy", "conservative")
 PROCESSORS = 320
 
 
-@click.command("demo")
+@click.command(
+    "demo",
+    epilog=examples(
+        "headway demo                        the month, into demo-out/",
+        "headway demo --days 7 --seed 2      another week",
+        "headway demo --out /tmp/demo        the results somewhere else",
+    ),
+)
 @click.option("--out", type=click.Path(path_type=Path), default=Path("demo-out"), show_default=True,
               help="Directory for the report and the tables.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the workload.")
-@click.option("--days", type=click.IntRange(min=1, max=366), default=30, show_default=True, help="Length.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True,
+              help="Seed of the generated jobs.")  # fmt: skip
+@click.option("--days", type=click.IntRange(min=1, max=366), default=30, show_default=True,
+              help="Length of the workload, days.")  # fmt: skip
 def command(out: Path, seed: int, days: int) -> None:
     """A generated month on 320 processors under FCFS, EASY and conservative backfilling.
 
-    Prints a comparison and writes a report, the jobs and the metrics of each policy.
+    Prints a comparison, and writes a report (report.html) and, for each policy, its jobs, decisions,
+    metrics and schedule. The same seed gives the same jobs and the same schedules.
     """
     from headway.emulation import emulate
     from headway.metrics import summarise
     from headway.model import ClusterDescription
     from headway.plugins import Catalogue, PluginConfig
     from headway.report import compare_table, write_html, write_outputs
+    from headway.report.quantities import number
 
+    prepare_directory(out)
     catalogue = Catalogue()
     model = catalogue.get("month")().register_workloads()["month"]
     jobs = model.generate(np.random.default_rng(seed), model.Options(processors=PROCESSORS, days=days)).jobs
@@ -50,13 +62,12 @@ def command(out: Path, seed: int, days: int) -> None:
                         about={"workload": f"generated month, seed {seed}", "days": str(days)},
                     )
                 )
+    length = f"{days} {'day' if days == 1 else 'days'}"
+    say(f"{number(len(jobs))} generated jobs, {length}, {PROCESSORS} processors, seed {seed}\n")
+    console().print(compare_table([summarise(result) for result in results]))
     for result in results:
         write_outputs(result, out / result.label, formats=("csv", "json", "swf"))
     report = out / "report.html"
-    write_html(report, results, title="headway demo: a month under three policies")
-    screen = console()
-    screen.print(
-        f"{len(jobs)} jobs, {days} days, {PROCESSORS} processors, seed {seed} (`headway demo --seed N` for another)"
-    )
-    screen.print(compare_table([summarise(result) for result in results]))
-    messages().print(f"report: {report}")
+    write_html(report, results, title=f"headway demo: {length} under three policies")
+    say(f"\nreport: {report}")
+    say(f"tables: {out}/{{{','.join(POLICIES)}}}/ with jobs.csv, decisions.csv, metrics.json, schedule.swf")

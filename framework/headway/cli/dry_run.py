@@ -11,9 +11,12 @@ from headway.cli.common import (
     config_option,
     console,
     contributions,
+    examples,
     job_progress,
     messages,
     plugin_option,
+    prepare_directory,
+    say,
     wall_clock,
 )
 from headway.errors import UserError
@@ -26,26 +29,51 @@ if TYPE_CHECKING:
     from headway.workload import Trace
 
 
-@click.command("dry-run")
+#: Jobs of a forecast that are listed.
+_FORECAST = 50
+
+COUNT = click.IntRange(min=1)
+FACTOR = click.FloatRange(min=0, min_open=True)
+
+
+@click.command(
+    "dry-run",
+    epilog=examples(
+        "headway dry-run --trace log.swf.gz                 EASY, on the trace's machine",
+        "headway dry-run --trace log.swf --policy fcfs --out out     with a report",
+        "headway dry-run --trace log.swf --first 5000 --scale-arrivals 0.8",
+        "headway dry-run -c site.yaml --trace log.swf       the site's configuration",
+        "headway dry-run -c site.yaml --from-cluster        the live queue's future",
+    ),
+)
 @click.option("--trace", "trace_path", type=click.Path(path_type=Path),
-              help="Trace in Standard Workload Format, .gz or plain.")  # fmt: skip
+              help="Trace in the Standard Workload Format, plain or .gz.")  # fmt: skip
 @config_option
-@click.option("--from-cluster", is_flag=True, help="Start from a copy of the configured cluster's queue and nodes.")
-@click.option("--processors", type=click.IntRange(min=1), help="Machine size; default: the trace's header.")
-@click.option("--policy", help="Policy to run instead of the configured plugins; default: easy.")
+@click.option("--from-cluster", is_flag=True,
+              help="Start from a copy of the configured cluster's queue and nodes.")  # fmt: skip
+@click.option("--processors", type=COUNT, metavar="N",
+              help="Size of a flat machine. Default: as configured, else the trace header's.")  # fmt: skip
+@click.option("--policy", metavar="NAME",
+              help="Policy, instead of the configured one; other plugins stay. Default: easy.")  # fmt: skip
 @plugin_option
-@click.option("--limit", type=click.IntRange(min=1), help="The first N accepted jobs only.")
-@click.option("--first", type=click.IntRange(min=1), help="Filter: the first N lines of the trace.")
-@click.option("--last", type=click.IntRange(min=1), help="Filter: the last N lines of the trace.")
+@click.option("--limit", type=COUNT, metavar="N", help="Run the first N accepted jobs only.")
+@click.option("--first", type=COUNT, metavar="N", help="Filter: the first N jobs of the trace.")
+@click.option("--last", type=COUNT, metavar="N", help="Filter: the last N jobs of the trace.")
 @click.option("--window", nargs=2, type=float, metavar="START END",
-              help="Filter: jobs submitted in this window, seconds from the trace's start.")  # fmt: skip
-@click.option("--scale-arrivals", type=float, help="Multiply the times between arrivals (below 1: more load).")
-@click.option("--scale-runtimes", type=float, help="Multiply runtimes and estimates (above 1: more load).")
-@click.option("--seed", type=click.IntRange(min=0), help="Seed; default: the configuration's, else 0.")
-@click.option("--out", type=click.Path(path_type=Path), help="Directory for jobs.csv, metrics.json, report.html, ...")
-@click.option("--journal", "journal_path", help="Record the run in this journal (for `headway replay`).")
+              help="Filter: jobs submitted in this window, seconds after the first submission.")  # fmt: skip
+@click.option("--scale-arrivals", type=FACTOR, metavar="FACTOR",
+              help="Filter: multiply the times between arrivals (below 1: more load).")  # fmt: skip
+@click.option("--scale-runtimes", type=FACTOR, metavar="FACTOR",
+              help="Filter: multiply runtimes and estimates (above 1: more load).")  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), metavar="N",
+              help="Seed of what is drawn at random. Default: as configured, else 0.")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIRECTORY",
+              help="Write jobs.csv, decisions.csv, metrics.json, schedule.swf, report.html.")  # fmt: skip
+@click.option("--journal", "journal_path", metavar="JOURNAL",
+              help="Record the run in this journal, a file or a URL (for `headway replay`).")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Stop at the first broken line of the trace.")
-@click.option("-v", "--verbose", is_flag=True, help="Name every line of the trace that was skipped or mended.")
+@click.option("-v", "--verbose", is_flag=True,
+              help="Name each line that was skipped or mended, and each job that was refused.")  # fmt: skip
 def command(
     trace_path: Path | None,
     config_path: Path | None,
@@ -65,9 +93,13 @@ def command(
     strict: bool,
     verbose: bool,
 ) -> None:
-    """Run a trace, or a copy of the live queue, in the emulated cluster."""
+    """Run a trace, or a copy of the live queue, in the emulated cluster.
+
+    Prints a summary; --out writes each job and decision, the metrics and a report, too. Filters are
+    applied in the order in which they are listed below. The same input and seed give the same schedule.
+    """
     from headway.config import load_config, parse_config
-    from headway.emulation import emulate
+    from headway.emulation import emulate, validated_faults
     from headway.journal import Journal
     from headway.plugins import Catalogue
     from headway.workload import read_swf, trace_jobs
@@ -76,15 +108,24 @@ def command(
         raise click.UsageError("expected either --trace FILE or -c CONFIG --from-cluster")
     if from_cluster and config_path is None:
         raise click.UsageError("--from-cluster needs -c CONFIG, which names the cluster")
+    if from_cluster:
+        _refuse_trace_options(
+            processors=processors, first=first, last=last, window=window, scale_arrivals=scale_arrivals,
+            scale_runtimes=scale_runtimes, journal=journal_path, strict=strict or None,
+        )  # fmt: skip
+    if out is not None:
+        prepare_directory(out)
     config: Config = load_config(config_path) if config_path else parse_config("mode: dry-run")
     catalogue = Catalogue(plugin_files)
     configs = enabled(config, catalogue, policy, config_path is not None)
     seed = seed if seed is not None else config.seed
     if from_cluster:
-        result = copy_forward(config, catalogue, configs, seed, label=policy or _label(configs), limit=limit)
-        report(result, configs, catalogue, out, None, live=True)
+        label = policy or _label(configs)
+        result, copied_at = copy_forward(config, catalogue, configs, seed, label=label, limit=limit)
+        report(result, configs, catalogue, out, None, live_since=copied_at)
         return
     assert trace_path is not None
+    validated_faults(config.emulation.faults, f"{config.source}: emulation.faults")
     trace = read_swf(trace_path, strict=strict)
     trace = filtered(trace, first, last, window, scale_arrivals, scale_runtimes)
     _tell_issues(trace, verbose)
@@ -94,6 +135,9 @@ def command(
     jobs, refused = trace_jobs(trace, size, limit=limit, pool=pool.name)
     if not jobs:
         raise UserError(f"{trace.path}: none of its {len(trace.records)} jobs can run on {size} processors")
+    if verbose:
+        for one in refused:
+            say(f"{trace.path}:{one.line}: job {one.job_id} refused: {one.reason}", messages(), "yellow")
     label = policy or _label(configs)
     journal = Journal.open(journal_path) if journal_path else None
     try:
@@ -118,6 +162,15 @@ def command(
         if journal is not None:
             journal.close()
     report(result, configs, catalogue, out, trace)
+    if journal_path:
+        say(f"journal: {journal_path} (`headway replay {journal_path}`)")
+
+
+def _refuse_trace_options(**given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            option = "--" + name.replace("_", "-")
+            raise click.UsageError(f"{option} goes with --trace, not with --from-cluster")
 
 
 def enabled(config: Config, catalogue: Catalogue, policy: str | None, configured: bool) -> list[PluginConfig]:
@@ -126,7 +179,12 @@ def enabled(config: Config, catalogue: Catalogue, policy: str | None, configured
 
     if policy is None:
         return catalogue.enabled(config.plugin_configs())
-    catalogue.get(policy, "--policy")
+    if "schedule" not in (hooks := list(hooks_of(catalogue.get(policy, "--policy")))):
+        policies = [n for n in catalogue.names() if "schedule" in hooks_of(catalogue.get(n))]
+        raise UserError(
+            f"--policy: expected a policy ({', '.join(policies)}), found the plugin {policy!r}, which "
+            f"implements {', '.join(hooks)}"
+        )
     others = [c for c in (config.plugin_configs() if configured else []) if c.name != policy]
     return [
         c
@@ -183,9 +241,11 @@ def filtered(
 
 
 def _tell_issues(trace: Trace, verbose: bool) -> None:
-    screen = messages()
-    for line in trace.describe_issues(verbose=verbose):
-        screen.print(line, style="yellow", markup=False)
+    lines = trace.describe_issues(verbose=verbose)
+    for line in lines:
+        say(line, messages(), style="yellow")
+    if lines and not verbose:
+        say("(--verbose names the lines)", messages(), style="yellow")
 
 
 def _label(configs: list[PluginConfig]) -> str:
@@ -200,8 +260,8 @@ def copy_forward(
     *,
     label: str,
     limit: int | None = None,
-) -> RunResult:
-    """Run a copy of the live cluster into the future."""
+) -> tuple[RunResult, float]:
+    """Run a copy of the live cluster into the future; returns when the copy was made (epoch second), too."""
     from headway.config import live_adapter
     from headway.emulation import Copy, emulate
 
@@ -209,7 +269,7 @@ def copy_forward(
         copy = Copy(adapter)
     jobs = copy.jobs if limit is None else copy.jobs[: limit + len(copy.running)]
     with job_progress(label, jobs) as advance:
-        return emulate(
+        result = emulate(
             copy.cluster,
             jobs,
             configs,
@@ -223,6 +283,7 @@ def copy_forward(
             running=copy.running,
             about={"workload": f"copy of cluster {copy.cluster.name} at {wall_clock(copy.now)}"},
         )
+    return result, copy.now
 
 
 def report(
@@ -232,29 +293,50 @@ def report(
     out: Path | None,
     trace: Trace | None,
     *,
-    live: bool = False,
+    live_since: float | None = None,
 ) -> None:
-    """Print the summary; write the files if a directory was given."""
+    """Print the summary; write the files if a directory was given.
+
+    ``live_since``: when the cluster was copied (epoch second); then there is a forecast, too.
+    """
     from headway.metrics import summarise
     from headway.report import render_summary, write_outputs
 
     metrics, sections = contributions(configs, catalogue)
-    screen = console()
-    screen.print(render_summary(summarise(result, metrics)))
-    if live:
-        _print_forecast(result)
+    console().print(render_summary(summarise(result, metrics)))
+    if live_since is not None:
+        _print_forecast(result, live_since)
+    say(f"\nseed: {result.seed}")
     if out is not None:
         written = write_outputs(result, out, trace=trace, extra=metrics, sections=sections([result]))
-        messages().print(f"written: {', '.join(p.name for p in written)} in {out}", markup=False)
+        say(f"results: {', '.join(path.name for path in written)} in {out}")
 
 
-def _print_forecast(result: RunResult) -> None:
+def _print_forecast(result: RunResult, since: float) -> None:
+    """When what waits at the time ``since`` is expected to start."""
+    from rich import box
     from rich.table import Table
 
-    table = Table("job", "user", "processors", "expected start", "nodes", title="forecast, if nothing else is submitted")
-    waiting = [job for job in result.jobs if job.start_time is None or job.starts and job.row == -1]
-    for job in sorted(waiting, key=lambda j: j.start_time if j.start_time is not None else float("inf"))[:50]:
+    waiting = [job for job in result.jobs if job.start_time is None or job.start_time >= since]
+    waiting.sort(key=lambda job: job.start_time if job.start_time is not None else float("inf"))
+    if not waiting:
+        say("\nNo job waits.")
+        return
+    table = Table(
+        box=box.SIMPLE_HEAD, header_style="bold", show_edge=False, padding=(0, 1, 0, 0), pad_edge=False
+    )
+    table.add_column("job", no_wrap=True)
+    table.add_column("user")
+    table.add_column("procs", justify="right", no_wrap=True)
+    table.add_column("expected start", no_wrap=True)
+    table.add_column("nodes", overflow="ellipsis", no_wrap=True)
+    for job in waiting[:_FORECAST]:
         start = wall_clock(job.start_time) if job.start_time is not None else "not foreseeable"
-        nodes = ",".join(name for name, _ in job.placement[:4]) + (", ..." if len(job.placement) > 4 else "")
+        nodes = ",".join(name for name, _ in job.placement[:4])
+        if len(job.placement) > 4:
+            nodes += f" + {len(job.placement) - 4}"
         table.add_row(job.job.id, job.job.user, str(job.job.request.processors), start, nodes)
+    say("\nForecast, if every job runs for its estimate and nothing else is submitted:\n")
     console().print(table)
+    if len(waiting) > _FORECAST:
+        say(f"... and {len(waiting) - _FORECAST} more (all of them with --out, in jobs.csv)")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headway.cli.common import console, plugin_option, required_config_option, wall_clock
+from headway.cli.common import examples, plugin_option, required_config_option, say, wall_clock
 from headway.errors import HeadwayError, UserError
 
 if TYPE_CHECKING:
@@ -16,33 +16,46 @@ if TYPE_CHECKING:
     from headway.plugins import Catalogue
 
 
-@click.command("explain")
+@click.command(
+    "explain",
+    epilog=examples(
+        "headway explain 4711 -c site.yaml                  as the cluster is now",
+        "headway explain 4711 -c site.yaml --journal-only   as the last run ended",
+    ),
+)
 @click.argument("job_id", metavar="JOB")
 @required_config_option
 @plugin_option
-@click.option("--journal-only", is_flag=True, help="Do not ask the cluster: explain the end of the last recorded run.")
+@click.option("--journal-only", is_flag=True,
+              help="Do not ask the cluster; explain the job as the last recorded run ended.")  # fmt: skip
 def command(job_id: str, config_path: Path, plugin_files: tuple[Path, ...], journal_only: bool) -> None:
-    """Why JOB waits, what it waits for, and when it is expected to start.
+    """Tell why JOB waits, what it waits for, and when it is expected to start.
 
     Looks at the cluster (changing nothing), asks the configured plugins what they would do now, and
     adds what the journal says about the job.
     """
-    from headway.config import load_config
+    from headway.config import adapter_class, load_config
     from headway.plugins import Catalogue
 
     config = load_config(config_path)
+    kind = adapter_class(config.cluster.adapter, f"{config.source}: cluster.adapter")
+    if not journal_only and getattr(kind, "Options", None) is None:
+        raise UserError(
+            f"{config.source}: cluster.adapter: {config.cluster.adapter!r} is no real cluster that could be "
+            "asked; --journal-only explains a job of a recorded run"
+        )
     catalogue = Catalogue(plugin_files)
     history = _history(config, job_id)
-    lines = _from_journal(config, catalogue, job_id) if journal_only else _from_cluster(config, catalogue, job_id)
+    source = _from_journal if journal_only else _from_cluster
+    lines = source(config, catalogue, job_id)
     if not lines and not history:
         raise UserError(f"job {job_id!r} is known neither to the cluster nor to the journal {config.journal}")
-    screen = console()
     for line in lines or [f"Job {job_id} is not in the cluster's queue any more."]:
-        screen.print(line, markup=False)
+        say(line)
     if history:
-        screen.print("From the journal:", markup=False)
+        say("From the journal:")
         for line in history:
-            screen.print(f"  {line}", markup=False)
+            say(f"  {line}")
 
 
 def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str]:
@@ -119,6 +132,8 @@ def _sentences(journal: Journal, job_id: str) -> list[str]:
             lines.append(f"{when}  {kind}{': ' + detail if detail else ''}")
         else:
             reason = getattr(entry.what, "reason", "")
-            result = "" if entry.outcome is None else (" (done)" if entry.outcome.accepted else f" ({entry.outcome.message})")
+            result = ""
+            if entry.outcome is not None:
+                result = f" ({'done' if entry.outcome.accepted else entry.outcome.message})"
             lines.append(f"{when}  decided {kind}{': ' + reason if reason else ''}{result}")
     return lines

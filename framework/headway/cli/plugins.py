@@ -2,49 +2,144 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.markup import escape
-from rich.table import Table
 
-from headway.cli.common import console
+from headway.cli.common import console, examples, say
+
+if TYPE_CHECKING:
+    import pydantic
+
+    from headway.plugins import Catalogue, PluginInfo
+
+#: Headings of the list: a plugin stands under the first whose hook it has.
+_KINDS = {
+    "schedule": "Policies: which job starts when",
+    "place": "Placement: on which nodes",
+    "queue_key": "Order of the queue",
+    "order_queue": "Order of the queue",
+    "predict_runtime": "Runtime prediction",
+    "register_workloads": "Workload models",
+}
+_OTHERS = "Others"
+
+#: Columns of a text that is easily read.
+_WIDEST = 100
 
 
-@click.command("plugins")
+@click.command(
+    "plugins",
+    epilog=examples(
+        "headway plugins                     all of them",
+        "headway plugins easy                what it does, its options",
+        "headway plugins --plugin mine.py    with those of a file",
+    ),
+)
 @click.argument("name", required=False)
-@click.option("--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path), help="Look into a file, too.")
+@click.option("--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path),
+              help="A Python file with plugins, to be listed as well. Repeatable.")  # fmt: skip
 def command(name: str | None, plugin_files: tuple[Path, ...]) -> None:
-    """List the installed plugins, or tell about the one called NAME."""
+    """List the installed plugins and adapters, or tell about the plugin called NAME."""
     from headway.plugins import Catalogue
 
     catalogue = Catalogue(plugin_files)
-    screen = console()
     if name is None:
-        table = Table("name", "hooks", "what it does", box=None, pad_edge=False)
-        for plugin in catalogue.names():
-            info = catalogue.info(plugin)
-            table.add_row(plugin, ", ".join(info.hooks), escape(info.summary))
-        screen.print(table)
-        return
-    info = catalogue.info(name)
-    screen.print(f"[bold]{name}[/]  ({escape(info.source)})")
-    screen.print(escape(info.summary))
-    screen.print(f"hooks: {', '.join(info.hooks)}")
-    if info.needs:
-        screen.print(f"needs: {', '.join(info.needs)}")
-    if info.paper:
-        screen.print(f"paper: {escape(info.paper)}")
-    if info.options is not None and info.options.model_fields:
-        table = Table("option", "type", "default", "meaning", title="options", title_justify="left", box=None)
-        for key, field in info.options.model_fields.items():
-            kind: Any = field.annotation
-            default = "required" if field.is_required() else repr(field.get_default(call_default_factory=True))
-            table.add_row(key, escape(getattr(kind, "__name__", str(kind))), escape(default), escape(field.description or ""))
-        screen.print(table)
+        _list(catalogue)
     else:
-        screen.print("options: none")
+        _tell(catalogue.info(name))
+
+
+def _list(catalogue: Catalogue) -> None:
+    from rich.table import Table
+
+    from headway.config import adapter_names
+
+    groups: dict[str, list[PluginInfo]] = {heading: [] for heading in (*_KINDS.values(), _OTHERS)}
+    for name in catalogue.names():
+        info = catalogue.info(name)
+        kind = next((heading for hook, heading in _KINDS.items() if hook in info.hooks), _OTHERS)
+        groups[kind].append(info)
+    width = max((len(name) for name in catalogue.names()), default=0)
+    screen = console()
+    for heading, members in groups.items():
+        if not members:
+            continue
+        say(heading)
+        table = Table(box=None, show_header=False, padding=(0, 0, 0, 2), pad_edge=True)
+        table.add_column(no_wrap=True, min_width=width)
+        table.add_column()
+        for info in members:
+            table.add_row(_plain(info.name), _plain(info.summary))
+        screen.print(table)
+        say("")
+    say(f"Adapters (cluster: adapter: NAME): {', '.join(adapter_names())}")
+    say("`headway plugins NAME` tells more about a plugin.")
+
+
+def _tell(info: PluginInfo) -> None:
+    screen = console()
+    say(f"{info.name}: {info.summary}", style="bold")
+    say("")
+    # What only registers something is there without being enabled.
+    acts = any(not hook.startswith("register_") for hook in info.hooks)
+    facts = {
+        "from": info.source,
+        "hooks": ", ".join(info.hooks),
+        "needs": ", ".join(info.needs),
+        "paper": info.paper,
+        "enable": f"plugins: [{info.name}]" if acts else "",
+    }
+    for key, value in facts.items():
+        if value:
+            say(f"{key + ':':<8}{value}")
+    if info.options is not None and info.options.model_fields:
+        say("options:")
+        screen.print(_options(info.options))
+    else:
+        say("options: none")
     if info.documentation and info.documentation != info.summary:
-        screen.print()
-        screen.print(escape(info.documentation))
+        say("")
+        for line in reflowed(info.documentation, min(screen.width, _WIDEST)):
+            say(line)
+
+
+def _options(model: type[pydantic.BaseModel]) -> Any:
+    from rich.table import Table
+
+    table = Table("option", "type", "default", "meaning", box=None, padding=(0, 0, 0, 2), pad_edge=True)
+    for key, field in model.model_fields.items():
+        kind: Any = field.annotation
+        # A plain class prints as "<class 'int'>", a generic one as itself.
+        shown = kind.__name__ if isinstance(kind, type) and not hasattr(kind, "__args__") else str(kind)
+        default = "required" if field.is_required() else repr(field.get_default(call_default_factory=True))
+        table.add_row(key, *map(_plain, (shown.replace("typing.", ""), default, field.description or "")))
+    return table
+
+
+def _plain(text: str) -> Any:
+    from rich.text import Text
+
+    return Text(text)
+
+
+def reflowed(text: str, width: int) -> list[str]:
+    """A docstring's lines for a page of ``width`` columns.
+
+    Items of lists keep their own lines, and what is indented is left as it is.
+    """
+    lines: list[str] = []
+    for block in re.split(r"\n[ \t]*\n", text):
+        if lines:
+            lines.append("")
+        for part in re.split(r"\n(?=- |[*] )", block):
+            if part.startswith(" ") or "\n    " in part:
+                lines.extend(part.splitlines())
+                continue
+            joined = " ".join(part.split())
+            hang = "  " if part.startswith(("- ", "* ")) else ""
+            lines.extend(textwrap.wrap(joined, width, subsequent_indent=hang, break_long_words=False))
+    return lines

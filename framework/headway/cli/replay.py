@@ -6,18 +6,26 @@ from pathlib import Path
 
 import click
 
-from headway.cli.common import console
+from headway.cli.common import examples, say
 
 
-@click.command("replay")
+@click.command(
+    "replay",
+    epilog=examples(
+        "headway replay journal.sqlite             the last run",
+        "headway replay journal.sqlite --run 3     an earlier one",
+    ),
+)
 @click.argument("journal_path", metavar="JOURNAL")
-@click.option("--run", "run_id", type=int, help="Which run; default: the last.")
+@click.option("--run", "run_id", type=int, help="The number of the run to repeat. Default: the last.")
 @click.option("--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path),
-              help="A file with plugins that the run used. Repeatable.")  # fmt: skip
+              help="A Python file with plugins that the run used. Repeatable.")  # fmt: skip
 def command(journal_path: str, run_id: int | None, plugin_files: tuple[Path, ...]) -> None:
-    """Give a journal's events to a new scheduler and compare its decisions with the recorded ones.
+    """Run a journal again and report decisions that differ.
 
-    Exit code 0 if all are the same, 1 if any differs.
+    A new scheduler gets the recorded events; its decisions are compared with the recorded ones. JOURNAL
+    is a SQLite file or a database URL; it is only read. Exit code 0 if all decisions are the same, 1 if
+    any differs.
     """
     from headway.cli.common import wall_clock
     from headway.journal import Journal
@@ -26,22 +34,25 @@ def command(journal_path: str, run_id: int | None, plugin_files: tuple[Path, ...
 
     with Journal.open(journal_path, create=False, read_only=True) as journal:
         found = replay(journal, Catalogue(plugin_files), run_id)
-    screen = console()
-    screen.print(
+    differ = len(found.differences)
+    verdict = f"{differ} {'cycle differs' if differ == 1 else 'cycles differ'}"
+    if not differ:
+        verdict = "all decisions are the same"
+    say(
         f"run {found.run.id} ({found.run.info.mode}): {found.cycles} cycles, {found.events} events, "
-        f"{found.decisions} decisions; {len(found.differences)} cycles differ"
+        f"{found.decisions} decisions; {verdict}"
     )
     if found.cut_short:
-        screen.print("the run was killed before its last cycle's decisions were written; that cycle is left out")
+        say("the run was killed before its last cycle's decisions were written; that cycle is left out")
     for difference in found.differences[:20]:
         when = wall_clock(difference.now) if difference.now > 1e8 else f"{difference.now:.0f}"
-        screen.print(f"cycle {difference.seq} at {when}:", markup=False)
+        say(f"cycle {difference.seq} at {when}:")
         for title, decisions in (("recorded", difference.recorded), ("repeated", difference.repeated)):
             for decision in decisions:
-                screen.print(f"  {title}: {decision}", markup=False)
+                say(f"  {title}: {decision}")
             if not decisions:
-                screen.print(f"  {title}: nothing")
-    if len(found.differences) > 20:
-        screen.print(f"... and {len(found.differences) - 20} more")
-    if found.differences:
+                say(f"  {title}: nothing")
+    if differ > 20:
+        say(f"... and {differ - 20} more")
+    if differ:
         raise SystemExit(1)

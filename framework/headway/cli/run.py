@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headway.cli.common import plugin_option, required_config_option, wall_clock
+from headway.cli.common import examples, plugin_option, required_config_option, wall_clock
 from headway.errors import HeadwayError, UserError
 
 if TYPE_CHECKING:
@@ -21,16 +21,25 @@ if TYPE_CHECKING:
     from headway.engine import Engine, Stopped
 
 
-@click.command("run")
+@click.command(
+    "run",
+    epilog=examples(
+        "headway run -c site.yaml --monitor    decide and write down, change nothing",
+        "headway run -c site.yaml              as the configuration's mode says",
+    ),
+)
 @required_config_option
-@click.option("--monitor", is_flag=True, help="Decide and journal, apply nothing, whatever the configuration says.")
+@click.option(
+    "--monitor", is_flag=True, help="Decide and journal, apply nothing, whatever the configuration says."
+)
 @plugin_option
 @click.option("--out", type=click.Path(path_type=Path), help="In mode dry-run: directory for the results.")
 def command(config_path: Path, monitor: bool, plugin_files: tuple[Path, ...], out: Path | None) -> None:
     """Schedule the configured cluster until stopped.
 
-    SIGTERM and SIGINT end it after the current cycle; SIGHUP reads the configuration again. In mode
-    dry-run the configured trace is run in the emulated cluster instead.
+    SIGTERM and SIGINT end it after the current cycle; SIGHUP makes it read the configuration again. The
+    log goes to standard error. In mode dry-run the trace that the configuration names (emulation.trace,
+    relative to the configuration file) is run in the emulated cluster instead.
     """
     from headway.config import load_config
     from headway.engine import Mode, Stopped
@@ -41,6 +50,8 @@ def command(config_path: Path, monitor: bool, plugin_files: tuple[Path, ...], ou
     if config.mode is Mode.DRY_RUN:
         _dry_run(config, config_path, plugin_files, out)
         return
+    if out is not None:
+        raise click.UsageError(f"--out goes with mode dry-run; {config.source} says mode {config.mode}")
     _set_up_log(config.log)
     while True:
         reason = serve(config, plugin_files)
@@ -53,11 +64,10 @@ def _dry_run(config: Config, config_path: Path, plugin_files: tuple[Path, ...], 
     from headway.cli.dry_run import command as dry_run
 
     if config.emulation.trace is None:
-        raise UserError(f"{config.source}: emulation.trace: expected a trace file for mode dry-run, found none")
-    trace = Path(config.emulation.trace)
-    if not trace.is_absolute():
-        trace = config_path.parent / trace
-    arguments = ["--trace", str(trace), "-c", str(config_path)]
+        raise UserError(
+            f"{config.source}: emulation.trace: expected a trace file for mode dry-run, found none"
+        )
+    arguments = ["--trace", str(config.trace_path()), "-c", str(config_path)]
     for path in plugin_files:
         arguments += ["--plugin", str(path)]
     if out is not None:
@@ -121,10 +131,12 @@ def _saved_states(journal: Any, log: Any) -> dict[str, Any]:
     open_decisions = journal.unfinished(last.id)
     if open_decisions:
         log.warning(
-            "the last run was cut off between deciding and applying; the cluster's state decides what happened",
+            "the last run was cut off between deciding and applying; the cluster's state decides "
+            "what happened",
             run=last.id,
             decisions=[
-                f"{type(u.decision).__name__} {getattr(u.decision, 'job_id', '')}".strip() for u in open_decisions
+                f"{type(u.decision).__name__} {getattr(u.decision, 'job_id', '')}".strip()
+                for u in open_decisions
             ],
         )
     checkpoint = journal.last_checkpoint(last.id)

@@ -26,6 +26,22 @@ def duration(seconds: float | None) -> str:
     return f"{whole // 86400} d {whole % 86400 // 3600} h"
 
 
+def compact(seconds: float | None) -> str:
+    """In seven characters: ``"14 s"``, ``"3 min"``, ``"45.0 h"``, ``"10.1 d"``, ``"365 d"``."""
+    if seconds is None:
+        return NONE
+    if seconds < 0:
+        return "−" + compact(-seconds)
+    if seconds < 59.5:
+        return f"{seconds:.0f} s"
+    if seconds < 59.5 * 60:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 99.95 * 3600:
+        return f"{seconds / 3600:.1f} h"
+    days = seconds / 86400
+    return f"{days:.1f} d" if days < 99.95 else f"{days:.0f} d"
+
+
 def share(value: float | None) -> str:
     """``"83.1 %"``."""
     return NONE if value is None else f"{100 * value:.1f} %"

@@ -197,13 +197,31 @@ COMPARED: tuple[tuple[str, tuple[str, ...], Callable[[float | None], str], str],
 )
 
 
-def compared(summaries: Sequence[Summary]) -> list[list[tuple[str, bool]]]:
+#: The titles of :data:`COMPARED` as a terminal's table has them: in two lines.
+_HEADINGS = {
+    "jobs": "jobs",
+    "mean wait": "mean\nwait",
+    "median wait": "median\nwait",
+    "p95 wait": "p95\nwait",
+    "mean bounded slowdown": "bounded\nslowdown",
+    "utilisation": "utili-\nsation",
+    "makespan": "make-\nspan",
+    "lost capacity": "lost\ncapacity",
+}
+
+
+def compared(
+    summaries: Sequence[Summary], duration: Callable[[float | None], str] = quantities.duration
+) -> list[list[tuple[str, bool]]]:
     """One row a summary, one pair a column of :data:`COMPARED`: the text, and whether it is the best.
 
-    What looks the same is equally good; where all are equal, none is marked.
+    Durations are written by ``duration``. What looks the same is equally good; where all are equal,
+    none is marked.
     """
     columns = []
     for _, path, write, best in COMPARED:
+        if write is quantities.duration:
+            write = duration
         values = [_at(summary, path) for summary in summaries]
         texts = [write(value) for value in values]
         known = [v for v in values if v is not None]
@@ -215,13 +233,20 @@ def compared(summaries: Sequence[Summary]) -> list[list[tuple[str, bool]]]:
 
 
 def compare_table(summaries: Sequence[Summary]) -> Table:
-    """Runs as rows, what matters most as columns; the best of each column is bold, with a star."""
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
-    table.add_column("policy", no_wrap=True)
+    """Runs as rows, what matters most as columns; the best of each column is bold, with a star.
+
+    80 columns wide at most where the runs' labels have no more than 13 characters.
+    """
+    table = Table(
+        box=box.SIMPLE_HEAD, header_style="bold", show_edge=False, padding=0, caption_justify="left",
+    )  # fmt: skip
+    table.add_column("policy", no_wrap=True, vertical="bottom")
     for title, *_ in COMPARED:
-        table.add_column(title, justify="right")
-    for summary, row in zip(summaries, compared(summaries), strict=True):
-        cells = [Text(f"{text} *", style="bold green") if best else Text(f"{text}  ") for text, best in row]
+        # The blank stands above the stars.
+        heading = "\n".join(f"{line} " for line in _HEADINGS[title].split("\n"))
+        table.add_column(heading, justify="right", no_wrap=True, vertical="bottom")
+    for summary, row in zip(summaries, compared(summaries, quantities.compact), strict=True):
+        cells = [Text(f"{text}*", style="bold green") if best else Text(f"{text} ") for text, best in row]
         table.add_row(Text(summary["run"]["label"]), *cells)
     if len(summaries) > 1:
         table.caption = "* best of its column"

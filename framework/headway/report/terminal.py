@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from rich import box
@@ -12,38 +13,61 @@ from rich.text import Text
 from headway.metrics import Summary
 from headway.report.quantities import JOB_METRICS, SYSTEM_METRICS, number
 
-_SHOWN = ("mean", "median", "p90", "p95", "max")
+#: As many as 80 columns hold; ``metrics.json`` has more.
+_SHOWN = ("mean", "median", "p95", "max")
 
 
 def render_summary(summary: Summary) -> RenderableType:
     """What :command:`headway dry-run` prints: counts, per-job metrics, system metrics."""
-    parts: list[RenderableType] = [_headline(summary), _jobs(summary), _system(summary)]
+    gap = Text()
+    parts: list[RenderableType] = [_headline(summary), gap, _jobs(summary), gap, _system(summary)]
     counts = summary["counts"]
     if counts["refused"]:
-        lines = [f"  {number(n)} × {reason}" for reason, n in counts["refused_by_reason"].items()]
-        parts.append(Text("\n".join([f"{number(counts['refused'])} jobs refused:", *lines]), style="yellow"))
+        lines = [f"  {number(n)} × {reason}" for reason, n in _reasons(counts["refused_by_reason"]).items()]
+        title = f"{_counted(counts['refused'], 'job')} refused:"
+        parts += [gap, Text("\n".join([title, *lines]), style="yellow")]
     if counts["decisions_failed"]:
-        failed = number(counts["decisions_failed"])
-        parts.append(Text(f"{failed} decisions were not carried out (see decisions.csv)", style="yellow"))
+        failed = _counted(counts["decisions_failed"], "decision")
+        were = "was" if counts["decisions_failed"] == 1 else "were"
+        parts += [gap, Text(f"{failed} {were} not carried out (see decisions.csv)", style="yellow")]
     return Group(*parts)
+
+
+def _reasons(by_reason: dict[str, int]) -> dict[str, int]:
+    """Counts by reason without its particulars in brackets (each size that is too large, say)."""
+    found: Counter[str] = Counter()
+    for reason, n in by_reason.items():
+        found[reason.partition(" (")[0]] += n
+    return dict(found.most_common())
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{number(n)} {what}{'' if n == 1 else 's'}"
 
 
 def _headline(summary: Summary) -> Text:
     counts, run = summary["counts"], summary["run"]
-    text = Text.assemble((str(run["label"]), "bold"), f": {number(counts['jobs'])} jobs")
+    text = Text.assemble((str(run["label"]), "bold"), f": {_counted(counts['jobs'], 'job')}")
     states = ", ".join(f"{number(n)} {state}" for state, n in counts["by_state"].items())
     if states:
         text.append(f" ({states})")
     if run["wall_seconds"] > 0:
-        text.append(f"; {number(run['cycles'])} cycles in {run['wall_seconds']:.2f} s")
+        text.append(f"; {_counted(run['cycles'], 'cycle')} in {run['wall_seconds']:.2f} s")
     return text
 
 
+def _table() -> Table:
+    # Two blanks between columns: the box brings one.
+    return Table(
+        box=box.SIMPLE_HEAD, header_style="bold", show_edge=False, padding=(0, 1, 0, 0), pad_edge=False
+    )
+
+
 def _jobs(summary: Summary) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
-    table.add_column("per job")
+    table = _table()
+    table.add_column("per job", no_wrap=True)
     for name in _SHOWN:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for key, (title, write) in JOB_METRICS.items():
         values = summary["jobs"][key]
         table.add_row(title, *(write(values[name]) for name in _SHOWN))
@@ -51,7 +75,7 @@ def _jobs(summary: Summary) -> Table:
 
 
 def _system(summary: Summary) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    table = _table()
     table.add_column("system")
     table.add_column("", justify="right")
     for key, (title, write) in SYSTEM_METRICS.items():
