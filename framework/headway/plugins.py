@@ -222,12 +222,29 @@ def make_plugin(cls: type, config: PluginConfig) -> Any:
     if model is None:
         if config.options:
             raise UserError(f"{config.where}: plugin {config.name!r} has no options, found {dict(config.options)}")
-        return cls()
+        return _made(cls, config)
+    place = f"{config.where}: {config.name}"
+    if model.model_config.get("extra") is None:
+        # pydantic would ignore them, and a misspelt option would be its default without a word.
+        known = {name: field.alias or name for name, field in model.model_fields.items()}
+        for key in config.options:
+            if key not in known and key not in known.values():
+                raise UserError(f"{place}: {key}: unknown key.{nearest(str(key), known)}")
     try:
         options = model.model_validate(dict(config.options))
     except pydantic.ValidationError as error:
-        raise UserError(explain_validation(error, f"{config.where}: {config.name}", model)) from error
-    return cls(options)
+        raise UserError(explain_validation(error, place, model)) from error
+    return _made(cls, config, options)
+
+
+def _made(cls: type, config: PluginConfig, *options: Any) -> Any:
+    try:
+        return cls(*options)
+    except UserError:
+        raise
+    except Exception as error:
+        problem = f"cannot be made: {type(error).__name__}: {error}"
+        raise UserError(f"{config.where}: plugin {config.name!r} {problem}") from error
 
 
 class Plugins:

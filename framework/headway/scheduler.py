@@ -17,9 +17,10 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from headway.decisions import Decision, Start
+from headway.decisions import Decision, Resize, SetTimeLimit, Start
 from headway.errors import StateError
 from headway.events import Event, in_order
 from headway.model import ClusterDescription, Placement
@@ -27,7 +28,6 @@ from headway.nodes import Offer
 from headway.plugins import HookCaller, Plugins, Problem
 from headway.state import Job, PoolState, State, Status
 from headway.view import FlatView, NodeView, View
-
 
 _INF = float("inf")
 
@@ -41,6 +41,23 @@ def _sortable(hook: HookCaller, job: Job, state: State) -> tuple[Any, ...]:
         if answer is not None:
             hook.failed(name, TypeError(f"expected a tuple, found {answer!r}"))
     return (1,)
+
+
+def _seconds(hook: HookCaller, job: Job, state: State) -> float | None:
+    """The first answer to ``predict_runtime`` that is a time."""
+    for name, function in hook.implementations:
+        answer = hook.call(name, function, job, state)
+        if answer is None:
+            continue
+        try:
+            seconds = float(answer)
+            if not 0 <= seconds < _INF:
+                raise ValueError("not a time")
+        except (TypeError, ValueError):
+            hook.failed(name, TypeError(f"expected seconds, found {answer!r}"))
+        else:
+            return seconds
+    return None
 
 
 def plain_clock(time: float) -> str:
@@ -76,14 +93,16 @@ class Scheduler:
         self.cycles = 0
         self.rng = np.random.default_rng(seed)
         self._monitor = monitor
-        #: In monitor mode: jobs whose start was already wished for, and where.
-        self._wished: dict[str, Placement] = {}
+        #: In monitor mode: jobs whose start was wished for and that are still pending.
+        self._wished: set[str] = set()
 
         def caller(hook: str) -> HookCaller:
             return HookCaller(plugins, hook, self.problems, self.seconds)
 
         self._observe = caller("observe")
         self._order_queue = caller("order_queue")
+        self._react = caller("react")
+        self._prepare = caller("prepare")
         self._schedule = caller("schedule")
         self._policies = self._schedule.implementations
         self._place = caller("place")
@@ -92,15 +111,18 @@ class Scheduler:
         self._veto = caller("veto")
         self._decided = caller("decided")
         self._has_observers = bool(self._observe)
+        self._has_reactors = bool(self._react)
         self._has_order = bool(self._order_queue)
-        self._has_finishers = monitor or any((self._control, self._revise, self._veto, self._decided))
+        self._has_preparers = bool(self._prepare)
+        self._has_finishers = monitor or any((self._react, self._control, self._revise, self._veto, self._decided))
         self._checkpoint = caller("checkpoint")
         self._shutdown = caller("shutdown")
         predict, key, admit = caller("predict_runtime"), caller("queue_key"), caller("admit_job")
         state = self.state
-        state.ask_always = any(getattr(plugins.by_name[name], "ask_always", False) for name, _ in self._policies)
+        policies = [plugins.by_name[name] for name, _ in self._policies]
+        state.ask_always = any(getattr(policy, "ask_always", False) for policy in policies)
         if predict:
-            state.predict = lambda job: predict.first(job, state)
+            state.predict = lambda job: _seconds(predict, job, state)
         if key:
             state.queue_key = lambda job: _sortable(key, job, state)
         if admit:
@@ -144,6 +166,8 @@ class Scheduler:
             state.advance(now)
         self.cycles += 1
         decisions: list[Decision] = []
+        if self._has_reactors:
+            self._call_reactors(decisions)
         for pool, view in self._pools:
             if pool.changed:
                 self._cycle(pool, view, decisions)
@@ -154,9 +178,20 @@ class Scheduler:
             state.anomalies.clear()
         return decisions
 
+    def _call_reactors(self, decisions: list[Decision]) -> None:
+        """Decisions that come before the policies, which must see what they will change."""
+        for name, made in self._react.all(self.state):
+            for decision in self._checked(self._react, name, made):
+                if isinstance(decision, SetTimeLimit | Resize):
+                    self.state.foresee(decision)
+                decisions.append(decision)
+
     def _finish(self, decisions: list[Decision]) -> list[Decision]:
         """The hooks that look at the whole step."""
         state = self.state
+        if self._wished:
+            jobs, waiting = state.jobs, (Status.PENDING, Status.STARTING)
+            self._wished = {name for name in self._wished if name in jobs and jobs[name].status in waiting}
         for name, more in self._control.all(state):
             for decision in self._checked(self._control, name, more):
                 if type(decision) is not Start or self._begin_extra(name, decision):
@@ -193,9 +228,12 @@ class Scheduler:
             self.state.overdue(pool)
             pool.changed = False
         if self._has_order:
-            queue = self._order_queue.first(queue, self.state) or queue
+            queue = self._ordered(pool.queue)
         view.open(now, queue)
         pool.fresh = 0
+        if self._has_preparers and view.fresh < 0:
+            self._prepare.all(view)
+            view.prepared = len(view.bookings)
         for name, policy in self._policies:
             began = perf_counter()
             try:
@@ -204,10 +242,7 @@ class Scheduler:
                     self._undo(view)
                     continue
                 made = answer if type(answer) is list else list(answer)
-                for decision in made:
-                    if not isinstance(decision, Decision):
-                        raise TypeError(f"expected decisions, found {decision!r}")
-                if len(made) != len(view.started):
+                if made != view.made:
                     made = self._match(name, made, view)
             except Exception as error:
                 self._schedule.failed(name, error)
@@ -224,27 +259,58 @@ class Scheduler:
     def _undo(self, view: View) -> None:
         for job in view.started:
             self.state.undo(job)
-        view.started = []
+        view.started, view.made = [], []
         view.forget()
         # Without its bookings nobody may conclude from `fresh` that older jobs cannot start.
         view.fresh = view.pool.fresh = -1
 
+    def _ordered(self, queue: list[Job]) -> Sequence[Job]:
+        """The queue as the first plugin wants it that names jobs of the queue, each once."""
+        for name, function in self._order_queue.implementations:
+            answer = self._order_queue.call(name, function, list(queue), self.state)
+            if answer is None:
+                continue
+            try:
+                ordered = list(answer)
+                if len(set(ordered)) < len(ordered) or not set(ordered) <= set(queue):
+                    raise ValueError("expected jobs of the queue, each at most once")
+            except Exception as error:
+                self._order_queue.failed(name, error)
+            else:
+                return ordered
+        return queue
+
     def _match(self, plugin: str, made: list[Decision], view: View) -> list[Decision]:
-        """Bring a policy's answer and what it began into line.
+        """Bring a policy's answer and what it began into line, so that no start passes the guard by.
 
         A start that it returned without asking ``view.start`` is tried now, and left out if it is
         impossible; a job that it began but did not return is not started.
         """
-        begun = {job.id for job in view.started}
+        begun = {job.id: job for job in view.started}
         kept: list[Decision] = []
+        named: set[str] = set()
         for decision in made:
-            if not isinstance(decision, Start) or decision.job_id in begun:
+            if not isinstance(decision, Decision):
+                raise TypeError(f"expected decisions, found {decision!r}")
+            if not isinstance(decision, Start):
                 kept.append(decision)
                 continue
-            start = self._begin_plain(plugin, decision, view)
+            job = begun.get(decision.job_id)
+            start: Start | None = decision
+            if decision.job_id in named:
+                self._refused(plugin, "schedule", f"job {decision.job_id} is started already; not again")
+                continue
+            if job is None:
+                start = self._begin_plain(plugin, decision, view)
+            elif decision.placement != job.placement:
+                self.state.undo(job)
+                view.started.remove(job)
+                start = self._begin_plain(plugin, decision, view)
+            else:
+                job.tier, job.frequency = decision.tier, decision.frequency
             if start is not None:
                 kept.append(start)
-        named = {d.job_id for d in kept if isinstance(d, Start)}
+                named.add(start.job_id)
         for job in view.started:
             if job.id not in named:
                 self.state.undo(job)
@@ -255,17 +321,26 @@ class Scheduler:
         job = self.state.jobs.get(decision.job_id)
         if job is None or job.status is not Status.PENDING or job.pool is not view.pool:
             what = "is not known" if job is None else f"is {job.status.value} in pool {job.pool.name!r}"
-            self.problems.append(Problem(plugin, "schedule", f"job {decision.job_id} {what}; not started", ""))
+            self._refused(plugin, "schedule", f"job {decision.job_id} {what}; not started")
             return None
         if not decision.placement:
-            return view.start(job, decision.reason)
+            start = view.start(job, decision.reason)
+            if start is None:
+                return None
+            job.tier, job.frequency = decision.tier, decision.frequency
+            return msgspec.structs.replace(start, tier=decision.tier, frequency=decision.frequency)
         try:
             self.state.begin(job, decision.placement, decision.tier, decision.frequency)
         except StateError as error:
-            self.problems.append(Problem(plugin, "schedule", f"{error}; not started", ""))
+            self._refused(plugin, "schedule", f"{error}; not started")
             return None
+        # What is booked did not reckon with it.
+        view.pool.fresh = -1
         view.started.append(job)
         return decision
+
+    def _refused(self, plugin: str, hook: str, message: str) -> None:
+        self.problems.append(Problem(plugin, hook, message, ""))
 
     def _find_place(self, job: Job, offer: Offer, view: View) -> Placement | None:
         if not self._place:
@@ -283,7 +358,20 @@ class Scheduler:
                 decisions = self._checked(self._revise, name, answer, decisions)
         if self._veto:
             decisions = [decision for decision in decisions if not self._vetoed(decision)]
-        after = {d.job_id: d for d in decisions if isinstance(d, Start)}
+        return self._settle(before, decisions)
+
+    def _settle(self, before: dict[str, Start], decisions: Sequence[Decision]) -> list[Decision]:
+        """Carry what became of the starts into the state; leave out what the guard refuses."""
+        after: dict[str, Start] = {}
+        settled: list[Decision] = []
+        for decision in decisions:
+            if isinstance(decision, Start):
+                if decision.job_id in after:
+                    self._refused("revise", "revise", f"job {decision.job_id} is started already; not again")
+                    continue
+                after[decision.job_id] = decision
+            settled.append(decision)
+        # All that moves makes room first: two jobs may have changed places.
         for job_id, start in before.items():
             final = after.get(job_id)
             if final is start:
@@ -291,14 +379,15 @@ class Scheduler:
             job = self.state.jobs[job_id]
             if final is None or final.placement != start.placement:
                 self.state.undo(job)
-                if final is not None:
-                    self._begin_revised(job, final, decisions)
             else:
                 job.tier, job.frequency = final.tier, final.frequency
-        for job_id, start in after.items():
-            if job_id not in before and job_id in self.state.jobs:
-                self._begin_revised(self.state.jobs[job_id], start, decisions)
-        return decisions
+        impossible = {
+            job_id
+            for job_id, start in after.items()
+            if (job_id not in before or before[job_id].placement != start.placement)
+            and not self._begin_extra("revise", start, "revise")
+        }
+        return [d for d in settled if not (isinstance(d, Start) and d.job_id in impossible)]
 
     def _checked(
         self, hook: HookCaller, plugin: str, answer: Any, instead: Sequence[Decision] = ()
@@ -314,7 +403,7 @@ class Scheduler:
             return list(instead)
         return found
 
-    def _begin_extra(self, plugin: str, start: Start) -> bool:
+    def _begin_extra(self, plugin: str, start: Start, hook: str = "control") -> bool:
         """Carry a start that no policy made into the state; False, and a problem, if it is impossible."""
         job = self.state.jobs.get(start.job_id)
         try:
@@ -322,7 +411,7 @@ class Scheduler:
                 raise StateError(f"job {start.job_id} is not known")
             self.state.begin(job, start.placement, start.tier, start.frequency)
         except StateError as error:
-            self.problems.append(Problem(plugin, "control", f"{error}; not started", ""))
+            self._refused(plugin, hook, f"{error}; not started")
             return False
         self.state.sweep(job.pool, [job])
         # What the policy booked in this pool did not reckon with it.
@@ -338,28 +427,14 @@ class Scheduler:
     def _retract(self, decisions: list[Decision]) -> list[Decision]:
         """Undo the starts, which nobody will carry out; leave out those that were said before."""
         jobs = self.state.jobs
-        self._wished = {
-            job_id: placement
-            for job_id, placement in self._wished.items()
-            if job_id in jobs and jobs[job_id].status in (Status.PENDING, Status.STARTING)
-        }
         news: list[Decision] = []
         for decision in decisions:
             if isinstance(decision, Start):
                 self.state.undo(jobs[decision.job_id])
                 if decision.job_id in self._wished:
                     continue
-                self._wished[decision.job_id] = decision.placement
+                self._wished.add(decision.job_id)
             news.append(decision)
         for pool, _ in self._pools:
             pool.changed = False
         return news
-
-    def _begin_revised(self, job: Job, start: Start, decisions: list[Decision]) -> None:
-        try:
-            self.state.begin(job, start.placement, start.tier, start.frequency)
-        except StateError as error:
-            self.problems.append(Problem("revise", "revise", f"{error}; not started", ""))
-            decisions.remove(start)
-        else:
-            self.state.sweep(job.pool, [job])

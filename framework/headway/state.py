@@ -22,13 +22,12 @@ from typing import Any
 import msgspec
 
 from headway import events as ev
-from headway.decisions import Start
+from headway.decisions import Resize, SetTimeLimit, Start
 from headway.errors import StateError
 from headway.model import (
     ClusterDescription,
     Dependency,
     JobDescription,
-    NodeDescription,
     Placement,
     PoolDescription,
     Request,
@@ -355,7 +354,16 @@ class State:
         pool = job.pool
         queue = pool.queue
         job.status = _PENDING
-        if not queue or queue[-1].order < job.order:
+        try:
+            last = not queue or queue[-1].order < job.order
+            if not last:
+                insort(queue, job, key=_order)
+        except TypeError as error:
+            self.anomalies.append(f"job {job.id} has a queue key that compares with no other: {error}")
+            job.order = ((1,), job.submit_time, job.seq)
+            insort(queue, job, key=_order)
+            last = False
+        if last:
             queue.append(job)
             if pool.fresh >= 0:
                 pool.fresh += 1
@@ -364,7 +372,6 @@ class State:
                     pool.changed = True
                 return
         else:
-            insort(queue, job, key=_order)
             pool.fresh = -1
         pool.changed = True
 
@@ -590,6 +597,8 @@ class State:
             job.tier = event.tier
 
     def _decision_failed(self, event: ev.DecisionFailed) -> None:
+        if isinstance(event.decision, SetTimeLimit | Resize):
+            self._as_described(self.jobs.get(event.decision.job_id))
         if not isinstance(event.decision, Start):
             return
         job = self.jobs.get(event.decision.job_id)
@@ -602,6 +611,14 @@ class State:
         # A start that keeps failing must not be asked for at every poll.
         job.not_before = event.time + min(15.0 * 2 ** (job.failures - 1), 600.0)
         self._queue_or_wait(job)
+
+    def _as_described(self, job: Job | None) -> None:
+        """A change that was foreseen did not happen: the job is what its description says."""
+        if job is not None:
+            job.estimate = job.request.walltime
+            job.processors = job.request.processors
+            self._set_expectation(job)
+            job.pool.touch()
 
     def _node_up(self, event: ev.NodeUp) -> None:
         old = self.nodes.descriptions.get(event.node.name)
@@ -724,6 +741,27 @@ class State:
         self._occupy(job, placement, self.now)
         # Only the other pools on these nodes have something to look at: this one is being looked at.
         pool.fresh, pool.changed = fresh, changed
+
+    def foresee(self, decision: SetTimeLimit | Resize) -> None:
+        """A change of limit or size was decided: count with it until the cluster says what became of it."""
+        job = self.jobs.get(decision.job_id)
+        if job is None:
+            return
+        if isinstance(decision, SetTimeLimit):
+            job.estimate = decision.walltime
+            self._set_expectation(job)
+        elif job.entries is None:
+            job.processors = decision.processors
+        job.pool.touch()
+
+    def _set_expectation(self, job: Job) -> None:
+        """The expected runtime and end that follow from the job's estimate."""
+        job.expected_runtime = job.estimate
+        if self.predict is not None:
+            self._predict(job)
+        if job.entries is not None:
+            start = job.start_time if job.start_time is not None else self.now
+            self.set_expected_end(job, start + job.paused + job.expected_runtime)
 
     def undo(self, job: Job) -> None:
         """Take back a :meth:`begin`; the job is in its queue again."""

@@ -71,7 +71,9 @@ class View:
     (:meth:`forget`) it then finds its old bookings again through :meth:`book`.
     """
 
-    __slots__ = ("_ahead", "_clock", "_state", "bookings", "fresh", "now", "pool", "queue", "rng", "started")
+    __slots__ = (
+        "_ahead", "_clock", "_state", "bookings", "fresh", "made", "now", "pool", "prepared", "queue", "rng", "started",
+    )  # fmt: skip
 
     def __init__(
         self, pool: PoolState, state: State, clock: Callable[[float], str], rng: np.random.Generator
@@ -87,8 +89,12 @@ class View:
         self.fresh: int = -1
         #: Bookings that stand, in the order in which they were made.
         self.bookings: list[Booking] = []
+        #: How many of them, from the first on, plugins made before the policy was asked.
+        self.prepared: int = 0
         #: Jobs started in this cycle.
         self.started: list[Job] = []
+        #: The decisions that :meth:`start` made of them.
+        self.made: list[Start] = []
         #: What is free in the future (a Profile or a _Timeline), bookings taken out; made when it is needed.
         self._ahead: Any = None
 
@@ -134,14 +140,16 @@ class View:
         self.now = now
         self.queue = queue
         self.started = []
+        self.made = []
         self.fresh = fresh = self.pool.fresh if queue is self.pool.queue else -1
         if fresh < 0:
             self.bookings = []
+            self.prepared = 0
             self._ahead = None
 
     def forget(self) -> None:
-        """Drop all bookings."""
-        self.bookings = []
+        """Drop the policy's bookings; those that were prepared for it stay."""
+        del self.bookings[self.prepared :]
         self._ahead = None
 
     def booked(self, job: Job) -> Booking | None:
@@ -159,8 +167,11 @@ class View:
         """
         raise NotImplementedError
 
-    def book(self, job: Job) -> Booking:
-        """Keep the earliest possible capacity for ``job``; the same booking if it has one already."""
+    def book(self, job: Job, after: float | None = None) -> Booking:
+        """Keep the earliest possible capacity for ``job``, from ``after`` (absolute seconds) on if given.
+
+        A job that has a booking keeps it.
+        """
         raise NotImplementedError
 
 
@@ -173,8 +184,8 @@ class FlatView(View):
         processors = job.processors
         if processors > self.pool.free:
             return None
-        if self._ahead is None and not self.pool.reservations:
-            bookings = self.bookings
+        bookings = self.bookings
+        if self._ahead is None and len(bookings) < 2 and not self.pool.reservations:
             if bookings:
                 booking = bookings[0]
                 if booking.job is job:
@@ -189,7 +200,9 @@ class FlatView(View):
             return None
         self._state.begin(job, (), "foreground", None)
         self.started.append(job)
-        return Start(job.id, (), reason)
+        start = Start(job.id, (), reason)
+        self.made.append(start)
+        return start
 
     def _fits_profile(self, job: Job) -> bool:
         now, end = self.now, self.now + job.expected_runtime
@@ -219,9 +232,9 @@ class FlatView(View):
             self._ahead = self.profile
         return self._ahead
 
-    def book(self, job: Job) -> Booking:
+    def book(self, job: Job, after: float | None = None) -> Booking:
         pool, now = self.pool, self.now
-        if not self.bookings and self._ahead is None and not pool.reservations:
+        if after is None and not self.bookings and self._ahead is None and not pool.reservations:
             need = job.processors - pool.free
             start = now
             if need > 0:
@@ -246,7 +259,7 @@ class FlatView(View):
                 return known
             profile = self._full_profile()
             runtime = job.expected_runtime
-            start = profile.earliest(job.processors, runtime, now)
+            start = profile.earliest(job.processors, runtime, now if after is None else max(now, after))
             if start != _INF:
                 profile.reserve(start, start + runtime, job.processors)
                 extra = profile.free_at(start)
@@ -301,7 +314,6 @@ class NodeView(View):
         except StateError as error:
             if job.status is not Status.PENDING:
                 raise
-            # The placement plugin's mistake, not the policy's: other jobs may have a place.
             self._state.anomalies.append(f"a placement that cannot be had: {error}; not started")
             self.bookings = bookings
             return None
@@ -315,7 +327,9 @@ class NodeView(View):
                 booking.extra -= sum(counts)
         if self._ahead is not None:
             self._ahead.reserve(self.now, self.now + runtime, request, nodes, counts)
-        return Start(job.id, placement, reason)
+        start = Start(job.id, placement, reason)
+        self.made.append(start)
+        return start
 
     def _place_now(self, job: Job, end: float) -> Placement | None:
         free = self._state.nodes.free
@@ -342,16 +356,29 @@ class NodeView(View):
         slots = table.slots(request, eligible, free)
         if int(slots.sum()) < request.processors:
             return None
-        return self._place(job, Offer(table, request, slots, free), self)
+        placement = self._place(job, Offer(table, request, slots, free), self)
+        if placement is not None and not self._offered(placement, free):
+            # The placement plugin's mistake, not the policy's: other jobs may have a place.
+            self._state.anomalies.append(f"job {job.id} was placed on {placement}, which was not offered")
+            return None
+        return placement
 
-    def book(self, job: Job) -> Booking:
+    def _offered(self, placement: Placement, free: Free) -> bool:
+        index = self._state.nodes.index
+        nodes = [index.get(name, -1) for name, _ in placement]
+        return len(set(nodes)) == len(nodes) and all(
+            node >= 0 and 0 < count <= free.processors[node]
+            for node, (_, count) in zip(nodes, placement, strict=True)
+        )
+
+    def book(self, job: Job, after: float | None = None) -> Booking:
         known = self.booked(job)
         if known is not None:
             return known
-        if not self.bookings:
+        if not self.bookings and after is None:
             start, placement, room = self._first_opening(job)
         else:
-            start, placement, room = self._next_opening(job)
+            start, placement, room = self._next_opening(job, self.now if after is None else max(self.now, after))
         table = self._state.nodes
         booking = Booking(job, start, self.pool.total, self._clock)
         if room is not None:
@@ -406,7 +433,7 @@ class NodeView(View):
                 return moment, placement, free
         return _INF, (), None
 
-    def _next_opening(self, job: Job) -> tuple[float, Placement, Free | None]:
+    def _next_opening(self, job: Job, after: float) -> tuple[float, Placement, Free | None]:
         """As :meth:`_first_opening` when other jobs are booked already: node by node over time."""
         timeline = self._ahead
         table = self._state.nodes
@@ -417,10 +444,10 @@ class NodeView(View):
                 if booking.room is not None:
                     timeline.book(booking, table.index)
         runtime = job.expected_runtime
-        moments = {t for t in timeline.times if t > self.now} | {self.now}
-        moments.update(r.end for r in self.pool.reservations if r.end > self.now)
+        moments = {t for t in timeline.times if t > after} | {after}
+        moments.update(r.end for r in self.pool.reservations if r.end > after)
         own = self._state.reservations.get(job.description.reservation)
-        if own is not None and own.start > self.now:
+        if own is not None and own.start > after:
             moments.add(own.start)
         for moment in sorted(moments):
             free = timeline.window(moment, moment + runtime)

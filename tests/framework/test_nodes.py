@@ -137,7 +137,10 @@ def test_required_nodes_come_first():
 
 def test_every_required_node_is_used_even_where_fewer_would_do():
     assert dict(placed(four(), Request(2, 1, required_nodes=("n3", "n1")))) == {"n1": 1, "n3": 1}
-    assert dict(placed(four(), Request(2, 1, exclusive=True, required_nodes=("n3", "n1")))) == {"n1": 4, "n3": 4}
+    assert dict(placed(four(), Request(2, 1, exclusive=True, required_nodes=("n3", "n1")))) == {
+        "n1": 4,
+        "n3": 4,
+    }
 
 
 def test_required_nodes_stay_where_larger_ones_are_picked():
@@ -296,7 +299,9 @@ def test_jobs_never_take_more_than_a_node_has_and_give_exactly_that_back(shapes,
 
 @given(machines, requests)
 def test_an_empty_machine_that_is_large_enough_in_every_way_hosts_the_job(shapes, request_):
-    assume(not (request_.nodes or request_.processors_per_node or request_.required_nodes or request_.exclusive))
+    assume(
+        not (request_.nodes or request_.processors_per_node or request_.required_nodes or request_.exclusive)
+    )
     table = machine(shapes)
     slots = table.slots(request_, table.eligible(request_, "p"), table.free)
     assert (placed(table, request_) is not None) == (int(slots.sum()) >= request_.processors)

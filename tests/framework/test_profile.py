@@ -130,7 +130,9 @@ def test_it_answers_as_the_array_does(free, releases, taken, questions):
             (
                 start
                 for start in range(after, HORIZON)
-                if all(level[min(second, HORIZON - 1)] >= processors for second in range(start, start + duration))
+                if all(
+                    level[min(second, HORIZON - 1)] >= processors for second in range(start, start + duration)
+                )
             ),
             INF,
         )

@@ -400,7 +400,13 @@ def test_a_second_run_forgets_how_long_the_first_was_suspended():
     state = flat()
     submit(state, described("a", 5, 100))
     begin(state, "a")
-    tell(state, ev.JobStarted(0, "a"), ev.JobSuspended(10, "a"), ev.JobResumed(40, "a"), ev.JobRequeued(50, "a"))
+    tell(
+        state,
+        ev.JobStarted(0, "a"),
+        ev.JobSuspended(10, "a"),
+        ev.JobResumed(40, "a"),
+        ev.JobRequeued(50, "a"),
+    )
     begin(state, "a")
     tell(state, ev.JobStarted(60, "a"))
     assert state.jobs["a"].expected_end == 160

@@ -33,7 +33,9 @@ def audit(run: Run, cluster: ClusterDescription) -> None:
         for name, count in where[job_id]:
             request = job.request
             used[name] += sign * count
-            need = request.memory_per_node or (0 if request.exclusive else request.memory_per_processor * count)
+            need = request.memory_per_node or (
+                0 if request.exclusive else request.memory_per_processor * count
+            )
             memory[name] += sign * need
             assert 0 <= used[name] <= nodes[name].processors, f"{job_id} oversubscribes {name}"
             assert 0 <= memory[name] <= (nodes[name].memory or float("inf"))

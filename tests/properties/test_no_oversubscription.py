@@ -71,7 +71,11 @@ def reservations(draw, nodes=()):
 
 @settings(max_examples=120, deadline=None)
 @given(
-    flat_workloads(), st.sampled_from(sorted(POLICIES)), reservations(), st.integers(0, 5), st.sampled_from([0, 3])
+    flat_workloads(),
+    st.sampled_from(sorted(POLICIES)),
+    reservations(),
+    st.integers(0, 5),
+    st.sampled_from([0, 3]),
 )
 def test_a_flat_pool_is_never_oversubscribed(jobs, policy, kept, meddling, latency):
     flat = ClusterDescription.flat(8)

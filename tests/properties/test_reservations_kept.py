@@ -15,7 +15,9 @@ from headway.model import ClusterDescription
     flat_workloads(),
     st.sampled_from(sorted(POLICIES)),
     reservations(),
-    st.lists(st.tuples(st.integers(1, 4), st.integers(1, 30), st.integers(0, 30), st.integers(0, 2)), max_size=4),
+    st.lists(
+        st.tuples(st.integers(1, 4), st.integers(1, 30), st.integers(0, 30), st.integers(0, 2)), max_size=4
+    ),
 )
 def test_a_flat_pool_keeps_what_is_reserved(jobs, policy, kept, inside):
     kept = kept[:2]  # together at most the whole pool
@@ -35,7 +37,9 @@ def test_a_flat_pool_keeps_what_is_reserved(jobs, policy, kept, inside):
         current = {r.id: r for r in kept if r.start <= time < r.end}
         reserved = sum(r.processors for r in current.values())
         outside = sum(r.job.request.processors for r in on if r.job.reservation not in current)
-        assert outside <= 8 - reserved, f"at {time} {outside} processors are used beside {reserved} reserved ones"
+        assert outside <= 8 - reserved, (
+            f"at {time} {outside} processors are used beside {reserved} reserved ones"
+        )
         for name, reservation in current.items():
             users = sum(r.job.request.processors for r in on if r.job.reservation == name)
             assert users <= reservation.processors

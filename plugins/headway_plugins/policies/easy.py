@@ -32,8 +32,8 @@ class Easy(Plugin):
     def schedule(self, view: View) -> list[Decision]:
         starts: list[Decision] = []
         queue, pool = view.queue, view.pool
-        if view.fresh >= 0 and view.bookings:
-            booking = view.bookings[0]
+        booking = view.booked(queue[0]) if view.fresh >= 0 and view.bookings else None
+        if booking is not None:
             first = len(queue) - view.fresh
         else:
             first = 0
