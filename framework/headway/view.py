@@ -72,7 +72,8 @@ class View:
     """
 
     __slots__ = (
-        "_ahead", "_clock", "_state", "bookings", "fresh", "made", "now", "pool", "prepared", "queue", "rng", "started",
+        "_ahead", "_clock", "_state", "bookings", "fresh", "made", "now", "pool", "prepared", "queue", "rng",
+        "started",
     )  # fmt: skip
 
     def __init__(
@@ -378,7 +379,8 @@ class NodeView(View):
         if not self.bookings and after is None:
             start, placement, room = self._first_opening(job)
         else:
-            start, placement, room = self._next_opening(job, self.now if after is None else max(self.now, after))
+            begin = self.now if after is None else max(self.now, after)
+            start, placement, room = self._next_opening(job, begin)
         table = self._state.nodes
         booking = Booking(job, start, self.pool.total, self._clock)
         if room is not None:

@@ -26,7 +26,7 @@ from headway.errors import StateError, UserError
 from headway.model import ClusterDescription, JobDescription, Placement, Reservation
 from headway.nodes import NodeTable
 from headway.results import CapacityChange, JobResult
-from headway.workload.jobs import TraceJob
+from headway.workload.jobs import TraceCommand, TraceJob
 from headway_adapters.emulated import faults as _faults
 from headway_adapters.emulated.physics import Physics
 
@@ -76,7 +76,7 @@ class EmulatedAdapter(ClusterAdapter):
 
     capabilities = frozenset({
         dec.Start, dec.Hold, dec.Release, dec.Suspend, dec.Resume, dec.Requeue, dec.Kill, dec.Cancel,
-        dec.SetTimeLimit, dec.Reserve, dec.Unreserve,
+        dec.SetTimeLimit, dec.Resize, dec.Reserve, dec.Unreserve,
     })  # fmt: skip
 
     def __init__(
@@ -84,13 +84,15 @@ class EmulatedAdapter(ClusterAdapter):
         cluster: ClusterDescription,
         jobs: Sequence[TraceJob],
         *,
+        commands: Sequence[TraceCommand] = (),
         physics: Sequence[Physics] = (),
         faults: _faults.Faults | None = None,
         rng: np.random.Generator | None = None,
         start: float | None = None,
         running: Sequence[tuple[str, float, Placement]] = (),
     ) -> None:
-        """``jobs`` in order of submission; ``rng`` draws the faults.
+        """``jobs`` in order of submission, ``commands`` their users' elastic commands; ``rng`` draws
+        the faults.
 
         ``running`` are jobs of the workload that run already when the emulation begins, as
         ``(job id, seconds since their start, placement)``; ``start`` is the time at which it begins
@@ -106,6 +108,8 @@ class EmulatedAdapter(ClusterAdapter):
         self._arrival = jobs[0].job.submit_time if jobs else _INF
         #: Some completion was moved, so that the heap may hold void ones.
         self._moved = False
+        #: News of a decision's effect, other than a start, wait to be told.
+        self._urgent = False
         self._heap: list[tuple[float, int, int, Any, int]] = []
         self._seq = 0
         #: Events that are true already and are told by the next wait.
@@ -134,6 +138,10 @@ class EmulatedAdapter(ClusterAdapter):
         if self._faults.node_mtbf:
             for name in [node.name for node in cluster.nodes if node.available]:
                 self._at(self.now + self._rng.exponential(self._faults.node_mtbf), _CHANGE, self._fail, name)
+        #: Commands about a job's time that were told and are not answered yet, by job.
+        self._time_commands: dict[str, int] = {}
+        for command in commands:
+            self._at(command.time, _CHANGE, self._command, command)
         for reservation in self._reservations.values():
             self._plan_reservation(reservation)
         if running:
@@ -166,6 +174,10 @@ class EmulatedAdapter(ClusterAdapter):
         now = heap[0][0] if heap else _INF
         if arrival < now:
             now = arrival
+        if self._urgent:
+            # Something changed by decision: the scheduler hears of it at this same instant.
+            self._urgent = False
+            now = self.now
         if self._urgent:
             self._urgent = False
             now = self.now
@@ -419,6 +431,7 @@ class EmulatedAdapter(ClusterAdapter):
 
     def _refuse(self, refusal: tuple[Any, str]) -> Outcome:
         decision, message = refusal
+        self._urgent = True
         self._news.append(ev.DecisionFailed(self.now, decision, message))
         return Outcome(accepted=False, message=message)
 
@@ -429,6 +442,7 @@ class EmulatedAdapter(ClusterAdapter):
         if action is None:
             return self._refuse((decision, f"the emulated cluster cannot carry out {type(decision).__name__}"))
         refusal = action(self, decision)
+        self._urgent = True
         return self._refuse((decision, refusal)) if refusal else _ACCEPTED
 
     def _hold(self, decision: dec.Hold) -> str:
@@ -508,6 +522,19 @@ class EmulatedAdapter(ClusterAdapter):
         self._news.append(ev.JobEnded(self.now, job.id, "cancelled", decision.reason))
         return ""
 
+    def _command(self, command: TraceCommand) -> None:
+        """A user's command. What it says about the job's time is what the job will need."""
+        user = ""
+        known = self._submitted.get(command.job_id)
+        execution = self._running.get(command.job_id)
+        if known is not None or execution is not None:
+            user = (execution.job if execution is not None else known[1]).user  # type: ignore[index]
+            if command.command in ("ET", "RT"):
+                self._time_commands[command.job_id] = self._time_commands.get(command.job_id, 0) + 1
+        self._news.append(
+            ev.ElasticCommandReceived(self.now, command.job_id, command.command, command.amount, user)
+        )
+
     def _set_time_limit(self, decision: dec.SetTimeLimit) -> str:
         job_id = decision.job_id
         execution = self._running.get(job_id)
@@ -515,19 +542,77 @@ class EmulatedAdapter(ClusterAdapter):
         if execution is None and known is None:
             return f"job {job_id} is not known"
         old = execution.job if execution is not None else known[1]  # type: ignore[index]
-        if old.request.walltime == decision.walltime:
-            return ""
-        new = msgspec.structs.replace(
-            old, request=msgspec.structs.replace(old.request, walltime=decision.walltime)
-        )
+        new = _with_request(old, walltime=decision.walltime)
+        # A limit changed by its user's command goes with the work (the user knows what the job needs).
+        change = 0.0
+        if self._time_commands.pop(job_id, 0):
+            change = decision.walltime - old.request.walltime
         if execution is not None:
+            self._book(execution, self.now)
             execution.job = new
             execution.limit = decision.walltime
-            self._book(execution, self.now)
+            execution.work = max(execution.work + change, 0.0)
             self._reschedule(execution)
         else:
-            self._submitted[job_id] = (known[0], new)  # type: ignore[index]
+            index = known[0]  # type: ignore[index]
+            self._submitted[job_id] = (index, new)
+            if change:
+                self._change_work(index, change)
         self._news.append(ev.JobChanged(self.now, new))
+        return ""
+
+    def _change_work(self, index: int, change: float) -> None:
+        trace = self._jobs[index]
+        runtime = max(trace.runtime + change, 0.0)
+        self._changed_jobs()[index] = msgspec.structs.replace(trace, runtime=runtime)
+
+    def _changed_jobs(self) -> list[TraceJob]:
+        """The workload as a list of our own, so that the caller's is never changed."""
+        if not self._own_jobs:
+            self._jobs = list(self._jobs)
+            self._own_jobs = True
+        return self._jobs  # type: ignore[return-value]
+
+    def _resize(self, decision: dec.Resize) -> str:
+        job_id = decision.job_id
+        if decision.processors < 1:
+            return f"job {job_id} cannot have {decision.processors} processors"
+        known = self._submitted.get(job_id)
+        if known is not None:
+            index, old = known
+            new = _with_request(old, processors=decision.processors)
+            self._submitted[job_id] = (index, new)
+            self._news.append(ev.JobChanged(self.now, new))
+            return ""
+        execution = self._running.get(job_id)
+        if execution is None:
+            return f"job {job_id} is not known"
+        old = execution.job
+        new = _with_request(old, processors=decision.processors)
+        pool = old.pool or self._only
+        more = decision.processors - old.request.processors
+        if pool in self._free:
+            if more > self._free[pool]:
+                return f"{more} more processors asked for, {self._free[pool]} free"
+            self._free[pool] -= more
+        else:
+            self._nodes.give_back(old.request, execution.placement)
+            try:
+                self._nodes.guard(new.request, decision.placement, pool)
+            except StateError as error:
+                self._nodes.take(old.request, execution.placement)
+                return str(error)
+            self._nodes.take(new.request, decision.placement)
+            execution.placement = decision.placement
+        self._book(execution, self.now)
+        if (old.attributes or {}).get("malleable"):
+            # Perfectly parallel work: the same work takes less time on more processors.
+            execution.work *= old.request.processors / decision.processors
+        execution.job = new
+        self._reschedule(execution)
+        self._news.append(ev.JobChanged(self.now, new))
+        if execution.placement:
+            self._news.append(ev.JobMigrated(self.now, job_id, execution.placement))
         return ""
 
     def _reserve(self, decision: dec.Reserve) -> str:
@@ -591,6 +676,10 @@ class EmulatedAdapter(ClusterAdapter):
             self.capacity.append(CapacityChange(self.now, pool, self._nodes.count(pool)[0]))
 
 
+def _with_request(job: JobDescription, **changes: Any) -> JobDescription:
+    return msgspec.structs.replace(job, request=msgspec.structs.replace(job.request, **changes))
+
+
 _ACTIONS: dict[type[dec.Decision], Callable[[Any, Any], str]] = {
     dec.Hold: EmulatedAdapter._hold,
     dec.Release: EmulatedAdapter._release,
@@ -600,6 +689,7 @@ _ACTIONS: dict[type[dec.Decision], Callable[[Any, Any], str]] = {
     dec.Kill: EmulatedAdapter._kill,
     dec.Cancel: EmulatedAdapter._kill,
     dec.SetTimeLimit: EmulatedAdapter._set_time_limit,
+    dec.Resize: EmulatedAdapter._resize,
     dec.Reserve: EmulatedAdapter._reserve,
     dec.Unreserve: EmulatedAdapter._unreserve,
 }
