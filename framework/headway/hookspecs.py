@@ -103,8 +103,6 @@ class HookSpecs:
         Asked when a job arrives or changes; the queue is then kept sorted at no cost a cycle.
         Without an answer the order is that of submission."""
 
-    # ------------------------------------------------------------------ a cycle, pool by pool
-
     @hookspec
     def react(self, state: State) -> Iterable[Decision] | None:
         """Decisions that come before all policies: answers to users' commands. Called once a step.
@@ -112,16 +110,18 @@ class HookSpecs:
         A change of a job's limit or size counts at once, so the policies see the job as it will be;
         if the cluster refuses it, the job is again what its description says."""
 
-    @hookspec
-    def prepare(self, view: View) -> None:
-        """Book capacity before the policy is asked, for jobs that are not in the queue yet
-        (``view.book(job, after=...)``). No start may break such a booking. Called when the pool's
-        bookings are made anew."""
+    # ------------------------------------------------------------------ a cycle, pool by pool
 
     @hookspec(firstresult=True)
     def order_queue(self, jobs: Sequence[Job], state: State) -> Sequence[Job] | None:
         """The pool's queue in service order, for orders that change with time (fair share,
         aging). Called each cycle; first answer wins. Where a fixed key does, use ``queue_key``."""
+
+    @hookspec
+    def prepare(self, view: View) -> None:
+        """Book capacity before the policy is asked, for jobs that are not in the queue yet
+        (``view.book(job, after=...)``). No start may break such a booking. Called when the pool's
+        bookings are made anew."""
 
     @hookspec(firstresult=True)
     def schedule(self, view: View) -> Iterable[Decision] | None:

@@ -20,7 +20,7 @@ from headway.config import parse_config
 from headway.decisions import Reserve, Start
 from headway.emulation import emulate
 from headway.errors import UserError
-from headway.events import JobEnded, JobStarted, JobSubmitted, NodeDown, NodeUp
+from headway.events import ElasticCommandReceived, JobEnded, JobStarted, JobSubmitted, NodeDown, NodeUp
 from headway.explain import explain
 from headway.hookspecs import HookSpecs, Plugin, hookimpl
 from headway.journal import Journal, RunInfo
@@ -28,7 +28,7 @@ from headway.model import ClusterDescription, JobDescription, NodeDescription, P
 from headway.plugins import Catalogue, PluginConfig, Plugins, hooks_of
 from headway.results import RunResult
 from headway.scheduler import Scheduler, plain_clock
-from headway.workload import TraceJob
+from headway.workload import TraceCommand, TraceJob
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n# (\S+\.py)\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
@@ -286,6 +286,40 @@ def test_admit_job_refuses_and_explain_says_why(file):
 def test_queue_key_serves_the_shortest_first(file):
     result = run(file("shortest.py"), traced("a", 10), traced("long", 10, 300), traced("short", 10, 20))
     assert starts(result) == {"short": 0, "a": 20, "long": 120}
+
+
+@pytest.mark.parametrize(
+    ("most", "end", "state", "follower"),
+    [(86400.0, 150, "completed", 150), (149.0, 100, "completed", 100)],
+)
+def test_react_grants_more_time_which_the_policy_reckons_with(most, end, state, follower, file):
+    catalogue = Catalogue([file("extend.py")])
+    jobs = [TraceJob(described("a", 10, 100), 100), traced("b", 10, 10), traced("c", 1, 45)]
+    result = emulate(
+        ClusterDescription.flat(10),
+        jobs,
+        [PluginConfig("extend", {"most": most}), PluginConfig("easy")],
+        catalogue,
+        label="extend",
+        commands=[TraceCommand(60, "a", "ET", 50)],
+    )
+    assert (result.jobs[0].end_time, result.jobs[0].state) == (end, state)
+    assert starts(result)["b"] == follower
+
+
+def test_react_changes_what_the_policy_sees_in_the_same_step(file):
+    ours = scheduler(file("extend.py"), ClusterDescription.flat(10))
+    ours.step(0, [submitted("a", 9), submitted("head", 10)])
+    ours.step(1, [JobStarted(0, "a")])
+    events = [ElasticCommandReceived(2, "a", "ET", 50), submitted("backfilled", 1, 148, 2)]
+    assert ids(ours.step(2, events)) == ["a", "backfilled"]
+
+
+def test_prepare_keeps_an_appointment_that_easy_alone_would_miss(file):
+    jobs = [traced("long", 1, 200), traced("meeting", 10, 50, begin_time=100), traced("short", 1, 100)]
+    assert starts(run(file("appointments.py"), *jobs)) == {"long": 150, "meeting": 100, "short": 0}
+    alone = emulate(ClusterDescription.flat(10), jobs, [PluginConfig("easy")], Catalogue(), label="easy")
+    assert starts(alone) == {"long": 0, "meeting": 200, "short": 0}
 
 
 def test_order_queue_serves_the_highest_response_ratio(file):
