@@ -96,8 +96,12 @@ def emulate(
         reason = engine.run()
     if journal is not None and journal.enabled:
         journal.end_run(str(reason))
+    contributed: dict[str, Any] = {}
+    for _, register in plugins.implementations("register_metrics"):
+        contributed.update(register() or {})
     return RunResult(
         label=label,
+        contributed=contributed,
         cluster=cluster,
         jobs=adapter.results(),
         refused=refused,

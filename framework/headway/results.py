@@ -5,8 +5,9 @@ The emulated cluster fills this in; metrics, reports and writers read it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
@@ -79,6 +80,8 @@ class RunResult:
     #: Scheduling cycles run, and wall-clock seconds they took all together.
     cycles: int = 0
     wall_seconds: float = 0.0
+    #: Metrics of the run's own plugins, by name: functions of this result.
+    contributed: dict[str, Callable[[RunResult], Any]] = field(default_factory=dict)
     #: Free-form facts for the report: trace file, policy options, version.
     about: dict[str, str] = field(default_factory=dict)
     #: When the run began, on the run's clock; None: with its first submission. Needed where jobs

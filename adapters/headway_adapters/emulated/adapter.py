@@ -36,6 +36,8 @@ _Start = dec.Start
 _ACCEPTED = Outcome(accepted=True)
 #: Order of what happens at one instant: completions, then changes (arrivals come last).
 _COMPLETION, _CHANGE = 0, 1
+#: At most so many further rounds at one instant for what decisions changed.
+_FURTHER_ROUNDS = 100
 
 
 class Execution(msgspec.Struct, eq=False, gc=False):
@@ -99,7 +101,9 @@ class EmulatedAdapter(ClusterAdapter):
         (default: the first submission).
         """
         self._cluster = cluster
-        self._jobs = jobs
+        self._jobs: Sequence[TraceJob] = jobs
+        #: The workload is a list of our own, which may be changed.
+        self._own_jobs: bool = False
         self._physics = tuple(physics)
         self._faults = faults or _faults.Faults()
         self._rng = rng if rng is not None else np.random.default_rng(0)
@@ -108,14 +112,14 @@ class EmulatedAdapter(ClusterAdapter):
         self._arrival = jobs[0].job.submit_time if jobs else _INF
         #: Some completion was moved, so that the heap may hold void ones.
         self._moved = False
-        #: News of a decision's effect, other than a start, wait to be told.
-        self._urgent = False
         self._heap: list[tuple[float, int, int, Any, int]] = []
         self._seq = 0
         #: Events that are true already and are told by the next wait.
         self._news: list[ev.Event] = []
         #: Some news changes what the scheduler may do, so it is told in a further round at this instant.
         self._urgent = False
+        #: How many such rounds there were at the instant of the last one.
+        self._further = (-_INF, 0)
         self._submitted: dict[str, tuple[int, JobDescription]] = {}
         self._running: dict[str, Execution] = {}
         self._results: list[JobResult | None] = [None] * len(jobs)
@@ -174,12 +178,7 @@ class EmulatedAdapter(ClusterAdapter):
         now = heap[0][0] if heap else _INF
         if arrival < now:
             now = arrival
-        if self._urgent:
-            # Something changed by decision: the scheduler hears of it at this same instant.
-            self._urgent = False
-            now = self.now
-        if self._urgent:
-            self._urgent = False
+        if self._urgent and self._further_round():
             now = self.now
         elif deadline is not None and deadline < now:
             if now == _INF and not self._submitted and not self._running:
@@ -227,6 +226,13 @@ class EmulatedAdapter(ClusterAdapter):
             self._next = at
         return now, events
 
+    def _further_round(self) -> bool:
+        """Whether news is told at this same instant: a plugin that never rests must not stop the clock."""
+        self._urgent = False
+        instant, rounds = self._further
+        self._further = (self.now, rounds + 1 if instant == self.now else 1)
+        return self._further[1] <= _FURTHER_ROUNDS
+
     def _over(self, deadline: float | None) -> bool:
         """Nothing runs or arrives: whether nobody who waits can start any more."""
         if not self._submitted:
@@ -235,7 +241,7 @@ class EmulatedAdapter(ClusterAdapter):
         return deadline is None and all(entry[3] == self._fail for entry in self._heap)
 
     def _end(self) -> tuple[float, Sequence[ev.Event]] | None:
-        if self._news:
+        if self._news and self._further_round():
             events, self._news = self._news, []
             return self.now, events
         return None
@@ -251,7 +257,7 @@ class EmulatedAdapter(ClusterAdapter):
                 else:
                     told = len(self._news)
                     outcome = self._carry_out(decision)
-                    if outcome.accepted and len(self._news) > told:
+                    if len(self._news) > told:
                         self._urgent = True
                 outcomes.append(outcome)
             return outcomes
@@ -431,7 +437,6 @@ class EmulatedAdapter(ClusterAdapter):
 
     def _refuse(self, refusal: tuple[Any, str]) -> Outcome:
         decision, message = refusal
-        self._urgent = True
         self._news.append(ev.DecisionFailed(self.now, decision, message))
         return Outcome(accepted=False, message=message)
 
@@ -442,7 +447,6 @@ class EmulatedAdapter(ClusterAdapter):
         if action is None:
             return self._refuse((decision, f"the emulated cluster cannot carry out {type(decision).__name__}"))
         refusal = action(self, decision)
-        self._urgent = True
         return self._refuse((decision, refusal)) if refusal else _ACCEPTED
 
     def _hold(self, decision: dec.Hold) -> str:
@@ -509,7 +513,10 @@ class EmulatedAdapter(ClusterAdapter):
         if execution is not None:
             self._book(execution, self.now)
             self._moved = True
-            self._leave(execution, self.now, "cancelled", decision.reason, self._news)
+            # Who reduces a job's time below what it has run says that it is done.
+            done = bool(self._time_commands.pop(decision.job_id, 0))
+            outcome, reason = ("completed", "reduced") if done else ("cancelled", decision.reason)
+            self._leave(execution, self.now, outcome, reason, self._news)
             return ""
         known = self._submitted.pop(decision.job_id, None)
         if known is None:

@@ -43,12 +43,13 @@ def summarise(
     columns: JobColumns | None = None,
     curves: SystemCurves | None = None,
 ) -> Summary:
-    """All metrics of a run; ``extra`` adds further ones under their names.
+    """All metrics of a run; ``extra`` adds further ones under their names to those of its own plugins.
 
     An extra metric that raises costs its own value only: ``{"error": what it said}`` stands there.
     """
     columns = columns or job_columns(result)
     curves = curves or system_curves(result, columns=columns)
+    contributed = {**(extra or {}), **result.contributed}
     return {
         "run": {
             "label": result.label,
@@ -66,7 +67,7 @@ def summarise(
             name: _plain(value)
             for name, value in asdict(system_metrics(result, columns=columns, curves=curves)).items()
         },
-        "extra": {name: _contributed(metric, result) for name, metric in (extra or {}).items()},
+        "extra": {name: _contributed(metric, result) for name, metric in contributed.items()},
     }
 
 
