@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import sys
 import time
@@ -13,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headway.cli.common import examples, plugin_option, required_config_option, wall_clock
+from headway.cli.common import examples, plugin_option, required_config_option, set_up_log, wall_clock
 from headway.errors import HeadwayError, UserError
 
 if TYPE_CHECKING:
-    from headway.config import Config, LogConfig
+    from headway.config import Config
     from headway.engine import Engine, Stopped
 
 
@@ -52,12 +51,22 @@ def command(config_path: Path, monitor: bool, plugin_files: tuple[Path, ...], ou
         return
     if out is not None:
         raise click.UsageError(f"--out goes with mode dry-run; {config.source} says mode {config.mode}")
-    _set_up_log(config.log)
+    set_up_log(config.log)
+    before: Config | None = None
     while True:
-        reason = serve(config, plugin_files)
+        try:
+            reason = serve(config, plugin_files)
+        except UserError as error:
+            # What only the adapter or the journal can find wrong, such as a partition that Slurm has not.
+            if before is None:
+                raise
+            _stays_in_force(error)
+            config, before = before, None
+            continue
         if reason is not Stopped.RELOAD:
             return
-        config = _reloaded(config, config_path, monitor, plugin_files)
+        fresh = _reloaded(config, config_path, monitor, plugin_files)
+        config, before = fresh, config if fresh is not config else None
 
 
 def _dry_run(config: Config, config_path: Path, plugin_files: tuple[Path, ...], out: Path | None) -> None:
@@ -176,7 +185,7 @@ def _reloaded(config: Config, path: Path, monitor: bool, plugin_files: tuple[Pat
         if fresh.mode is Mode.DRY_RUN:
             raise UserError(f"{path}: mode: a running daemon cannot change to dry-run")
     except HeadwayError as error:
-        log.error("the new configuration is wrong; the old one stays in force", error=str(error))
+        _stays_in_force(error)
         return config
     if monitor:
         fresh.mode = Mode.MONITOR
@@ -184,22 +193,8 @@ def _reloaded(config: Config, path: Path, monitor: bool, plugin_files: tuple[Pat
     return fresh
 
 
-def _set_up_log(config: LogConfig) -> None:
+def _stays_in_force(error: HeadwayError) -> None:
     import structlog
 
-    renderer: Any = (
-        structlog.processors.JSONRenderer()
-        if config.format == "json"
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-    )
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso"),
-            renderer,
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(config.level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=False,
-    )
+    said = "the new configuration is wrong; the old one stays in force"
+    structlog.get_logger("headway").error(said, error=str(error))
