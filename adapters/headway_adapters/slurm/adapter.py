@@ -549,6 +549,8 @@ class SlurmAdapter(ClusterAdapter):
         for decision, outcome in zip(decisions, outcomes, strict=True):
             if not outcome.accepted:
                 wish = cast(d.AnyDecision, decision)
+                self._log.warning("slurm refused", decision=type(decision).__name__,
+                                  job=getattr(decision, "job_id", None), error=outcome.message)  # fmt: skip
                 self._told.append(ev.DecisionFailed(time=now, decision=wish, message=outcome.message))
         self._confirm_pause = self.options.confirm_interval
         self._next_look = min(self._next_look, self._clock() + self.options.confirm_interval)

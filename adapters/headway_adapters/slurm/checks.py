@@ -68,10 +68,11 @@ def _privilege(client: SlurmClient, config: dict[str, str]) -> Check:
         level = ""
     return Check(
         "privilege",
-        level in ("Operator", "Administrator"),
-        f"{user} is {level or 'an ordinary user'}",
+        # Not Operator: Slurm lets only administrators write a job's AdminComment.
+        level == "Administrator",
+        f"{user} is {'an ordinary user' if level in ('', 'None') else level}",
         f"run headway as {slurm_user or 'SlurmUser'}, or: "
-        f"sacctmgr modify user {user} set AdminLevel=Operator",
+        f"sacctmgr modify user {user} set AdminLevel=Administrator",
     )
 
 

@@ -50,10 +50,9 @@ class SlurmOptions(BaseModel):
     @classmethod
     def _partitions_are_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for name in value:
-            if not name or not name.replace("_", "a").replace("-", "a").replace(".", "a").isalnum():
-                raise ValueError(f"{name!r} is not the name of a partition")
-            if name.startswith("-"):
-                raise ValueError(f"{name!r} is not the name of a partition")
+            plain = name.replace("_", "a").replace("-", "a").replace(".", "a").isalnum()
+            if not plain or name.startswith("-"):
+                raise ValueError("names of partitions (letters, digits, '_', '-', '.')")
         if len(set(value)) != len(value):
-            raise ValueError("a partition is named twice")
+            raise ValueError("each partition once")
         return value

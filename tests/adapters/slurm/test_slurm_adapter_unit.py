@@ -198,6 +198,18 @@ def test_a_failed_pin_releases_nothing(slurm: PretendedSlurm) -> None:
     assert ("scontrol", "release", "15") not in slurm.said
 
 
+def test_what_slurm_refuses_is_in_the_log(slurm: PretendedSlurm) -> None:
+    said = "Access/permission denied for job 15"
+    slurm.answer = lambda argv: result(argv, rc=1, stderr=said) if "update" in argv else None
+    with capture_logs() as logs, adapter(slurm) as one:
+        one.describe()
+        events(one)
+        one.apply(time.time(), [d.Start("15", (("node1", 1),))])
+    (entry,) = [entry for entry in logs if entry["event"] == "slurm refused"]
+    assert (entry["log_level"], entry["decision"], entry["job"]) == ("warning", "Start", "15")
+    assert said in entry["error"]
+
+
 def test_a_start_is_idempotent(slurm: PretendedSlurm) -> None:
     with adapter(slurm) as one:
         one.describe()
@@ -260,6 +272,22 @@ def test_wrong_options_are_named(options: dict[str, Any], words: list[str]) -> N
 def test_an_unknown_partition_is_the_users_mistake(slurm: PretendedSlurm) -> None:
     with adapter(slurm, partitions=("btach",)) as one, pytest.raises(UserError, match=r"btach.*Known: batch"):
         one.describe()
+
+
+@pytest.mark.parametrize(
+    ("level", "ok"), [("Administrator", True), ("Operator", False), ("None", False), ("", False)]
+)
+def test_only_an_administrator_may_drive(
+    slurm: PretendedSlurm, monkeypatch: pytest.MonkeyPatch, level: str, ok: bool
+) -> None:
+    """An operator may not write AdminComment, without which nothing is known after a crash."""
+    monkeypatch.setattr("getpass.getuser", lambda: "headway")
+    monkeypatch.setattr("os.geteuid", lambda: 999)
+    slurm.answer = lambda argv: result(argv, f"headway|{level}\n") if argv[0] == "sacctmgr" else None
+    with adapter(slurm, read_only=True) as one:
+        (found,) = [check for check in one.check() if check.subject == "privilege"]
+    assert found.ok is ok
+    assert "AdminLevel=Administrator" in found.remedy
 
 
 def test_check_without_slurm_names_what_is_missing() -> None:
