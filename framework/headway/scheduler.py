@@ -184,7 +184,8 @@ class Scheduler:
             for decision in self._checked(self._react, name, made):
                 if isinstance(decision, SetTimeLimit | Resize):
                     self.state.foresee(decision)
-                decisions.append(decision)
+                if type(decision) is not Start or self._begin_extra(name, decision, "react"):
+                    decisions.append(decision)
 
     def _finish(self, decisions: list[Decision]) -> list[Decision]:
         """The hooks that look at the whole step."""

@@ -281,13 +281,17 @@ class NodeView(View):
         self._place = place
         self._eligible: dict[tuple[Any, ...], np.ndarray] = {}
         #: Shape of a request that found no place in this cycle -> the shortest runtime that failed.
-        #: Free nodes only become fewer in a cycle, and a longer run meets more bookings and
-        #: reservations, so what is as long or longer fails as well.
+        #: Unless bookings are dropped, free nodes only become fewer in a cycle, and a longer run meets
+        #: more bookings and reservations, so what is as long or longer fails as well.
         self._failed: dict[tuple[Any, ...], float] = {}
 
     def open(self, now: float, queue: Sequence[Job]) -> None:
         super().open(now, queue)
         self._eligible = {}
+        self._failed = {}
+
+    def forget(self) -> None:
+        super().forget()
         self._failed = {}
 
     def start(self, job: Job, reason: str = "") -> Start | None:
@@ -300,6 +304,7 @@ class NodeView(View):
                 return None
             self.bookings = [booking for booking in bookings if booking is not mine]
             self._ahead = None
+            self._failed = {}
         request = job.request
         shape = _shape(request, job.description.reservation)
         runtime = job.expected_runtime

@@ -220,7 +220,7 @@ def test_a_misspelt_hook_is_refused_with_the_nearest():
         def shedule(self, view):
             return []
 
-    with pytest.raises(UserError, match="'shedule', which is no hook.*'schedule'"):
+    with pytest.raises(UserError, match=r"'shedule', which is no hook.*'schedule'"):
         plugged(Misspelt())
 
 

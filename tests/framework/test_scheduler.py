@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 from building import alike, described, node_cluster, plugged
-from headway_plugins.policies.easy import Easy
-from headway_plugins.policies.fcfs import Fcfs
 
 from headway import events as ev
 from headway.decisions import Cancel, Hold, Start
@@ -13,6 +11,8 @@ from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription, PoolDescription, Reservation
 from headway.scheduler import Scheduler
 from headway.state import Status
+from headway_plugins.policies.easy import Easy
+from headway_plugins.policies.fcfs import Fcfs
 
 
 def scheduler(*plugins, processors: int = 8, cluster=None, **more) -> Scheduler:
@@ -474,6 +474,18 @@ def test_a_start_by_control_passes_the_guard():
     decisions = s.step(0, arrive(described("a", 5), described("b", 5)))
     assert started(decisions) == ["a"]
     assert "b" in told(s)
+    consistent(s)
+
+
+def test_a_start_by_an_answer_to_a_command_passes_the_guard():
+    class Reacting:
+        @hookimpl
+        def react(self, state):
+            return [Start(name) for name in state.jobs]
+
+    s = scheduler(Reacting(), Fcfs())
+    assert started(s.step(0, arrive(described("a", 5), described("b", 5)))) == ["a"]
+    assert "reacting/react" in told(s) and "b" in told(s)
     consistent(s)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from audit import audit
 from building import PLACES, POLICIES, emulate, node_cluster, traced
-from headway_adapters.emulated import Faults
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from headway.decisions import Requeue, Resume, Suspend
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription, NodeDescription, Reservation
 from headway.state import Status
+from headway_adapters.emulated import Faults
 
 GIGABYTE = 1 << 30
 

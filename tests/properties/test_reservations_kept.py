@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from building import POLICIES, PLACES, emulate, node_cluster, traced
+from building import PLACES, POLICIES, emulate, node_cluster, traced
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_no_oversubscription import NAMES, NODES, flat_workloads, node_workloads, reservations

@@ -549,6 +549,8 @@ class EmulatedAdapter(ClusterAdapter):
         if execution is None and known is None:
             return f"job {job_id} is not known"
         old = execution.job if execution is not None else known[1]  # type: ignore[index]
+        if decision.walltime == old.request.walltime:
+            return ""
         new = _with_request(old, walltime=decision.walltime)
         # A limit changed by its user's command goes with the work (the user knows what the job needs).
         change = 0.0

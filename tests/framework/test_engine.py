@@ -1,0 +1,220 @@
+"""The loop: what is written before what is done, and how it ends."""
+
+from __future__ import annotations
+
+import pytest
+from building import described, plugged
+
+from headway import events as ev
+from headway.adapter import ClusterAdapter, Outcome
+from headway.decisions import Start
+from headway.engine import CHECKPOINT_CYCLES, Engine, Mode, Stopped
+from headway.errors import Failure
+from headway.hookspecs import hookimpl
+from headway.model import ClusterDescription
+from headway.scheduler import Scheduler
+from headway_plugins.policies.fcfs import Fcfs
+
+CLUSTER = ClusterDescription.flat(8)
+
+
+class Script(ClusterAdapter):
+    """Tells what is written in a script; keeps what was applied, in a log shared with the journal."""
+
+    def __init__(self, *moments, log=None):
+        self.moments = list(moments)
+        self.log = log if log is not None else []
+        self.deadlines = []
+        self.woken = 0
+
+    def describe(self):
+        return CLUSTER
+
+    def wait(self, deadline):
+        self.deadlines.append(deadline)
+        if not self.moments:
+            return None
+        moment = self.moments.pop(0)
+        return moment() if callable(moment) else moment
+
+    def apply(self, now, decisions):
+        self.log.append(("applied", [d.job_id for d in decisions]))
+        return [Outcome(True, "fine")] * len(decisions)
+
+    def wake(self):
+        self.woken += 1
+
+
+class Notebook:
+    """A journal in a list; fails when told to."""
+
+    enabled = True
+
+    def __init__(self, log, fails=""):
+        self.log = log
+        self.fails = fails
+
+    def _write(self, kind, *what):
+        if kind == self.fails:
+            raise Failure("disk full")
+        self.log.append((kind, *what))
+
+    def record_events(self, seq, now, events):
+        self._write("events", seq, len(events))
+
+    def record_decisions(self, seq, decisions):
+        self._write("decisions", seq, [d.job_id for d in decisions])
+
+    def record_outcomes(self, seq, outcomes):
+        self._write("outcomes", seq, [o.accepted for o in outcomes])
+
+    def checkpoint(self, seq, states):
+        self._write("checkpoint", seq, states)
+
+
+class Quiet:
+    def __init__(self):
+        self.errors = []
+
+    def info(self, *args, **more): ...
+
+    def error(self, what, **more):
+        self.errors.append((what, more))
+
+
+def arrival(now, *names):
+    return now, [ev.JobSubmitted(now, described(name, 4, submit=now)) for name in names]
+
+
+def engine(adapter, journal=None, *plugins, mode=Mode.DRIVE, **more):
+    scheduler = Scheduler(CLUSTER, plugged(Fcfs(), *plugins), monitor=mode is Mode.MONITOR)
+    return Engine(adapter, scheduler, journal, mode=mode, log=Quiet(), **more)
+
+
+def test_events_then_decisions_are_written_before_anything_is_applied():
+    log = []
+    reason = engine(Script(arrival(0, "a", "b"), log=log), Notebook(log)).run()
+    assert reason is Stopped.FINISHED
+    assert log == [
+        ("events", 1, 2),
+        ("decisions", 1, ["a", "b"]),
+        ("applied", ["a", "b"]),
+        ("outcomes", 1, [True, True]),
+        ("checkpoint", 1, {}),
+    ]
+
+
+def test_a_cycle_without_decisions_writes_its_events_only():
+    log = []
+    engine(Script((0, []), (5, [ev.Tick(5)]), log=log), Notebook(log)).run()
+    assert [entry[:2] for entry in log] == [("events", 1), ("events", 2), ("checkpoint", 2)]
+
+
+@pytest.mark.parametrize("fails", ["events", "decisions"])
+def test_a_journal_that_cannot_be_written_ends_the_loop_before_anything_is_applied(fails):
+    log = []
+    with pytest.raises(Failure, match="disk full"):
+        engine(Script(arrival(0, "a"), log=log), Notebook(log, fails)).run()
+    assert not any(kind == "applied" for kind, *_ in log)
+
+
+def test_without_a_journal_decisions_are_applied_all_the_same():
+    script = Script(arrival(0, "a"))
+    assert engine(script).run() is Stopped.FINISHED
+    assert script.log == [("applied", ["a"])]
+
+
+def test_in_monitor_mode_nothing_is_applied_and_everything_is_written():
+    log = []
+    engine(Script(arrival(0, "a"), log=log), Notebook(log), mode=Mode.MONITOR).run()
+    assert [kind for kind, *_ in log] == ["events", "decisions", "outcomes", "checkpoint"]
+    assert ("outcomes", 1, [False]) in log
+
+
+def test_the_deadline_is_the_schedulers_next_wakeup():
+    script = Script(
+        (0, [ev.JobSubmitted(0, described("a", begin_time=50))]), (50, []), (60, [ev.JobEnded(60, "a")])
+    )
+    engine(script).run()
+    assert script.deadlines == [None, 50, None, None]
+    assert script.log == [("applied", ["a"])]
+
+
+def test_it_stops_after_the_cycle_in_which_it_is_told_to():
+    script = Script()
+    loop = engine(script)
+
+    def interrupted():
+        loop.stop()
+        return arrival(0, "a")
+
+    script.moments = [interrupted, arrival(5, "b")]
+    assert loop.run() is Stopped.STOPPED
+    assert script.log == [("applied", ["a"])]
+    assert script.woken == 1
+
+
+def test_a_reload_ends_the_loop_for_the_caller_to_begin_again():
+    script = Script()
+    loop = engine(script)
+    script.moments = [lambda: (loop.reload(), arrival(0, "a"))[1], arrival(5, "b")]
+    assert loop.run() is Stopped.RELOAD
+
+
+def test_a_stop_is_stronger_than_a_reload_whatever_comes_first():
+    for order in (("stop", "reload"), ("reload", "stop")):
+        loop = engine(Script(arrival(0, "a")))
+        for what in order:
+            getattr(loop, what)()
+        assert loop.run() is Stopped.STOPPED
+
+
+def test_plugins_hear_of_the_end_after_their_state_was_taken():
+    log = []
+
+    class Keeps:
+        @hookimpl
+        def checkpoint(self):
+            log.append(("asked",))
+            return {"n": 1}
+
+        @hookimpl
+        def shutdown(self):
+            log.append(("shutdown",))
+
+    engine(Script((0, []), log=log), Notebook(log), Keeps()).run()
+    assert log[1:] == [("asked",), ("shutdown",), ("checkpoint", 1, {"keeps": {"n": 1}})]
+
+
+def test_states_are_checkpointed_now_and_then():
+    log = []
+    engine(Script(*[(at, []) for at in range(CHECKPOINT_CYCLES + 1)], log=log), Notebook(log)).run()
+    assert [entry[1] for entry in log if entry[0] == "checkpoint"] == [
+        CHECKPOINT_CYCLES,
+        CHECKPOINT_CYCLES + 1,
+    ]
+
+
+def test_plugins_that_raise_are_in_the_log_by_name():
+    class Breaks:
+        @hookimpl
+        def observe(self):
+            raise ValueError("oops")
+
+    loop = engine(Script((0, [ev.Tick(0)])), None, Breaks())
+    loop.run()
+    ((what, more),) = loop._log.errors
+    assert (what, more["plugin"], more["hook"]) == ("plugin failed", "breaks", "observe")
+    assert "oops" in more["message"] and "Traceback" in more["traceback"]
+
+
+def test_who_watches_is_told_of_cycles_and_of_decisions_with_their_outcomes():
+    cycles, decided = [], []
+    engine(
+        Script(arrival(0, "a"), (3, [])),
+        on_cycle=cycles.append,
+        on_decisions=lambda now, decisions, outcomes: decided.append((now, decisions, outcomes)),
+    ).run()
+    assert cycles == [0, 3]
+    ((now, decisions, outcomes),) = decided
+    assert now == 0 and isinstance(decisions[0], Start) and outcomes == [Outcome(True, "fine")]
