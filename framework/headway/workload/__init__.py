@@ -1,5 +1,6 @@
 """Workloads: traces read, written, filtered, and turned into the jobs of an emulation."""
 
+from headway.workload.cwf import CloudTrace, CommandRow, cwf_jobs, read_cwf, to_cloud_records, write_cwf
 from headway.workload.emulation import estimates, sizes, to_records, trace_jobs
 from headway.workload.filters import (
     drop_larger_than,
@@ -17,26 +18,32 @@ from headway.workload.swf import read_swf, write_swf
 from headway.workload.trace import Column, Issue, Trace
 
 __all__ = [
+    "CloudTrace",
     "Column",
+    "CommandRow",
     "Issue",
     "Trace",
     "TraceCommand",
     "TraceJob",
     "Workload",
     "WorkloadModel",
+    "cwf_jobs",
     "drop_larger_than",
     "estimates",
     "first",
     "last",
     "offered_load",
+    "read_cwf",
     "read_swf",
     "scale_arrivals",
     "scale_runtimes",
     "schedule_records",
     "sizes",
+    "to_cloud_records",
     "to_records",
     "trace_jobs",
     "window",
+    "write_cwf",
     "write_schedule",
     "write_swf",
 ]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from headway.errors import UserError
 from headway.workload.emulation import sizes
 from headway.workload.swf import with_notes
-from headway.workload.trace import Column, Records, Trace
+from headway.workload.trace import Column, Trace
 
 
 def first(trace: Trace, n: int) -> Trace:
@@ -54,11 +54,10 @@ def scale_arrivals(trace: Trace, factor: float) -> Trace:
     is not a positive number.
     """
     _positive("scale_arrivals", factor)
-    records = trace.records.copy()
-    submit = records[:, Column.SUBMIT]
+    submit = trace.records[:, Column.SUBMIT]
     if len(submit):
-        records[:, Column.SUBMIT] = submit[0] + np.rint((submit - submit[0]) * factor)
-    return _variant(trace, records, f"times between submissions multiplied by {factor:g}")
+        submit = submit[0] + np.rint((submit - submit[0]) * factor)
+    return _noted(trace.at_times(submit), f"times between submissions multiplied by {factor:g}")
 
 
 def scale_runtimes(trace: Trace, factor: float) -> Trace:
@@ -68,11 +67,7 @@ def scale_runtimes(trace: Trace, factor: float) -> Trace:
     Raises :class:`UserError` if the factor is not a positive number.
     """
     _positive("scale_runtimes", factor)
-    records = trace.records.copy()
-    for column in (Column.RUNTIME, Column.ESTIMATE):
-        seconds = records[:, column]
-        records[:, column] = np.where(seconds > 0, np.maximum(np.rint(seconds * factor), 1), seconds)
-    return _variant(trace, records, f"runtimes and estimates multiplied by {factor:g}")
+    return _noted(trace.stretched(factor), f"runtimes and estimates multiplied by {factor:g}")
 
 
 def drop_larger_than(trace: Trace, processors: int) -> Trace:
@@ -99,13 +94,11 @@ def offered_load(trace: Trace, processors: int) -> float:
 
 
 def _part(trace: Trace, rows: slice | NDArray[np.bool_], note: str) -> Trace:
-    part = _variant(trace, trace.records[rows].copy(), note)
-    return dataclasses.replace(part, line_numbers=trace.line_numbers[rows].copy())
+    return _noted(trace.part(rows), note)
 
 
-def _variant(trace: Trace, records: Records, note: str) -> Trace:
-    records.setflags(write=False)
-    return dataclasses.replace(trace, header=with_notes(trace.header, [note]), records=records)
+def _noted(trace: Trace, note: str) -> Trace:
+    return dataclasses.replace(trace, header=with_notes(trace.header, [note]))
 
 
 def _at_least_one(what: str, n: int) -> None:

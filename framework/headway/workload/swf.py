@@ -29,9 +29,10 @@ import math
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import IO, cast
+from itertools import islice
+from typing import IO, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -84,6 +85,9 @@ _CLASSES[ord("-")] = _MINUS
 _CLASSES[ord(".")] = _POINT
 
 
+ReaderT = TypeVar("ReaderT", bound="Reader")
+
+
 def read_swf(path_or_file: str | os.PathLike[str] | IO[bytes], *, strict: bool = False) -> Trace:
     """Read a trace, compressed with gzip or not.
 
@@ -94,19 +98,26 @@ def read_swf(path_or_file: str | os.PathLike[str] | IO[bytes], *, strict: bool =
     damaged or cut off, or has no job line; and, with ``strict``, at the first broken line, naming file and
     line, what was expected and what was found. Raises :class:`Failure` if the system fails while reading.
     """
+    return read_with(Reader, path_or_file, strict).trace()
+
+
+def read_with(
+    kind: Callable[[str, bool], ReaderT], path_or_file: str | os.PathLike[str] | IO[bytes], strict: bool
+) -> ReaderT:
+    """A reader of ``kind`` that has read a path or a binary stream, as :func:`read_swf` does."""
     if hasattr(path_or_file, "read"):
         stream = cast(IO[bytes], path_or_file)
-        return _read(stream, str(getattr(stream, "name", "trace")), strict)
+        return _read(stream, kind(str(getattr(stream, "name", "trace")), strict))
     path = os.fspath(cast("str | os.PathLike[str]", path_or_file))
     try:
         with open(path, "rb") as opened:
-            return _read(opened, path, strict)
+            return _read(opened, kind(path, strict))
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def _read(stream: IO[bytes], path: str, strict: bool) -> Trace:
-    reader = _Reader(path, strict)
+def _read(stream: IO[bytes], reader: ReaderT) -> ReaderT:
+    path = reader.path
     try:
         start = stream.read(2)
         whole = _Prefixed(start, stream)
@@ -124,7 +135,7 @@ def _read(stream: IO[bytes], path: str, strict: bool) -> Trace:
         ) from error
     except OSError as error:
         raise Failure(f"{path}: reading failed: {error.strerror or error}") from error
-    return reader.trace()
+    return reader
 
 
 class _Prefixed(io.RawIOBase):
@@ -144,8 +155,11 @@ class _Prefixed(io.RawIOBase):
         return len(data)
 
 
-class _Reader:
-    """Collects a trace block by block."""
+class Reader:
+    """Collects a trace block by block. :meth:`line` is for formats that have more to a line."""
+
+    #: What a line should hold, for messages.
+    expected = f"{WIDTH} numbers"
 
     def __init__(self, path: str, strict: bool) -> None:
         self.path = path
@@ -168,7 +182,7 @@ class _Reader:
                 rest += data
                 if len(rest) > LONGEST_LINE:
                     raise UserError(
-                        f"{self.path}:{self.line_number + 1}: expected a line of {WIDTH} numbers, "
+                        f"{self.path}:{self.line_number + 1}: expected a line of {self.expected}, "
                         f"found more than {LONGEST_LINE} bytes without a line end"
                     )
         if rest:
@@ -179,7 +193,7 @@ class _Reader:
         if not self._records:
             skipped = next((i for i in self._issues if i.skipped and i.kind != kinds.BLANK), None)
             found = f"line {skipped.line_number}: {skipped.text}" if skipped else "none"
-            raise UserError(f"{self.path}: expected job lines of {WIDTH} numbers, found {found}")
+            raise UserError(f"{self.path}: expected job lines of {self.expected}, found {found}")
         records = np.concatenate(self._records)
         self._records.clear()
         lines = np.concatenate(self._line_numbers)
@@ -189,17 +203,8 @@ class _Reader:
             Issue(int(lines[row]), kinds.NEGATIVE_SUBMIT, f"submit time {submit[row]:g}, expected 0 or later")
             for row in np.flatnonzero(submit < 0)
         ]
-        latest = np.maximum.accumulate(submit)
-        early = np.flatnonzero(submit < latest)
-        self._issues += [
-            Issue(
-                int(lines[row]),
-                kinds.OUT_OF_ORDER,
-                f"submit time {submit[row]:.15g} after a job of {latest[row]:.15g}",
-            )
-            for row in early
-        ]
-        if len(early):
+        self._issues += _out_of_order(*self.times(lines, submit))
+        if (submit[1:] < submit[:-1]).any():
             order = np.argsort(submit, kind="stable")
             records, lines = records[order], lines[order]
         self._issues += _duplicates(records[:, Column.NUMBER], lines)
@@ -207,12 +212,41 @@ class _Reader:
         records.setflags(write=False)
         return Trace(self.path, self._header, self._fields, records, lines, self._issues)
 
+    def times(self, lines: NDArray[np.int64], submit: Records) -> tuple[NDArray[np.int64], Records]:
+        """Numbers and times of all lines that must be in order: here, those of the jobs."""
+        return lines, submit
+
+    def line(self, text: bytes, number: int, unfinished: bool, issues: list[Issue]) -> list[float] | None:
+        """The values of a line that is not exactly 18 plain numbers; None if it gives no job.
+
+        Adds to ``issues`` what was done. ``unfinished``: the file ended before the line did.
+        """
+        tokens = text.split()
+        if not tokens:
+            issues.append(Issue(number, kinds.BLANK, f"expected {self.expected}, found a blank line"))
+            return None
+        count = len(tokens)
+        if count < LEAST_FIELDS or (unfinished and count < WIDTH):
+            issues.append(self.too_few(text, number, unfinished))
+            return None
+        if count == WIDTH:
+            return mend(tokens, number, issues)
+        kind = kinds.CUT if count > WIDTH else kinds.PADDED
+        issue = Issue(number, kind, f"expected {self.expected}, found {count}")
+        return mend(tokens, number, issues, [issue])
+
+    def too_few(self, text: bytes, number: int, unfinished: bool) -> Issue:
+        """The issue of a line that is too short."""
+        found = f"{len(text.split())}{' and the end of the file' if unfinished else ''} in {shown(text)}"
+        return Issue(number, kinds.TOO_FEW, f"expected {self.expected}, found {found}")
+
     def _take(self, block: bytes, *, unfinished: bool = False) -> None:
         """Take whole lines; ``unfinished``: the last one had no line end in the file."""
         data = np.frombuffer(block, np.uint8)
         ends = np.flatnonzero(data == ord("\n"))
         starts = np.concatenate(([0], ends[:-1] + 1))
         dirty = _dirty_lines(data, ends)
+        dirty[-1] |= unfinished
         clean_text = data[np.repeat(~dirty, ends - starts + 1)].tobytes() if dirty.any() else block
         records = _convert(clean_text)
         lines = np.flatnonzero(~dirty)
@@ -237,7 +271,7 @@ class _Reader:
                 header = in_header and line < first_job and not mended
                 self._comment(text, number, header, issues)
                 continue
-            values = _mend(text, number, unfinished and line == len(ends) - 1, issues)
+            values = self.line(text, number, unfinished and line == len(ends) - 1, issues)
             if values is not None:
                 mended.append(values)
                 mended_lines.append(line)
@@ -269,7 +303,7 @@ class _Reader:
             issues.append(Issue(number, kinds.ENCODING, f"expected UTF-8, found {found}"))
         self._header.append(line)
         if not header:
-            issues.append(Issue(number, kinds.LATE_COMMENT, f"expected a job, found {_shown(text)}"))
+            issues.append(Issue(number, kinds.LATE_COMMENT, f"expected a job, found {shown(text)}"))
             return
         match = _HEADER_FIELD.match(line.strip())
         if match:
@@ -305,35 +339,46 @@ def _convert(text: bytes) -> Records:
     return np.fromstring(text, np.float64, sep=" ").reshape(-1, WIDTH) if text else np.empty((0, WIDTH))
 
 
-def _mend(text: bytes, number: int, unfinished: bool, issues: list[Issue]) -> list[float] | None:
-    """A dirty job line's values; None if it must be skipped. Adds to ``issues`` what was done."""
-    tokens = text.split()
-    if not tokens:
-        issues.append(Issue(number, kinds.BLANK, f"expected {WIDTH} numbers, found a blank line"))
-        return None
-    count = len(tokens)
-    if count < LEAST_FIELDS or (unfinished and count < WIDTH):
-        end = " and the end of the file" if unfinished else ""
-        found = f"{count}{end} in {_shown(text)}"
-        issues.append(Issue(number, kinds.TOO_FEW, f"expected {WIDTH} numbers, found {found}"))
-        return None
+def value_of(token: bytes) -> float | None:
+    """The number that stands there; None if it is none, or infinite."""
+    value = float(token) if _NUMBER.fullmatch(token) else math.nan
+    return value if math.isfinite(value) else None
+
+
+def mend(
+    tokens: Sequence[bytes], number: int, issues: list[Issue], mended: Sequence[Issue] = ()
+) -> list[float] | None:
+    """A line's first 18 values, -1 where there are none; None if one that is needed is no number.
+
+    Adds to ``issues`` what was done, after ``mended`` (what was done before) if the line is used.
+    """
     values = [-1.0] * WIDTH
-    mended: list[Issue] = []
-    if count != WIDTH:
-        kind = kinds.CUT if count > WIDTH else kinds.PADDED
-        mended.append(Issue(number, kind, f"expected {WIDTH} numbers, found {count}"))
+    done = list(mended)
     for column, token in enumerate(tokens[:WIDTH]):
-        value = float(token) if _NUMBER.fullmatch(token) else math.nan
-        if math.isfinite(value):
+        value = value_of(token)
+        if value is not None:
             values[column] = value
             continue
-        message = f"expected a number in field {column + 1}, found {_shown(token)}"
+        message = f"expected a number in field {column + 1}, found {shown(token)}"
         if column in NEEDED:
             issues.append(Issue(number, kinds.NO_NUMBER, message))
             return None
-        mended.append(Issue(number, kinds.UNKNOWN, message))
-    issues += mended
+        done.append(Issue(number, kinds.UNKNOWN, message))
+    issues += done
     return values
+
+
+def _out_of_order(lines: NDArray[np.int64], times: Records) -> list[Issue]:
+    """An issue for each line whose time is before that of an earlier line."""
+    latest = np.maximum.accumulate(times)
+    return [
+        Issue(
+            int(lines[at]),
+            kinds.OUT_OF_ORDER,
+            f"submit time {times[at]:.15g} after a job of {latest[at]:.15g}",
+        )
+        for at in np.flatnonzero(times < latest)
+    ]
 
 
 def _cut_fractions(records: Records, lines: NDArray[np.int64]) -> list[Issue]:
@@ -363,7 +408,7 @@ def _duplicates(numbers: Records, lines: NDArray[np.int64]) -> list[Issue]:
     ]
 
 
-def _shown(text: bytes) -> str:
+def shown(text: bytes) -> str:
     """What was found, fit to be shown: printable and short."""
     line = text.decode("utf-8", "backslashreplace").strip()
     return repr(line if len(line) <= 40 else line[:37] + "...")
@@ -379,34 +424,47 @@ def write_swf(path: str | os.PathLike[str], header_lines: Iterable[str], records
     Raises :class:`ValueError` if the records are not n x 18 finite numbers, and :class:`Failure` if the
     file cannot be written.
     """
+    rows = checked_records(records)
+    write_lines(path, header_lines, formatted(rows))
+
+
+def checked_records(records: ArrayLike) -> Records:
+    """The records as an array; :class:`ValueError` if they are not n x 18 finite numbers."""
     rows = np.asarray(records, np.float64)
     if rows.ndim != 2 or rows.shape[1] != WIDTH or not np.isfinite(rows).all():
         raise ValueError(f"expected n x {WIDTH} finite numbers, found an array of shape {rows.shape}")
+    return rows
+
+
+def write_lines(path: str | os.PathLike[str], header_lines: Iterable[str], lines: Iterable[str]) -> None:
+    """Write a header and lines of ASCII without their ends, as :func:`write_swf` does."""
     comments = [line if line.lstrip().startswith(";") else f"; {line}" for line in header_lines]
     if any("\n" in line for line in comments):
         raise ValueError("a header line has a line feed in it")
     with _output(os.fspath(path)) as stream:
         stream.writelines(f"{line}\n".encode() for line in comments)
-        for start in range(0, len(rows), 8192):
-            stream.write(_formatted(rows[start : start + 8192]))
+        rest = iter(lines)
+        while block := list(islice(rest, 8192)):
+            stream.write("\n".join([*block, ""]).encode("ascii"))
 
 
-_WHOLE_LINE = " ".join(["%d"] * WIDTH) + "\n"
+_WHOLE_LINE = " ".join(["%d"] * WIDTH)
 
 #: Beyond this, neighbouring floats are more than 1 apart and their digits would be made up.
 _EXACT = 2.0**53
 
 
-def _formatted(rows: Records) -> bytes:
-    whole = (rows == np.trunc(rows)) & (np.abs(rows) <= _EXACT)
-    lines = [
-        _WHOLE_LINE % tuple(row) if is_whole else " ".join(map(_number, row)) + "\n"
-        for row, is_whole in zip(rows.tolist(), whole.all(axis=1).tolist(), strict=True)
-    ]
-    return "".join(lines).encode("ascii")
+def formatted(rows: Records) -> Iterator[str]:
+    """The records' lines, without their ends."""
+    for start in range(0, len(rows), 8192):
+        block = rows[start : start + 8192]
+        whole = (block == np.trunc(block)) & (np.abs(block) <= _EXACT)
+        for row, is_whole in zip(block.tolist(), whole.all(axis=1).tolist(), strict=True):
+            yield _WHOLE_LINE % tuple(row) if is_whole else " ".join(map(number_text, row))
 
 
-def _number(value: float) -> str:
+def number_text(value: float) -> str:
+    """Whole numbers without a decimal point, others as short as they can be read back."""
     return str(int(value)) if value.is_integer() and abs(value) <= _EXACT else repr(value)
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,10 +71,19 @@ NEGATIVE_SUBMIT = "negative submit time"
 OUT_OF_ORDER = "out of order, sorted by submit time"
 DUPLICATE = "duplicate job number"
 
+# Of the Cloud Workload Format only.
+REQUEST_TYPE = "unknown request type"
+NO_AMOUNT = "command without a positive amount"
+NO_START = "negative requested start, taken as -1"
+IGNORED = "field without a meaning for this request type, taken as -1"
+UNKNOWN_JOB = "command for a job that the trace does not have"
+
 #: The kinds whose line gives no record.
-SKIPPED = frozenset({BLANK, TOO_FEW, NO_NUMBER})
+SKIPPED = frozenset({BLANK, TOO_FEW, NO_NUMBER, REQUEST_TYPE, NO_AMOUNT})
 #: The kinds that break the format, so that strict reading stops at them.
-BROKEN = frozenset({TOO_FEW, NO_NUMBER, PADDED, CUT, UNKNOWN, FRACTION})
+BROKEN = frozenset(
+    {TOO_FEW, NO_NUMBER, PADDED, CUT, UNKNOWN, FRACTION, REQUEST_TYPE, NO_AMOUNT, NO_START, IGNORED}
+)
 
 
 class Issue(NamedTuple):
@@ -90,6 +99,11 @@ class Issue(NamedTuple):
     def skipped(self) -> bool:
         """True: the line gives no record. False: it was mended, or taken as it is."""
         return self.kind in SKIPPED
+
+
+def _fixed(records: Records) -> Records:
+    records.setflags(write=False)
+    return records
 
 
 @dataclass(frozen=True)
@@ -111,6 +125,27 @@ class Trace:
 
     def __len__(self) -> int:
         return len(self.records)
+
+    def part(self, rows: slice | NDArray[np.bool_]) -> Self:
+        """These jobs alone."""
+        return replace(
+            self, records=_fixed(self.records[rows].copy()), line_numbers=self.line_numbers[rows].copy()
+        )
+
+    def at_times(self, submit: Records) -> Self:
+        """The same jobs, submitted at other times (seconds) in the same order."""
+        records = self.records.copy()
+        records[:, Column.SUBMIT] = submit
+        return replace(self, records=_fixed(records))
+
+    def stretched(self, factor: float) -> Self:
+        """Runtimes and estimates multiplied, in whole seconds; what was positive stays at least 1 s."""
+        records = self.records.copy()
+        for column in (Column.RUNTIME, Column.ESTIMATE):
+            seconds = records[:, column]
+            # 0 would mean "not known".
+            records[:, column] = np.where(seconds > 0, np.maximum(np.rint(seconds * factor), 1), seconds)
+        return replace(self, records=_fixed(records))
 
     @property
     def max_processors(self) -> int | None:
