@@ -338,6 +338,11 @@ class Offer:
         if len(chosen) < nodes or nodes < required:
             return None
         picked, room = chosen[:nodes], slots[:nodes]
+        able = slots >= -(-wanted // nodes)
+        able[:required] = True
+        if room.sum() < wanted and able.sum() >= nodes:
+            # The preferred ones that can take an even share.
+            picked, room = chosen[able][:nodes], slots[able][:nodes]
         if room.sum() < wanted:
             larger = required + np.argsort(-slots[required:], kind="stable")[: nodes - required]
             largest = np.concatenate([np.arange(required), np.sort(larger)])
