@@ -19,6 +19,8 @@ from headway.errors import HeadwayError
 _COMMANDS = {
     "demo": ("demo", "Compare three policies on a generated month of jobs."),
     "dry-run": ("dry_run", "Run a trace, or a copy of the live queue, in emulation."),
+    "compare": ("compare", "A campaign: policies, workloads, loads and seeds, with confidence intervals."),
+    "tune": ("tune", "The best value of a policy's option for a workload."),
     "run": ("run", "Schedule a real cluster (or watch it with --monitor)."),
     "check": ("check", "Check configuration, plugins, journal and cluster."),
     "plugins": ("plugins", "List what is installed, or tell about one plugin."),

@@ -170,6 +170,8 @@ class DelayedLos:
     """Delayed-LOS: start the best-filling set of the first jobs; the head is skipped at most C_s times."""
 
     Options: type[pydantic.BaseModel] = DelayedLosOptions
+    #: What ``headway tune`` varies.
+    tunable: tuple[str, range] | None = ("max_skips", range(21))
     paper = (
         "R. Kumar, Z. Shae, H. Jamjoom: Scheduling Batch and Heterogeneous Jobs with Runtime Elasticity "
         "in a Parallel Processing Environment, 2012"
@@ -220,6 +222,7 @@ class Los(DelayedLos):
     """LOS: the head starts whenever it fits; else the best-filling set behind it that does not delay it."""
 
     Options = PackingOptions
+    tunable = None
     paper = (
         "E. Shmueli, D. Feitelson: Backfilling with lookahead to optimize the packing of parallel jobs, "
         "JPDC 65(9), 2005"

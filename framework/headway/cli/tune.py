@@ -1,0 +1,149 @@
+"""``headway tune``: the best value of a policy's option for a workload, by emulation."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+
+from headway.cli.common import console, messages, new_progress
+from headway.errors import UserError
+
+METRICS = ("mean wait", "slowdown of means", "utilisation")
+
+
+@click.command("tune")
+@click.argument("policy")
+@click.option("--trace", "trace_path", type=click.Path(path_type=Path), help="Tune for this trace.")
+@click.option("--workload", help="Tune for this workload model.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="An option of the model. Repeatable."
+)
+@click.option(
+    "--processors", type=click.IntRange(min=1), help="Machine size; default: the trace's header, else 320."
+)
+@click.option("--limit", type=click.IntRange(min=1), help="The first N accepted jobs of the trace only.")
+@click.option("--option", help="Which option of the policy; default: the one it names as tunable.")
+@click.option("--values", help="Such as 1..20 or 0,3,7; default: the policy's own range.")
+@click.option(
+    "--metric", type=click.Choice(METRICS), default=METRICS[0], show_default=True, help="What is to be best."
+)
+@click.option(
+    "--seeds", type=click.IntRange(min=1), default=10, show_default=True, help="Seeds of the model."
+)
+@click.option(
+    "--against", multiple=True, default=("easy",), show_default=True, help="Policies to compare with."
+)
+@click.option("--workers", type=click.IntRange(min=1), default=os.cpu_count() or 1, help="Processes.")
+@click.option("--out", type=click.Path(path_type=Path), help="Directory for rows.csv and the plot.")
+def command(
+    policy: str,
+    trace_path: Path | None,
+    workload: str | None,
+    settings: tuple[str, ...],
+    processors: int | None,
+    limit: int | None,
+    option: str | None,
+    values: str | None,
+    metric: str,
+    seeds: int,
+    against: tuple[str, ...],
+    workers: int,
+    out: Path | None,
+) -> None:
+    """Find the best value of an option of POLICY, such as the maximum skip count of delayed-los.
+
+    Example: headway tune delayed-los --workload lublin-cwf --set load=0.9 --set small=0.5
+    """
+    from headway.experiment import Campaign, Scenario, Variant, interval, run_campaign
+    from headway.experiment.campaign import select, write_rows
+    from headway.experiment.plots import line_plot
+    from headway.plugins import Catalogue, PluginConfig
+    from headway.workload import read_swf
+
+    if (trace_path is None) == (workload is None):
+        raise click.UsageError("expected either --trace FILE or --workload MODEL")
+    kind: Any = Catalogue().get(policy, "POLICY")
+    name, choices = _choices(kind, policy, option, values)
+    if trace_path is not None:
+        size = processors or read_swf(trace_path).max_processors
+        if size is None:
+            raise UserError(f"{trace_path}: the header names no machine size; give --processors N")
+        scenario = Scenario(trace_path.name, 0.0, size, trace=str(trace_path), limit=limit)
+    else:
+        size = processors or 320
+        scenario = Scenario(
+            str(workload), 0.0, size, model=str(workload), options={"processors": size, **_settings(settings)}
+        )
+    variants = [Variant(f"{name}={value}", (PluginConfig(policy, {name: value}),)) for value in choices]
+    variants += [Variant(other, (PluginConfig(other),)) for other in against]
+    plan = Campaign(tuple(variants), (scenario,), tuple(range(1, seeds + 1)))
+    with new_progress() as progress:
+        task = progress.add_task("emulations", total=plan.size())
+        rows = run_campaign(plan, workers=workers, on_done=lambda n: progress.advance(task, n))
+    means = {v.label: {m: interval(select(rows, m, variant=v.label)) for m in METRICS} for v in variants}
+    sign = -1.0 if metric == "utilisation" else 1.0
+    best = min(choices, key=lambda value: sign * means[f"{name}={value}"][metric].mean)
+    table = Table(policy, *METRICS, box=None, pad_edge=False)
+    for variant in variants:
+        mark = "  ← best" if variant.label == f"{name}={best}" else ""
+        table.add_row(variant.label + mark, *(str(means[variant.label][m]) for m in METRICS))
+    screen = console()
+    screen.print(table)
+    screen.print(f"best for {metric}: {name}: {best}")
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        write_rows(out / "rows.csv", rows)
+        drawn = [_along(row, name, policy) for row in rows]
+        line_plot(
+            drawn,
+            METRICS,
+            out / "tuning.png",
+            x_label=name,
+            title=f"{policy}, {scenario.label}",
+            reference=against,
+        )
+        messages().print(f"written: {out}", markup=False)
+
+
+def _along(row: Any, name: str, policy: str) -> Any:
+    """The row with the tuned value as its x, for the plot."""
+    from dataclasses import replace
+
+    label, _, value = row.variant.partition("=")
+    return replace(row, variant=policy, x=float(value)) if label == name and value else row
+
+
+def _choices(kind: Any, policy: str, option: str | None, values: str | None) -> tuple[str, list[int]]:
+    tunable: tuple[str, range] = getattr(kind, "tunable", None) or ("", range(0))
+    if not tunable[0] and (option is None or values is None):
+        raise UserError(f"{policy!r} names no option to tune; give --option NAME --values 1..20")
+    name = option or tunable[0]
+    model = getattr(kind, "Options", None)
+    known = list(model.model_fields) if model is not None else []
+    if name not in known:
+        raise UserError(f"--option: {policy!r} has no option {name!r}; it has: {', '.join(known) or 'none'}")
+    if values is None:
+        return name, list(tunable[1])
+    try:
+        if ".." in values:
+            low, high = values.split("..")
+            return name, list(range(int(low), int(high) + 1))
+        return name, [int(value) for value in values.split(",")]
+    except ValueError:
+        raise UserError(f"--values: expected such as 1..20 or 0,3,7, found {values!r}") from None
+
+
+def _settings(settings: tuple[str, ...]) -> dict[str, Any]:
+    import yaml
+
+    found: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise UserError(f"--set: expected KEY=VALUE, found {setting!r}")
+        found[key] = yaml.safe_load(value)
+    return found

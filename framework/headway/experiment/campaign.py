@@ -1,0 +1,238 @@
+"""Running many emulations and keeping their numbers.
+
+A campaign is a list of *variants* (plugins with options, under a label) and a list of *scenarios*
+(workloads with everything but the seed fixed). Every variant meets the same workload for a given
+scenario and seed, so that differences can be taken pair by pair.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pydantic
+
+from headway.emulation import emulate
+from headway.errors import UserError, nearest
+from headway.metrics import summarise
+from headway.model import ClusterDescription
+from headway.plugins import Catalogue, PluginConfig, explain_validation
+from headway.results import RunResult
+from headway.workload import Workload, read_swf, scale_arrivals, trace_jobs
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A policy in the sense of an experiment: plugins, in order, under one label."""
+
+    label: str
+    plugins: tuple[PluginConfig, ...]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A workload up to its seed: a model with options, or a trace with a factor on its arrival times."""
+
+    label: str
+    #: What the scenario varies, for plots: such as the load, or a parameter.
+    x: float
+    processors: int
+    model: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    trace: str = ""
+    arrival_factor: float = 1.0
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One emulation's numbers."""
+
+    scenario: str
+    x: float
+    variant: str
+    seed: int
+    #: Metric -> value; NaN where it has none.
+    values: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """What to run: every variant on every scenario with every seed."""
+
+    variants: tuple[Variant, ...]
+    scenarios: tuple[Scenario, ...]
+    seeds: tuple[int, ...]
+
+    def size(self) -> int:
+        """Number of emulations."""
+        return sum(len(self.variants) * len(seeds_of(s, self.seeds)) for s in self.scenarios)
+
+
+def seeds_of(scenario: Scenario, seeds: Sequence[int]) -> Sequence[int]:
+    """A trace is what it is: one seed is enough."""
+    return seeds[:1] if scenario.trace else seeds
+
+
+def workload_of(scenario: Scenario, seed: int, catalogue: Catalogue) -> Workload:
+    """The scenario's jobs and commands for one seed."""
+    if scenario.trace:
+        trace = read_swf(scenario.trace)
+        if scenario.arrival_factor != 1.0:
+            trace = scale_arrivals(trace, scenario.arrival_factor)
+        jobs, _ = trace_jobs(trace, scenario.processors, limit=scenario.limit)
+        return Workload(jobs)
+    model = workload_models(catalogue).get(scenario.model)
+    if model is None:
+        raise UserError(
+            f"workload model {scenario.model!r} is not installed."
+            f"{nearest(scenario.model, workload_models(catalogue))}"
+        )
+    try:
+        options = model.Options(**dict(scenario.options))
+    except pydantic.ValidationError as error:
+        raise UserError(explain_validation(error, f"scenario {scenario.label!r}", model.Options)) from error
+    return model.generate(np.random.default_rng(seed), options)
+
+
+def workload_models(catalogue: Catalogue) -> dict[str, Any]:
+    """Every installed workload model by name."""
+    from headway.plugins import hooks_of
+
+    found: dict[str, Any] = {}
+    for name in catalogue.names():
+        kind = catalogue.get(name)
+        if "register_workloads" in hooks_of(kind):
+            found.update(kind().register_workloads() or {})
+    return found
+
+
+def measure(result: RunResult) -> dict[str, float]:
+    """The numbers that campaigns compare.
+
+    Beside the usual means: ``slowdown of means`` = (mean wait + mean runtime) / mean runtime (Kumar
+    and others 2012), and the wait of a dedicated job counted from its requested start.
+    """
+    summary = summarise(result)
+    waits, runtimes = [], []
+    delays = []
+    for record in result.jobs:
+        if record.start_time is None or record.end_time is None:
+            continue
+        wanted = (record.job.attributes or {}).get("requested_start")
+        begin = record.job.submit_time if wanted is None else max(float(wanted), record.job.submit_time)
+        waits.append(record.start_time - begin)
+        runtimes.append(record.runtime)
+        if wanted is not None:
+            delays.append(record.start_time - begin)
+    mean_wait = float(np.mean(waits)) if waits else float("nan")
+    mean_runtime = float(np.mean(runtimes)) if runtimes else float("nan")
+    system = summary["system"]
+    bounded = summary["jobs"]["bounded_slowdown"]["mean"]
+    return {
+        "jobs": float(len(waits)),
+        "utilisation": _number(system["utilisation"]),
+        "mean wait": mean_wait,
+        "mean runtime": mean_runtime,
+        "slowdown of means": (mean_wait + mean_runtime) / mean_runtime if mean_runtime else float("nan"),
+        "mean bounded slowdown": _number(bounded),
+        "makespan": _number(system["makespan"]),
+        "mean dedicated delay": float(np.mean(delays)) if delays else float("nan"),
+    }
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def _run_scenario(scenario: Scenario, seed: int, variants: Sequence[Variant]) -> list[Row]:
+    """All variants on one workload; in a process of its own."""
+    catalogue = Catalogue()
+    workload = workload_of(scenario, seed, catalogue)
+    cluster = ClusterDescription.flat(scenario.processors)
+    rows = []
+    for variant in variants:
+        result = emulate(
+            cluster,
+            workload.jobs,
+            list(variant.plugins),
+            catalogue,
+            label=variant.label,
+            commands=workload.commands,
+            seed=seed,
+        )
+        rows.append(Row(scenario.label, scenario.x, variant.label, seed, measure(result)))
+    return rows
+
+
+def run_campaign(
+    campaign: Campaign, *, workers: int = 1, on_done: Callable[[int], None] | None = None
+) -> list[Row]:
+    """Run everything; rows in the order of scenarios, seeds, variants, whatever finished first.
+
+    ``workers`` processes; ``on_done(n)`` is called when ``n`` more emulations are over.
+    """
+    tasks = [
+        (scenario, seed) for scenario in campaign.scenarios for seed in seeds_of(scenario, campaign.seeds)
+    ]
+    done: dict[int, list[Row]] = {}
+    if workers <= 1:
+        for at, (scenario, seed) in enumerate(tasks):
+            done[at] = _run_scenario(scenario, seed, campaign.variants)
+            if on_done is not None:
+                on_done(len(done[at]))
+    else:
+        with ProcessPoolExecutor(workers) as pool:
+            futures = {
+                pool.submit(_run_scenario, scenario, seed, campaign.variants): at
+                for at, (scenario, seed) in enumerate(tasks)
+            }
+            for future in as_completed(futures):
+                done[futures[future]] = future.result()
+                if on_done is not None:
+                    on_done(len(done[futures[future]]))
+    return [row for at in range(len(tasks)) for row in done[at]]
+
+
+def select(
+    rows: Sequence[Row],
+    metric: str,
+    *,
+    scenario: str | None = None,
+    variant: str | None = None,
+    x: float | None = None,
+) -> list[float]:
+    """The values of a metric over the rows that match, in order of seed."""
+    return [
+        row.values[metric]
+        for row in sorted(rows, key=lambda r: r.seed)
+        if (scenario is None or row.scenario == scenario)
+        and (variant is None or row.variant == variant)
+        and (x is None or row.x == x)
+    ]
+
+
+def points(rows: Sequence[Row]) -> Iterator[tuple[str, float]]:
+    """The scenarios of the rows with their x, in order of appearance."""
+    seen: set[tuple[str, float]] = set()
+    for row in rows:
+        if (row.scenario, row.x) not in seen:
+            seen.add((row.scenario, row.x))
+            yield row.scenario, row.x
+
+
+def write_rows(path: Path, rows: Sequence[Row]) -> None:
+    """One line an emulation: scenario, x, variant, seed and every metric."""
+    names = list(rows[0].values) if rows else []
+    with open(path, "w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["scenario", "x", "variant", "seed", *names])
+        for row in rows:
+            writer.writerow(
+                [row.scenario, f"{row.x:g}", row.variant, row.seed, *(row.values[n] for n in names)]
+            )
