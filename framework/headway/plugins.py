@@ -146,7 +146,8 @@ class Catalogue:
 def _line_in(error: Exception, path: Path) -> str:
     if isinstance(error, SyntaxError) and error.lineno:
         return f", line {error.lineno}"
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
+    here = path.resolve()
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).resolve() == here]
     return f", line {frames[-1].lineno}" if frames else ""
 
 

@@ -504,9 +504,9 @@ def read_jobs(
     notes: set[str],
 ) -> Jobs:
     """``squeue --json``; ``now`` is when it was asked for (seconds). ``notes`` takes what was odd."""
-    listing = decode(data, "the listing of jobs")
+    listing = decode(data, "squeue: the listing of jobs")
     if listing.jobs is None:
-        raise Failure("the listing of jobs holds no jobs")
+        raise Failure("squeue: the listing of jobs holds no jobs")
     return _Reading(now, site, partitions, nodes, notes).read(listing.jobs)
 
 

@@ -21,6 +21,7 @@ _COMMANDS = {
     "dry-run": ("dry_run", "Run a trace, or a copy of the live queue, in emulation."),
     "compare": ("compare", "A campaign: policies, workloads, loads and seeds, with confidence intervals."),
     "tune": ("tune", "The best value of a policy's option for a workload."),
+    "reproduce": ("reproduce", "A paper's experiments again: what it says, what we measure, whether it holds."),
     "run": ("run", "Schedule a real cluster (or watch it with --monitor)."),
     "check": ("check", "Check configuration, plugins, journal and cluster."),
     "plugins": ("plugins", "List what is installed, or tell about one plugin."),

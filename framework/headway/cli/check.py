@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.table import Table
 
-from headway.cli.common import console, examples, plugin_option, required_config_option
+from headway.cli.common import console, examples, plugin_option, required_config_option, set_up_log
 from headway.errors import HeadwayError, UserError
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
     from headway.plugins import Catalogue, Plugins
 
     config = load_config(config_path)
+    set_up_log(config.log)
     checks = [Check("configuration", True, f"{config_path}: mode {config.mode}")]
     catalogue = Catalogue(plugin_files)
     configs = catalogue.enabled(config.plugin_configs())
@@ -67,6 +68,8 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
     else:
         checks.append(_trace(config))
     table = Table(show_header=False, box=None, pad_edge=False)
+    for overflow in ("ellipsis", "ellipsis", "fold"):
+        table.add_column(overflow=overflow)
     for item in checks:
         table.add_row("[green]ok[/]" if item.ok else "[red]FAIL[/]", item.subject, _shown(item.detail))
         if not item.ok and item.remedy:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -16,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from headway.errors import Failure, UserError
 
 if TYPE_CHECKING:
+    from headway.config import LogConfig
     from headway.plugins import Catalogue, PluginConfig
     from headway.report import Section
     from headway.results import RunResult
@@ -55,10 +58,16 @@ def messages() -> Console:
     return _console(stderr=True)
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        # A reader that goes away is no error; rich would end the process with one.
+        raise BrokenPipeError
+
+
 def _console(*, stderr: bool) -> Console:
-    made = Console(stderr=stderr, highlight=False)
+    made = _Console(stderr=stderr, highlight=False)
     if not made.is_terminal and not os.environ.get("COLUMNS"):
-        made = Console(stderr=stderr, highlight=False, width=_PIPED_WIDTH)
+        made = _Console(stderr=stderr, highlight=False, width=_PIPED_WIDTH)
     return made
 
 
@@ -66,6 +75,28 @@ def say(text: str, where: Console | None = None, style: str | None = None) -> No
     """Print sentences: folded between words on a terminal, left whole in a file or a pipe."""
     where = where if where is not None else console()
     where.print(text, style=style, markup=False, soft_wrap=not where.is_terminal)
+
+
+def set_up_log(config: LogConfig) -> None:
+    """Send the log to standard error, as configured: standard output is for results."""
+    import structlog
+
+    renderer: Any = (
+        structlog.processors.JSONRenderer()
+        if config.format == "json"
+        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    )
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(config.level.upper())),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )
 
 
 def prepare_directory(path: Path, option: str = "--out") -> None:

@@ -7,7 +7,15 @@ from pathlib import Path
 import click
 import numpy as np
 
-from headway.cli.common import console, examples, job_progress, new_progress, prepare_directory, say
+from headway.cli.common import (
+    console,
+    examples,
+    job_progress,
+    new_progress,
+    prepare_directory,
+    say,
+    set_up_log,
+)
 
 POLICIES = ("fcfs", "easy", "conservative")
 PROCESSORS = 320
@@ -33,6 +41,7 @@ def command(out: Path, seed: int, days: int) -> None:
     Prints a comparison, and writes a report (report.html) and, for each policy, its jobs, decisions,
     metrics and schedule. The same seed gives the same jobs and the same schedules.
     """
+    from headway.config import LogConfig
     from headway.emulation import emulate
     from headway.metrics import summarise
     from headway.model import ClusterDescription
@@ -41,6 +50,7 @@ def command(out: Path, seed: int, days: int) -> None:
     from headway.report.quantities import number
 
     prepare_directory(out)
+    set_up_log(LogConfig())
     catalogue = Catalogue()
     model = catalogue.get("month")().register_workloads()["month"]
     jobs = model.generate(np.random.default_rng(seed), model.Options(processors=PROCESSORS, days=days)).jobs

@@ -17,6 +17,7 @@ from headway.cli.common import (
     plugin_option,
     prepare_directory,
     say,
+    set_up_log,
     wall_clock,
 )
 from headway.errors import UserError
@@ -39,7 +40,7 @@ FACTOR = click.FloatRange(min=0, min_open=True)
 @click.command(
     "dry-run",
     epilog=examples(
-        "headway dry-run --trace log.swf.gz                 EASY, on the trace's machine",
+        "headway dry-run --trace log.swf.gz                 EASY, the trace's machine",
         "headway dry-run --trace log.swf --policy fcfs --out out     with a report",
         "headway dry-run --trace log.swf --first 5000 --scale-arrivals 0.8",
         "headway dry-run -c site.yaml --trace log.swf       the site's configuration",
@@ -116,6 +117,7 @@ def command(
     if out is not None:
         prepare_directory(out)
     config: Config = load_config(config_path) if config_path else parse_config("mode: dry-run")
+    set_up_log(config.log)
     catalogue = Catalogue(plugin_files)
     configs = enabled(config, catalogue, policy, config_path is not None)
     seed = seed if seed is not None else config.seed
@@ -185,10 +187,12 @@ def enabled(config: Config, catalogue: Catalogue, policy: str | None, configured
             f"--policy: expected a policy ({', '.join(policies)}), found the plugin {policy!r}, which "
             f"implements {', '.join(hooks)}"
         )
-    others = [c for c in (config.plugin_configs() if configured else []) if c.name != policy]
+    there = config.plugin_configs() if configured else []
+    chosen = next((c for c in there if c.name == policy), PluginConfig(policy, {}, "--policy"))
+    others = [c for c in there if c.name != policy]
     return [
         c
-        for c in catalogue.enabled([PluginConfig(policy, {}, "--policy"), *others])
+        for c in catalogue.enabled([chosen, *others])
         if c.name == policy or "schedule" not in hooks_of(catalogue.get(c.name, c.where))
     ]
 

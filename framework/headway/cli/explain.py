@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headway.cli.common import examples, plugin_option, required_config_option, say, wall_clock
+from headway.cli.common import examples, plugin_option, required_config_option, say, set_up_log, wall_clock
 from headway.errors import HeadwayError, UserError
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def command(job_id: str, config_path: Path, plugin_files: tuple[Path, ...], jour
     from headway.plugins import Catalogue
 
     config = load_config(config_path)
+    set_up_log(config.log)
     kind = adapter_class(config.cluster.adapter, f"{config.source}: cluster.adapter")
     if not journal_only and getattr(kind, "Options", None) is None:
         raise UserError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import sys
 import time
@@ -13,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headway.cli.common import examples, plugin_option, required_config_option, wall_clock
+from headway.cli.common import examples, plugin_option, required_config_option, set_up_log, wall_clock
 from headway.errors import HeadwayError, UserError
 
 if TYPE_CHECKING:
-    from headway.config import Config, LogConfig
+    from headway.config import Config
     from headway.engine import Engine, Stopped
 
 
@@ -52,7 +51,7 @@ def command(config_path: Path, monitor: bool, plugin_files: tuple[Path, ...], ou
         return
     if out is not None:
         raise click.UsageError(f"--out goes with mode dry-run; {config.source} says mode {config.mode}")
-    _set_up_log(config.log)
+    set_up_log(config.log)
     before: Config | None = None
     while True:
         try:
@@ -199,24 +198,3 @@ def _stays_in_force(error: HeadwayError) -> None:
 
     said = "the new configuration is wrong; the old one stays in force"
     structlog.get_logger("headway").error(said, error=str(error))
-
-
-def _set_up_log(config: LogConfig) -> None:
-    import structlog
-
-    renderer: Any = (
-        structlog.processors.JSONRenderer()
-        if config.format == "json"
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-    )
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso"),
-            renderer,
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(config.level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=False,
-    )

@@ -1,0 +1,74 @@
+"""``headway reproduce``: a paper's experiments again."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import click
+
+from headway.cli.common import console, messages, new_progress
+from headway.errors import UserError, nearest
+
+GROUP = "headway.reproductions"
+
+
+@click.command("reproduce")
+@click.argument("name", required=False)
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Directory for plots, rows and claims; default: NAME."
+)
+@click.option(
+    "--seeds", type=click.IntRange(min=2), default=10, show_default=True, help="Seeds of each point."
+)
+@click.option("--workers", type=click.IntRange(min=1), default=os.cpu_count() or 1, help="Processes.")
+@click.option(
+    "--traces",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    envvar="HEADWAY_TRACES",
+    help="Directory of real traces, for the experiments that need one.",
+)
+def command(name: str | None, out: Path | None, seeds: int, workers: int, traces: Path | None) -> None:
+    """Run the experiments of the paper NAME and say, claim by claim, whether they hold.
+
+    Without NAME, lists what can be reproduced.
+    """
+    from headway.experiment.campaign import write_rows
+    from headway.experiment.reproduction import Context, claims_table
+
+    known = {entry.name: entry for entry in entry_points(group=GROUP)}
+    screen = console()
+    if name is None:
+        for label in sorted(known):
+            screen.print(f"{label}: {known[label].load()().title}", markup=False)
+        return
+    if name not in known:
+        raise UserError(f"no reproduction is called {name!r}.{nearest(name, known)}")
+    paper = known[name].load()()
+    out = out or Path(name)
+    out.mkdir(parents=True, exist_ok=True)
+    with new_progress() as progress:
+        tasks = []
+        context = Context(
+            out=out,
+            seeds=tuple(range(1, seeds + 1)),
+            workers=workers,
+            traces=traces,
+            on_plan=lambda title, total: tasks.append(progress.add_task(title, total=total)),
+            on_done=lambda n: progress.advance(tasks[-1], n),
+            rows=[],
+        )
+        claims = paper.run(context)
+    for title, rows in context.rows:
+        write_rows(out / f"{title}.csv", rows)
+    table = claims_table(claims)
+    (out / "claims.md").write_text(
+        f"# {paper.title}\n\n`headway reproduce {name} --seeds {seeds}`; ± is half of the 95 % confidence "
+        f"interval over the seeds.\n\n{table}",
+        encoding="utf-8",
+    )
+    for claim in claims:
+        style = {"yes": "green", "no": "red"}.get(claim.holds, "yellow")
+        screen.print(f"[{style}]{claim.holds:8}[/] {claim.where}: {claim.paper}: {claim.measured}")
+    messages().print(f"written: {out}", markup=False)

@@ -1,0 +1,91 @@
+"""``headway check``: is everything there?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commandline import Headway
+
+
+@pytest.fixture
+def config(tmp_path: Path, trace: Path) -> Path:
+    path = tmp_path / "site.yaml"
+    path.write_text(
+        "mode: dry-run\nplugins: [easy, best-fit]\nemulation: {trace: small.swf}\njournal: j.db\n"
+    )
+    return path
+
+
+def lines(out: str) -> dict[str, str]:
+    """Subject -> verdict of the printed table."""
+    return {words[1]: words[0] for line in out.splitlines() if (words := line.split())[0] in ("ok", "FAIL")}
+
+
+def test_all_is_in_order(headway: Headway, config: Path, tmp_path: Path) -> None:
+    ran = headway("check", "-c", config)
+    assert (ran.code, ran.err) == (0, "")
+    assert lines(ran.out) == dict.fromkeys(
+        ["configuration", "plugins", "capabilities", "journal", "trace"], "ok"
+    )
+    assert "easy, best-fit" in ran.out
+    assert not (tmp_path / "j.db").exists(), "nothing is made"
+
+
+def test_a_journal_without_a_directory_and_a_trace_that_is_gone_fail_with_a_remedy(
+    headway: Headway, config: Path, trace: Path, tmp_path: Path
+) -> None:
+    trace.unlink()
+    config.write_text(config.read_text().replace("j.db", f"{tmp_path}/no/j.db"))
+    ran = headway("check", "-c", config)
+    assert ran.code == 1
+    assert lines(ran.out)["journal"] == lines(ran.out)["trace"] == "FAIL"
+    assert f"→mkdir-p{tmp_path}/no" in "".join(ran.out.split())
+    assert "→ correct emulation.trace" in ran.out
+
+
+def test_a_second_policy_is_said_to_be_asked_after_the_first(headway: Headway, config: Path) -> None:
+    config.write_text(config.read_text().replace("best-fit", "fcfs"))
+    assert "easy; only where it gives no answer: fcfs" in headway("check", "-c", config).out
+
+
+def test_a_cluster_is_looked_at_and_not_changed(
+    headway: Headway, pretended_slurm: Callable[..., Path], tmp_path: Path
+) -> None:
+    config = pretended_slurm()
+    for program in (tmp_path / "bin").iterdir():
+        text = program.read_text().replace(
+            "#!/bin/sh\n", f'#!/bin/sh\necho "$(basename $0) $*" >> {tmp_path}/asked\n'
+        )
+        program.write_text(text)
+    ran = headway("check", "-c", config)
+    assert {"partition", "SchedulerType"} <= set(lines(ran.out))
+    asked = [line.split() for line in (tmp_path / "asked").read_text().splitlines()]
+    assert asked
+    for words in asked:
+        assert (
+            "--version" in words or words[0] in ("squeue", "sinfo", "sdiag") or {"show", "ping"} & set(words)
+        )
+
+
+@pytest.mark.parametrize("script", ["exit 1", "head -c 3000 /dev/urandom", "echo '{garbage'"])
+def test_a_cluster_that_does_not_work_fails_in_a_few_readable_lines(
+    headway: Headway, pretended_slurm: Callable[..., Path], script: str
+) -> None:
+    ran = headway("check", "-c", pretended_slurm(script))
+    assert ran.code == 1
+    assert "FAIL  slurm's commands" in ran.out
+    assert len(ran.out.splitlines()) < 40
+    assert all(character.isprintable() for character in ran.out.replace("\n", ""))
+
+
+def test_commands_that_are_not_installed(
+    headway: Headway, pretended_slurm: Callable[..., Path], tmp_path: Path
+) -> None:
+    config = pretended_slurm()
+    (tmp_path / "bin" / "squeue").unlink()
+    ran = headway("check", "-c", config)
+    assert ran.code == 1
+    assert "the program 'squeue' is not installed" in ran.out
+    assert "→ install Slurm's client commands here, or set" in ran.out

@@ -1,0 +1,235 @@
+"""``headway dry-run``, and ``headway run`` in mode dry-run."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commandline import MACHINE, Headway, small_trace_lines
+
+from headway.cli.dry_run import enabled
+from headway.config import parse_config
+from headway.plugins import Catalogue
+from headway.report.tables import JOB_COLUMNS
+from headway.workload import read_swf
+
+FIRST_COLUMNS = "job_id,user,submit_time,start_time,end_time,processors,estimate,runtime,state"
+
+
+def jobs_of(directory: Path) -> list[dict[str, str]]:
+    with (directory / "jobs.csv").open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+@pytest.fixture
+def dry_run(
+    headway: Headway, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., list[dict[str, str]]]:
+    """Runs the small trace with further options; returns its jobs."""
+    monkeypatch.setattr(
+        "headway.report.html.write_html", lambda *_, **__: None
+    )  # takes longest, is not looked at
+
+    def run(*options: object) -> list[dict[str, str]]:
+        ran = headway("dry-run", "--trace", trace, "--out", "out", *options)
+        assert (ran.code, ran.err) == (0, "")
+        return jobs_of(tmp_path / "out")
+
+    return run
+
+
+def test_the_summary_goes_to_standard_output_with_the_seed_and_where_the_results_are(
+    headway: Headway, trace: Path, tmp_path: Path
+) -> None:
+    ran = headway("dry-run", "--trace", trace, "--out", "out/new", "--seed", 7)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("easy: 40 jobs (40 completed); ")
+    assert "seed: 7\n" in ran.out
+    assert "results: jobs.csv, decisions.csv, metrics.json, schedule.swf, report.html in out/new\n" in ran.out
+    assert {path.name for path in (tmp_path / "out" / "new").iterdir()} == {
+        "jobs.csv", "decisions.csv", "metrics.json", "schedule.swf", "report.html",
+    }  # fmt: skip
+    assert json.loads((tmp_path / "out/new/metrics.json").read_text())["run"]["seed"] == 7
+    assert max(len(line) for line in ran.out.splitlines() if not line.startswith("results: ")) <= 80
+
+
+def test_without_out_nothing_is_written(headway: Headway, trace: Path, tmp_path: Path) -> None:
+    before = set(tmp_path.iterdir())
+    assert headway("dry-run", "--trace", trace).code == 0
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_jobs_csv_has_the_promised_columns_and_whole_numbers(dry_run: Any, tmp_path: Path) -> None:
+    dry_run()
+    header, first, *_ = (tmp_path / "out" / "jobs.csv").read_text().splitlines()
+    assert header == ",".join(JOB_COLUMNS)
+    assert header.startswith(FIRST_COLUMNS + ",")
+    assert first.startswith("1,2,20,20,107,8,87,87,completed,")
+
+
+def test_the_machine_is_that_of_the_header_unless_processors_says_otherwise(dry_run: Any) -> None:
+    def most_at_once(jobs: list[dict[str, str]]) -> int:
+        return max(
+            sum(int(j["processors"]) for j in jobs if int(j["start_time"]) <= t < int(j["end_time"]))
+            for t in {int(job["start_time"]) for job in jobs}
+        )
+
+    assert 12 < most_at_once(dry_run()) <= MACHINE
+    small = dry_run("--processors", 12)
+    assert most_at_once(small) <= 12
+    assert all(int(job["processors"]) <= 12 for job in small)
+
+
+def test_larger_jobs_are_refused_and_counted_and_named_with_verbose(headway: Headway, trace: Path) -> None:
+    larger = [line for line in small_trace_lines()[2:] if int(line.split()[4]) > 12]
+    ran = headway("dry-run", "--trace", trace, "--processors", 12)
+    assert f"{len(larger)} jobs refused:\n  {len(larger)} × larger than the pool\n" in ran.out
+    ran = headway("dry-run", "--trace", trace, "--processors", 12, "--verbose")
+    number = int(larger[0].split()[0])
+    assert f"small.swf:{number + 2}: job {number} refused: larger than the pool (" in ran.err
+    assert len(ran.err.splitlines()) == len(larger)
+
+
+def test_gzip_is_read_as_it_is(dry_run: Any, headway: Headway, tmp_path: Path) -> None:
+    plain = dry_run()
+    assert headway("dry-run", "--trace", "small.swf.gz", "--out", "packed").code == 0
+    assert jobs_of(tmp_path / "packed") == plain
+
+
+def test_limit_is_the_first_accepted_jobs(dry_run: Any) -> None:
+    fitting = [line.split()[0] for line in small_trace_lines()[2:] if int(line.split()[4]) <= 12]
+    assert [job["job_id"] for job in dry_run("--processors", 12, "--limit", 9)] == fitting[:9]
+
+
+def test_first_last_and_window_choose_jobs(dry_run: Any) -> None:
+    def ids(*options: object) -> list[int]:
+        return [int(job["job_id"]) for job in dry_run(*options)]
+
+    assert ids("--first", 5) == [1, 2, 3, 4, 5]
+    assert ids("--last", 3) == [38, 39, 40]
+    assert ids("--first", 10, "--last", 2) == [9, 10], "in the order of the options' listing"
+    assert ids("--last", 2, "--first", 10) == [9, 10]
+    assert ids("--window", 0, 41) == [1, 2, 3], "seconds after the first submission"
+
+
+def test_arrivals_and_runtimes_are_scaled(dry_run: Any) -> None:
+    plain, dense, long = dry_run(), dry_run("--scale-arrivals", 0.5), dry_run("--scale-runtimes", 2)
+    assert [int(job["submit_time"]) for job in plain][:3] == [20, 40, 60]
+    assert [int(job["submit_time"]) for job in dense][:3] == [20, 30, 40]
+    assert [int(job["runtime"]) for job in long] == [2 * int(job["runtime"]) for job in plain]
+    assert [int(job["estimate"]) for job in long] == [2 * int(job["estimate"]) for job in plain]
+
+
+def test_another_policy_gives_another_schedule_under_its_name(
+    headway: Headway, trace: Path, tmp_path: Path
+) -> None:
+    for policy in ("fcfs", "easy", "conservative"):
+        ran = headway("dry-run", "--trace", trace, "--policy", policy, "--out", policy)
+        assert ran.code == 0 and ran.out.startswith(f"{policy}: 40 jobs")
+    starts = {
+        policy: [job["start_time"] for job in jobs_of(tmp_path / policy)] for policy in ("fcfs", "easy")
+    }
+    assert starts["fcfs"] != starts["easy"]
+
+
+def test_the_schedule_is_a_trace_again(dry_run: Any, tmp_path: Path) -> None:
+    jobs = dry_run()
+    again = read_swf(tmp_path / "out" / "schedule.swf")
+    waits = [int(job["start_time"]) - int(job["submit_time"]) for job in jobs]
+    assert again.records[:, 2].tolist() == waits
+    assert again.max_processors == MACHINE
+
+
+def test_a_policy_replaces_the_configured_one_and_the_other_plugins_stay() -> None:
+    config = parse_config("plugins: [best-fit, {delayed-los: {max_skips: 3}}]")
+    names = [plugin.name for plugin in enabled(config, Catalogue(), "fcfs", True)]
+    assert names == ["fcfs", "best-fit"]
+
+
+def test_a_policy_that_is_configured_keeps_its_options() -> None:
+    config = parse_config("plugins: [best-fit, {delayed-los: {max_skips: 3}}]")
+    chosen = enabled(config, Catalogue(), "delayed-los", True)
+    assert {plugin.name: dict(plugin.options) for plugin in chosen} == {
+        "delayed-los": {"max_skips": 3}, "best-fit": {},
+    }  # fmt: skip
+
+
+def test_nodes_are_filled_by_first_fit_when_no_placement_is_configured(
+    headway: Headway, trace: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "nodes.yaml"
+    path.write_text("mode: dry-run\nplugins: [fcfs]\nemulation: {nodes: [{count: 4, processors: 4}]}\n")
+    ran = headway("dry-run", "-c", path, "--trace", trace, "--limit", 2, "--out", "out")
+    assert ran.code == 0
+    assert [job["nodes"] for job in jobs_of(tmp_path / "out")] == ["n1 n2", "n1 n2 n3 n4"]
+
+
+def test_a_configured_machine_wins_over_the_header_and_processors_over_both(
+    headway: Headway, trace: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "site.yaml"
+    path.write_text("plugins: [easy]\nemulation: {processors: 40}\nseed: 9\n")
+    for options, processors in ((), 40), (("--processors", 20), 20):
+        ran = headway("dry-run", "-c", path, "--trace", trace, "--out", "out", *options)
+        assert ran.code == 0 and "seed: 9\n" in ran.out
+        metrics = json.loads((tmp_path / "out" / "metrics.json").read_text())
+        assert metrics["system"]["processors"] == processors
+
+
+def test_run_in_mode_dry_run_takes_the_trace_beside_the_configuration(
+    headway: Headway, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "etc"
+    site.mkdir()
+    trace.rename(site / "week.swf")
+    (site / "site.yaml").write_text("mode: dry-run\nplugins: [conservative]\nemulation: {trace: week.swf}\n")
+    ran = headway("run", "-c", "etc/site.yaml", "--out", "out")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("conservative: 40 jobs")
+    assert len(jobs_of(tmp_path / "out")) == 40
+
+
+def test_broken_lines_are_counted_on_standard_error_and_named_with_verbose(
+    headway: Headway, trace: Path
+) -> None:
+    lines = small_trace_lines()
+    lines[10:10] = ["1 2 three", ""]
+    trace.write_text("\n".join(lines) + "\n")
+    ran = headway("dry-run", "--trace", trace)
+    assert ran.code == 0 and ran.out.startswith("easy: 40 jobs")
+    assert ran.err.splitlines()[-1] == "(--verbose names the lines)"
+    assert f"{trace}: 1 line skipped: too few fields" in ran.err.replace("\n", " ")
+    assert ":11:" not in ran.err
+    said = headway("dry-run", "--trace", "small.swf", "--verbose").err
+    assert "small.swf:11: expected 18 numbers, found 3 in '1 2 three'\n" in said
+    assert "small.swf:12: expected 18 numbers, found a blank line\n" in said
+
+
+def test_a_message_to_a_pipe_is_not_folded(headway_process: Headway, trace: Path) -> None:
+    trace.write_text("\n".join([*small_trace_lines(), "1 2 three " + "x" * 60]) + "\n")
+    ran = headway_process("dry-run", "--trace", trace, "--verbose")
+    assert f"{trace}:43: expected 18 numbers, found 4 in '1 2 three {'x' * 27}...'\n" in ran.err
+
+
+def test_a_table_to_a_pipe_is_not_cut_to_80_columns(headway_process: Headway, trace: Path) -> None:
+    ran = headway_process("plugins", COLUMNS="")
+    assert 80 < max(len(line.rstrip()) for line in ran.out.splitlines()) <= 120
+
+
+def test_a_copy_of_the_live_queue_is_run_forward_and_its_waiting_jobs_are_foretold(
+    headway: Headway, pretended_slurm: Callable[..., Path], tmp_path: Path
+) -> None:
+    ran = headway("dry-run", "-c", pretended_slurm(), "--from-cluster", "--out", "out")
+    assert ran.code == 0
+    _, forecast = ran.out.split("Forecast, if every job runs for its estimate and nothing else is submitted:")
+    rows = [line.split() for line in forecast.split("\n\n")[1].splitlines()[2:] if line[:3] != "..."]
+    states = {job["job_id"]: job for job in jobs_of(tmp_path / "out")}
+    assert {row[0] for row in rows} <= set(states)
+    assert "15" in {row[0] for row in rows}, "waits in the recorded queue"
+    assert "7" not in {row[0] for row in rows}, "runs in the recorded queue"
+    assert max(map(len, ran.out.splitlines())) <= 80
+    assert "seed: 0" in ran.out

@@ -1,0 +1,95 @@
+"""``headway explain``: why a job waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commandline import Headway
+
+from headway import __version__
+from headway.engine import Mode
+from headway.events import JobStarted, JobSubmitted
+from headway.journal import Journal, RunInfo
+from headway.model import ClusterDescription, JobDescription, Request
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "site.yaml"
+    path.write_text(f"mode: dry-run\nplugins: [easy]\njournal: {tmp_path / 'runs.db'}\n")
+    return path
+
+
+@pytest.fixture
+def recorded(config: Path, tmp_path: Path) -> None:
+    """A run of 4 processors that ends while job 1 runs on 3 of them; 2 needs all, 3 would delay it."""
+
+    def job(name: str, at: float, processors: int, walltime: float) -> JobSubmitted:
+        return JobSubmitted(at, JobDescription(name, at, Request(processors, walltime), user="ann"))
+
+    with Journal.open(tmp_path / "runs.db") as journal:
+        cluster = ClusterDescription.flat(4, name="four")
+        journal.begin_run(RunInfo(Mode.DRY_RUN, 0.0, __version__, config.read_text(), 0, cluster))
+        journal.record_events(1, 0.0, [job("1", 0.0, 3, 100.0)])
+        journal.record_events(
+            2, 5.0, [JobStarted(0.0, "1", ()), job("2", 5.0, 4, 50.0), job("3", 5.0, 1, 500.0)]
+        )
+        journal.end_run("finished")
+
+
+def test_the_head_waits_for_running_jobs(headway: Headway, config: Path, recorded: None) -> None:
+    ran = headway("explain", 2, "-c", config, "--journal-only")
+    said = " ".join(ran.out.split())
+    assert (ran.code, ran.err) == (0, "")
+    assert said.startswith("Job 2 of ann asks for 4 processors for 50 s in pool 'pool'; it was submitted at ")
+    assert "It is number 1 of 2 in the queue; 1 of 4 processors are free." in said
+    assert "It waits for the end of job 1 (by " in said
+    assert "From the journal:" in said and "JobSubmitted" in said
+
+
+def test_a_job_that_would_delay_the_head_is_told_so(headway: Headway, config: Path, recorded: None) -> None:
+    said = " ".join(headway("explain", 3, "-c", config, "--journal-only").out.split())
+    assert "It would fit now, but would delay job 2, for which processors are kept from " in said
+
+
+def test_a_running_job_is_told_when_it_ends(headway: Headway, config: Path, recorded: None) -> None:
+    assert "It runs, expected to end by " in headway("explain", 1, "-c", config, "--journal-only").out
+
+
+def test_of_a_job_that_is_gone_the_journal_knows_the_history(
+    headway: Headway, config: Path, trace: Path, tmp_path: Path
+) -> None:
+    assert headway("dry-run", "--trace", trace, "--journal", tmp_path / "runs.db").code == 0
+    said = headway("explain", 17, "-c", config, "--journal-only").out
+    assert "Job 17 is not in the cluster's queue any more." in said
+    assert [word for word in ("JobSubmitted", "decided Start", "JobEnded") if word in said] == [
+        "JobSubmitted", "decided Start", "JobEnded",
+    ]  # fmt: skip
+
+
+def test_an_unknown_job_and_a_missing_journal_are_the_users_mistake(
+    headway: Headway, config: Path, recorded: None, tmp_path: Path
+) -> None:
+    ran = headway("explain", "x", "-c", config, "--journal-only")
+    assert ran.code == 2 and "job 'x' is known neither to the cluster nor to the journal" in ran.err
+    (tmp_path / "runs.db").unlink()
+    ran = headway("explain", 1, "-c", config, "--journal-only")
+    assert ran.code == 2 and "expected a journal, found no such file" in ran.err
+
+
+def test_an_emulated_cluster_cannot_be_asked(headway: Headway, config: Path) -> None:
+    ran = headway("explain", 1, "-c", config)
+    assert ran.code == 2
+    assert "'emulated' is no real cluster that could be asked; --journal-only explains" in ran.err
+
+
+def test_a_live_job_is_explained_with_a_forecast(
+    headway: Headway, pretended_slurm: Callable[..., Path]
+) -> None:
+    ran = headway("explain", 15, "-c", pretended_slurm())
+    said = " ".join(ran.out.split())
+    assert ran.code == 0
+    assert said.startswith("Job 15 of alice asks for ")
+    assert "It is expected to start at " in said or "cannot be foreseen" in said or "It cannot start" in said

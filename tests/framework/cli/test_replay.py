@@ -1,0 +1,68 @@
+"""``headway replay``: a recorded run again."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+from commandline import Headway
+
+
+@pytest.fixture
+def journal(headway: Headway, trace: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "runs.db"
+    ran = headway("dry-run", "--trace", trace, "--journal", path)
+    assert ran.code == 0
+    assert f"journal: {path} (`headway replay {path}`)".replace("\n", "") in ran.out.replace("\n", " ")
+    return path
+
+
+def change(journal: Path, sequel: int, **fields: object) -> None:
+    """Change what is recorded of the first decision of a cycle."""
+    with sqlite3.connect(journal) as database:
+        where = "where run_id = 1 and seq = ? and position = 0"
+        (text,) = database.execute(f"select payload from decisions {where}", (sequel,)).fetchone()
+        payload = {**json.loads(text), **fields}
+        database.execute(f"update decisions set payload = ? {where}", (json.dumps(payload), sequel))
+
+
+def test_a_run_again_is_the_same(headway: Headway, journal: Path) -> None:
+    ran = headway("replay", journal)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("run 1 (dry-run): ")
+    assert "40 decisions; all decisions are the same" in ran.out.replace("\n", " ")
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "conservative"])
+def test_a_policy_given_on_the_command_line_is_remembered(
+    headway: Headway, journal: Path, trace: Path, policy: str
+) -> None:
+    assert headway("dry-run", "--trace", trace, "--journal", journal, "--policy", policy).code == 0
+    ran = headway("replay", journal)
+    assert ran.code == 0 and ran.out.startswith("run 2 ")
+    assert headway("replay", journal, "--run", 1).out.startswith("run 1 ")
+
+
+def test_a_decision_that_differs_is_named_with_its_cycle(headway: Headway, journal: Path) -> None:
+    change(journal, 1, job_id="2")
+    ran = headway("replay", journal)
+    assert ran.code == 1
+    assert "1 cycle differs" in ran.out.replace("\n", " ")
+    assert "cycle 1 at 20:" in ran.out
+    assert "  recorded: Start(job_id='2'" in ran.out
+    assert "  repeated: Start(job_id='1'" in ran.out
+
+
+def test_a_decision_that_is_not_recorded_is_a_difference(headway: Headway, journal: Path) -> None:
+    with sqlite3.connect(journal) as database:
+        database.execute("delete from outcomes where seq = 1")
+        database.execute("delete from decisions where seq = 1")
+    ran = headway("replay", journal)
+    assert ran.code == 1 and "  recorded: nothing" in ran.out
+
+
+def test_a_reason_in_other_words_is_no_difference(headway: Headway, journal: Path) -> None:
+    change(journal, 1, reason="because")
+    assert headway("replay", journal).code == 0
