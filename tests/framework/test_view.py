@@ -95,8 +95,7 @@ def test_every_end_up_to_the_shadow_time_counts_for_the_extra_processors(bench):
     assert bench.step(act, now=10, jobs=[described("head", 3, 50)]) == (50, 5)
 
 
-def test_overdue_jobs_all_leave_any_moment():
-    bench = Bench()
+def test_overdue_jobs_all_leave_any_moment(bench):
     bench.step(begin("a", "b"), jobs=[described("a", 4, 50), described("b", 4, 60)])
     act = lambda view, jobs: (view.book(jobs["head"]).start, view.bookings[0].extra)  # noqa: E731
     start, extra = bench.step(act, now=100, jobs=[described("head", 3, 50)])
