@@ -19,6 +19,7 @@ from headway.decisions import Decision
 from headway.events import Event
 from headway.journal import Journal, NullJournal
 from headway.plugins import Problem
+from headway.requests import RequestSource
 from headway.scheduler import Scheduler
 
 #: Between checkpoints of the plugins' states in the journal.
@@ -56,10 +57,12 @@ class Engine:
         mode: Mode = Mode.DRY_RUN,
         on_cycle: Callable[[float], None] | None = None,
         on_decisions: Callable[[float, Sequence[Decision], Sequence[Outcome]], None] | None = None,
+        requests: RequestSource | None = None,
         log: Any = None,
     ) -> None:
         """``on_cycle(now)`` is called after each cycle (progress bars); ``on_decisions(now, decisions,
-        outcomes)`` after decisions were applied, or only journalled in monitor mode."""
+        outcomes)`` after decisions were applied, or only journalled in monitor mode. ``requests`` are
+        users' wishes, which become events of the next cycle; who brings one wakes the adapter."""
         self.adapter = adapter
         self.scheduler = scheduler
         self.journal = journal if journal is not None else NullJournal()
@@ -67,6 +70,7 @@ class Engine:
         self.wall_seconds = 0.0
         self._on_cycle = on_cycle
         self._on_decisions = on_decisions
+        self._requests = requests
         self._log = log if log is not None else structlog.get_logger("headway.engine")
         self._stop: Stopped | None = None
         self._seq = 0
@@ -102,7 +106,7 @@ class Engine:
         wait, next_wakeup, step, apply = adapter.wait, scheduler.next_wakeup, scheduler.step, adapter.apply
         problems = scheduler.problems
         on_cycle, on_decisions = self._on_cycle, self._on_decisions
-        plain = not self.journal.enabled and self.mode is not Mode.MONITOR
+        plain = not self.journal.enabled and self.mode is not Mode.MONITOR and self._requests is None
         while self._stop is None:
             moment = wait(next_wakeup())
             if moment is None:
@@ -126,19 +130,24 @@ class Engine:
         """One cycle with everything written down before it has an effect."""
         journal = self.journal
         self._seq += 1
+        if self._requests is not None:
+            events = [*events, *self._requests.take(now)]
         journal.record_events(self._seq, now, events)
         decisions = self.scheduler.step(now, events)
+        outcomes: Sequence[Outcome] = ()
         if decisions:
             journal.record_decisions(self._seq, decisions)
             if self.mode is not Mode.DRY_RUN:
                 self._tell(decisions)
             if self.mode is Mode.MONITOR:
-                outcomes: Sequence[Outcome] = _not_applied(decisions)
+                outcomes = _not_applied(decisions)
             else:
                 outcomes = self.adapter.apply(now, decisions)
             journal.record_outcomes(self._seq, outcomes)
             if self._on_decisions is not None:
                 self._on_decisions(now, decisions, outcomes)
+        if self._requests is not None:
+            self._requests.served(now, self.scheduler, decisions, outcomes)
         if self._seq % CHECKPOINT_CYCLES == 0:
             journal.checkpoint(self._seq, self.scheduler.checkpoint())
 
@@ -161,6 +170,8 @@ class Engine:
                 message=problem.message,
                 traceback=problem.traceback or None,
             )
+            if self._requests is not None:
+                self._requests.failed(problem)
         problems.clear()
 
 

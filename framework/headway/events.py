@@ -139,7 +139,39 @@ class ElasticCommandReceived(Event, frozen=True):
     job_id: str
     command: str
     amount: float
+    #: Who gave it; "" when a workload did.
     user: str = ""
+    #: The user may command everybody's jobs.
+    operator: bool = False
+    #: By which its answer is found; "" when nobody waits for one.
+    request: str = ""
+
+
+class ReservationRequested(Event, frozen=True):
+    """A user wants capacity from ``start`` for ``duration`` seconds: nodes, or processors."""
+
+    request: str
+    start: float
+    duration: float
+    #: Either is 0.
+    nodes: int = 0
+    processors: int = 0
+    #: "" means the cluster's only pool.
+    pool: str = ""
+    #: Who asks, and for whom ("": for the asking user).
+    user: str = ""
+    operator: bool = False
+    beneficiary: str = ""
+    account: str = ""
+
+
+class ReservationReturned(Event, frozen=True):
+    """A user no longer wants a reservation."""
+
+    request: str
+    reservation_id: str
+    user: str = ""
+    operator: bool = False
 
 
 class NodeUp(Event, frozen=True):
@@ -217,6 +249,8 @@ AnyEvent = (
     | JobMigrated
     | JobTierChanged
     | ElasticCommandReceived
+    | ReservationRequested
+    | ReservationReturned
     | NodeUp
     | NodeDown
     | NodeFrequencyChanged

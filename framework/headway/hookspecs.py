@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from headway.model import Placement
     from headway.nodes import Offer
     from headway.report import Section
+    from headway.requests import Answer
     from headway.results import RunResult
     from headway.state import Job, State
     from headway.view import View
@@ -157,6 +158,11 @@ class HookSpecs:
     @hookspec
     def decided(self, decisions: Sequence[Decision], state: State) -> None:
         """What was finally decided in this step; called when there is something."""
+
+    @hookspec(firstresult=True)
+    def answer(self, request: str) -> Answer | None:
+        """What became of a user's request that came with an event of this step; None if it is not
+        yours. Asked once, after the step's decisions were handed to the cluster."""
 
     # ------------------------------------------------------------------ outside the loop
 

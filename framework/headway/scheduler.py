@@ -20,12 +20,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from headway.decisions import Decision, Resize, SetTimeLimit, Start
+from headway.decisions import Decision, Reserve, Resize, SetTimeLimit, Start
 from headway.errors import StateError
 from headway.events import Event, in_order
 from headway.model import ClusterDescription, Placement
 from headway.nodes import Offer
 from headway.plugins import HookCaller, Plugins, Problem
+from headway.requests import Answer
 from headway.state import Job, PoolState, State, Status
 from headway.view import FlatView, NodeView, View
 
@@ -115,6 +116,7 @@ class Scheduler:
         self._has_order = bool(self._order_queue)
         self._has_preparers = bool(self._prepare)
         self._has_finishers = monitor or any((self._react, self._control, self._revise, self._veto, self._decided))
+        self._answer = caller("answer")
         self._checkpoint = caller("checkpoint")
         self._shutdown = caller("shutdown")
         predict, key, admit = caller("predict_runtime"), caller("queue_key"), caller("admit_job")
@@ -182,7 +184,7 @@ class Scheduler:
         """Decisions that come before the policies, which must see what they will change."""
         for name, made in self._react.all(self.state):
             for decision in self._checked(self._react, name, made):
-                if isinstance(decision, SetTimeLimit | Resize):
+                if isinstance(decision, SetTimeLimit | Resize | Reserve):
                     self.state.foresee(decision)
                 if type(decision) is not Start or self._begin_extra(name, decision, "react"):
                     decisions.append(decision)
@@ -200,12 +202,20 @@ class Scheduler:
         if not decisions:
             return decisions
         if self._revise or self._veto:
-            decisions = self._filter(decisions)
+            wished, decisions = decisions, self._filter(decisions)
+            for decision in wished:
+                if isinstance(decision, SetTimeLimit | Resize | Reserve) and decision not in decisions:
+                    state.take_back(decision)
         if self._monitor:
             decisions = self._retract(decisions)
         if decisions:
             self._decided.all(decisions, state)
         return decisions
+
+    def answer(self, request: str) -> Answer | None:
+        """What became of a user's request; None if no plugin served it."""
+        found = self._answer.first(request)
+        return found if isinstance(found, Answer) else None
 
     def checkpoint(self) -> dict[str, Any]:
         """What plugins want to keep over a restart, by name."""
@@ -221,7 +231,8 @@ class Scheduler:
         pool.changed = False
         queue: Sequence[Job] = pool.queue
         if not queue:
-            pool.fresh = 0
+            # What plugins prepare is not there, so the next arrival must not be taken as the only news.
+            pool.fresh = -1 if self._has_preparers else 0
             view.forget()
             return
         now = self.state.now
@@ -435,6 +446,8 @@ class Scheduler:
                 if decision.job_id in self._wished:
                     continue
                 self._wished.add(decision.job_id)
+            elif isinstance(decision, SetTimeLimit | Resize | Reserve):
+                self.state.take_back(decision)
             news.append(decision)
         for pool, _ in self._pools:
             pool.changed = False

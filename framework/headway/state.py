@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from headway import events as ev
-from headway.decisions import Resize, SetTimeLimit, Start
+from headway.decisions import Reserve, Resize, SetTimeLimit, Start
 from headway.errors import StateError
 from headway.model import (
     ClusterDescription,
@@ -207,6 +207,8 @@ class State:
         #: A heap of (time, seq, what): when to look again at a pool or a job.
         self.wakeups: list[tuple[float, int, PoolState | Job]] = []
         self._nodes_of: dict[str, set[Job]] = {}
+        #: Reservations that were decided and that the cluster has not confirmed -> what was there before.
+        self._foreseen: dict[str, Reservation | None] = {}
         for node in cluster.nodes:
             self.nodes.put(node)
         self._recount(self.pools)
@@ -234,6 +236,8 @@ class State:
             ev.DecisionFailed: self._decision_failed,
             ev.JobCheckpointed: _nothing,
             ev.ElasticCommandReceived: _nothing,
+            ev.ReservationRequested: _nothing,
+            ev.ReservationReturned: _nothing,
             ev.NodeFrequencyChanged: _nothing,
             ev.NodePowerChanged: _nothing,
             ev.Tick: _nothing,
@@ -597,8 +601,8 @@ class State:
             job.tier = event.tier
 
     def _decision_failed(self, event: ev.DecisionFailed) -> None:
-        if isinstance(event.decision, SetTimeLimit | Resize):
-            self._as_described(self.jobs.get(event.decision.job_id))
+        if isinstance(event.decision, SetTimeLimit | Resize | Reserve):
+            self.take_back(event.decision)
         if not isinstance(event.decision, Start):
             return
         job = self.jobs.get(event.decision.job_id)
@@ -645,6 +649,7 @@ class State:
                 pool.touch()
 
     def _reservation_made(self, event: ev.ReservationMade) -> None:
+        self._foreseen.pop(event.reservation.id, None)
         self._drop_reservation(event.reservation.id)
         self._put_reservation(event.reservation)
 
@@ -658,6 +663,7 @@ class State:
     def _reservation_ended(self, event: ev.ReservationEnded) -> None:
         if event.reservation_id not in self.reservations:
             self.anomalies.append(f"reservation {event.reservation_id} ended but is not known; ignored")
+        self._foreseen.pop(event.reservation_id, None)
         self._drop_reservation(event.reservation_id)
 
     def _put_reservation(self, reservation: Reservation) -> None:
@@ -742,8 +748,13 @@ class State:
         # Only the other pools on these nodes have something to look at: this one is being looked at.
         pool.fresh, pool.changed = fresh, changed
 
-    def foresee(self, decision: SetTimeLimit | Resize) -> None:
-        """A change of limit or size was decided: count with it until the cluster says what became of it."""
+    def foresee(self, decision: SetTimeLimit | Resize | Reserve) -> None:
+        """A change was decided: count with it until the cluster says what became of it."""
+        if isinstance(decision, Reserve):
+            self._foreseen[decision.reservation.id] = self.reservations.get(decision.reservation.id)
+            self._drop_reservation(decision.reservation.id)
+            self._put_reservation(decision.reservation)
+            return
         job = self.jobs.get(decision.job_id)
         if job is None:
             return
@@ -753,6 +764,18 @@ class State:
         elif job.entries is None:
             job.processors = decision.processors
         job.pool.touch()
+
+    def take_back(self, decision: SetTimeLimit | Resize | Reserve) -> None:
+        """What was foreseen does not come: the state is what the cluster said last."""
+        if not isinstance(decision, Reserve):
+            self._as_described(self.jobs.get(decision.job_id))
+            return
+        name = decision.reservation.id
+        if name in self._foreseen:
+            before = self._foreseen.pop(name)
+            self._drop_reservation(name)
+            if before is not None:
+                self._put_reservation(before)
 
     def _set_expectation(self, job: Job) -> None:
         """The expected runtime and end that follow from the job's estimate."""

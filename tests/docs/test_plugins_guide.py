@@ -393,6 +393,14 @@ def test_decided_logs_starts_with_their_wait(file):
     ]
 
 
+def test_answer_tells_the_user_a_refusal_once(file):
+    ours = scheduler(file("unshortened.py"), ClusterDescription.flat(10))
+    ours.step(0, [submitted("a"), ElasticCommandReceived(0, "a", "RT", 50, "alice", request="r1")])
+    answer = ours.answer("r1")
+    assert answer is not None and (answer.outcome, answer.reason) == ("refused", "jobs are not shortened here")
+    assert ours.answer("r1") is None and ours.answer("other") is None
+
+
 def test_register_commands_adds_a_command_from_a_file(file, tmp_path, capsys):
     trace = swf(tmp_path / "trace.swf", (0, 10, 6, 100, 1), (1, 10, 8, 100, 1))
     cli.main(["--plugin", str(file("widest.py")), "widest", str(trace)])
