@@ -153,6 +153,13 @@ class View:
         del self.bookings[self.prepared :]
         self._ahead = None
 
+    def _unbook(self, booking: Booking) -> None:
+        """A booked job starts: its booking is over."""
+        at = self.bookings.index(booking)
+        del self.bookings[at]
+        if at < self.prepared:
+            self.prepared -= 1
+
     def booked(self, job: Job) -> Booking | None:
         """The job's booking, if it has one."""
         for booking in self.bookings:
@@ -186,13 +193,13 @@ class FlatView(View):
         if processors > self.pool.free:
             return None
         bookings = self.bookings
-        if self._ahead is None and len(bookings) < 2 and not self.pool.reservations:
+        if self._ahead is None and len(bookings) < 2 and not self.prepared and not self.pool.reservations:
             if bookings:
                 booking = bookings[0]
                 if booking.job is job:
                     if booking.start > self.now:
                         return None
-                    bookings.clear()
+                    self._unbook(booking)
                 elif self.now + job.expected_runtime > booking.start:
                     if processors > booking.extra:
                         return None
@@ -221,7 +228,7 @@ class FlatView(View):
             if booking.start > now:
                 return False
             # Its capacity is in the profile already, and stays there as the running job's.
-            self.bookings.remove(booking)
+            self._unbook(booking)
             return True
         if profile.minimum(now, end) < job.processors:
             return False
@@ -324,6 +331,8 @@ class NodeView(View):
             self.bookings = bookings
             return None
         self.started.append(job)
+        if mine is not None and bookings.index(mine) < self.prepared:
+            self.prepared -= 1
         table = self._state.nodes
         nodes = [table.index[name] for name, _ in placement]
         counts = [count for _, count in placement]

@@ -14,26 +14,33 @@ Decisions on what the paper leaves open:
 - ``freeze: first`` keeps processors for the earliest group of dedicated jobs with one requested
   start, as in the paper; ``freeze: all`` for every dedicated job within the ``horizon``, which is
   what a real site wants, and the default.
-- When a group does not fit at its start, the freeze moves to the earliest time at which it does:
-  the job starts as soon as it can, and its delay is a metric.
+- When a group does not fit at its start, the freeze moves to the earliest time at which all of it
+  does. Once due, its jobs are served one by one, each as soon as it can without delaying an earlier
+  one; the delay is a metric.
+- A group that never fits as a whole is kept for job by job.
+- Due jobs come before those that are not due yet.
 - A requested start in the past at submission is due at once.
+- On nodes each job is booked with a placement of its own, so a group may be split over time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import groupby
 from typing import Any, Literal
 
 import numpy as np
 import pydantic
 
-from headway.events import Event, JobSubmitted
+from headway.events import Event, JobChanged, JobSubmitted
 from headway.hookspecs import Plugin, hookimpl
 from headway.results import RunResult
 from headway.state import Job, PoolState, State, Status
 from headway.view import View
 
 REQUESTED_START = "requested_start"
+
+_INF = float("inf")
 
 
 def requested_start(job: Job) -> float | None:
@@ -49,8 +56,8 @@ class DedicatedQueue:
         self._waiting: dict[str, Job] = {}
 
     def observe(self, event: Event, state: State) -> None:
-        """Take note of dedicated jobs as they arrive."""
-        if isinstance(event, JobSubmitted):
+        """Take note of dedicated jobs as they arrive or become dedicated."""
+        if isinstance(event, JobSubmitted | JobChanged):
             job = state.jobs.get(event.job.id)
             if job is not None and job.status is Status.WAITING and requested_start(job) is not None:
                 self._waiting[job.id] = job
@@ -67,6 +74,26 @@ class DedicatedQueue:
             if job.pool is pool and not job.held and not job.refusal and (requested_start(job) or 0.0) > now
         ]
         return sorted(jobs, key=lambda job: (requested_start(job), job.seq))
+
+    def keep(self, view: View, freeze: str, horizon: float = _INF) -> None:
+        """Book what is due, then what is ahead: its earliest group, or with ``freeze`` "all" each group."""
+        for job in view.queue:
+            if requested_start(job) is None:
+                break
+            view.book(job)
+        for start, members in groupby(self.ahead(view.pool, view.now), key=requested_start):
+            assert start is not None
+            if start > view.now + horizon:
+                break
+            group = list(members)
+            after = start
+            if len(group) > 1 and view.pool.flat:
+                together = view.profile.earliest(sum(job.processors for job in group), 0.0, start)
+                after = together if together != _INF else start
+            for job in group:
+                view.book(job, after=after)
+            if freeze == "first":
+                break
 
 
 def dedicated_first(job: Job) -> tuple[int, float]:
@@ -135,17 +162,7 @@ class Dedicated(Plugin):
 
     @hookimpl
     def prepare(self, view: View) -> None:
-        jobs = self._queue.ahead(view.pool, view.now)
-        if not jobs:
-            return
-        if self.options.freeze == "first":
-            first = requested_start(jobs[0])
-            jobs = [job for job in jobs if requested_start(job) == first]
-        for job in jobs:
-            start = requested_start(job)
-            assert start is not None
-            if start <= view.now + self.options.horizon:
-                view.book(job, after=start)
+        self._queue.keep(view, self.options.freeze, self.options.horizon)
 
     @hookimpl
     def register_metrics(self) -> dict[str, Callable[[RunResult], Any]]:

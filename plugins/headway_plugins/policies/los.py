@@ -29,7 +29,11 @@ Decisions on what the papers leave open:
 - ``lookahead`` counts the jobs that are given to the packing: with the head in case 2, without it
   in case 3.
 - Sizes are counted in units of ``granularity`` processors (BlueGene/P: 32), a job's rounded up,
-  the free and the extra processors rounded down.
+  the free and the extra processors rounded down. This is exact for workloads whose sizes are
+  multiples of the unit.
+- Whatever plugins keep for others (:mod:`headway_plugins.policies.dedicated`) is a freeze of its own
+  in the packing; a head that fits but would break one is booked as in case 3. Booked jobs whose time
+  has come start first.
 - On nodes, a job that was chosen but finds no nodes is left out for the rest of the instant, and the
   packing is asked again; a head that finds no nodes does not fit.
 """
@@ -44,9 +48,11 @@ import pydantic
 
 from headway.decisions import Decision
 from headway.hookspecs import hookimpl
-from headway.state import Job
+from headway.state import Job, Status
 from headway.view import View
 from headway_plugins.policies.packing import basic, pack
+
+_INF = float("inf")
 
 
 class PackingOptions(pydantic.BaseModel):
@@ -69,7 +75,10 @@ class DelayedLosOptions(PackingOptions):
     """Options of Delayed-LOS."""
 
     max_skips: int = pydantic.Field(
-        default=7, ge=0, le=1_000_000, description="C_s: how often the head may be skipped before it must start"
+        default=7,
+        ge=0,
+        le=1_000_000,
+        description="C_s: how often the head may be skipped before it must start",
     )
 
 
@@ -109,10 +118,17 @@ class Round:
 
     @property
     def free(self) -> int:
-        return self.view.pool.free
+        """Free processors in whole units."""
+        return self.view.pool.free // self.options.granularity
 
     def fits(self, job: Job) -> bool:
-        return job.processors <= self.free and job.id not in self._placeless
+        return self.units(job) <= self.free and job.id not in self._placeless
+
+    def start_booked(self) -> None:
+        """Start the jobs that were booked for now before the policy was asked."""
+        view = self.view
+        due = [b.job for b in view.bookings[: view.prepared] if b.start <= view.now]
+        self.start([job for job in due if job.status is Status.PENDING], "a dedicated job, due")
 
     def start(self, jobs: Iterable[Job], reason: str) -> bool:
         """Start what can be; whether anything changed (a start, or one less to consider)."""
@@ -135,32 +151,46 @@ class Round:
         seen = islice(self.waiting, after, after + self.options.lookahead)
         return [job for job in seen if self.fits(job)]
 
-    def units(self, jobs: Iterable[Job]) -> list[int]:
-        """Sizes in units of the granularity, rounded up."""
-        unit = self.options.granularity
-        return [-(-job.processors // unit) for job in jobs]
+    def units(self, job: Job) -> int:
+        """A job's size in units of the granularity, rounded up."""
+        return -(-job.processors // self.options.granularity)
 
     def ends_by(self, job: Job, time: float) -> bool:
         end = self.view.now + job.expected_runtime
         return end < time if self.options.strict else end <= time
 
-    def best(self, jobs: Sequence[Job], freezes: Sequence[tuple[float, int]] = ()) -> list[Job]:
-        """The best subset of ``jobs`` under ``freezes``: pairs (time, processors that may run past it)."""
-        unit = self.options.granularity
-        ordered = sorted(freezes)
-        if not ordered:
-            chosen = basic(self.units(jobs), self.free // unit)
-        else:
-            crossed = [sum(not self.ends_by(job, time) for time, _ in ordered) for job in jobs]
-            chosen = pack(self.units(jobs), crossed, self.free // unit, [room // unit for _, room in ordered])
-        return [jobs[at] for at in chosen]
+    def freezes(self) -> list[tuple[float, int]]:
+        """For each time at which something is booked, by time: the processors that may run past it."""
+        view = self.view
+        kept = [booking for booking in view.bookings if booking.start != _INF]
+        if view.pool.flat and (view.prepared or len(kept) > 1):
+            profile = view.profile
+            return [(time, profile.free_at(time)) for time in sorted({booking.start for booking in kept})]
+        rooms: dict[float, int] = {}
+        for booking in kept:
+            rooms[booking.start] = min(booking.extra, rooms.get(booking.start, booking.extra))
+        return sorted(rooms.items())
+
+    def best(self, jobs: Sequence[Job]) -> list[Job]:
+        """The subset of ``jobs`` that fills the machine best and respects what is booked."""
+        if not jobs:
+            return []
+        sizes = [self.units(job) for job in jobs]
+        freezes = self.freezes() if self.view.bookings else []
+        # Only what some job runs past, and what does not have room for all, is a constraint.
+        latest = max(job.expected_runtime for job in jobs) + self.view.now
+        unit, free = self.options.granularity, self.free
+        freezes = [(time, room // unit) for time, room in freezes if time <= latest and room // unit < free]
+        if not freezes:
+            return [jobs[at] for at in basic(sizes, free)]
+        crossed = [sum(not self.ends_by(job, time) for time, _ in freezes) for job in jobs]
+        return [jobs[at] for at in pack(sizes, crossed, free, [room for _, room in freezes])]
 
     def reservation_branch(self) -> bool:
         """Case 3: book the head, pack behind it; whether anything was started."""
         head = self.waiting[0]
         booking = self.view.book(head)
-        jobs = self.candidates(1)
-        chosen = self.best(jobs, [(booking.start, booking.extra)])
+        chosen = self.best(self.candidates(1))
         return bool(chosen) and self.start(
             chosen, f"packed behind job {head.id}, which is to start at {booking.when}"
         )
@@ -188,8 +218,11 @@ class DelayedLos:
             return []
         view.forget()
         round_ = Round(view, self.options)
+        if view.prepared:
+            round_.start_booked()
+        # What was booked in one round stands in the next: no start may delay it.
         while round_.waiting and round_.free and self._step(round_):
-            view.forget()
+            pass
         self._skips.forget_others(view.queue)
         return round_.starts
 
@@ -204,7 +237,8 @@ class DelayedLos:
         chosen = round_.best(jobs)
         if head not in chosen:
             self._skips.skipped(head, round_.view.now)
-            reason = f"fills the machine better than job {head.id}, skipped {self._skips.of(head)} of {self.max_skips}"
+            skips = f"skipped {self._skips.of(head)} of {self.max_skips}"
+            reason = f"fills the machine better than job {head.id}, {skips}"
         else:
             reason = "in the set of jobs that fills the machine best"
         return bool(chosen) and round_.start(chosen, reason)
