@@ -108,8 +108,10 @@ class HookSpecs:
     def react(self, state: State) -> Iterable[Decision] | None:
         """Decisions that come before all policies: answers to users' commands. Called once a step.
 
-        A change of a job's limit or size counts at once, so the policies see the job as it will be;
-        if the cluster refuses it, the job is again what its description says."""
+        A change of a job's limit or size counts at once, so the policies see the job as it will be
+        (but processors that a running job gives back are free only when the cluster says so); if
+        the cluster refuses it, the job is again what its description says. A generator sees the
+        effect of what it has yielded."""
 
     # ------------------------------------------------------------------ a cycle, pool by pool
 

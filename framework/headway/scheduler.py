@@ -182,12 +182,21 @@ class Scheduler:
 
     def _call_reactors(self, decisions: list[Decision]) -> None:
         """Decisions that come before the policies, which must see what they will change."""
-        for name, made in self._react.all(self.state):
-            for decision in self._checked(self._react, name, made):
-                if isinstance(decision, SetTimeLimit | Resize | Reserve):
-                    self.state.foresee(decision)
-                if type(decision) is not Start or self._begin_extra(name, decision, "react"):
-                    decisions.append(decision)
+        for name, function in self._react.implementations:
+            made = self._react.call(name, function, self.state)
+            if made is None:
+                continue
+            try:
+                # One by one: a generator sees what its decisions have changed.
+                for decision in made:
+                    if not isinstance(decision, Decision):
+                        raise TypeError(f"expected decisions, found {decision!r}")
+                    if isinstance(decision, SetTimeLimit | Resize | Reserve):
+                        self.state.foresee(decision)
+                    if type(decision) is not Start or self._begin_extra(name, decision, "react"):
+                        decisions.append(decision)
+            except Exception as error:
+                self._react.failed(name, error)
 
     def _finish(self, decisions: list[Decision]) -> list[Decision]:
         """The hooks that look at the whole step."""

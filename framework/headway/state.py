@@ -209,6 +209,8 @@ class State:
         self._nodes_of: dict[str, set[Job]] = {}
         #: Reservations that were decided and that the cluster has not confirmed -> what was there before.
         self._foreseen: dict[str, Reservation | None] = {}
+        #: Where running jobs were whose growth is foreseen.
+        self._before: dict[str, Placement] = {}
         for node in cluster.nodes:
             self.nodes.put(node)
         self._recount(self.pools)
@@ -501,6 +503,7 @@ class State:
         else:
             self._leave_queue(job)
         job.status = _ENDED
+        self._before.pop(job.id, None)
         if self._dependants:
             if job.id in self._dependants:
                 self._outcomes[job.id] = event.outcome
@@ -559,9 +562,10 @@ class State:
             self._predict(job)
         if on_nodes:
             start = job.start_time if job.start_time is not None else self.now
-            if job.pool.flat and job.entries and job.entries[0][1][2] != job.processors:
-                self._release(job)
-                self._occupy(job, (), start)
+            if job.pool.flat:
+                self._before.pop(job.id, None)
+                if job.entries and job.entries[0][1][2] != job.processors:
+                    self._move(job, ())
             self.set_expected_end(job, start + job.paused + job.expected_runtime)
             return
         tail = (new.submit_time, job.seq)
@@ -591,9 +595,8 @@ class State:
     def _migrated(self, event: ev.JobMigrated) -> None:
         job = self._known(event.job_id, "migrated")
         if job is not None and job.start_time is not None:
-            start = job.start_time
-            self._release(job)
-            self._occupy(job, event.placement, start)
+            self._before.pop(job.id, None)
+            self._move(job, event.placement)
 
     def _tier_changed(self, event: ev.JobTierChanged) -> None:
         job = self._known(event.job_id, "moved between tiers")
@@ -621,6 +624,8 @@ class State:
         if job is not None:
             job.estimate = job.request.walltime
             job.processors = job.request.processors
+            if job.id in self._before and job.entries is not None:
+                self._move(job, self._before.pop(job.id))
             self._set_expectation(job)
             job.pool.touch()
 
@@ -763,6 +768,11 @@ class State:
             self._set_expectation(job)
         elif job.entries is None:
             job.processors = decision.processors
+        elif decision.processors > job.processors:
+            # What it gives back, in turn, is free when the cluster says so.
+            self._before.setdefault(job.id, job.placement)
+            job.processors = decision.processors
+            self._move(job, decision.placement)
         job.pool.touch()
 
     def take_back(self, decision: SetTimeLimit | Resize | Reserve) -> None:
@@ -867,7 +877,7 @@ class State:
     def _occupy(self, job: Job, placement: Placement, start: float) -> None:
         pool = job.pool
         job.start_time = start
-        job.expected_end = start + job.expected_runtime
+        job.expected_end = start + job.paused + job.expected_runtime
         if pool.flat:
             entry = (job.expected_end, job.seq, job.processors, job)
             insort(pool.running, entry)
@@ -889,6 +899,12 @@ class State:
             other.free -= usable
             other.touch()
         job.entries = entries
+
+    def _move(self, job: Job, placement: Placement) -> None:
+        """A running job is on other nodes, or has another size."""
+        start = job.start_time if job.start_time is not None else self.now
+        self._release(job)
+        self._occupy(job, placement, start)
 
     def _release(self, job: Job) -> None:
         entries = job.entries

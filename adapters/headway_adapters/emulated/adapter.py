@@ -142,8 +142,8 @@ class EmulatedAdapter(ClusterAdapter):
         if self._faults.node_mtbf:
             for name in [node.name for node in cluster.nodes if node.available]:
                 self._at(self.now + self._rng.exponential(self._faults.node_mtbf), _CHANGE, self._fail, name)
-        #: Commands about a job's time that were told and are not answered yet, by job.
-        self._time_commands: dict[str, int] = {}
+        #: Commands about a job's time that were told and are not answered yet, by job: (time, ET or RT).
+        self._time_commands: dict[str, list[tuple[float, str]]] = {}
         for command in commands:
             self._at(command.time, _CHANGE, self._command, command)
         for reservation in self._reservations.values():
@@ -514,7 +514,7 @@ class EmulatedAdapter(ClusterAdapter):
             self._book(execution, self.now)
             self._moved = True
             # Who reduces a job's time below what it has run says that it is done.
-            done = bool(self._time_commands.pop(decision.job_id, 0))
+            done = self._answered(decision.job_id, "RT")
             outcome, reason = ("completed", "reduced") if done else ("cancelled", decision.reason)
             self._leave(execution, self.now, outcome, reason, self._news)
             return ""
@@ -531,16 +531,26 @@ class EmulatedAdapter(ClusterAdapter):
 
     def _command(self, command: TraceCommand) -> None:
         """A user's command. What it says about the job's time is what the job will need."""
-        user = ""
-        known = self._submitted.get(command.job_id)
-        execution = self._running.get(command.job_id)
-        if known is not None or execution is not None:
-            user = (execution.job if execution is not None else known[1]).user  # type: ignore[index]
-            if command.command in ("ET", "RT"):
-                self._time_commands[command.job_id] = self._time_commands.get(command.job_id, 0) + 1
+        if command.command in ("ET", "RT"):
+            self._time_commands.setdefault(command.job_id, []).append((self.now, command.command))
         self._news.append(
-            ev.ElasticCommandReceived(self.now, command.job_id, command.command, command.amount, user)
+            ev.ElasticCommandReceived(self.now, command.job_id, command.command, command.amount)
         )
+
+    def _answered(self, job_id: str, kind: str) -> bool:
+        """Whether a command of this kind is what a decision that is carried out now answers.
+
+        Commands are answered in the instant in which they come; those that were not have been refused.
+        """
+        told = self._time_commands.get(job_id)
+        if told is None:
+            return False
+        told[:] = [command for command in told if command[0] + self._faults.latency >= self.now]
+        for at, (_, command) in enumerate(told):
+            if command == kind:
+                del told[at]
+                return True
+        return False
 
     def _set_time_limit(self, decision: dec.SetTimeLimit) -> str:
         job_id = decision.job_id
@@ -553,9 +563,9 @@ class EmulatedAdapter(ClusterAdapter):
             return ""
         new = _with_request(old, walltime=decision.walltime)
         # A limit changed by its user's command goes with the work (the user knows what the job needs).
-        change = 0.0
-        if self._time_commands.pop(job_id, 0):
-            change = decision.walltime - old.request.walltime
+        change = decision.walltime - old.request.walltime
+        if not self._answered(job_id, "ET" if change > 0 else "RT"):
+            change = 0.0
         if execution is not None:
             self._book(execution, self.now)
             execution.job = new
@@ -589,6 +599,8 @@ class EmulatedAdapter(ClusterAdapter):
         known = self._submitted.get(job_id)
         if known is not None:
             index, old = known
+            if refusal := _shape_in_nodes(old):
+                return refusal
             new = _with_request(old, processors=decision.processors)
             self._submitted[job_id] = (index, new)
             self._news.append(ev.JobChanged(self.now, new))
@@ -597,6 +609,8 @@ class EmulatedAdapter(ClusterAdapter):
         if execution is None:
             return f"job {job_id} is not known"
         old = execution.job
+        if refusal := _shape_in_nodes(old):
+            return refusal
         new = _with_request(old, processors=decision.processors)
         pool = old.pool or self._only
         more = decision.processors - old.request.processors
@@ -683,6 +697,14 @@ class EmulatedAdapter(ClusterAdapter):
     def _note_capacity(self, name: str) -> None:
         for pool in self._nodes.descriptions[name].pools:
             self.capacity.append(CapacityChange(self.now, pool, self._nodes.count(pool)[0]))
+
+
+def _shape_in_nodes(job: JobDescription) -> str:
+    """Why a job's processors alone cannot be changed; "" if they can."""
+    request = job.request
+    if request.nodes or request.processors_per_node or request.exclusive:
+        return f"job {job.id} asks for whole nodes or a number on each: its processors do not change alone"
+    return ""
 
 
 def _with_request(job: JobDescription, **changes: Any) -> JobDescription:

@@ -4,8 +4,8 @@ R. Kumar, Z. Shae, H. Jamjoom: Scheduling Batch and Heterogeneous Jobs with Runt
 Parallel Processing Environment. 2012, section 3.3: ET and RT extend and reduce a job's time, EP and
 RP (the paper's future work) its processors. With this plugin a policy becomes its -E variant.
 
-Commands are served first come, first served, before the policy is asked in the same instant. Each
-gets an :class:`Answer` with its reason:
+Commands are served first come, first served, before the policy is asked in the same instant; each sees
+what the ones before it have changed. Each gets a :class:`CommandOutcome` with its reason:
 
 ====  ==================================  =====================================================
       queued job                          running job
@@ -13,47 +13,62 @@ gets an :class:`Answer` with its reason:
 ET    estimate += amount                  the same, its limit moves; refused if a dedicated job
                                           or a reservation would be delayed
 RT    estimate -= amount, 1 s at least    the same; if it has run longer, it ends now
-EP    processors += amount, at most the   granted if that many are free and are kept for nobody
-      pool's                              during the job's remaining time
+EP    processors += amount, at most the   granted if that many are free and neither the head of
+      pool's                              the queue nor a dedicated job or reservation is delayed
 RP    processors -= amount, 1 at least    given back now, if the job is malleable
 ====  ==================================  =====================================================
 
 Decisions on what the paper leaves open:
 
 - A command that asks for more than is possible but for something possible is carried out as far as
-  it goes, and its answer says "in part": a reduction below 1 second or 1 processor, a growth beyond
-  the pool.
-- A running job without a speed-up model is rigid: it may not be shrunk, and growing it leaves its
+  it goes, and its outcome is "in part": a reduction below 1 second or 1 processor, a growth beyond
+  the pool, an extension beyond the pool's limit.
+- A job without a speed-up model is rigid: while it runs it may not be shrunk, and growing it leaves its
   remaining time as it is. The attribute ``malleable`` marks jobs whose work divides by their
-  processors.
-- With ``priority: jobs`` an extension is granted even if a dedicated job is delayed by it.
+  processors: their remaining time is scaled by old/new, and so is what is left of their limit. A
+  waiting job's size changes without its estimate.
+- Whether somebody is delayed is judged by plan: dedicated jobs (by requested start) at their
+  earliest starts, and for a growth the head of the queue behind them, with and without the change. On
+  nodes this is by count, and reservations by their nodes.
+- With ``priority: jobs`` an extension is granted even if a dedicated job or a reservation is delayed
+  by it; so is a shrinking job's longer time.
 - With ``wait`` an EP that cannot be granted now stays in the command queue until it can or the job
-  ends.
-- A command for a job that is unknown, not submitted yet or over is refused. One job has at most
-  ``max_per_job`` commands.
+  ends. It does not hold up the commands behind it.
+- A command for a job that is unknown, not submitted yet or over is refused, and one for somebody
+  else's job unless an operator gives it. Commands of a workload are the job's user's own. One job has
+  at most ``max_per_job`` commands that are not refused.
+- A change that the cluster does not carry out is refused after all, with what the cluster says.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import msgspec
 import pydantic
 
 from headway.decisions import Decision, Kill, Resize, SetTimeLimit
-from headway.events import ElasticCommandReceived, Event
+from headway.events import DecisionFailed, ElasticCommandReceived, Event, JobEnded
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import Placement
+from headway.profile import Profile, next_after
+from headway.requests import Answer
 from headway.results import RunResult
-from headway.state import Job, State, Status
+from headway.state import Job, PoolState, State, Status
+from headway_plugins.policies.dedicated import requested_start
+
+_INF = float("inf")
 
 #: What each command is called in sentences.
 NAMES = {"ET": "extend time", "RT": "reduce time", "EP": "grow", "RP": "shrink"}
 
+#: An outcome, its reason, and what is to be done.
+Verdict = tuple[str, str, list[Decision]]
 
-class Answer(msgspec.Struct, frozen=True):
+
+class CommandOutcome(msgspec.Struct, frozen=True):
     """What became of a command."""
 
     time: float
@@ -71,12 +86,16 @@ class ElasticOptions(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
-    max_per_job: int = pydantic.Field(default=0, ge=0, description="commands that one job may have; 0: any number")
+    max_per_job: int = pydantic.Field(
+        default=0, ge=0, description="commands that one job may have; 0: any number"
+    )
     priority: Literal["reservations", "jobs"] = pydantic.Field(
         default="reservations", description="whether an extension may delay dedicated jobs and reservations"
     )
-    wait: bool = pydantic.Field(default=False, description="keep a growth that cannot be granted until it can")
-    keep_answers: int = pydantic.Field(default=10_000, ge=1, description="how many answers are remembered")
+    wait: bool = pydantic.Field(
+        default=False, description="keep a growth that cannot be granted until it can"
+    )
+    keep_answers: int = pydantic.Field(default=10_000, ge=1, description="how many outcomes are remembered")
 
 
 class Elastic(Plugin):
@@ -94,9 +113,13 @@ class Elastic(Plugin):
         self._queue: deque[ElasticCommandReceived] = deque()
         self._served: Counter[str] = Counter()
         #: What became of the latest commands, oldest first.
-        self.answers: deque[Answer] = deque(maxlen=options.keep_answers)
+        self.answers: deque[CommandOutcome] = deque(maxlen=options.keep_answers)
         self._capabilities: frozenset[type] = frozenset()
         self._outcomes: Counter[str] = Counter()
+        #: The last granted command of a job and its decisions, until the job ends.
+        self._granted: dict[str, tuple[ElasticCommandReceived, list[Decision]]] = {}
+        #: Answers to the requests of this step.
+        self._answers: dict[str, Answer] = {}
 
     @hookimpl
     def startup(self, capabilities: frozenset[type]) -> None:
@@ -106,157 +129,143 @@ class Elastic(Plugin):
     def observe(self, event: Event) -> None:
         if isinstance(event, ElasticCommandReceived):
             self._queue.append(event)
+        elif isinstance(event, JobEnded):
+            self._served.pop(event.job_id, None)
+            self._granted.pop(event.job_id, None)
+        elif isinstance(event, DecisionFailed):
+            command, decisions = self._granted.get(getattr(event.decision, "job_id", ""), (None, []))
+            if command is not None and event.decision in decisions:
+                del self._granted[command.job_id]
+                self._served[command.job_id] -= 1
+                self._note(command, event.time, "refused", f"by the cluster: {event.message}")
 
     @hookimpl
-    def react(self, state: State) -> list[Decision]:
-        decisions: list[Decision] = []
+    def react(self, state: State) -> Iterator[Decision]:
+        self._answers.clear()
         for _ in range(len(self._queue)):
             command = self._queue.popleft()
-            outcome, reason, decision = self._serve(command, state)
+            outcome, reason, decisions = self._serve(command, state)
+            if command.request:
+                decision: Any = decisions[0] if decisions else None
+                self._answers[command.request] = Answer(outcome, reason, decision)
             if outcome == "waiting":
-                self._queue.append(command)
+                # Who asked for it is told so; the later outcome is in the journal.
+                self._queue.append(msgspec.structs.replace(command, request=""))
                 continue
-            self._answer(command, state.now, outcome, reason)
-            if decision is not None:
-                decisions.append(decision)
-        return decisions
+            if outcome != "refused":
+                self._served[command.job_id] += 1
+                self._granted[command.job_id] = (command, decisions)
+            self._note(command, state.now, outcome, reason)
+            yield from decisions
 
-    def _answer(self, command: ElasticCommandReceived, now: float, outcome: str, reason: str) -> None:
+    @hookimpl
+    def answer(self, request: str) -> Answer | None:
+        return self._answers.pop(request, None)
+
+    def _note(self, command: ElasticCommandReceived, now: float, outcome: str, reason: str) -> None:
         self._outcomes[f"{command.command} {outcome}"] += 1
-        if outcome != "refused":
-            self._served[command.job_id] += 1
         self.answers.append(
-            Answer(now, command.job_id, command.command, command.amount, command.user, outcome, reason)
+            CommandOutcome(
+                now, command.job_id, command.command, command.amount, command.user, outcome, reason
+            )
         )
 
-    def _serve(self, command: ElasticCommandReceived, state: State) -> tuple[str, str, Decision | None]:
+    def _serve(self, command: ElasticCommandReceived, state: State) -> Verdict:
         job = state.jobs.get(command.job_id)
         if job is None:
-            return "refused", f"job {command.job_id} is unknown, not submitted yet or over", None
+            return _refused(f"job {command.job_id} is unknown, not submitted yet or over")
         if command.command not in NAMES:
-            return "refused", f"expected one of {', '.join(NAMES)}, found {command.command!r}", None
-        if not command.amount > 0:
-            return "refused", f"expected an amount above 0, found {command.amount:g}", None
+            return _refused(f"expected one of {', '.join(NAMES)}, found {command.command!r}")
+        if not 0 < command.amount < _INF:
+            return _refused(f"expected an amount above 0, found {command.amount:g}")
+        if command.user and command.user != job.user and not command.operator:
+            return _refused(f"job {job.id} is {job.user or 'somebody else'}'s, not {command.user}'s")
         limit = self.options.max_per_job
         if limit and self._served[job.id] >= limit:
-            return "refused", f"job {job.id} has had its {limit} commands", None
+            return _refused(f"job {job.id} has had its {limit} commands")
         if job.status is Status.STARTING:
-            return "refused", f"job {job.id} is being started just now; try again", None
+            return _refused(f"job {job.id} is being started just now; try again")
         if command.command in ("ET", "RT"):
             return self._time(job, command, state)
         if Resize not in self._capabilities:
-            return "refused", "the cluster cannot change a job's size", None
+            return _refused("the cluster cannot change a job's size")
         return self._size(job, command, state)
 
     # ------------------------------------------------------------------ time
 
-    def _time(self, job: Job, command: ElasticCommandReceived, state: State) -> tuple[str, str, Decision | None]:
-        change = command.amount if command.command == "ET" else -command.amount
-        wanted = job.estimate + change
-        running = job.entries is not None and job.start_time is not None
+    def _time(self, job: Job, command: ElasticCommandReceived, state: State) -> Verdict:
+        wanted = job.estimate + (command.amount if command.command == "ET" else -command.amount)
+        running = job.entries is not None
         outcome = "accepted"
-        least = 1.0
-        if command.command == "RT" and running:
-            ran = state.now - (job.start_time or 0.0) - job.paused
-            if wanted <= ran:
-                reason = f"it has run {ran:.0f} s already, so it ends now (reduced)"
-                return "accepted", reason, Kill(job.id, f"reduced by its user: {reason}")
-        if wanted < least:
-            outcome, wanted = "in part", least
+        if command.command == "RT" and running and wanted <= (ran := _ran(job, state.now)):
+            reason = f"it has run {ran:.0f} s already, so it ends now (reduced)"
+            if Kill not in self._capabilities:
+                return _refused(f"it has run {ran:.0f} s already, and the cluster cannot end it")
+            return outcome, reason, [Kill(job.id, f"reduced by its user: {reason}")]
+        if wanted < 1.0:
+            if job.estimate <= 1.0:
+                return _refused(f"its time is {job.estimate:.0f} s, and less is not possible")
+            outcome, wanted = "in part", 1.0
         longest = job.pool.description.max_walltime
-        if longest and wanted > longest:
+        if longest and command.command == "ET" and wanted > longest:
             if job.estimate >= longest:
-                return "refused", f"the limit of pool {job.pool.name!r} is {longest:.0f} s", None
+                return _refused(f"the limit of pool {job.pool.name!r} is {longest:.0f} s")
             outcome, wanted = "in part", longest
-        if command.command == "ET" and running:
-            late = self._delays(job, job.expected_end + wanted - job.estimate, state)
-            if late and self.options.priority == "reservations":
-                return "refused", f"it would delay {late}", None
+        if command.command == "ET" and running and self.options.priority == "reservations":
+            late = delayed(job, job.expected_end + wanted - job.estimate, job.processors, state)
+            if late:
+                return _refused(f"it would delay {late}")
         reason = f"its time is {wanted:.0f} s now, was {job.estimate:.0f} s"
-        return outcome, reason, SetTimeLimit(job.id, wanted, f"{NAMES[command.command]}: {reason}")
-
-    @staticmethod
-    def _delays(job: Job, end: float, state: State) -> str:
-        """Whom it would delay if a running job ended at ``end``; "" if nobody."""
-        pool = job.pool
-        before = job.expected_end
-        if not pool.flat:
-            broken = state.nodes.broken(job.placement, state.now, end, job.description.reservation)
-            if broken is not None:
-                return f"reservation {broken.id}"
-        elif pool.reservations:
-            profile = state.profile(pool)
-            if profile.minimum(before, end) < job.processors:
-                return "reservation " + ", ".join(r.id for r in pool.reservations if r.start < end)
-        dedicated = sorted(
-            (float(start), other)
-            for other in state.jobs.values()
-            if other.pool is pool
-            and other.status is Status.WAITING
-            and (start := other.attribute("requested_start")) is not None
-            and before <= float(start) < end
-        ) if end > before else []
-        if dedicated:
-            profile = state.profile(pool)
-            needed = 0
-            for start, other in dedicated:
-                needed += other.processors
-                if profile.free_at(start) - job.processors < needed:
-                    return f"dedicated job {other.id}, which must start at {start:.0f}"
-        return ""
+        return outcome, reason, [SetTimeLimit(job.id, wanted, f"{NAMES[command.command]}: {reason}")]
 
     # ------------------------------------------------------------------ size
 
-    def _size(self, job: Job, command: ElasticCommandReceived, state: State) -> tuple[str, str, Decision | None]:
+    def _size(self, job: Job, command: ElasticCommandReceived, state: State) -> Verdict:
         amount = int(command.amount)
         if amount < 1:
-            return "refused", f"expected whole processors, found {command.amount:g}", None
-        change = amount if command.command == "EP" else -amount
-        wanted = job.processors + change
-        outcome = "accepted"
-        if wanted < 1:
-            outcome, wanted = "in part", 1
-        if wanted > job.pool.total:
-            outcome, wanted = "in part", job.pool.total
-        if wanted == job.processors:
-            return "refused", f"it has {job.processors} processors, and no more or fewer are possible", None
-        reason = f"it has {wanted} processors now, had {job.processors}"
+            return _refused(f"expected whole processors, found {command.amount:g}")
+        wanted = job.processors + (amount if command.command == "EP" else -amount)
+        possible = min(max(wanted, 1), max(job.pool.total, job.processors))
+        if possible == job.processors:
+            return _refused(f"it has {job.processors} processors, and more or fewer are not possible")
+        outcome = "accepted" if possible == wanted else "in part"
+        reason = f"it has {possible} processors now, had {job.processors}"
         if job.entries is None:
-            return outcome, reason, Resize(job.id, wanted, (), f"{NAMES[command.command]}: {reason}")
+            return outcome, reason, [Resize(job.id, possible, (), f"{NAMES[command.command]}: {reason}")]
         if command.command == "RP":
-            if not job.attribute("malleable"):
-                return "refused", "a running job that is not marked malleable cannot give processors back", None
-            placement = _shrunk(job.placement, job.processors - wanted)
-            return outcome, reason, Resize(job.id, wanted, placement, f"shrink: {reason}")
-        more = wanted - job.processors
-        refusal = self._no_room(job, more, state)
-        if refusal:
-            return ("waiting" if self.options.wait else "refused"), refusal, None
-        grown = _grown(job, more, state)
-        if grown is None:
-            return ("waiting" if self.options.wait else "refused"), "its nodes have no room for more", None
-        return outcome, reason, Resize(job.id, wanted, grown, f"grow: {reason}")
+            return self._shrink(job, possible, outcome, reason, state)
+        return self._grow(job, possible, outcome, reason, state)
 
-    @staticmethod
-    def _no_room(job: Job, more: int, state: State) -> str:
-        """Why a running job cannot have ``more`` processors now; "" if it can."""
-        pool = job.pool
-        if more > pool.free:
-            return f"{more} more processors asked for, {pool.free} free"
-        profile = state.profile(pool)
-        head = pool.queue[0] if pool.queue else None
-        if head is not None and head.processors > pool.free:
-            start = profile.earliest(head.processors, head.expected_runtime, state.now)
-            if start < job.expected_end:
-                profile.reserve(start, start + head.expected_runtime, head.processors)
-        for other in state.jobs.values():
-            start_at = other.attribute("requested_start") if other.status is Status.WAITING else None
-            if start_at is not None and other.pool is pool:
-                begin = max(float(start_at), state.now)
-                profile.reserve(begin, begin + other.expected_runtime, other.processors)
-        if profile.minimum(state.now, max(job.expected_end, state.now)) < more:
-            return "the processors that are free now are kept for others during its remaining time"
-        return ""
+    def _shrink(self, job: Job, wanted: int, outcome: str, reason: str, state: State) -> Verdict:
+        if not job.attribute("malleable"):
+            return _refused("a running job that is not marked malleable cannot give processors back")
+        estimate, end = _rescaled(job, wanted, state.now)
+        if self.options.priority == "reservations" and (late := delayed(job, end, wanted, state)):
+            return _refused(f"it would run longer on fewer processors and delay {late}")
+        placement = _shrunk(job.placement, job.processors - wanted)
+        reason += f"; its time is {estimate:.0f} s now, was {job.estimate:.0f} s"
+        return outcome, reason, [
+            SetTimeLimit(job.id, estimate, f"shrink: {reason}"),
+            Resize(job.id, wanted, placement, f"shrink: {reason}"),
+        ]  # fmt: skip
+
+    def _grow(self, job: Job, wanted: int, outcome: str, reason: str, state: State) -> Verdict:
+        refusal = "waiting" if self.options.wait else "refused"
+        more = wanted - job.processors
+        if more > job.pool.free:
+            return refusal, f"{more} more processors asked for, {job.pool.free} free", []
+        late = delayed(job, job.expected_end, wanted, state, head=True)
+        if late:
+            return refusal, f"the processors that are free now are kept: it would delay {late}", []
+        placement = _grown(job, more, state)
+        if placement is None:
+            return refusal, "its nodes have no room for more", []
+        decisions: list[Decision] = [Resize(job.id, wanted, placement, f"grow: {reason}")]
+        if job.attribute("malleable"):
+            estimate, _ = _rescaled(job, wanted, state.now)
+            reason += f"; its time is {estimate:.0f} s now, was {job.estimate:.0f} s"
+            decisions.append(SetTimeLimit(job.id, estimate, f"grow: {reason}"))
+        return outcome, reason, decisions
 
     @hookimpl
     def checkpoint(self) -> dict[str, Any]:
@@ -270,6 +279,79 @@ class Elastic(Plugin):
     @hookimpl
     def register_metrics(self) -> dict[str, Callable[[RunResult], Any]]:
         return {"elastic commands": lambda result: dict(sorted(self._outcomes.items()))}
+
+
+def _refused(reason: str) -> Verdict:
+    return "refused", reason, []
+
+
+def _ran(job: Job, now: float) -> float:
+    """Seconds that a job has run."""
+    since = job.suspended_since if job.suspended_since is not None else now
+    return since - (job.start_time if job.start_time is not None else now) - job.paused
+
+
+def _rescaled(job: Job, processors: int, now: float) -> tuple[float, float]:
+    """A malleable job's estimate and expected end on another number of processors."""
+    ran, scale = _ran(job, now), job.processors / processors
+    left = max(job.estimate - ran, 0.0)
+    return ran + left * scale, now + max(job.expected_end - now, 0.0) * scale
+
+
+def delayed(job: Job, end: float, processors: int, state: State, *, head: bool = False) -> str:
+    """Whom it delays if the running ``job`` has ``processors`` from now to ``end``; "" if nobody.
+
+    Dedicated jobs and reservations; with ``head`` also the head of the queue.
+    """
+    pool = job.pool
+    if not pool.flat:
+        broken = state.nodes.broken(job.placement, state.now, end, job.description.reservation)
+        if broken is not None and end > job.expected_end:
+            return f"reservation {broken.id}"
+    before = state.profile(pool)
+    after = before.copy()
+    after.release(state.now, max(job.expected_end, next_after(state.now)), job.processors)
+    after.reserve(state.now, max(end, next_after(state.now)), processors)
+    if pool.reservations and after.minimum(state.now, end) < min(0, before.minimum(state.now, end)):
+        return "reservation " + ", ".join(r.id for r in pool.reservations if r.start < end)
+    jobs = _planned(pool, state, head)
+    for other, planned, changed in zip(
+        jobs, _starts(jobs, before, state.now), _starts(jobs, after, state.now), strict=True
+    ):
+        if changed > planned:
+            start = requested_start(other)
+            if start is None:
+                return f"job {other.id}, which is first in the queue"
+            return f"dedicated job {other.id}, which must start at {start:.0f}"
+    return ""
+
+
+def _planned(pool: PoolState, state: State, head: bool) -> list[Job]:
+    """Dedicated jobs by requested start, then the first other job of the queue if asked for."""
+    jobs = [
+        job
+        for job in state.jobs.values()
+        if job.pool is pool
+        and job.status in (Status.WAITING, Status.PENDING)
+        and not job.held
+        and not job.refusal
+        and requested_start(job) is not None
+    ]
+    jobs.sort(key=lambda job: (requested_start(job), job.seq))
+    if head:
+        jobs.extend([job for job in pool.queue if requested_start(job) is None][:1])
+    return jobs
+
+
+def _starts(jobs: list[Job], profile: Profile, now: float) -> list[float]:
+    """The earliest start of each job after those before it; books them in ``profile``."""
+    starts = []
+    for job in jobs:
+        start = profile.earliest(job.processors, job.expected_runtime, max(requested_start(job) or now, now))
+        if start != _INF:
+            profile.reserve(start, start + job.expected_runtime, job.processors)
+        starts.append(start)
+    return starts
 
 
 def _shrunk(placement: Placement, fewer: int) -> Placement:
