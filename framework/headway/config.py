@@ -118,6 +118,21 @@ class LogConfig(_Section):
     format: Literal["console", "json"] = "console"
 
 
+class ServiceConfig(_Section):
+    """The local socket through which users speak to the daemon."""
+
+    enabled: bool = pydantic.Field(default=True, description="false: no socket")
+    socket: str | None = pydantic.Field(
+        default=None, min_length=1, description="its path; by default that of the journal's file and .sock"
+    )
+    operators: list[str] = pydantic.Field(
+        default_factory=list, description="users who may command all jobs, besides root and the daemon's own"
+    )
+    timeout: float = pydantic.Field(
+        default=30.0, gt=0, le=3600, description="seconds that a request waits for an answer"
+    )
+
+
 class Config(_Section):
     """A whole configuration file."""
 
@@ -134,6 +149,7 @@ class Config(_Section):
     seed: int = pydantic.Field(default=0, ge=0, description="seed of everything that is drawn at random")
     emulation: EmulationConfig = EmulationConfig()
     log: LogConfig = LogConfig()
+    service: ServiceConfig = ServiceConfig()
 
     #: Where it was read from, for messages; not a key of the file.
     _source: str = pydantic.PrivateAttr(_NOWHERE)
@@ -152,6 +168,14 @@ class Config(_Section):
         """The trace of ``emulation.trace``, which is relative to the configuration file."""
         trace = Path(self.emulation.trace or "")
         return trace if self._source == _NOWHERE else Path(self._source).parent / trace
+
+    def socket_path(self) -> Path | None:
+        """The daemon's socket; None if there is none: switched off, or a journal that is no file."""
+        if not self.service.enabled:
+            return None
+        if self.service.socket is not None:
+            return Path(self.service.socket)
+        return None if "://" in self.journal else Path(f"{self.journal}.sock")
 
     def plugin_configs(self) -> list[PluginConfig]:
         """The enabled plugins with their options, in order."""

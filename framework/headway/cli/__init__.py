@@ -27,6 +27,10 @@ _COMMANDS = {
     "plugins": ("plugins", "List what is installed, or tell about one plugin."),
     "replay": ("replay", "Run a journal again and report decisions that differ."),
     "explain": ("explain", "Tell why a job waits and when it is expected to start."),
+    "status": ("status", "Tell how the running daemon is."),
+    "elastic": ("elastic", "Change the time or size of a job that waits or runs."),
+    "reserve": ("reserve", "Reserve nodes or processors for a time."),
+    "unreserve": ("unreserve", "Give a reservation back."),
 }
 
 

@@ -18,6 +18,7 @@ from headway.errors import HeadwayError, UserError
 if TYPE_CHECKING:
     from headway.config import Config
     from headway.engine import Engine, Stopped
+    from headway.service import Inbox
 
 
 @click.command(
@@ -106,30 +107,64 @@ def serve(config: Config, plugin_files: tuple[Path, ...] = ()) -> Stopped:
         with Journal.open(config.journal) as journal:
             saved = _saved_states(journal, log)
             cluster = adapter.describe()
-            journal.begin_run(
-                RunInfo(config.mode, time.time(), __version__, config.text, config.seed, cluster, saved)
-            )
-            scheduler = Scheduler(
-                cluster,
-                plugins,
-                seed=config.seed,
-                capabilities=adapter.capabilities,
-                clock=wall_clock,
-                saved=saved,
-                monitor=monitor,
-            )
-            engine = Engine(adapter, scheduler, journal, mode=config.mode, log=log)
-            log.info("started", mode=str(config.mode), cluster=cluster.name, plugins=list(plugins.by_name),
-                     pools=[p.name for p in cluster.pools], nodes=len(cluster.nodes))  # fmt: skip
-            reason = None
-            try:
-                with _signals(engine):
-                    reason = engine.run()
-            finally:
-                journal.end_run(str(reason) if reason is not None else f"failed: {sys.exc_info()[1]}")
+            with _service(config, adapter, cluster.name, list(plugins.by_name), log) as requests:
+                run_id = journal.begin_run(
+                    RunInfo(config.mode, time.time(), __version__, config.text, config.seed, cluster, saved)
+                )
+                if requests is not None:
+                    requests.began(run_id)
+                scheduler = Scheduler(
+                    cluster,
+                    plugins,
+                    seed=config.seed,
+                    capabilities=adapter.capabilities,
+                    clock=wall_clock,
+                    saved=saved,
+                    monitor=monitor,
+                )
+                engine = Engine(adapter, scheduler, journal, mode=config.mode, requests=requests, log=log)
+                log.info("started", mode=str(config.mode), cluster=cluster.name,
+                         plugins=list(plugins.by_name),
+                         pools=[p.name for p in cluster.pools], nodes=len(cluster.nodes))  # fmt: skip
+                reason = None
+                try:
+                    with _signals(engine):
+                        reason = engine.run()
+                finally:
+                    journal.end_run(str(reason) if reason is not None else f"failed: {sys.exc_info()[1]}")
             log.info("ended", reason=str(reason), cycles=scheduler.cycles,
                      plugin_seconds={k: round(v, 3) for k, v in scheduler.seconds.items()})  # fmt: skip
             return reason
+
+
+@contextmanager
+def _service(
+    config: Config, adapter: Any, cluster: str, plugins: list[str], log: Any
+) -> Iterator[Inbox | None]:
+    """The local socket, served; None without one. Where no path is configured, a default that cannot be
+    used costs the socket, not the daemon."""
+    from headway.engine import Mode
+    from headway.service import Inbox, Server
+    from headway.service.protocol import Report
+
+    path = config.socket_path()
+    if path is None:
+        yield None
+        return
+    report = Report(str(config.mode), cluster, 0, time.time(), tuple(plugins))
+    inbox = Inbox(adapter.wake, report, watching=config.mode is Mode.MONITOR, clock=time.time)
+    try:
+        server = Server(
+            path, inbox, operators=config.service.operators, timeout=config.service.timeout, log=log
+        )
+    except HeadwayError as error:
+        if config.service.socket is not None:
+            raise
+        log.warning("users cannot reach the daemon, it has no socket", error=str(error))
+        yield None
+        return
+    with server:
+        yield inbox
 
 
 def _saved_states(journal: Any, log: Any) -> dict[str, Any]:

@@ -1,0 +1,100 @@
+"""What the commands that speak to the daemon share: times, durations, asking."""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headway.cli.common import say
+from headway.errors import Failure, UserError
+
+if TYPE_CHECKING:
+    from headway.service.protocol import AnyRequest, Reply
+
+_UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+_DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?")
+
+
+class Duration(click.ParamType):
+    """``30m``, ``1h30m``, ``2d``, ``45`` (seconds), as seconds above zero."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        found = _DURATION.fullmatch(value.strip().lower()) if isinstance(value, str) else None
+        if found is None or not any(found.groups()):
+            expected = "a time such as 30m, 1h30m, 2d or 45 (seconds), the longer unit first"
+            self.fail(f"expected {expected}; found {value!r}", param, ctx)
+        seconds = sum(int(n) * unit for n, unit in zip(found.groups(), _UNITS.values(), strict=True) if n)
+        if not 0 < seconds <= 3660 * 86400:
+            self.fail(f"expected a time above 0 and of at most ten years, found {value!r}", param, ctx)
+        return float(seconds)
+
+
+class Moment(click.ParamType):
+    """``14:30``, ``2026-03-01T14:30``, ``+2h`` (from now), ``now``, as seconds since the epoch."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        text = str(value).strip()
+        now = datetime.now().astimezone()
+        if text == "now":
+            return now.timestamp()
+        if text.startswith("+"):
+            return now.timestamp() + Duration().convert(text[1:], param, ctx)
+        if re.fullmatch(r"\d{1,2}:\d{2}(:\d{2})?", text):
+            try:
+                hour, minute, second = (int(part) for part in f"{text}:00".split(":")[:3])
+                # Without its zone, so that the next day's is that day's.
+                moment = datetime.now().replace(hour=hour, minute=minute, second=second, microsecond=0)
+            except ValueError:
+                moment = None
+            if moment is not None:
+                if moment.timestamp() <= time.time():
+                    moment += timedelta(days=1)
+                return moment.timestamp()
+        else:
+            try:
+                return datetime.fromisoformat(text).timestamp()
+            except ValueError:
+                pass
+        expected = "a time such as 14:30, 2026-03-01T14:30, +2h (from now) or now"
+        self.fail(f"expected {expected}; found {value!r}", param, ctx)
+
+
+DURATION, MOMENT = Duration(), Moment()
+
+
+def ask_daemon(config_path: Path, request: AnyRequest) -> Reply:
+    """The daemon's reply; :class:`Failure` if it refused or did not decide."""
+    from headway.config import load_config
+    from headway.service.client import ask
+
+    config = load_config(config_path)
+    path = config.socket_path()
+    if path is None:
+        raise UserError(
+            f"{config.source}: service.socket: expected a path, because the journal is no file; found none"
+            if config.service.enabled
+            else f"{config.source}: service.enabled: the daemon of this configuration has no socket"
+        )
+    reply = ask(path, request, timeout=config.service.timeout + 15.0)
+    if reply.outcome in ("refused", "failed"):
+        said = "refused" if reply.outcome == "refused" else "no answer"
+        raise Failure(f"{said}: {reply.reason}" if reply.reason else said)
+    return reply
+
+
+def tell(reply: Reply) -> None:
+    """Print what became of a request."""
+    say(f"{reply.outcome}: {reply.reason}" if reply.reason else reply.outcome)

@@ -1,0 +1,44 @@
+"""``headway reserve``: an advance reservation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from headway.cli.asking import DURATION, MOMENT, ask_daemon, tell
+from headway.cli.common import examples, required_config_option
+
+
+@click.command(
+    "reserve",
+    epilog=examples(
+        "headway reserve --at 14:00 --for 2h --nodes 4 -c site.yaml",
+        "headway reserve --at +1d --for 30m --processors 16 --user alice -c site.yaml",
+    ),
+)
+@required_config_option
+@click.option("--at", type=MOMENT, required=True, help="Its start: 14:30, 2026-03-01T14:30, +2h, now.")
+@click.option("--for", "duration", type=DURATION, required=True, help="How long: 30m, 1h30m, 2d, 45 (s).")
+@click.option("--nodes", type=click.IntRange(1), help="So many whole nodes.")
+@click.option("--processors", type=click.IntRange(1), help="So many processors; whole nodes where there are.")
+@click.option("--pool", default="", help="The partition or queue; needed where there are several.")
+@click.option("--user", default="", help="For whom; only operators reserve for others. Default: you.")
+@click.option("--account", default="", help="Whose limits count. Default: yours.")
+def command(
+    config_path: Path,
+    at: float,
+    duration: float,
+    nodes: int | None,
+    processors: int | None,
+    pool: str,
+    user: str,
+    account: str,
+) -> None:
+    """Reserve nodes or processors from a time on. Says the reservation's name, which jobs then ask for."""
+    from headway.service.protocol import Reserve
+
+    if (nodes is None) == (processors is None):
+        raise click.UsageError("expected either --nodes or --processors")
+    request = Reserve(at, duration, nodes or 0, processors or 0, pool, user, account)
+    tell(ask_daemon(config_path, request))

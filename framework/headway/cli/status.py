@@ -1,0 +1,61 @@
+"""``headway status``: how the daemon is."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from headway.cli.asking import ask_daemon
+from headway.cli.common import console, examples, required_config_option, say, wall_clock
+from headway.errors import Failure
+
+if TYPE_CHECKING:
+    from headway.service.protocol import Report
+
+
+@click.command("status", epilog=examples("headway status -c site.yaml"))
+@required_config_option
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def command(config_path: Path, as_json: bool) -> None:
+    """Tell how the daemon is: run, mode, queues, free processors, last cycle, problems."""
+    import msgspec
+
+    from headway.service.protocol import Status
+
+    report = ask_daemon(config_path, Status()).status
+    if report is None:
+        raise Failure("the daemon answers without a report")
+    if as_json:
+        click.echo(msgspec.json.encode(report))
+    else:
+        _show(report)
+
+
+def _show(report: Report) -> None:
+    from rich.table import Table
+
+    say(
+        f"{report.cluster}: mode {report.mode}, run {report.run} since {wall_clock(report.started)}, "
+        f"plugins {', '.join(report.plugins)}"
+    )
+    if report.last_cycle is None:
+        say("No cycle yet: the cluster has not answered.")
+        return
+    age = max(0.0, time.time() - report.last_cycle)
+    say(
+        f"{report.cycles} cycles, the last {age:.0f} s ago; {report.jobs} jobs, "
+        f"{report.reservations} reservations"
+    )
+    table = Table("pool", "processors", "free", "queued", "running")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for pool in report.pools:
+        table.add_row(pool.name, *(str(n) for n in (pool.total, pool.free, pool.queued, pool.running)))
+    console().print(table)
+    if report.problems_in_all:
+        say(f"{report.problems_in_all} problems; the latest:")
+        for at, text in report.problems:
+            say(f"  {wall_clock(at)} {text}")

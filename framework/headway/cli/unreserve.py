@@ -1,0 +1,20 @@
+"""``headway unreserve``: a reservation given back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from headway.cli.asking import ask_daemon, tell
+from headway.cli.common import examples, required_config_option
+
+
+@click.command("unreserve", epilog=examples("headway unreserve r7 -c site.yaml"))
+@click.argument("reservation", metavar="ID")
+@required_config_option
+def command(reservation: str, config_path: Path) -> None:
+    """Give the reservation ID back, which `headway reserve` made. For its user and for operators."""
+    from headway.service.protocol import Unreserve
+
+    tell(ask_daemon(config_path, Unreserve(reservation)))

@@ -1,0 +1,11 @@
+"""The daemon's local socket: users' requests to a running scheduler, authorised by who they are.
+
+A Unix socket, a line of JSON each way (:mod:`headway.service.protocol`). One thread serves it
+(:class:`Server`), hands requests to the scheduler's thread through an :class:`Inbox`, and never
+makes the scheduler wait. Commands speak to it with :func:`headway.service.client.ask`.
+"""
+
+from headway.service.inbox import Inbox, Peer
+from headway.service.server import Server
+
+__all__ = ["Inbox", "Peer", "Server"]

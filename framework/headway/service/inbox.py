@@ -1,0 +1,176 @@
+"""Where the socket's thread leaves requests and the scheduler's thread takes them.
+
+The only object that both threads touch. Requests become events of the next cycle; their answers
+come from the hook ``answer`` and from what the cluster said to the decision, right after the cycle.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+import msgspec
+
+from headway.adapter import Outcome
+from headway.decisions import Decision
+from headway.events import ElasticCommandReceived, Event, ReservationRequested, ReservationReturned
+from headway.plugins import Problem
+from headway.requests import Answer
+from headway.scheduler import Scheduler
+from headway.service import protocol
+from headway.service.protocol import PoolReport, Reply, Report
+
+#: Requests that wait for a cycle, at most.
+MAX_WAITING = 1000
+_PROBLEMS = 20
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Who asks, as the kernel says."""
+
+    user: str
+    operator: bool = False
+
+
+class Inbox:
+    """Requests on their way to the scheduler: a :class:`headway.requests.RequestSource`."""
+
+    def __init__(
+        self,
+        wake: Callable[[], None],
+        report: Report,
+        *,
+        watching: bool = False,
+        clock: Callable[[], float],
+    ) -> None:
+        """``wake`` makes the adapter's wait return. ``watching``: monitor mode, where nothing is changed.
+        ``report`` says what stays the same during the run."""
+        self._wake = wake
+        self._report = report
+        self._watching = watching
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._waiting: deque[tuple[protocol.AnyRequest, Peer, Future[Reply]]] = deque()
+        self._taken: dict[str, Future[Reply]] = {}
+        self._problems: deque[tuple[float, str]] = deque(maxlen=_PROBLEMS)
+        self._problem_count = 0
+        # A later run's requests must not be taken for those that its plugins remember.
+        self._names = (f"{os.getpid()}-{report.started:.3f}-{number}" for number in itertools.count(1))
+
+    # ------------------------------------------------------------------ the socket's thread
+
+    def ask(self, request: protocol.AnyRequest, peer: Peer) -> Future[Reply]:
+        """Leave a request; its reply comes with the cycle that serves it.
+
+        A reply that is not waited for any more can be cancelled as long as no cycle has taken it.
+        """
+        future: Future[Reply] = Future()
+        if isinstance(request, protocol.Status):
+            with self._lock:
+                report = self._report
+                problems, count = tuple(self._problems), self._problem_count
+            report = msgspec.structs.replace(report, problems=problems, problems_in_all=count)
+            future.set_result(Reply("accepted", status=report))
+            return future
+        if self._watching:
+            future.set_result(Reply("refused", "headway only watches here (mode monitor)"))
+            return future
+        with self._lock:
+            full = len(self._waiting) >= MAX_WAITING
+            if not full:
+                self._waiting.append((request, peer, future))
+        if full:
+            future.set_result(Reply("failed", f"{MAX_WAITING} requests are waiting; try again later"))
+        else:
+            self._wake()
+        return future
+
+    # ------------------------------------------------------------------ the scheduler's thread
+
+    def began(self, run: int) -> None:
+        """The number of the run in the journal is known."""
+        with self._lock:
+            self._report = msgspec.structs.replace(self._report, run=run)
+
+    def take(self, now: float) -> Sequence[Event]:
+        events: list[Event] = []
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    return events
+                request, peer, future = self._waiting.popleft()
+            if not future.set_running_or_notify_cancel():
+                continue
+            name = next(self._names)
+            self._taken[name] = future
+            events.append(_event(request, peer, name, now))
+
+    def served(
+        self, now: float, scheduler: Scheduler, decisions: Sequence[Decision], outcomes: Sequence[Outcome]
+    ) -> None:
+        taken, self._taken = self._taken, {}
+        for name, future in taken.items():
+            future.set_result(_reply(scheduler.answer(name), decisions, outcomes))
+        state = scheduler.state
+        pools = tuple(
+            PoolReport(pool.name, pool.total, pool.free, len(pool.queue), len(pool.running))
+            for pool in state.pools.values()
+        )
+        report = msgspec.structs.replace(
+            self._report, cycles=scheduler.cycles, last_cycle=now, jobs=len(state.jobs), pools=pools,
+            reservations=len(state.reservations),
+        )  # fmt: skip
+        with self._lock:
+            self._report = report
+
+    def failed(self, problem: Problem) -> None:
+        with self._lock:
+            self._problem_count += 1
+            self._problems.append((self._clock(), f"{problem.plugin}: {problem.hook}: {problem.message}"))
+
+    def close(self) -> None:
+        """Nobody serves requests any more: answer those that are left."""
+        with self._lock:
+            left = [future for _, _, future in self._waiting]
+            self._waiting.clear()
+        for future in left:
+            if future.set_running_or_notify_cancel():
+                future.set_result(Reply("failed", "the daemon ended before it served the request"))
+        for future in self._taken.values():
+            future.set_result(Reply("failed", "the daemon ended while it served the request"))
+        self._taken.clear()
+
+
+def _event(request: protocol.AnyRequest, peer: Peer, name: str, now: float) -> Event:
+    if isinstance(request, protocol.Elastic):
+        return ElasticCommandReceived(
+            now, request.job, request.command, request.amount, peer.user, peer.operator, name
+        )
+    if isinstance(request, protocol.Reserve):
+        return ReservationRequested(
+            now, name, request.start, request.duration, request.nodes, request.processors, request.pool,
+            peer.user, peer.operator, request.user, request.account,
+        )  # fmt: skip
+    assert isinstance(request, protocol.Unreserve)
+    return ReservationReturned(now, name, request.reservation, peer.user, peer.operator)
+
+
+def _reply(answer: Answer | None, decisions: Sequence[Decision], outcomes: Sequence[Outcome]) -> Reply:
+    """The plugin's answer, and what the cluster made of it."""
+    if answer is None:
+        text = "no enabled plugin serves such requests (see `headway plugins`: elastic, reservations)"
+        return Reply("refused", text)
+    if answer.decision is None:
+        return Reply(answer.outcome, answer.reason)
+    for decision, outcome in zip(decisions, outcomes, strict=True):
+        if decision == answer.decision:
+            if outcome.accepted:
+                return Reply(answer.outcome, answer.reason)
+            return Reply("refused", f"by the cluster: {outcome.message or 'without a reason'}")
+    return Reply("refused", "another plugin forbids it")

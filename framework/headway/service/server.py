@@ -1,0 +1,325 @@
+"""The socket's thread: takes requests, says who asks, and brings replies back.
+
+All sockets are non-blocking and every connection has a deadline, so that a slow or silent client
+costs nobody anything. A client is who the kernel says it is (SO_PEERCRED); the socket itself is open
+to everybody.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import selectors
+import socket
+import stat
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Collection
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import structlog
+
+from headway.errors import Failure, UserError
+from headway.service import protocol
+from headway.service.inbox import Inbox, Peer
+from headway.service.protocol import Reply
+
+#: Connections at a time: in all, and of one user.
+MAX_CLIENTS = 64
+MAX_PER_USER = 16
+#: What the kernel takes for the path of a Unix socket, bytes.
+MAX_PATH = 107
+_CREDENTIALS = struct.Struct("3i")
+
+
+def peer_uid(connection: socket.socket) -> int:
+    """The user id of who connected."""
+    packed = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return int(_CREDENTIALS.unpack(packed)[1])
+
+
+def user_name(uid: int) -> str:
+    """A user's name; "uid:N" for one without."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"uid:{uid}"
+
+
+@dataclass(eq=False)
+class _Client:
+    connection: socket.socket
+    uid: int
+    #: On the monotonic clock: when it is given up.
+    deadline: float
+    said: bytes = b""
+    reply: bytes = b""
+    future: Future[Reply] | None = None
+
+
+class Server:
+    """Serves one socket until closed; a context manager."""
+
+    def __init__(
+        self,
+        path: Path,
+        inbox: Inbox,
+        *,
+        operators: Collection[str] = (),
+        timeout: float = 30.0,
+        client_timeout: float = 10.0,
+        credentials: Callable[[socket.socket], int] = peer_uid,
+        log: Any = None,
+    ) -> None:
+        """Binds ``path`` at once. ``operators`` are users besides root and the daemon's own.
+
+        ``timeout``: seconds that a request waits for its cycle; ``client_timeout``: that a client may
+        take to say its line, and to read its reply. Raises :class:`UserError` for a path that cannot
+        be a socket's, :class:`Failure` if it cannot be bound.
+        """
+        self.path = path
+        self._inbox = inbox
+        self._operators = frozenset(operators)
+        self._timeout = timeout
+        self._client_timeout = client_timeout
+        self._credentials = credentials
+        self._log = log if log is not None else structlog.get_logger("headway.service")
+        self._clients: set[_Client] = set()
+        #: Replies that came from the scheduler's thread.
+        self._done: deque[_Client] = deque()
+        self._closing = False
+        self._listener = _listen(path)
+        self._bound = os.stat(path)
+        self._poke_from, self._poke_to = socket.socketpair()
+        for one in (self._poke_from, self._poke_to):
+            one.setblocking(False)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._listener, selectors.EVENT_READ, "listener")
+        self._selector.register(self._poke_from, selectors.EVENT_READ, "poke")
+        self._thread = threading.Thread(target=self._serve, name="headway-service", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Answer what is left, and take the socket away."""
+        if self._closing:
+            return
+        self._inbox.close()
+        self._closing = True
+        self._poke()
+        self._thread.join(5.0)
+        with contextlib.suppress(OSError):
+            now = os.stat(self.path)
+            if (now.st_dev, now.st_ino) == (self._bound.st_dev, self._bound.st_ino):
+                self.path.unlink()
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------ the thread
+
+    def _serve(self) -> None:
+        try:
+            while not self._closing:
+                for key, _ in self._selector.select(self._pause()):
+                    self._attend(key.data)
+                self._collect()
+                self._give_up()
+            self._collect()
+            for client in list(self._clients):
+                if client.reply:
+                    self._write(client)
+                self._drop(client)
+        except Exception as error:
+            self._log.exception("the local socket is not served any more", error=str(error))
+        finally:
+            self._selector.close()
+            self._listener.close()
+
+    def _attend(self, what: Any) -> None:
+        if what == "listener":
+            self._accept()
+        elif what == "poke":
+            with contextlib.suppress(BlockingIOError):
+                self._poke_from.recv(4096)
+        elif what in self._clients:
+            try:
+                if what.reply:
+                    self._write(what)
+                else:
+                    self._read(what)
+            except OSError:
+                self._drop(what)
+
+    def _pause(self) -> float | None:
+        if not self._clients:
+            return None
+        return max(0.0, min(client.deadline for client in self._clients) - time.monotonic())
+
+    def _accept(self) -> None:
+        try:
+            connection, _ = self._listener.accept()
+        except OSError:
+            # It went away, or there is no file left to open: the next attempt tells.
+            time.sleep(0.01)
+            return
+        connection.setblocking(False)
+        try:
+            uid = self._credentials(connection)
+        except OSError:
+            connection.close()
+            return
+        client = _Client(connection, uid, time.monotonic() + self._client_timeout)
+        mine = sum(other.uid == uid for other in self._clients)
+        if len(self._clients) >= MAX_CLIENTS or mine >= MAX_PER_USER:
+            with contextlib.suppress(OSError):
+                busy = Reply("failed", "too many requests at a time; try again")
+                connection.send(protocol.write(busy))
+            connection.close()
+            return
+        self._clients.add(client)
+        self._selector.register(connection, selectors.EVENT_READ, client)
+
+    def _read(self, client: _Client) -> None:
+        try:
+            more = client.connection.recv(65536)
+        except BlockingIOError:
+            return
+        if not more:
+            self._drop(client)
+            return
+        if client.future is not None:
+            # It has said its line; more of it is ignored.
+            return
+        client.said += more
+        line, end, _ = client.said.partition(b"\n")
+        if len(line) > protocol.MAX_REQUEST:
+            self._answer(client, Reply("failed", f"a request has at most {protocol.MAX_REQUEST} bytes"))
+        elif end:
+            self._take(client, line)
+
+    def _take(self, client: _Client, line: bytes) -> None:
+        try:
+            request = protocol.read_request(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            self._answer(client, Reply("failed", f"not a request: {error}"))
+            return
+        user = user_name(client.uid)
+        operator = client.uid in (0, os.geteuid()) or user in self._operators
+        client.deadline = time.monotonic() + self._timeout
+        client.future = self._inbox.ask(request, Peer(user, operator))
+        if not isinstance(request, protocol.Status):
+            self._log.info("request", kind=type(request).__name__.lower(), user=user, operator=operator,
+                           **msgspec.structs.asdict(request))  # fmt: skip
+        client.future.add_done_callback(lambda _: self._came(client))
+
+    def _came(self, client: _Client) -> None:
+        """A reply is there. Called by whichever thread made it."""
+        self._done.append(client)
+        self._poke()
+
+    def _poke(self) -> None:
+        # A full pipe wakes as well.
+        with contextlib.suppress(OSError):
+            self._poke_to.send(b"x")
+
+    def _collect(self) -> None:
+        while self._done:
+            client = self._done.popleft()
+            if client in self._clients and client.future is not None and not client.reply:
+                with contextlib.suppress(CancelledError):
+                    self._answer(client, client.future.result(0))
+
+    def _answer(self, client: _Client, reply: Reply) -> None:
+        client.reply = protocol.write(reply)
+        client.deadline = time.monotonic() + self._client_timeout
+        try:
+            self._selector.modify(client.connection, selectors.EVENT_WRITE, client)
+            self._write(client)
+        except OSError:
+            self._drop(client)
+
+    def _write(self, client: _Client) -> None:
+        try:
+            sent = client.connection.send(client.reply)
+        except BlockingIOError:
+            return
+        except OSError:
+            self._drop(client)
+            return
+        client.reply = client.reply[sent:]
+        if not client.reply:
+            self._drop(client)
+
+    def _give_up(self) -> None:
+        now = time.monotonic()
+        for client in [client for client in self._clients if client.deadline <= now]:
+            if client.reply or client.future is None:
+                self._drop(client)
+            elif client.future.cancel():
+                text = f"no cycle within {self._timeout:g} s; the request is withdrawn"
+                self._answer(client, Reply("failed", text))
+            else:
+                text = f"no answer within {self._timeout:g} s, but the request is being served"
+                self._answer(client, Reply("failed", text))
+
+    def _drop(self, client: _Client) -> None:
+        if client not in self._clients:
+            return
+        self._clients.remove(client)
+        if client.future is not None:
+            # Whoever hangs up before a cycle took the request does not want it any more.
+            client.future.cancel()
+        with contextlib.suppress(KeyError, ValueError):
+            self._selector.unregister(client.connection)
+        client.connection.close()
+
+
+def _listen(path: Path) -> socket.socket:
+    if len(os.fsencode(path)) > MAX_PATH:
+        raise UserError(
+            f"service.socket: {path}: expected a path of at most {MAX_PATH} bytes, which is what the system "
+            f"takes for a socket; found one of {len(os.fsencode(path))}"
+        )
+    _clear(path)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listener.bind(str(path))
+        # Everybody may ask; what is done depends on who asks.
+        path.chmod(0o666)
+        listener.listen(64)
+        listener.setblocking(False)
+    except OSError as error:
+        listener.close()
+        raise Failure(f"service.socket: {path}: cannot be bound: {error.strerror or error}") from error
+    return listener
+
+
+def _clear(path: Path) -> None:
+    """Take away the socket of a daemon that was killed."""
+    try:
+        kind = path.lstat().st_mode
+    except OSError:
+        return
+    if not stat.S_ISSOCK(kind):
+        raise UserError(f"service.socket: {path}: expected a path for a socket, found another file")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1.0)
+        try:
+            probe.connect(str(path))
+        except (ConnectionRefusedError, FileNotFoundError):
+            with contextlib.suppress(FileNotFoundError):
+                path.unlink()
+            return
+        except OSError as error:
+            raise Failure(f"service.socket: {path}: cannot be used: {error.strerror or error}") from error
+    raise Failure(f"service.socket: {path}: another daemon answers there")
