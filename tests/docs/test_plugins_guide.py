@@ -415,6 +415,13 @@ def test_register_workloads_gives_a_model_whose_jobs_can_be_run(file):
     assert [job.state for job in run(path, *jobs).jobs] == ["completed"] * 20
 
 
+def test_register_workloads_gives_a_model_for_headway_generate(file, tmp_path, monkeypatch):
+    path = file("poisson.py")
+    monkeypatch.chdir(tmp_path)
+    cli.main(["generate", "poisson", "--plugin", str(path), "--set", "jobs=20"])
+    assert len(read_trace(tmp_path / "poisson.swf", strict=True)) == 20
+
+
 def test_register_metrics_and_report_sections_reach_the_outputs(file, tmp_path, capsys):
     trace = swf(
         tmp_path / "trace.swf", (0, 10, 6, 100, 1), (1, 10, 8, 100, 1), (2, 10, 4, 5, 7), (3, 9, 4, 9, 7)

@@ -22,6 +22,8 @@ _COMMANDS = {
     "compare": ("compare", "A campaign: policies, workloads, loads and seeds, with confidence intervals."),
     "tune": ("tune", "The best value of a policy's option for a workload."),
     "reproduce": ("reproduce", "A paper's experiments again: what it says, what we measure, whether it holds."),
+    "generate": ("generate", "Draw a workload from a model and write it to a file."),
+    "convert": ("convert", "Convert a workload between formats."),
     "run": ("run", "Schedule a real cluster (or watch it with --monitor)."),
     "check": ("check", "Check configuration, plugins, journal and cluster."),
     "plugins": ("plugins", "List what is installed, or tell about one plugin."),

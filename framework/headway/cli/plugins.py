@@ -98,7 +98,7 @@ def _tell(info: PluginInfo) -> None:
             say(f"{key + ':':<8}{value}")
     if info.options is not None and info.options.model_fields:
         say("options:")
-        screen.print(_options(info.options))
+        screen.print(options_table(info.options))
     else:
         say("options: none")
     if info.documentation and info.documentation != info.summary:
@@ -107,7 +107,8 @@ def _tell(info: PluginInfo) -> None:
             say(line)
 
 
-def _options(model: type[pydantic.BaseModel]) -> Any:
+def options_table(model: type[pydantic.BaseModel]) -> Any:
+    """A table of a model's options: key, type, default, meaning."""
     from rich.table import Table
 
     table = Table("option", "type", "default", "meaning", box=None, padding=(0, 0, 0, 2), pad_edge=True)

@@ -11,6 +11,7 @@ from headway.workload.filters import (
     scale_runtimes,
     window,
 )
+from headway.workload.formats import format_of, read_trace
 from headway.workload.jobs import TraceCommand, TraceJob
 from headway.workload.models import Workload, WorkloadModel
 from headway.workload.schedule import schedule_records, write_schedule
@@ -31,10 +32,12 @@ __all__ = [
     "drop_larger_than",
     "estimates",
     "first",
+    "format_of",
     "last",
     "offered_load",
     "read_cwf",
     "read_swf",
+    "read_trace",
     "scale_arrivals",
     "scale_runtimes",
     "schedule_records",

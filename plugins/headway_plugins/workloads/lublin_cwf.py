@@ -73,7 +73,6 @@ LEAST_BETA, MOST_BETA = 0.4101, 0.6101
 _TOLERANCE = 0.005
 
 Probability = Annotated[float, Field(ge=0, le=1)]
-Range = tuple[Annotated[float, Field(ge=1)], Annotated[float, Field(ge=1)]]
 
 
 class LublinCwfOptions(BaseModel):
@@ -94,8 +93,8 @@ class LublinCwfOptions(BaseModel):
         0.5101, gt=0, lt=1, description="scale of the times between arrivals, where no load is given"
     )
     unit: int = Field(32, ge=1, description="processors that are given out together")
-    small: Range = Field((1, 3), description="sizes of small jobs, units")
-    large: Range = Field((4, 10), description="sizes of large jobs, units")
+    small: tuple[float, float] = Field((1, 3), description="sizes of small jobs, units")
+    large: tuple[float, float] = Field((4, 10), description="sizes of large jobs, units")
     size_in: Literal["units", "processors"] = Field(
         "processors", description="in what the share of short jobs falls with the size"
     )
@@ -106,12 +105,13 @@ class LublinCwfOptions(BaseModel):
     @model_validator(mode="after")
     def _fits(self) -> LublinCwfOptions:
         for name, (low, high) in (("small", self.small), ("large", self.large)):
-            if low > high:
-                raise ValueError(f"{name}: expected the smaller size first, found {low:g} and {high:g}")
+            # These follow the word "expected".
+            if not 1 <= low <= high:
+                raise ValueError(f"{name} to hold two sizes from 1 on, the smaller first")
             if round(high) * self.unit > self.processors:
                 raise ValueError(
-                    f"{name}: expected sizes up to the machine's {self.processors} processors, found "
-                    f"{high:g} units of {self.unit}"
+                    f"{name} jobs of up to {high:g} units of {self.unit} within the machine's "
+                    f"{self.processors} processors"
                 )
         return self
 

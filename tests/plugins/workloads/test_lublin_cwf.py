@@ -213,11 +213,12 @@ def test_a_batch_workload_has_neither() -> None:
         ({"jobs": 1}, "jobs"),
         ({"load": 0}, "load"),
         ({"beta_arr": 1}, "beta_arr"),
-        ({"large": (10, 4)}, "large: expected the smaller size first, found 10 and 4"),
+        ({"large": (10, 4)}, "large to hold two sizes from 1 on, the smaller first"),
         (
             {"processors": 256},
-            "large: expected sizes up to the machine's 256 processors, found 10 units of 32",
+            "large jobs of up to 10 units of 32 within the machine's 256 processors",
         ),
+        ({"small": (0, 4)}, "small to hold two sizes from 1 on"),
         ({"ps": 0.5}, "ps"),
     ],
 )

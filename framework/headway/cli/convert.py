@@ -1,0 +1,60 @@
+"""``headway convert``: a workload in another format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from headway.cli.common import examples, messages, say
+from headway.errors import UserError
+
+
+@click.command(
+    "convert",
+    epilog=examples(
+        "headway convert log.swf.gz log.cwf                 all jobs as batch jobs",
+        "headway convert log.cwf log.swf                    if nothing is lost by it",
+        "headway convert log.cwf log.swf --drop-extensions  the jobs alone",
+    ),
+)
+@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
+@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
+@click.option("--drop-extensions", is_flag=True,
+              help="Leave out the requested starts and elastic commands that .swf cannot hold.")  # fmt: skip
+@click.option("--strict", is_flag=True, help="Stop at the first broken line of IN.")
+@click.option("-v", "--verbose", is_flag=True, help="Name each line of IN that was skipped or mended.")
+def command(source: Path, target: Path, drop_extensions: bool, strict: bool, verbose: bool) -> None:
+    """Write the workload IN as OUT, each in the format of its ending: .swf or .cwf, plain or .gz.
+
+    .swf is the Standard Workload Format. .cwf is the Cloud Workload Format, which has requested starts and
+    elastic commands as well; where they would be lost, nothing is written unless --drop-extensions says
+    that they may.
+    """
+    from headway.workload import CloudTrace, format_of, read_trace, write_cwf, write_swf
+    from headway.workload.formats import extensions
+
+    format_of(source)
+    to_cloud = format_of(target) == "cwf"
+    trace = read_trace(source, strict=strict)
+    lines = trace.describe_issues(verbose=verbose)
+    for line in lines:
+        say(line, messages(), style="yellow")
+    if lines and not verbose:
+        say("(--verbose names the lines)", messages(), style="yellow")
+    lost = "" if to_cloud else extensions(trace)
+    if lost and not drop_extensions:
+        raise UserError(
+            f"{target}: the Standard Workload Format cannot hold {lost} of {source}; "
+            "nothing was written (--drop-extensions leaves them out)"
+        )
+    if to_cloud:
+        start = trace.requested_start if isinstance(trace, CloudTrace) else None
+        commands = trace.commands if isinstance(trace, CloudTrace) else ()
+        write_cwf(target, trace.header, trace.records, start, commands)
+    else:
+        write_swf(target, trace.header, trace.records)
+    jobs = f"{len(trace):,} {'job' if len(trace) == 1 else 'jobs'}"
+    kept = extensions(trace) if to_cloud else ""
+    said = f"{target}: {jobs}" + (f", {kept}" if kept else "")
+    say(said + (f"; dropped: {lost}" if lost else ""))

@@ -1,0 +1,153 @@
+"""``headway generate``: a workload from a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headway.cli.common import console, examples, say
+from headway.errors import UserError, nearest
+
+if TYPE_CHECKING:
+    from headway.workload import Workload
+
+
+@click.command(
+    "generate",
+    epilog=examples(
+        "headway generate                                       the models and their options",
+        "headway generate lublin -o log.swf.gz --set jobs=10000",
+        "headway generate lublin-cwf --seed 3 --set load=0.9 --set p_dedicated=0.5",
+    ),
+)
+@click.argument("model", required=False)
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True,
+              help="Seed of what is drawn.")  # fmt: skip
+@click.option("-o", "--output", type=click.Path(path_type=Path),
+              help="File, by its ending .swf or .cwf, plain or .gz. Default: MODEL.swf, or MODEL.cwf where "
+                   "there are requested starts or elastic commands.")  # fmt: skip
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
+              help="An option of the model. Repeatable.")  # fmt: skip
+@click.option("--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path),
+              help="A Python file with plugins that have workload models. Repeatable.")  # fmt: skip
+def command(
+    model: str | None,
+    seed: int,
+    output: Path | None,
+    settings: tuple[str, ...],
+    plugin_files: tuple[Path, ...],
+) -> None:
+    """Draw a workload from MODEL and write it; without MODEL, list the models and their options.
+
+    Files are in the Standard Workload Format, or in the Cloud Workload Format, which has requested starts
+    and elastic commands as well. The same model, options and seed give the same file.
+    """
+    import numpy as np
+    import pydantic
+
+    from headway.experiment.campaign import workload_models
+    from headway.plugins import Catalogue, explain_validation
+    from headway.workload import format_of
+
+    models = workload_models(Catalogue(plugin_files))
+    if model is None:
+        if settings or output is not None:
+            raise click.UsageError(f"which model? {nearest('', models).strip()}")
+        _list(models)
+        return
+    if model not in models:
+        raise UserError(f"no workload model is called {model!r}.{nearest(model, models)}")
+    kind = models[model].Options
+    given = parsed_settings(settings)
+    for key in given:
+        if key not in kind.model_fields:
+            raise UserError(f"--set: {model} has no option {key!r}.{nearest(key, kind.model_fields)}")
+    try:
+        options = kind.model_validate(given)
+    except pydantic.ValidationError as error:
+        raise UserError(explain_validation(error, "--set", kind)) from error
+    if output is not None:
+        format_of(output)  # before the work
+    workload: Workload = models[model].generate(np.random.default_rng(seed), options)
+    called = " ".join([f"headway generate {model} --seed {seed}", *(f"--set {one}" for one in settings)])
+    path, found = write_workload(output, model, workload, [f"made by: {called}"])
+    size = f", {workload.processors:,} processors" if workload.processors else ""
+    jobs = len(workload.jobs)
+    said = f"{path}: {jobs:,} {'job' if jobs == 1 else 'jobs'}{size}, seed {seed}"
+    say(said + (f", {found}" if found else ""))
+    for note in workload.notes:
+        say(note)
+
+
+def parsed_settings(settings: Sequence[str]) -> dict[str, Any]:
+    """``KEY=VALUE`` settings, their values read as YAML; :class:`UserError` for what is none."""
+    import yaml
+
+    found: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not key:
+            raise UserError(f"--set: expected KEY=VALUE, found {setting!r}")
+        if key in found:
+            raise UserError(f"--set: {key} is given twice")
+        try:
+            found[key] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise UserError(f"--set: {key}: expected a value in YAML, found {value!r}") from error
+    return found
+
+
+def write_workload(
+    output: Path | None, name: str, workload: Workload, notes: Sequence[str]
+) -> tuple[Path, str]:
+    """Write a workload to ``output``, else to ``name`` with the ending that it needs.
+
+    Gives the file, and what it has of requested starts and commands. Raises :class:`UserError` if the
+    format has no place for something that the workload has, or it has no jobs.
+    """
+    from headway import __version__
+    from headway.workload import format_of, to_cloud_records, write_cwf, write_swf
+    from headway.workload.formats import described_extensions, without_a_place
+    from headway.workload.swf import with_notes
+
+    lost = without_a_place(workload.jobs)
+    if lost:
+        raise UserError(f"{name}: no trace format can hold {', '.join(lost)}; nothing was written")
+    if not workload.jobs:
+        raise UserError(f"{name}: the model drew no jobs; nothing was written")
+    records, start, commands = to_cloud_records(workload.jobs, workload.commands)
+    found = described_extensions(int((start >= 0).sum()), len(commands))
+    path = output if output is not None else Path(f"{name}.{'cwf' if found else 'swf'}")
+    if format_of(path) == "swf" and found:
+        raise UserError(
+            f"{path}: the Standard Workload Format cannot hold {found}; give a file that ends in .cwf"
+        )
+    header = ["; Version: 2.2", f"; Computer: none, the workload model {name} of headway {__version__}"]
+    header += [f"; MaxJobs: {len(records)}", f"; MaxRecords: {len(records) + len(commands)}"]
+    if workload.processors is not None:
+        header += [f"; MaxNodes: {workload.processors}", f"; MaxProcs: {workload.processors}"]
+    header = with_notes(header, [*notes, *workload.notes])
+    if format_of(path) == "cwf":
+        write_cwf(path, header, records, start, commands)
+    else:
+        write_swf(path, header, records)
+    return path, found
+
+
+def _list(models: dict[str, Any]) -> None:
+    import inspect
+    import sys
+
+    from headway.cli.plugins import options_table
+
+    for name, model in sorted(models.items()):
+        module = sys.modules.get(type(model).__module__)
+        summary = (inspect.getdoc(module) or inspect.getdoc(model) or "").split("\n\n")[0].replace("\n", " ")
+        say(f"{name}: {summary}", style="bold")
+        if model.Options.model_fields:
+            console().print(options_table(model.Options))
+        say("")
+    say("`headway generate MODEL --set KEY=VALUE` draws a workload and writes it to a file.")
