@@ -1,4 +1,4 @@
-"""With reservations and on nodes, too, looking at new jobs only changes nothing: not who starts, when or where."""
+"""With reservations and on nodes, too, the shortcuts change nothing: not who starts, when or where."""
 
 from __future__ import annotations
 
