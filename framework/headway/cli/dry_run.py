@@ -322,10 +322,12 @@ def _print_forecast(result: RunResult, since: float) -> None:
     from rich.table import Table
 
     waiting = [job for job in result.jobs if job.start_time is None or job.start_time >= since]
-    waiting.sort(key=lambda job: job.start_time if job.start_time is not None else float("inf"))
     if not waiting:
         say("\nNo job waits.")
         return
+    starting = sorted(
+        (start, at, job) for at, job in enumerate(waiting) if (start := job.start_time) is not None
+    )
     table = Table(
         box=box.SIMPLE_HEAD, header_style="bold", show_edge=False, padding=(0, 1, 0, 0), pad_edge=False
     )
@@ -334,13 +336,19 @@ def _print_forecast(result: RunResult, since: float) -> None:
     table.add_column("procs", justify="right", no_wrap=True)
     table.add_column("expected start", no_wrap=True)
     table.add_column("nodes", overflow="ellipsis", no_wrap=True)
-    for job in waiting[:_FORECAST]:
-        start = wall_clock(job.start_time) if job.start_time is not None else "not foreseeable"
+    for start, _, job in starting[:_FORECAST]:
         nodes = ",".join(name for name, _ in job.placement[:4])
         if len(job.placement) > 4:
             nodes += f" + {len(job.placement) - 4}"
-        table.add_row(job.job.id, job.job.user, str(job.job.request.processors), start, nodes)
-    say("\nForecast, if every job runs for its estimate and nothing else is submitted:\n")
-    console().print(table)
-    if len(waiting) > _FORECAST:
-        say(f"... and {len(waiting) - _FORECAST} more (all of them with --out, in jobs.csv)")
+        table.add_row(job.job.id, job.job.user, str(job.job.request.processors), wall_clock(start), nodes)
+    if starting:
+        say("\nForecast, if every job runs for its estimate and nothing else is submitted:\n")
+        console().print(table)
+    if len(starting) > _FORECAST:
+        say(f"... and {len(starting) - _FORECAST} more (all of them with --out, in jobs.csv)")
+    if unknown := len(waiting) - len(starting):
+        these = "1 job waits" if unknown == 1 else f"{unknown} jobs wait"
+        say(
+            f"\n{these} for something that cannot be foreseen, such as a release from hold; "
+            "`headway explain JOB` tells what."
+        )
