@@ -1,0 +1,216 @@
+"""docs/operators.md: its keys are the models', its commands exist, its files load, its messages are said."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+from headway.cli import cli
+from headway.config import Config, EmulationConfig, NodesConfig, parse_config
+from headway.workload import read_swf
+from headway_adapters.emulated.faults import Faults
+from headway_adapters.slurm import SlurmOptions
+
+ROOT = Path(__file__).parents[2]
+ETC = ROOT / "etc" / "slurm"
+GUIDE = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
+#: Models that stand under a key as plain mappings or lists.
+UNDER: dict[str, type[BaseModel]] = {
+    "cluster.options": SlurmOptions, "emulation.nodes[]": NodesConfig, "emulation.faults": Faults,
+}  # fmt: skip
+
+
+def blocks(language: str) -> list[str]:
+    found = re.findall(rf"^( *)```{language}\n(.*?)^ *```$", GUIDE, re.MULTILINE | re.DOTALL)
+    return [re.sub(rf"^{indent}", "", body, flags=re.MULTILINE) for indent, body in found]
+
+
+def modelled(model: type[BaseModel], prefix: str = "") -> dict[str, Any]:
+    """Each key with its default; a section's keys stand for the section."""
+    found: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        key = prefix + name
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            found |= modelled(kind, key + ".")
+            continue
+        found[key] = field.get_default(call_default_factory=True)
+        under = next((one for one in (key, key + "[]") if one in UNDER), None)
+        if under is not None:
+            found |= modelled(UNDER[under], under + ".")
+    return found
+
+
+def shown(default: Any) -> Any:
+    if default is PydanticUndefined:
+        return "required"
+    if default is None:
+        return "none"
+    return default.value if isinstance(default, enum.Enum) else default
+
+
+def test_every_key_is_explained_with_its_default():
+    rows = re.findall(r"^\| `([a-z_.\[\]]+)` \| (\S.*?) \| \S", GUIDE, re.MULTILINE)
+    section = GUIDE[GUIDE.index("## Configuration file") : GUIDE.index("## Check")]
+    documented = {key: cell for key, cell in rows if f"| `{key}` | {cell}" in section}
+    expected = modelled(Config)
+    assert set(documented) == set(expected)
+    said = {key: yaml.safe_load(cell.strip("`")) for key, cell in documented.items()}
+    assert said == {key: shown(default) for key, default in expected.items()}
+
+
+def test_the_emulations_keys_are_all_sections_known_here():
+    assert {"nodes", "faults"} <= set(EmulationConfig.model_fields)
+
+
+def test_configurations_load_and_the_shipped_one_is_shown_as_it_is():
+    texts = blocks("yaml")
+    assert texts
+    for text in texts:
+        config = parse_config(text)
+        SlurmOptions.model_validate(config.cluster.options)
+        assert config.plugin_configs()
+    assert (ETC / "headway.yaml").read_text(encoding="utf-8") in texts
+
+
+def commands() -> list[list[str]]:
+    """The words behind `headway` of each command line, in blocks and in the text."""
+    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    names = "check|run|explain|replay|dry-run|plugins|demo|status"
+    lines += re.findall(rf"`([^`\n]*headway (?:{names})[^`\n]*)`", GUIDE)
+    unit = (ETC / "headway.service").read_text(encoding="utf-8")
+    lines += re.findall(r"^ExecStart=(.*)$", unit, re.MULTILINE)
+    found = []
+    for line in lines:
+        words = shlex.split(line, comments=True)
+        at = next(
+            (n for n, word in enumerate(words) if word in ("headway", "/opt/headway/bin/headway")
+             and (n == 0 or words[n - 1] == "--")), None,
+        )  # fmt: skip
+        if at is not None:
+            found.append(words[at + 1 :])
+    return found
+
+
+@pytest.mark.parametrize("words", commands(), ids=" ".join)
+def test_every_command_exists_with_these_options(words: list[str], tmp_path: Path) -> None:
+    if words[0].startswith("-"):
+        assert words == ["--version"]
+        return
+    command = cli.get_command(click.Context(cli), words[0])
+    assert command is not None
+    arguments = words[1:]
+    # Named in passing, without what it needs.
+    if "-c" not in arguments and any(p.required and "-c" in p.opts for p in command.params):
+        arguments = [*arguments, "-c", "headway.yaml"]
+    existing = tmp_path / "headway.yaml"
+    existing.write_text("")
+    arguments = [str(existing) if word.endswith((".yaml", ".swf", ".sqlite")) else word for word in arguments]
+    needed = [p for p in command.params if isinstance(p, click.Argument) and p.required]
+    plain = [word for word in words[1:] if not word.startswith("-")]
+    if needed and not plain:
+        arguments = ["x", *arguments]
+    command.make_context(words[0], arguments)
+
+
+def test_commands_are_found_in_the_guide():
+    assert {words[0] for words in commands()} >= {"check", "run", "explain", "replay", "dry-run", "--version"}
+
+
+def test_files_that_are_named_exist():
+    for name in set(re.findall(r"\b(?:etc/slurm|docs)/[A-Za-z_.-]+\w", GUIDE)):
+        assert (ROOT / name).exists(), name
+
+
+def test_links_lead_to_sections():
+    titles = re.findall(r"^#+ (.+)$", GUIDE, re.MULTILINE)
+    anchors = {re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-") for title in titles}
+    links = re.findall(r"\]\(#([^)]+)\)", GUIDE)
+    assert links
+    assert set(links) <= anchors
+
+
+def messages() -> set[str]:
+    """What the daemon and the adapter can write into the log."""
+    found = set()
+    for name in (
+        "framework/headway/engine.py", "framework/headway/cli/run.py",
+        "framework/headway/service/server.py", "adapters/headway_adapters/slurm/adapter.py",
+    ):  # fmt: skip
+        tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
+        named = {
+            target.id: node.value.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+            for target in node.targets if isinstance(target, ast.Name)
+        }  # fmt: skip
+        for node in ast.walk(tree):
+            if (
+                isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args
+                and node.func.attr in ("info", "warning", "error")
+            ):  # fmt: skip
+                for part in ast.walk(node.args[0]):
+                    said = named.get(part.id) if isinstance(part, ast.Name) else getattr(part, "value", None)
+                    if isinstance(said, str):
+                        found.add(said)
+    return found
+
+
+def test_every_message_of_the_log_is_explained_and_no_other():
+    section = GUIDE[GUIDE.index("| log message |") : GUIDE.index("A last line that begins")]
+    assert set(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)) == messages()
+
+
+def test_the_journals_retention_as_written(tmp_path: Path) -> None:
+    from headway.journal import Journal, RunInfo
+    from headway.model import ClusterDescription
+
+    path = tmp_path / "journal.sqlite"
+    with Journal.open(path) as journal:
+        for started in (1000.0, 2000.0):
+            journal.begin_run(RunInfo("drive", started, "0", "", 0, ClusterDescription.flat(1), {}))
+            journal.end_run("stopped", ended_at=started + 1)
+    (script,) = re.findall(r"<<'EOF'\n(.*?)^EOF$", GUIDE, re.MULTILINE | re.DOTALL)
+    exec(compile(script.replace("/var/lib/headway/journal.sqlite", str(path)), "guide", "exec"), {})
+    with Journal.open(path, create=False, read_only=True) as journal:
+        assert journal.runs() == []
+
+
+def test_the_sites_accounting_becomes_a_trace(tmp_path: Path) -> None:
+    (tmp_path / "sacct").write_text(
+        "#!/bin/sh\n"
+        'test "$SLURM_TIME_FORMAT" = %s || exit 1\n'
+        "cat <<EOF\n"
+        "12|1700000100|1700000160|600|8|8|30|1001|COMPLETED\n"
+        "11|1700000000|1700000000|3600|16|16|60|1002|TIMEOUT\n"
+        "13|1700000200|Unknown|0|0|4|UNLIMITED|1001|CANCELLED by 0\n"
+        "14|1700000300|1700000400|5|4|2|Partition_Limit|1003|CANCELLED by 1003\n"
+        "15|1700000400|1700000500|50|4|4|10|1003|RUNNING\n"
+        "EOF\n"
+    )
+    (tmp_path / "sacct").chmod(0o755)
+    done = subprocess.run(
+        [ETC / "sacct-to-swf", "batch", "64", "2023-11-14", "2023-11-15"],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "site.swf").write_text(done.stdout)
+    trace = read_swf(tmp_path / "site.swf", strict=True)
+    assert trace.max_processors == 64
+    assert [line.split()[:12] for line in done.stdout.splitlines() if not line.startswith(";")] == [
+        ["11", "0", "0", "3600", "16", "-1", "-1", "16", "3600", "-1", "0", "1002"],
+        ["12", "100", "60", "600", "8", "-1", "-1", "8", "1800", "-1", "1", "1001"],
+        ["14", "300", "100", "5", "4", "-1", "-1", "2", "-1", "-1", "5", "1003"],
+    ]
