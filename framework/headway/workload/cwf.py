@@ -49,7 +49,7 @@ from headway.results import Refused
 from headway.workload import swf
 from headway.workload import trace as kinds
 from headway.workload.emulation import to_records, trace_jobs
-from headway.workload.jobs import TraceCommand, TraceJob
+from headway.workload.jobs import REQUESTED_START, TraceCommand, TraceJob, dedicated
 from headway.workload.trace import WIDTH, Column, Issue, Records, Trace
 
 #: Fields of a line.
@@ -60,9 +60,6 @@ SUBMISSION = "S"
 TIME_COMMANDS = ("ET", "RT")
 SIZE_COMMANDS = ("EP", "RP")
 COMMANDS = (*TIME_COMMANDS, *SIZE_COMMANDS)
-
-#: The attribute of a dedicated job (:attr:`headway.model.JobDescription.attributes`), seconds.
-REQUESTED_START = "requested_start"
 
 _UNSET = b"-1"
 
@@ -390,7 +387,7 @@ def cwf_jobs(
     """The jobs and commands of an emulation of ``trace``, each in order of time, and the jobs refused.
 
     Arguments, jobs, refusals and errors as :func:`headway.workload.trace_jobs`; a dedicated job has the
-    attribute ``requested_start`` (seconds), also if that is before its submission. The commands of refused
+    attribute ``requested_start`` (seconds) and that begin time, also if that is before its submission. The commands of refused
     jobs are left out, which the reason of the refusal counts; so are those of jobs behind the ``limit``,
     and those of jobs that the trace does not have, which are among its issues. Any trace will do.
     """
@@ -400,9 +397,7 @@ def cwf_jobs(
     start = trace.requested_start
     for at in np.flatnonzero(start[[job.row for job in jobs]] >= 0).tolist() if jobs else []:
         job = jobs[at]
-        attributes = {REQUESTED_START: float(start[job.row])}
-        described = msgspec.structs.replace(job.job, attributes=attributes)
-        jobs[at] = msgspec.structs.replace(job, job=described)
+        jobs[at] = msgspec.structs.replace(job, job=dedicated(job.job, float(start[job.row])))
     ids = {job.row: job.job.id for job in jobs}
     commands = [TraceCommand(c.time, ids[c.row], c.command, c.amount) for c in trace.commands if c.row in ids]
     return jobs, commands, _with_dropped_commands(trace, refused)

@@ -6,6 +6,15 @@ import msgspec
 
 from headway.model import JobDescription
 
+#: The attribute of a dedicated job (:attr:`headway.model.JobDescription.attributes`): absolute seconds.
+REQUESTED_START = "requested_start"
+
+
+def dedicated(job: JobDescription, start: float) -> JobDescription:
+    """The job as one that must start at ``start`` (absolute seconds); until then it is kept out of the queue."""
+    attributes = {**(job.attributes or {}), REQUESTED_START: start}
+    return msgspec.structs.replace(job, begin_time=start, attributes=attributes)
+
 
 class TraceJob(msgspec.Struct, frozen=True, gc=False):
     """A job with its secret: how long it really runs.

@@ -55,6 +55,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from headway.hookspecs import Plugin, hookimpl
 from headway.workload import TraceCommand, Workload, WorkloadModel
+from headway.workload.jobs import dedicated as as_dedicated
 from headway_plugins.workloads.lublin import (
     WHOLE_SAMPLE,
     Arrivals,
@@ -138,8 +139,7 @@ class LublinCwfModel:
             )
         ]
         for at in np.flatnonzero(dedicated).tolist():
-            start = {"requested_start": float(submit[at] + lead[at])}
-            described = msgspec.structs.replace(jobs[at].job, attributes=start)
+            described = as_dedicated(jobs[at].job, float(submit[at] + lead[at]))
             jobs[at] = msgspec.structs.replace(jobs[at], job=described)
 
         course = runtime + np.where(dedicated, lead, 0)
