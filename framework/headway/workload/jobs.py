@@ -11,7 +11,7 @@ REQUESTED_START = "requested_start"
 
 
 def dedicated(job: JobDescription, start: float) -> JobDescription:
-    """The job as one that must start at ``start`` (absolute seconds); until then it is kept out of the queue."""
+    """The job as one that must start at ``start`` (absolute seconds), out of the queue until then."""
     attributes = {**(job.attributes or {}), REQUESTED_START: start}
     return msgspec.structs.replace(job, begin_time=start, attributes=attributes)
 
