@@ -28,7 +28,7 @@ from headway.model import ClusterDescription, JobDescription, NodeDescription, P
 from headway.plugins import Catalogue, PluginConfig, Plugins, hooks_of
 from headway.results import RunResult
 from headway.scheduler import Scheduler, plain_clock
-from headway.workload import TraceCommand, TraceJob
+from headway.workload import TraceCommand, TraceJob, read_trace
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n# (\S+\.py)\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)

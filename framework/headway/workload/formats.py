@@ -9,7 +9,7 @@ from typing import Literal
 
 from headway.errors import UserError
 from headway.model import JobDescription, Request
-from headway.workload.cwf import REQUESTED_START, CloudTrace, read_cwf
+from headway.workload.cwf import REQUESTED_START, CloudTrace, read_cwf, requested_start
 from headway.workload.jobs import TraceJob
 from headway.workload.swf import read_swf
 from headway.workload.trace import Trace
@@ -61,7 +61,10 @@ def without_a_place(jobs: Sequence[TraceJob]) -> list[str]:
     """What neither format can hold of these jobs: such as "dependencies of 3 jobs"."""
     counts: Counter[str] = Counter()
     for job in jobs:
-        counts.update(_set_fields(job.job, _WRITTEN))
+        fields = _set_fields(job.job, _WRITTEN)
+        if job.job.begin_time is not None and job.job.begin_time == requested_start(job):
+            fields.remove("begin_time")  # reading gives it back
+        counts.update(fields)
         counts.update(f"request.{name}" for name in _set_fields(job.job.request, _WRITTEN_OF_REQUEST))
         counts.update(f"attribute {name}" for name in job.job.attributes or () if name != REQUESTED_START)
     return [f"{name} of {n:,} {'job' if n == 1 else 'jobs'}" for name, n in sorted(counts.items())]

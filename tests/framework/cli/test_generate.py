@@ -26,7 +26,7 @@ class Model:
         request = Request(4, 60, features=("fast",))
         return Workload([
             TraceJob(JobDescription(str(n), n, request, dependencies=(Dependency("ended", "9"),),
-                                    attributes={"colour": "red"}), 5)
+                                    attributes={"colour": "red"}, begin_time=7), 5)
             for n in range(options.jobs)
         ])
 
@@ -102,8 +102,8 @@ def test_refuses_what_no_trace_format_can_hold(headway: Headway) -> None:
     ran = headway("generate", "odd", "--plugin", "odd.py")
     assert (ran.code, ran.err) == (
         2,
-        "headway: odd: no trace format can hold attribute colour of 2 jobs, dependencies of 2 jobs, "
-        "request.features of 2 jobs; nothing was written\n",
+        "headway: odd: no trace format can hold attribute colour of 2 jobs, begin_time of 2 jobs, "
+        "dependencies of 2 jobs, request.features of 2 jobs; nothing was written\n",
     )
     ran = headway("generate", "odd", "--plugin", "odd.py", "--set", "jobs=0")
     assert (ran.code, ran.err) == (2, "headway: odd: the model drew no jobs; nothing was written\n")
