@@ -272,12 +272,14 @@ def in_order(events: Sequence[Event]) -> Sequence[Event]:
     One exception keeps causes before effects: what happened to a job at the very second of its
     own submission comes after the submission.
     """
-    time, phase = _BEFORE_ALL, 0
+    before = _BEFORE_ALL
+    previous: Event | None = None
     for event in events:
+        time = event.time
         # Arrivals and other events at one time may need their causes before their effects.
-        if event.time < time or (event.time == time and event.phase != phase):
+        if time <= before and (time < before or (previous is not None and event.phase != previous.phase)):
             return _sorted(events)
-        time, phase = event.time, event.phase
+        before, previous = time, event
     return events
 
 
