@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headway.cli.common import examples, plugin_option, required_config_option, set_up_log, wall_clock
-from headway.errors import HeadwayError, UserError
+from headway.errors import Failure, HeadwayError, UserError
 
 if TYPE_CHECKING:
     from headway.config import Config
     from headway.engine import Engine, Stopped
+    from headway.model import ClusterDescription
     from headway.service import Inbox
+
+#: Between two attempts to reach a cluster that does not answer after a reload.
+RETRY_SECONDS = 2.0
 
 
 @click.command(
@@ -42,7 +46,7 @@ def command(config_path: Path, monitor: bool, plugin_files: tuple[Path, ...], ou
     relative to the configuration file) is run in the emulated cluster instead.
     """
     from headway.config import load_config
-    from headway.engine import Mode, Stopped
+    from headway.engine import Mode
 
     config = load_config(config_path)
     if monitor:
@@ -53,21 +57,34 @@ def command(config_path: Path, monitor: bool, plugin_files: tuple[Path, ...], ou
     if out is not None:
         raise click.UsageError(f"--out goes with mode dry-run; {config.source} says mode {config.mode}")
     set_up_log(config.log)
+    with Orders() as orders:
+        _serve_until_stopped(config, config_path, monitor, plugin_files, orders)
+
+
+def _serve_until_stopped(
+    config: Config, path: Path, monitor: bool, plugin_files: tuple[Path, ...], orders: Orders
+) -> None:
+    """One run after another: each reload ends one and begins the next."""
+    from headway.engine import Stopped
+
     before: Config | None = None
+    patient = False
     while True:
         try:
-            reason = serve(config, plugin_files)
-        except UserError as error:
+            reason = serve(config, plugin_files, orders, patient=patient)
+        except (UserError, Unreached) as error:
             # What only the adapter or the journal can find wrong, such as a partition that Slurm has not.
             if before is None:
                 raise
             _stays_in_force(error)
-            config, before = before, None
+            config, before, patient = before, None, True
             continue
         if reason is not Stopped.RELOAD:
             return
-        fresh = _reloaded(config, config_path, monitor, plugin_files)
+        fresh = _reloaded(config, path, monitor, plugin_files)
         config, before = fresh, config if fresh is not config else None
+        # The cluster that was driven until now is waited for; another one must answer.
+        patient = before is None or config.cluster == before.cluster
 
 
 def _dry_run(config: Config, config_path: Path, plugin_files: tuple[Path, ...], out: Path | None) -> None:
@@ -85,13 +102,71 @@ def _dry_run(config: Config, config_path: Path, plugin_files: tuple[Path, ...], 
     dry_run.main(arguments, standalone_mode=False)
 
 
-def serve(config: Config, plugin_files: tuple[Path, ...] = ()) -> Stopped:
-    """One run of the daemon under one configuration; returns why it ended."""
+class Unreached(Failure):
+    """The cluster did not answer at the beginning of a run."""
+
+
+class Orders:
+    """What signals asked for: SIGTERM and SIGINT to stop, SIGHUP to reload.
+
+    A context manager around all runs, so that a signal that comes between two of them (while a
+    configuration is read again) neither ends the process nor is lost: the next run is told.
+    """
+
+    def __init__(self) -> None:
+        self.stop = False
+        self._reload = False
+        self._engine: Engine | None = None
+
+    def __enter__(self) -> Orders:
+        numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+        self._before = {number: signal.signal(number, self._take) for number in numbers}
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _take(self, number: int, frame: object) -> None:
+        if number == signal.SIGHUP:
+            self._reload = True
+        else:
+            self.stop = True
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        if self._engine is None:
+            return
+        if self.stop:
+            self._engine.stop()
+        elif self._reload:
+            self._reload = False
+            self._engine.reload()
+
+    @contextmanager
+    def to(self, engine: Engine) -> Iterator[None]:
+        """Give orders to this engine, at first those that came before."""
+        self._engine = engine
+        self._pass_on()
+        try:
+            yield
+        finally:
+            self._engine = None
+
+
+def serve(
+    config: Config, plugin_files: tuple[Path, ...], orders: Orders, *, patient: bool = False
+) -> Stopped:
+    """One run of the daemon under one configuration; returns why it ended.
+
+    ``patient``: wait for a cluster that does not answer at the beginning, because it was driven until
+    now; else that is :class:`Unreached`.
+    """
     import structlog
 
     from headway import __version__
     from headway.config import live_adapter
-    from headway.engine import Engine, Mode
+    from headway.engine import Engine, Mode, Stopped
     from headway.journal import Journal, RunInfo
     from headway.plugins import Catalogue, Plugins
     from headway.scheduler import Scheduler
@@ -106,7 +181,9 @@ def serve(config: Config, plugin_files: tuple[Path, ...] = ()) -> Stopped:
             raise UserError(f"{config.source}: plugins: no policy is enabled (such as easy)")
         with Journal.open(config.journal) as journal:
             saved = _saved_states(journal, log)
-            cluster = adapter.describe()
+            cluster = _describe(adapter, orders, patient, log)
+            if cluster is None:
+                return Stopped.STOPPED
             with _service(config, adapter, cluster.name, list(plugins.by_name), log) as requests:
                 run_id = journal.begin_run(
                     RunInfo(config.mode, time.time(), __version__, config.text, config.seed, cluster, saved)
@@ -128,7 +205,7 @@ def serve(config: Config, plugin_files: tuple[Path, ...] = ()) -> Stopped:
                          pools=[p.name for p in cluster.pools], nodes=len(cluster.nodes))  # fmt: skip
                 reason = None
                 try:
-                    with _signals(engine):
+                    with orders.to(engine):
                         reason = engine.run()
                 finally:
                     journal.end_run(str(reason) if reason is not None else f"failed: {sys.exc_info()[1]}")
@@ -188,20 +265,23 @@ def _saved_states(journal: Any, log: Any) -> dict[str, Any]:
     return checkpoint.states if checkpoint is not None else last.info.plugin_states
 
 
-@contextmanager
-def _signals(engine: Engine) -> Iterator[None]:
-    """SIGTERM, SIGINT: stop; SIGHUP: reload."""
-    handlers = {
-        signal.SIGTERM: lambda *_: engine.stop(),
-        signal.SIGINT: lambda *_: engine.stop(),
-        signal.SIGHUP: lambda *_: engine.reload(),
-    }
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def _describe(adapter: Any, orders: Orders, patient: bool, log: Any) -> ClusterDescription | None:
+    """The cluster as it is met; None if an order to stop came while it was waited for."""
+    told = False
+    while True:
+        try:
+            return adapter.describe()
+        except Failure as error:
+            if not patient:
+                raise Unreached(str(error)) from error
+            if not told:
+                log.error("the cluster does not answer; waiting for it", error=str(error))
+                told = True
+        end = time.monotonic() + RETRY_SECONDS
+        while time.monotonic() < end:
+            if orders.stop:
+                return None
+            time.sleep(0.1)
 
 
 def _reloaded(config: Config, path: Path, monitor: bool, plugin_files: tuple[Path, ...]) -> Config:
