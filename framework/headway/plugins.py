@@ -27,6 +27,7 @@ from headway.errors import UserError, nearest
 from headway.hookspecs import PROJECT, HookSpecs
 
 GROUP = "headway.plugins"
+PRESETS = "headway.presets"
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,19 @@ class PluginConfig:
     options: Mapping[str, Any] = field(default_factory=dict)
     #: Such as ``site.yaml: plugins[2]``; leads error messages.
     where: str = "plugins"
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Several plugins under one name (entry point group ``headway.presets``).
+
+    It is enabled like a plugin; options that are given with it go to its first plugin.
+    """
+
+    summary: str
+    #: Names and options, in order.
+    plugins: tuple[tuple[str, Mapping[str, Any]], ...]
+    paper: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,6 +82,7 @@ class Catalogue:
 
     def __init__(self, files: Iterable[str | Path] = ()) -> None:
         self._entries: dict[str, EntryPoint] = {e.name: e for e in entry_points(group=GROUP)}
+        self._presets: dict[str, EntryPoint] = {e.name: e for e in entry_points(group=PRESETS)}
         self._classes: dict[str, type] = {}
         self._sources: dict[str, str] = {n: e.value for n, e in self._entries.items()}
         #: Names of the plugins that came from files: they are enabled without being configured.
@@ -84,7 +99,8 @@ class Catalogue:
             return self._classes[name]
         entry = self._entries.get(name)
         if entry is None:
-            raise UserError(f"{where}: no plugin is called {name!r}.{nearest(name, self.names())}")
+            known = [*self.names(), *self._presets]
+            raise UserError(f"{where}: no plugin is called {name!r}.{nearest(name, known)}")
         try:
             found = entry.load()
         except Exception as error:
@@ -92,9 +108,39 @@ class Catalogue:
         self._classes[name] = found
         return found
 
+    def presets(self) -> dict[str, Preset]:
+        """Every installed preset that has no plugin's name."""
+        return {name: self._preset(name) for name in sorted(self._presets) if not self._is_plugin(name)}
+
+    def expanded(self, configured: Iterable[PluginConfig]) -> list[PluginConfig]:
+        """Presets replaced by their plugins."""
+        found = []
+        for config in configured:
+            if config.name not in self._presets or self._is_plugin(config.name):
+                found.append(config)
+                continue
+            options = config.options
+            for name, own in self._preset(config.name, config.where).plugins:
+                found.append(PluginConfig(name, {**own, **options}, f"{config.where}: {config.name}"))
+                options = {}
+        return found
+
+    def _is_plugin(self, name: str) -> bool:
+        return name in self._entries or name in self._classes
+
+    def _preset(self, name: str, where: str = "plugins") -> Preset:
+        entry = self._presets[name]
+        try:
+            found = entry.load()
+        except Exception as error:
+            raise UserError(f"{where}: preset {name!r} ({entry.value}) does not load: {error}") from error
+        if not isinstance(found, Preset):
+            raise UserError(f"{where}: preset {name!r} ({entry.value}): expected a Preset, found {found!r}")
+        return found
+
     def enabled(self, configured: Iterable[PluginConfig]) -> list[PluginConfig]:
         """The plugins of files, then those of a configuration; with its options where it names both."""
-        configured = list(configured)
+        configured = self.expanded(configured)
         named = {config.name for config in configured}
         files = [PluginConfig(name, {}, "--plugin") for name in self.from_files if name not in named]
         return [*files, *configured]
@@ -266,7 +312,7 @@ class Plugins:
         with a message that names both. None: do not check.
         """
         plugins = cls()
-        for config in configs:
+        for config in catalogue.expanded(configs):
             kind = catalogue.get(config.name, config.where)
             missing = (
                 [need.__name__ for need in getattr(kind, "needs", ()) if need not in capabilities]

@@ -48,14 +48,15 @@ FACTOR = click.FloatRange(min=0, min_open=True)
     ),
 )
 @click.option("--trace", "trace_path", type=click.Path(path_type=Path),
-              help="Trace in the Standard Workload Format, plain or .gz.")  # fmt: skip
+              help="Trace: Standard (.swf) or Cloud Workload Format (.cwf), plain or .gz.")  # fmt: skip
 @config_option
 @click.option("--from-cluster", is_flag=True,
               help="Start from a copy of the configured cluster's queue and nodes.")  # fmt: skip
 @click.option("--processors", type=COUNT, metavar="N",
               help="Size of a flat machine. Default: as configured, else the trace header's.")  # fmt: skip
 @click.option("--policy", metavar="NAME",
-              help="Policy, instead of the configured one; other plugins stay. Default: easy.")  # fmt: skip
+              help="Policy or preset, instead of the configured policy; other plugins stay. "
+              "Default: easy.")  # fmt: skip
 @plugin_option
 @click.option("--limit", type=COUNT, metavar="N", help="Run the first N accepted jobs only.")
 @click.option("--first", type=COUNT, metavar="N", help="Filter: the first N jobs of the trace.")
@@ -103,7 +104,7 @@ def command(
     from headway.emulation import emulate, validated_faults
     from headway.journal import Journal
     from headway.plugins import Catalogue
-    from headway.workload import read_swf, trace_jobs
+    from headway.workload import cwf_jobs, read_trace
 
     if from_cluster == (trace_path is not None):
         raise click.UsageError("expected either --trace FILE or -c CONFIG --from-cluster")
@@ -128,13 +129,13 @@ def command(
         return
     assert trace_path is not None
     validated_faults(config.emulation.faults, f"{config.source}: emulation.faults")
-    trace = read_swf(trace_path, strict=strict)
+    trace = read_trace(trace_path, strict=strict)
     trace = filtered(trace, first, last, window, scale_arrivals, scale_runtimes)
     _tell_issues(trace, verbose)
     cluster = machine(config, trace, processors)
     pool = cluster.pools[0]
     size = pool.processors or sum(n.processors for n in cluster.nodes)
-    jobs, refused = trace_jobs(trace, size, limit=limit, pool=pool.name)
+    jobs, commands, refused = cwf_jobs(trace, size, limit=limit, pool=pool.name)
     if not jobs:
         raise UserError(f"{trace.path}: none of its {len(trace.records)} jobs can run on {size} processors")
     if verbose:
@@ -150,6 +151,7 @@ def command(
                 configs,
                 catalogue,
                 label=label,
+                commands=commands,
                 seed=seed,
                 faults=config.emulation.faults,
                 refused=refused,
@@ -181,19 +183,25 @@ def enabled(config: Config, catalogue: Catalogue, policy: str | None, configured
 
     if policy is None:
         return catalogue.enabled(config.plugin_configs())
-    if "schedule" not in (hooks := list(hooks_of(catalogue.get(policy, "--policy")))):
+    there = catalogue.expanded(config.plugin_configs()) if configured else []
+    own = {c.name: c.options for c in there}
+    # What the configuration says of the same plugins stands, but for what the preset says itself.
+    chosen = [
+        PluginConfig(c.name, {**own.get(c.name, {}), **c.options}, c.where)
+        for c in catalogue.expanded([PluginConfig(policy, {}, "--policy")])
+    ]
+    hooks = {c.name: list(hooks_of(catalogue.get(c.name, c.where))) for c in chosen}
+    if not any("schedule" in found for found in hooks.values()):
         policies = [n for n in catalogue.names() if "schedule" in hooks_of(catalogue.get(n))]
         raise UserError(
-            f"--policy: expected a policy ({', '.join(policies)}), found the plugin {policy!r}, which "
-            f"implements {', '.join(hooks)}"
+            f"--policy: expected a policy ({', '.join([*policies, *catalogue.presets()])}), found the plugin "
+            f"{policy!r}, which implements {', '.join(hooks[policy])}"
         )
-    there = config.plugin_configs() if configured else []
-    chosen = next((c for c in there if c.name == policy), PluginConfig(policy, {}, "--policy"))
-    others = [c for c in there if c.name != policy]
+    others = [c for c in there if c.name not in hooks]
     return [
         c
-        for c in catalogue.enabled([chosen, *others])
-        if c.name == policy or "schedule" not in hooks_of(catalogue.get(c.name, c.where))
+        for c in catalogue.enabled([*chosen, *others])
+        if c.name in hooks or "schedule" not in hooks_of(catalogue.get(c.name, c.where))
     ]
 
 

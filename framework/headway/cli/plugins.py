@@ -14,7 +14,7 @@ from headway.cli.common import console, examples, say
 if TYPE_CHECKING:
     import pydantic
 
-    from headway.plugins import Catalogue, PluginInfo
+    from headway.plugins import Catalogue, PluginInfo, Preset
 
 #: Headings of the list: a plugin stands under the first whose hook it has.
 _KINDS = {
@@ -49,6 +49,8 @@ def command(name: str | None, plugin_files: tuple[Path, ...]) -> None:
     catalogue = Catalogue(plugin_files)
     if name is None:
         _list(catalogue)
+    elif (preset := catalogue.presets().get(name)) is not None:
+        _tell_preset(name, preset)
     else:
         _tell(catalogue.info(name))
 
@@ -76,8 +78,31 @@ def _list(catalogue: Catalogue) -> None:
             table.add_row(_plain(info.name), _plain(info.summary))
         screen.print(table)
         say("")
+    presets = catalogue.presets()
+    if presets:
+        say("Presets: several plugins under one name")
+        table = Table(box=None, show_header=False, padding=(0, 0, 0, 2), pad_edge=True)
+        table.add_column(no_wrap=True, min_width=width)
+        table.add_column()
+        for name, preset in presets.items():
+            table.add_row(_plain(name), _plain(preset.summary))
+        screen.print(table)
+        say("")
     say(f"Adapters (cluster: adapter: NAME): {', '.join(adapter_names())}")
     say("`headway plugins NAME` tells more about a plugin.")
+
+
+def _tell_preset(name: str, preset: Preset) -> None:
+    say(f"{name}: {preset.summary}", style="bold")
+    say("")
+    if preset.paper:
+        say(f"paper:  {preset.paper}")
+    say(f"enable: plugins: [{name}]")
+    say("")
+    say("It stands for these plugins; options that are given with it go to the first:")
+    for plugin, options in preset.plugins:
+        given = ", ".join(f"{key}: {value}" for key, value in options.items())
+        say(f"- {plugin}" + (f": {{{given}}}" if given else ""))
 
 
 def _tell(info: PluginInfo) -> None:
