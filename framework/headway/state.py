@@ -756,7 +756,8 @@ class State:
     def foresee(self, decision: SetTimeLimit | Resize | Reserve) -> None:
         """A change was decided: count with it until the cluster says what became of it."""
         if isinstance(decision, Reserve):
-            self._foreseen[decision.reservation.id] = self.reservations.get(decision.reservation.id)
+            name = decision.reservation.id
+            self._foreseen.setdefault(name, self.reservations.get(name))
             self._drop_reservation(decision.reservation.id)
             self._put_reservation(decision.reservation)
             return

@@ -12,6 +12,9 @@ Choices that Slurm leaves to us:
   cannot express, a partition that we do not manage) is shown as held, with the reason.
 * Each pending element of a job array is a job of its own, ``123_4``.
 * Where a job gets whole cores, its processors are rounded up to them.
+* A user's comment (``sbatch --comment=headway:dedicated``) says what Slurm has no word for:
+  ``dedicated``: the job must start at its begin time; ``malleable``: it may lose processors while it
+  runs; both with a comma between.
 """
 
 from __future__ import annotations
@@ -127,6 +130,7 @@ class JobRecord(msgspec.Struct, gc=False):
     array_task_id: Any = None
     array_max_tasks: Any = None
     array_task_string: Any = None
+    comment: Any = None
     het_job_id: Any = None
     het_job_offset: Any = None
     cpus: Any = None
@@ -343,6 +347,8 @@ def _names(value: Any) -> tuple[str, ...]:
         raise Failure(f"Slurm names nodes in a way we cannot read: {error}") from error
 
 
+#: What a user's comment that is meant for headway begins with.
+MARK = "headway:"
 #: Our reservations' names in Slurm.
 RESERVATION_PREFIX = "headway_"
 
@@ -675,8 +681,23 @@ class _Reading:
             begin_time=begin if begin is not None and begin > self.now else None,
             held=held,
             reservation=self._reservation(record),
-            attributes=attributes,
+            attributes=self._marked(record, attributes),
         )
+
+    def _marked(self, record: JobRecord, attributes: dict[str, Any] | None) -> dict[str, Any] | None:
+        """The attributes, with what the user's comment says."""
+        comment = values.text(record.comment)
+        if not comment.startswith(MARK):
+            return attributes
+        words = comment[len(MARK) :].split(",")
+        marked = dict(attributes or {})
+        if "dedicated" in words:
+            # Slurm forgets the begin time when the job is released at it: from then on it is due.
+            due = values.seconds(record.eligible_time) or values.seconds(record.submit_time)
+            marked["requested_start"] = due or self.now
+        if "malleable" in words:
+            marked["malleable"] = True
+        return marked or None
 
     def _reservation(self, record: JobRecord) -> str:
         name = values.text(record.resv_name)

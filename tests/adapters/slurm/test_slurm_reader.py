@@ -346,3 +346,25 @@ def test_how_jobs_ended_from_accounting() -> None:
 def test_how_jobs_ended_from_scontrol() -> None:
     endings = reader.read_job_text((FIXTURES / "show-jobs-oneline.txt").read_text())
     assert endings["1"].outcome == "timed out" and endings["9_2"].state == "running"
+
+
+@pytest.mark.parametrize(
+    ("comment", "attributes"),
+    [
+        ("headway:dedicated", {"requested_start": NOW + 500}),
+        ("headway:malleable", {"malleable": True}),
+        ("headway:dedicated,malleable", {"requested_start": NOW + 500, "malleable": True}),
+        ("headway:unknown", None), ("dedicated", None), ("", None),
+    ],
+)  # fmt: skip
+def test_a_users_comment_marks_dedicated_and_malleable_jobs(
+    comment: str, attributes: dict[str, Any] | None
+) -> None:
+    job = only(read(pending(comment=comment, eligible_time=int(NOW) + 500))).job
+    assert job.attributes == attributes
+    assert job.begin_time == NOW + 500
+
+
+def test_a_dedicated_job_whose_begin_time_slurm_forgot_is_due() -> None:
+    job = only(read(pending(comment="headway:dedicated", eligible_time=0))).job
+    assert job.attributes == {"requested_start": RECORDS[15]["submit_time"]}

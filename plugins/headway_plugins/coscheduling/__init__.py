@@ -1,0 +1,1 @@
+"""Capacity promised ahead of time."""
