@@ -263,7 +263,7 @@ class Scheduler:
                     self._undo(view)
                     continue
                 made = answer if type(answer) is list else list(answer)
-                if made != view.made:
+                if made is not view.made and made != view.made:
                     made = self._match(name, made, view)
             except Exception as error:
                 self._schedule.failed(name, error)

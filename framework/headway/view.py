@@ -94,7 +94,7 @@ class View:
         self.prepared: int = 0
         #: Jobs started in this cycle.
         self.started: list[Job] = []
-        #: The decisions that :meth:`start` made of them.
+        #: The decisions that :meth:`start` made of them: what a policy returns.
         self.made: list[Start] = []
         #: What is free in the future (a Profile or a _Timeline), bookings taken out; made when it is needed.
         self._ahead: Any = None

@@ -12,7 +12,9 @@ new jobs are booked.
 
 from __future__ import annotations
 
-from headway.decisions import Decision
+from itertools import islice
+
+from headway.decisions import Start
 from headway.hookspecs import Plugin, hookimpl
 from headway.view import View
 
@@ -21,15 +23,9 @@ class Conservative(Plugin):
     """Conservative backfilling: a booking for every queued job, in queue order."""
 
     @hookimpl
-    def schedule(self, view: View) -> list[Decision]:
-        starts: list[Decision] = []
-        queue = view.queue
-        first = len(queue) - view.fresh if view.fresh >= 0 else 0
-        for at in range(first, len(queue)):
-            job = queue[at]
-            start = view.start(job, "fits before all bookings of earlier jobs")
-            if start is not None:
-                starts.append(start)
-            else:
+    def schedule(self, view: View) -> list[Start]:
+        first = len(view.queue) - view.fresh if view.fresh >= 0 else 0
+        for job in islice(view.queue, first, None):
+            if view.start(job, "fits before all bookings of earlier jobs") is None:
                 view.book(job)
-        return starts
+        return view.made

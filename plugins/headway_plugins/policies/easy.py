@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from headway.decisions import Decision
+from headway.decisions import Start
 from headway.hookspecs import Plugin, hookimpl
 from headway.view import View
 
@@ -29,8 +29,7 @@ class Easy(Plugin):
     """EASY backfilling: one booking for the head of the queue, backfill in queue order."""
 
     @hookimpl
-    def schedule(self, view: View) -> list[Decision]:
-        starts: list[Decision] = []
+    def schedule(self, view: View) -> list[Start]:
         queue, pool = view.queue, view.pool
         booking = view.booked(queue[0]) if view.fresh >= 0 and view.bookings else None
         if booking is not None:
@@ -40,14 +39,12 @@ class Easy(Plugin):
             for job in queue:
                 if job.processors > pool.free:
                     break
-                start = view.start(job, "first in the queue")
-                if start is None:
+                if view.start(job, "first in the queue") is None:
                     break
-                starts.append(start)
                 first += 1
             if first == len(queue) or not pool.free:
                 # Nobody waits, or nothing is left to backfill: no booking is needed.
-                return starts
+                return view.made
             booking = view.book(queue[first])
             first += 1
         free = pool.free
@@ -62,12 +59,10 @@ class Easy(Plugin):
                     reason = f"backfilled: ends by {booking.when}, when job {head} is to start"
                 else:
                     reason = f"backfilled: needs no processor that job {head} will need at {booking.when}"
-                start = view.start(job, reason)
-                if start is not None:
-                    starts.append(start)
+                if view.start(job, reason) is not None:
                     if not pool.reservations:
                         extra = booking.extra
                     free = pool.free
                     if not free:
                         break
-        return starts
+        return view.made

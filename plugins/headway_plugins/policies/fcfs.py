@@ -5,7 +5,7 @@ The head of the queue waits until it fits, and everybody behind it waits as well
 
 from __future__ import annotations
 
-from headway.decisions import Decision
+from headway.decisions import Start
 from headway.hookspecs import Plugin, hookimpl
 from headway.view import View
 
@@ -14,13 +14,10 @@ class Fcfs(Plugin):
     """First come, first served: start from the head of the queue until one does not fit."""
 
     @hookimpl
-    def schedule(self, view: View) -> list[Decision]:
-        starts: list[Decision] = []
+    def schedule(self, view: View) -> list[Start]:
         if 0 <= view.fresh < len(view.queue):
-            return starts  # the head did not fit before these arrived, and nothing became free
+            return view.made  # the head did not fit before these arrived, and nothing became free
         for job in view.queue:
-            start = view.start(job, "first in the queue")
-            if start is None:
+            if view.start(job, "first in the queue") is None:
                 break
-            starts.append(start)
-        return starts
+        return view.made
