@@ -1,0 +1,244 @@
+"""``headway run`` as an operator runs it, and jobs that write down when they ran."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from headway.decisions import Decision, Start
+from headway.errors import HeadwayError
+from headway.events import Event
+from headway.journal import CycleRecord, Journal, RunRecord
+from headway_adapters.slurm import hostlist
+
+#: The command as it is installed beside the interpreter.
+HEADWAY = Path(sys.executable).with_name("headway")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One execution of a job, as the job itself wrote it down; times are seconds since the epoch."""
+
+    job: str
+    begin: float
+    end: float
+
+
+class Diary:
+    """Where jobs write down that they ran: a second start of a job would be a second line."""
+
+    def __init__(self, cluster: Any) -> None:
+        self.path = cluster.root / "diary"
+        self.path.touch()
+        self.path.chmod(0o666)
+
+    def script(self, seconds: float, exit_code: int = 0) -> str:
+        """A job's script that runs for so long."""
+        return (
+            "job=$SLURM_JOB_ID; "
+            '[ -z "$SLURM_ARRAY_TASK_ID" ] || job=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID; '
+            f'echo "begin $job $(date +%s.%N)" >> {self.path}; sleep {seconds}; '
+            f'echo "end $job $(date +%s.%N)" >> {self.path}; exit {exit_code}'
+        )
+
+    def lines(self) -> list[list[str]]:
+        return [line.split() for line in self.path.read_text().splitlines()]
+
+    def begun(self) -> Counter[str]:
+        """How often each job began."""
+        return Counter(job for what, job, _ in self.lines() if what == "begin")
+
+    def ended(self) -> Counter[str]:
+        """How often each job came to its end."""
+        return Counter(job for what, job, _ in self.lines() if what == "end")
+
+    def executions(self) -> dict[str, Ran]:
+        """Each job's only execution."""
+        begin = {job: float(at) for what, job, at in self.lines() if what == "begin"}
+        return {job: Ran(job, begin[job], float(at)) for what, job, at in self.lines() if what == "end"}
+
+
+class Daemon:
+    """The daemon's configuration, journal and log in one directory, and its process."""
+
+    def __init__(self, cluster: Any, directory: Path, **config: Any) -> None:
+        self.cluster = cluster
+        self.config_path = directory / "site.yaml"
+        self.log_path = directory / "headway.log"
+        self.process: subprocess.Popen[bytes] | None = None
+        options = {
+            "partitions": ["batch"], "poll_interval": 0.4, "slurm_conf": cluster.conf,
+            **config.pop("options", {}),
+        }  # fmt: skip
+        self.config: dict[str, Any] = {
+            "mode": "drive",
+            "cluster": {"adapter": "slurm", "options": options},
+            "plugins": ["easy", "first-fit"],
+            "journal": str(directory / "journal.sqlite"),
+            "log": {"format": "json"},
+            **config,
+        }
+        self.configure()
+
+    def configure(self, **changes: Any) -> None:
+        """Write the configuration file, with these keys changed."""
+        self.config.update(changes)
+        self.config_path.write_text(yaml.safe_dump(self.config))
+
+    # -- the process -------------------------------------------------------------------------------
+
+    def start(self, *arguments: str, await_log: bool = True) -> None:
+        """Run it; returns once it says that it has started."""
+        already = len(self.said("started"))
+        with self.log_path.open("ab") as log:
+            self.process = subprocess.Popen(
+                [str(HEADWAY), "run", "-c", str(self.config_path), *arguments],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            )  # fmt: skip
+        if await_log:
+            self.until(lambda: len(self.said("started")) > already, what="the daemon starts")
+
+    def send(self, number: signal.Signals) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def stop(self, number: signal.Signals = signal.SIGTERM, seconds: float = 10.0) -> int:
+        """End it and return its exit code; fails if it takes longer than ``seconds``."""
+        self.send(number)
+        return self.ended(seconds)
+
+    def ended(self, seconds: float) -> int:
+        """Its exit code, once it has ended by itself."""
+        assert self.process is not None
+        code = self.process.wait(seconds)
+        self.process = None
+        return code
+
+    def kill(self) -> None:
+        assert self.stop(signal.SIGKILL) == -signal.SIGKILL
+
+    def clean_up(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(10)
+
+    def command(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Another of headway's commands, with the daemon's configuration file."""
+        return subprocess.run(
+            [str(HEADWAY), *words, "-c", str(self.config_path)],
+            capture_output=True, text=True, timeout=60, env={**os.environ, "COLUMNS": "200"},
+        )  # fmt: skip
+
+    def until(self, condition: Callable[[], object], seconds: float = 20.0, what: str = "") -> None:
+        """Wait until ``condition`` holds; fails at once, with the log, if the daemon ends meanwhile."""
+        end = time.monotonic() + seconds
+        while not condition():
+            assert self.process is not None and self.process.poll() is None, self.log_path.read_text()
+            assert time.monotonic() < end, f"not within {seconds} s: {what}\n{self.log_path.read_text()}"
+            time.sleep(0.1)
+
+    # -- what it says ------------------------------------------------------------------------------
+
+    def log(self) -> list[dict[str, Any]]:
+        if not self.log_path.exists():
+            return []
+        lines = self.log_path.read_text().splitlines()
+        return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
+
+    def said(self, event: str) -> list[dict[str, Any]]:
+        """The log's entries of this kind."""
+        return [entry for entry in self.log() if entry["event"] == event]
+
+    # -- what it wrote down ------------------------------------------------------------------------
+
+    def journal(self) -> Journal:
+        return Journal.open(self.config["journal"], create=False, read_only=True)
+
+    def runs(self) -> list[RunRecord]:
+        with self.journal() as journal:
+            return journal.runs()
+
+    def cycles(self) -> list[CycleRecord]:
+        """All cycles of all runs."""
+        with self.journal() as journal:
+            return [cycle for run in journal.runs() for cycle in journal.cycles(run.id)]
+
+    def decisions(self) -> list[tuple[float, Decision]]:
+        return [(cycle.now, decision) for cycle in self.cycles() for decision in cycle.decisions]
+
+    def starts(self) -> list[tuple[float, Start]]:
+        """Each start that was decided, by any run; none before there is a journal."""
+        try:
+            with self.journal() as journal:
+                return [(now, s) for run in journal.runs() for _, now, s in journal.starts(run.id)]
+        except HeadwayError:
+            return []
+
+    def events(self, kind: type[Event]) -> list[Any]:
+        return [event for cycle in self.cycles() for event in cycle.events if isinstance(event, kind)]
+
+    def assert_replays(self) -> None:
+        """`headway replay` finds no difference in any run."""
+        for run in self.runs():
+            done = subprocess.run(
+                [str(HEADWAY), "replay", self.config["journal"], "--run", str(run.id)],
+                capture_output=True, text=True, timeout=60,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stdout + done.stderr
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A job as ``scontrol show job`` has it; ended ones too, for MinJobAge (five minutes)."""
+
+    fields: dict[str, str]
+    #: The numbers of the processors that it has, or had, on each node.
+    processors: dict[str, frozenset[int]]
+
+    @property
+    def state(self) -> str:
+        return self.fields["JobState"]
+
+    @property
+    def cells(self) -> set[tuple[str, int]]:
+        """Each processor as (node, number)."""
+        return {(node, cpu) for node, cpus in self.processors.items() for cpu in cpus}
+
+
+def shown(cluster: Any) -> dict[str, Shown]:
+    """All of Slurm's jobs by id, array elements as ``12_3``."""
+    jobs = {}
+    for line in cluster.run("scontrol", "-d", "-o", "show", "job").splitlines():
+        fields = dict(re.findall(r"(\S+?)=(\S*)", line))
+        if "JobId" not in fields:
+            continue
+        key = fields["JobId"]
+        if fields.get("ArrayTaskId", "").isdecimal():
+            key = f"{fields['ArrayJobId']}_{fields['ArrayTaskId']}"
+        processors = {
+            node: frozenset(_numbers(listed))
+            for names, listed in re.findall(r"Nodes=(\S+) CPU_IDs=([0-9,-]+)", line)
+            for node in hostlist.expand(names)
+        }
+        jobs[key] = Shown(fields, processors)
+    return jobs
+
+
+def _numbers(text: str) -> list[int]:
+    found: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return found

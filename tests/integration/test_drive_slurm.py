@@ -1,0 +1,554 @@
+"""The whole daemon on a real Slurm: `headway run` as an operator runs it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from live_daemon import Daemon, Diary, shown
+
+from headway import events as ev
+from headway.emulation import emulate
+from headway.model import ClusterDescription, JobDescription, NodeDescription, PoolDescription, Request
+from headway.plugins import Catalogue, PluginConfig
+from headway.workload.jobs import TraceJob
+
+pytestmark = pytest.mark.slurm
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Callable[..., Daemon]]:
+    """Makes daemons for clusters; they are gone after the test."""
+    made: list[Daemon] = []
+
+    def make(cluster: Any, **config: Any) -> Daemon:
+        directory = tmp_path / f"site{len(made)}"
+        directory.mkdir()
+        made.append(Daemon(cluster, directory, **config))
+        return made[-1]
+
+    yield make
+    for daemon in made:
+        daemon.clean_up()
+
+
+# ---------------------------------------------------------------------- sixty jobs
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A job to submit. ``nodes`` 0: as many as it takes; else it asks for equal shares on so many."""
+
+    processors: int
+    seconds: float
+    minutes: int
+    nodes: int = 0
+    exclusive: bool = False
+
+    def submit(self, cluster: Any, diary: Diary) -> str:
+        more: dict[str, Any] = {"exclusive": True} if self.exclusive else {}
+        if self.nodes:
+            more["ntasks_per_node"] = self.processors // self.nodes
+        return cluster.submit(
+            self.processors, nodes=self.nodes or None, minutes=self.minutes,
+            script=diary.script(self.seconds), **more,
+        )  # fmt: skip
+
+    def described(self, job_id: str) -> JobDescription:
+        request = Request(
+            self.processors, self.minutes * 60.0, nodes=self.nodes, exclusive=self.exclusive,
+            processors_per_node=self.processors // self.nodes if self.nodes else 0,
+        )  # fmt: skip
+        return JobDescription(job_id, 0.0, request, pool="batch")
+
+
+def mixed(count: int, seed: int) -> list[Wanted]:
+    """Jobs of 1 to 16 processors for 1 to 4 seconds on 4 nodes of 4.
+
+    Two things make their order of starts a matter of the policy alone. Each leaves no choice how many
+    processors it takes on each of its nodes: where it does, Slurm shares them out anew at the start.
+    And all limits are two minutes apart, so that who ends first by the limits does not hang on the
+    second that Slurm's start times are rounded to.
+    """
+    rng = np.random.default_rng(seed)
+    limits = 2 * rng.permutation(np.arange(1, count + 1))
+    jobs = []
+    for minutes in limits.tolist():
+        seconds = float(rng.choice(np.arange(1.0, 4.25, 0.25), p=_SHORT))
+        kind = rng.choice(["single", "whole", "shaped", "exclusive"], p=[0.4, 0.05, 0.4, 0.15])
+        if kind == "shaped":
+            nodes = int(rng.choice([1, 2, 3, 4], p=[0.5, 0.25, 0.15, 0.1]))
+            jobs.append(Wanted(nodes * int(rng.integers(1, 5)), seconds, minutes, nodes))
+        else:
+            processors = {"single": 1, "whole": 16, "exclusive": int(rng.integers(1, 7))}[kind]
+            jobs.append(Wanted(processors, seconds, minutes, exclusive=kind == "exclusive"))
+    return jobs
+
+
+_SHORT = np.arange(13, 0, -1) / 91
+
+
+def assert_no_processor_was_given_twice(cluster: Any, diary: Diary) -> None:
+    """From what the jobs wrote down about when they ran, and Slurm about where."""
+    listed, ran = shown(cluster), diary.executions()
+    for one, other in combinations(sorted(ran), 2):
+        if ran[one].begin < ran[other].end and ran[other].begin < ran[one].end:
+            both = listed[one].cells & listed[other].cells
+            assert not both, f"jobs {one} and {other} were both on {sorted(both)}"
+
+
+def assert_every_start_was_decided(daemon: Daemon, cluster: Any, jobs: Sequence[str]) -> None:
+    """Each job ran where the journal's last word about it sent it."""
+    listed = shown(cluster)
+    decided = {start.job_id: start.placement for _, start in daemon.starts()}
+    assert set(decided) == set(jobs)
+    for job in jobs:
+        assert set(listed[job].processors) == {node for node, _ in decided[job]}, job
+        assert {node: len(cpus) for node, cpus in listed[job].processors.items()} == dict(decided[job]), job
+
+
+def emulated_starts(jobs: Sequence[tuple[str, Wanted, float]], policy: str) -> list[tuple[float, str]]:
+    """When (since the beginning) an emulation starts jobs that all wait at its beginning.
+
+    ``jobs``: id, what it asks for, and the seconds for which it takes its processors.
+    """
+    nodes = tuple(NodeDescription(f"node{at}", 4, pools=("batch",)) for at in range(1, 5))
+    cluster = ClusterDescription("emulated", (PoolDescription("batch"),), nodes)
+    plugins = [PluginConfig(policy), PluginConfig("first-fit")]
+    result = emulate(
+        cluster,
+        [TraceJob(wanted.described(job), seconds) for job, wanted, seconds in jobs],
+        plugins, Catalogue(), label=policy, keep_decisions=True,
+    )  # fmt: skip
+    assert all(record.accepted for record in result.decisions)
+    return [(record.time, record.decision.job_id) for record in result.decisions]
+
+
+def occupied(daemon: Daemon) -> tuple[list[tuple[float, str]], dict[str, float]]:
+    """The run's starts, and for how long each job took its processors, as the scheduler knew it:
+    from the cycle that decided its start to the cycle that learned of its end.
+
+    Times are since the first cycle, in whole 1/1024 seconds, so that sums of them are exact.
+    """
+    cycles = daemon.cycles()
+    zero = cycles[0].now
+    starts: list[tuple[float, str]] = []
+    seconds: dict[str, float] = {}
+    for cycle in cycles:
+        now = round((cycle.now - zero) * 1024) / 1024
+        starts += [(now, decision.job_id) for decision in cycle.decisions]
+        began = {job: at for at, job in starts}
+        for event in cycle.events:
+            if isinstance(event, ev.JobEnded):
+                seconds[event.job_id] = now - began[event.job_id]
+    return starts, seconds
+
+
+def test_sixty_jobs_run_as_decided_and_as_emulated(slurm_cluster: Any, site: Callable[..., Daemon]) -> None:
+    diary = Diary(slurm_cluster)
+    wanted = mixed(60, seed=3)
+    ids = [job.submit(slurm_cluster, diary) for job in wanted]
+    daemon = site(slurm_cluster)
+    daemon.start()
+
+    def none_twice_and_done() -> bool:
+        listed = shown(slurm_cluster)
+        running = [job for job in listed.values() if job.state == "RUNNING"]
+        assert all(not one.cells & other.cells for one, other in combinations(running, 2))
+        return all(listed[job].state == "COMPLETED" for job in ids)
+
+    daemon.until(none_twice_and_done, 180, "all jobs complete")
+    daemon.until(lambda: len(daemon.events(ev.JobEnded)) == 60, what="the daemon knows that all ended")
+    assert daemon.stop() == 0
+
+    assert diary.begun() == diary.ended() == Counter(ids)
+    assert_no_processor_was_given_twice(slurm_cluster, diary)
+    assert_every_start_was_decided(daemon, slurm_cluster, ids)
+    assert sorted(start.job_id for _, start in daemon.starts()) == sorted(ids)
+    assert not daemon.events(ev.DecisionFailed)
+    daemon.assert_replays()
+    assert not [entry for entry in daemon.log() if entry["level"] in ("warning", "error")]
+
+    starts, seconds = occupied(daemon)
+    repeated = emulated_starts([(j, w, seconds[j]) for j, w in zip(ids, wanted, strict=True)], "easy")
+    assert repeated == starts
+    # Some were backfilled, or this would say little.
+    assert [job for _, job in starts] != ids
+
+
+# ---------------------------------------------------------------------- crashes
+
+
+def anything(count: int, seed: int) -> list[Wanted]:
+    """Jobs of 1 to 16 processors for 1 to 3 seconds, many of which may be spread over nodes at will."""
+    rng = np.random.default_rng(seed)
+    return [
+        Wanted(
+            int(rng.choice([1, 1, 2, 2, 3, 4, 5, 7, 10, 16])),
+            float(rng.choice([1.0, 1.5, 2.0, 3.0])),
+            int(rng.choice([1, 2, 5])),
+            exclusive=bool(rng.random() < 0.1),
+        )
+        for _ in range(count)
+    ]
+
+
+def test_killed_again_and_again_it_runs_every_job_once(
+    slurm_cluster: Any, site: Callable[..., Daemon]
+) -> None:
+    diary = Diary(slurm_cluster)
+    ids = [job.submit(slurm_cluster, diary) for job in anything(20, seed=5)]
+    daemon = site(slurm_cluster, options={"poll_interval": 0.3})
+    rng = np.random.default_rng(7)
+    for round_ in range(7):
+        daemon.start()
+        decided = len(daemon.starts())
+        if round_ % 2:
+            # In the middle of a burst of starts.
+            daemon.until(lambda known=decided: len(daemon.starts()) > known, what="it decides")  # type: ignore[misc]
+        time.sleep(float(rng.uniform(0.0, 0.6)))
+        daemon.kill()
+        if round_ == 3:
+            time.sleep(4.0)
+    # Ended while nobody watched, in flight when their master died, waiting: all kinds are there now.
+    daemon.start()
+    daemon.until(lambda: diary.ended() == Counter(ids), 90, "all jobs end")
+    daemon.until(lambda: not any(job.state == "COMPLETING" for job in shown(slurm_cluster).values()))
+    assert daemon.stop() == 0
+    assert diary.begun() == diary.ended() == Counter(ids)
+    assert {job.fields["Restarts"] for job in shown(slurm_cluster).values()} == {"0"}
+    assert_no_processor_was_given_twice(slurm_cluster, diary)
+    listed = shown(slurm_cluster)
+    last = {start.job_id: {node for node, _ in start.placement} for _, start in daemon.starts()}
+    assert last == {job: set(listed[job].processors) for job in ids}
+    assert [run.ended_at is None for run in daemon.runs()] == [True] * 7 + [False]
+    daemon.assert_replays()
+
+
+def test_starts_in_flight_are_recognised_after_a_crash(
+    slurm_factory: Callable[..., Any], site: Callable[..., Daemon]
+) -> None:
+    """Slurm looks at its queue again 12 seconds after it saw the first jobs; the daemon dies in between."""
+    cluster = slurm_factory("--set", "SchedulerParameters=batch_sched_delay=12")
+    diary = Diary(cluster)
+    ids = [Wanted(4, 2, 5).submit(cluster, diary) for _ in range(6)]
+    daemon = site(cluster)
+    daemon.start()
+    daemon.until(lambda: len(daemon.said("decided")) == 4, what="four starts are decided")
+    daemon.until(lambda: sum(job.fields["Priority"] != "0" for job in shown(cluster).values()) == 4)
+    daemon.kill()
+    assert not diary.begun()
+    daemon.start()
+    daemon.until(lambda: len(daemon.events(ev.JobReleasing)) == 4, what="it sees the starts on their way")
+    assert sorted(event.job_id for event in daemon.events(ev.JobReleasing)) == ids[:4]
+    assert sorted(e["job"] for e in daemon.said("a start is on its way from before")) == ids[:4]
+    daemon.until(lambda: diary.ended() == Counter(ids), 40, "all jobs end")
+    assert daemon.stop() == 0
+    assert diary.begun() == Counter(ids)
+    # Nobody decided the same start twice.
+    assert sorted(start.job_id for _, start in daemon.starts()) == ids
+
+
+def test_slurmctld_dies_and_comes_back_and_every_job_runs_once(
+    slurm_cluster: Any, site: Callable[..., Daemon]
+) -> None:
+    diary = Diary(slurm_cluster)
+    # The first two fill the cluster; one ends while slurmctld is away.
+    wanted = [Wanted(8, 9, 5, 2), Wanted(8, 16, 5, 2)]
+    wanted += [Wanted(4, 1.5, 5, 1) for _ in range(6)]
+    ids = [job.submit(slurm_cluster, diary) for job in wanted]
+    daemon = site(slurm_cluster, options={"command_timeout": 3.0})
+    daemon.start()
+    daemon.until(lambda: diary.begun() == Counter(ids[:2]), what="the first two run")
+    slurm_cluster.saved()
+    slurm_cluster.kill("slurmctld")
+    daemon.until(lambda: daemon.said("slurm does not answer; waiting for it"), what="it sees the outage")
+    daemon.until(lambda: diary.ended() == Counter(ids[:1]), what="one ends meanwhile")
+    slurm_cluster.up("slurmctld")
+    daemon.until(lambda: daemon.said("slurm answers again"), what="it sees the end of the outage")
+    # The second time in good order, with starts under way.
+    daemon.until(lambda: len(daemon.starts()) >= 4, what="it goes on")
+    slurm_cluster.kill("slurmctld", "TERM")
+    daemon.until(lambda: len(daemon.said("slurm does not answer; waiting for it")) == 2)
+    time.sleep(1.0)
+    slurm_cluster.up("slurmctld")
+    daemon.until(lambda: diary.ended() == Counter(ids), 60, "all jobs end")
+    assert daemon.stop() == 0
+    assert diary.begun() == Counter(ids)
+    assert_no_processor_was_given_twice(slurm_cluster, diary)
+    # Each outage was told once, however many looks failed.
+    assert len(daemon.said("slurm does not answer; waiting for it")) == 2
+    assert len(daemon.said("slurm answers again")) == 2
+    daemon.assert_replays()
+
+
+# ---------------------------------------------------------------------- modes and signals
+
+
+def stable(cluster: Any) -> list[str]:
+    """All that Slurm shows of its jobs, without what the clock alone changes."""
+    text = cluster.run("scontrol", "-d", "-o", "show", "job")
+    return [re.sub(r" (LastSchedEval|RunTime)=\S+", "", line) for line in text.splitlines()]
+
+
+def test_monitor_mode_decides_once_and_changes_nothing(
+    slurm_cluster: Any, site: Callable[..., Daemon]
+) -> None:
+    ids = [slurm_cluster.submit(processors, 60) for processors in (4, 8, 16, 2)]
+    by_user = slurm_cluster.submit(1, 60, administrator=False)
+    daemon = site(slurm_cluster, mode="monitor", options={"poll_interval": 0.3})
+    before = stable(slurm_cluster)
+    daemon.start()
+    daemon.until(lambda: len(daemon.starts()) == 3, what="it decides")
+    time.sleep(2.0)
+    assert stable(slurm_cluster) == before
+    assert sorted(start.job_id for _, start in daemon.starts()) == sorted([ids[0], ids[1], ids[3]])
+    # News brings further cycles, but no wish is written down again.
+    late = slurm_cluster.submit(1, 60)
+    daemon.until(lambda: len(daemon.starts()) == 4, what="it decides about a late job")
+    slurm_cluster.run("scancel", by_user)
+    time.sleep(1.5)
+    assert daemon.stop() == 0
+    assert sorted(start.job_id for _, start in daemon.starts()) == sorted([ids[0], ids[1], ids[3], late])
+    assert {job.state for job in shown(slurm_cluster).values()} == {"PENDING", "CANCELLED"}
+    assert {entry["event"] for entry in daemon.log() if "job" in entry} == {"would do"}
+    daemon.assert_replays()
+
+
+def test_it_ends_when_told_to(slurm_cluster: Any, site: Callable[..., Daemon]) -> None:
+    slurm_cluster.submit(1, 60)
+    daemon = site(slurm_cluster, options={"poll_interval": 30.0})
+    for number in (signal.SIGTERM, signal.SIGINT):
+        daemon.start()
+        daemon.until(lambda: daemon.starts(), what="it decides")
+        assert daemon.stop(number, seconds=3.0) == 0
+    assert [(run.ended_at is None, run.end_reason) for run in daemon.runs()] == [(False, "stopped")] * 2
+
+
+def test_a_changed_configuration_is_taken_up_and_a_broken_one_is_not(
+    slurm_cluster: Any, site: Callable[..., Daemon]
+) -> None:
+    def waits(job: str) -> bool:
+        time.sleep(1.5)
+        return slurm_cluster.state(job) == "PENDING"
+
+    def runs(job: str) -> bool:
+        return slurm_cluster.state(job) == "RUNNING"
+
+    slurm_cluster.submit(12, 100, nodes=3)
+    head = slurm_cluster.submit(16, 1)
+    daemon = site(slurm_cluster, options={"command_timeout": 3.0})
+    daemon.start()
+    first = slurm_cluster.submit(1, 100, minutes=1)
+    daemon.until(lambda: runs(first), what="a job is backfilled")
+
+    def tell(said: str, **changes: Any) -> None:
+        known = len(daemon.said(said))
+        daemon.configure(**changes)
+        daemon.send(signal.SIGHUP)
+        daemon.until(lambda: len(daemon.said(said)) > known, what=said)
+
+    tell("started", plugins=["fcfs", "first-fit"])
+    second = slurm_cluster.submit(1, 100, minutes=1)
+    assert waits(second)
+    refusal = "the new configuration is wrong; the old one stays in force"
+    tell(refusal, plugins=["easyy", "first-fit"])
+    assert "easyy" in daemon.said(refusal)[0]["error"] and "easy" in daemon.said(refusal)[0]["error"]
+    assert daemon.said(refusal)[0]["level"] == "error"
+    assert waits(second)
+    cluster, nosuch = daemon.config["cluster"], {"partitions": ["nosuch"]}
+    wrong: list[dict[str, Any]] = [
+        {"plugins": ["first-fit"]},
+        {"plugins": ["easy"], "mode": "drivee"},
+        {"mode": "drive", "cluster": {"adapter": "slurm", "options": {**cluster["options"], **nosuch}}},
+        {"cluster": {"adapter": "slurm", "options": {**cluster["options"], "slurm_conf": "/nowhere"}}},
+    ]
+    for number, changes in enumerate(wrong, 2):
+        tell(refusal, **changes)
+        daemon.until(lambda: daemon.log()[-1]["event"] == "started", what="the old one goes on")
+        assert len(daemon.said(refusal)) == number
+    daemon.configure(cluster=cluster)
+    assert waits(second)
+    # Slurm is away just then: the daemon waits for it.
+    slurm_cluster.kill("slurmctld", "TERM")
+    waiting = "the cluster does not answer; waiting for it"
+    tell(waiting, mode="drive", plugins=["easy", "first-fit"])
+    slurm_cluster.up("slurmctld")
+    daemon.until(lambda: runs(second), what="a job is backfilled again")
+    # A second signal while the first is acted upon must not end it.
+    for _ in range(5):
+        daemon.send(signal.SIGHUP)
+        time.sleep(0.05)
+    third = slurm_cluster.submit(1, 100, minutes=1)
+    daemon.until(lambda: runs(third), what="it goes on")
+    assert slurm_cluster.state(head) == "PENDING"
+    assert daemon.stop() == 0
+    assert all(run.ended_at is not None for run in daemon.runs())
+    assert [run.end_reason for run in daemon.runs()][-1] == "stopped"
+    daemon.assert_replays()
+
+
+# ---------------------------------------------------------------------- what users ask for
+
+
+def test_holds_dependencies_begin_times_arrays_and_reservations(
+    slurm_cluster: Any, site: Callable[..., Daemon]
+) -> None:
+    diary = Diary(slurm_cluster)
+
+    def submit(seconds: float, processors: int = 1, *, exit_code: int = 0, **more: Any) -> str:
+        return slurm_cluster.submit(processors, script=diary.script(seconds, exit_code), **more)
+
+    slurm_cluster.scontrol(
+        "create", "reservation", "ReservationName=repair", "StartTime=now+2minutes", "Duration=30",
+        "Users=root", "Nodes=node4", "Flags=MAINT",
+    )  # fmt: skip
+    overlapping = [submit(5, 4, nodes=1, minutes=5) for _ in range(4)]
+    short = submit(2, 4, nodes=1, minutes=1)
+    by_user = submit(1, administrator=False)
+    before = submit(1.5)
+    after = submit(1, dependency=f"afterok:{before}")
+    failing = submit(1, exit_code=3)
+    never = submit(1, dependency=f"afterok:{failing}")
+    begin = time.time() + 12
+    later = submit(1, begin=time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(begin)))
+    array = submit(1.5, array="1-5%2")
+    daemon = site(slurm_cluster)
+    daemon.start()
+
+    daemon.until(lambda: len(diary.begun()) >= 4, what="four jobs run")
+    # Three of the long jobs fill three nodes; on the fourth, only what ends before the repair.
+    listed = shown(slurm_cluster)
+    assert {job for job in overlapping if listed[job].state != "PENDING"} == set(overlapping[:3])
+    assert set(listed[short].processors) == {"node4"}
+    # All nodes are taken now, so that Slurm does not start what the user releases before we see it.
+    slurm_cluster.scontrol("release", by_user)
+    elements = [f"{array}_{number}" for number in range(1, 6)]
+    run = [*overlapping, short, by_user, before, after, failing, later, *elements]
+    daemon.until(lambda: diary.ended() == Counter(run), 60, "all that may run has run")
+    daemon.until(lambda: {e.job_id for e in daemon.events(ev.JobEnded)} == set(run))
+    assert daemon.stop() == 0
+
+    assert diary.begun() == Counter(run)
+    assert_no_processor_was_given_twice(slurm_cluster, diary)
+    assert_every_start_was_decided(daemon, slurm_cluster, run)
+    ran, listed = diary.executions(), shown(slurm_cluster)
+    assert not any("node4" in listed[job].processors for job in overlapping)
+    assert ran[after].begin >= ran[before].end
+    assert ran[later].begin >= int(begin)
+    assert never not in ran and listed[never].state == "PENDING"
+    spans = [(ran[element].begin, ran[element].end) for element in elements]
+    assert all(sum(b <= at < e for b, e in spans) <= 2 for at, _ in spans)
+    outcomes = {event.job_id: event.outcome for event in daemon.events(ev.JobEnded)}
+    assert outcomes == {job: "failed" if job == failing else "completed" for job in run}
+    daemon.assert_replays()
+
+
+# ---------------------------------------------------------------------- asking about the live cluster
+
+
+def test_questions_about_the_live_cluster_change_nothing(
+    slurm_factory: Callable[..., Any], site: Callable[..., Daemon]
+) -> None:
+    etc = Path(__file__).parents[2] / "etc" / "slurm"
+    cluster = slurm_factory("--lua", str(etc / "job_submit.lua"), "--set", "JobSubmitPlugins=lua")
+    running = cluster.submit(12, 100, nodes=3, hold=False, minutes=10)
+    daemon = site(cluster)
+    daemon.start()
+    daemon.until(lambda: cluster.state(running) == "RUNNING")
+    head = cluster.submit(16, 100, hold=False, minutes=7)
+    small = cluster.submit(4, 100, hold=False, minutes=30)
+    daemon.until(lambda: len(daemon.events(ev.JobSubmitted)) == 3)
+    daemon.until(lambda: all(shown(cluster)[j].fields["Reason"] == "JobHeldAdmin" for j in (head, small)))
+    # In a steady state nothing but these commands could change anything.
+    before, runs = stable(cluster), len(daemon.runs())
+
+    def ask(*words: str) -> str:
+        done = daemon.command(*words)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return " ".join(done.stdout.split())
+
+    checked = ask("check")
+    assert "slurmctld" in checked and "FAIL" not in checked
+    told = ask("explain", head)
+    assert f"Job {head} of " in told and "16 processors" in told
+    assert f"waits for the end of job {running}" in told
+    told = ask("explain", small)
+    assert f"job {head}" in told and "expected to start" in told
+    told = ask("explain", running)
+    assert "runs on node1, node2, node3" in told and "decided Start: first in the queue (done)" in told
+    forecast = daemon.command("dry-run", "--from-cluster")
+    assert forecast.returncode == 0, forecast.stderr
+    lines = [re.findall(r"[\w,-]+", line) for line in forecast.stdout.splitlines()]
+    rows = {words[0]: words for words in lines if words}
+    # Job, user, processors, expected start, nodes.
+    assert (rows[head][2], rows[head][-1]) == ("16", "node1,node2,node3,node4")
+    assert (rows[small][2], rows[small][-1]) == ("4", "node1")
+    unknown = daemon.command("explain", "99999")
+    assert unknown.returncode == 2 and "99999" in unknown.stderr and "Traceback" not in unknown.stderr
+
+    assert stable(cluster) == before
+    assert len(daemon.runs()) == runs
+    assert daemon.stop() == 0
+
+
+# ---------------------------------------------------------------------- no room for the journal
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of one megabyte."""
+    place = tmp_path / "small"
+    place.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "headway-test", str(place)], capture_output=True, text=True
+    )
+    if done.returncode != 0:
+        text = f"a small file system cannot be mounted: {done.stderr.strip()}"
+        if os.environ.get("CI", "").lower() == "true":
+            pytest.fail(text)
+        pytest.skip(text)
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_a_full_disk_ends_it_before_an_unwritten_start_and_nothing_is_lost(
+    slurm_cluster: Any, site: Callable[..., Daemon], small_disk: Path
+) -> None:
+    diary = Diary(slurm_cluster)
+    daemon = site(slurm_cluster, journal=str(small_disk / "journal.sqlite"))
+    ids = [Wanted(16, 1, 5).submit(slurm_cluster, diary) for _ in range(3)]
+    daemon.start()
+    daemon.until(lambda: diary.ended()[ids[0]] == 1, what="the first job runs")
+    ballast = small_disk / "ballast"
+    with pytest.raises(OSError, match="No space left"), ballast.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+    # Each event takes room, so that this comes soon.
+    more = [Wanted(1, 1, 5).submit(slurm_cluster, diary) for _ in range(24)]
+    assert daemon.ended(30) == 1
+    last = daemon.log_path.read_text().splitlines()[-1]
+    assert last.startswith("headway: ") and "journal.sqlite" in last and "disk is full" in last
+    assert "Traceback" not in daemon.log_path.read_text()
+
+    time.sleep(4.0)
+    decided = {start.job_id for _, start in daemon.starts()}
+    assert set(diary.begun()) <= decided
+    assert len(decided) < 27
+    ballast.unlink()
+    daemon.start()
+    daemon.until(lambda: diary.ended() == Counter(ids + more), 60, "all jobs end")
+    assert daemon.stop() == 0
+    assert diary.begun() == Counter(ids + more)
+    daemon.assert_replays()
