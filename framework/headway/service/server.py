@@ -159,6 +159,10 @@ class Server:
                     self._read(what)
             except OSError:
                 self._drop(what)
+            except Exception:
+                # One request must not cost the others.
+                self._log.exception("a request could not be served", uid=what.uid)
+                self._drop(what)
 
     def _pause(self) -> float | None:
         if not self._clients:
@@ -218,8 +222,7 @@ class Server:
         client.deadline = time.monotonic() + self._timeout
         client.future = self._inbox.ask(request, Peer(user, operator))
         if not isinstance(request, protocol.Status):
-            self._log.info("request", kind=type(request).__name__.lower(), user=user, operator=operator,
-                           **msgspec.structs.asdict(request))  # fmt: skip
+            self._log.info("request", by=user, operator=operator, asked=msgspec.to_builtins(request))
         client.future.add_done_callback(lambda _: self._came(client))
 
     def _came(self, client: _Client) -> None:
