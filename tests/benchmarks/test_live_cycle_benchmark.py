@@ -52,7 +52,8 @@ def loaded(placement: str, busy: float) -> Scheduler:
     taken = number = 0
     while taken < busy * NODES:
         width = min(int(rng.integers(1, 9)), NODES - taken)
-        job = JobDescription(f"r{number}", NOW - 5000, Request(64 * width, 3600.0 * rng.integers(2, 48), nodes=width))
+        hours = float(rng.integers(2, 48))
+        job = JobDescription(f"r{number}", NOW - 5000, Request(64 * width, hours * 3600, nodes=width))
         events.append(JobSubmitted(NOW - 5000, job))
         events.append(
             JobStarted(NOW - 4000, job.id, tuple((f"n{i}", 64) for i in range(taken, taken + width)))

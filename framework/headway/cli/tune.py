@@ -56,7 +56,7 @@ def command(
 ) -> None:
     """Find the best value of an option of POLICY, such as the maximum skip count of delayed-los.
 
-    Example: headway tune delayed-los --workload lublin-cwf --set load=0.9 --set small=0.5
+    Example: headway tune delayed-los --workload lublin-cwf --set load=0.9 --set p_small=0.5
     """
     from headway.experiment import Campaign, Scenario, Variant, interval, run_campaign
     from headway.experiment.campaign import select, write_rows
