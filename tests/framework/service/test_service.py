@@ -79,7 +79,9 @@ class Waiting(ClusterAdapter):
 class Daemon:
     """An engine on a thread and its socket, asked by whomever ``uid`` says."""
 
-    def __init__(self, path: Path, adapter: Waiting, *plugins: Any, watching: bool = False, **more: Any) -> None:
+    def __init__(
+        self, path: Path, adapter: Waiting, *plugins: Any, watching: bool = False, **more: Any
+    ) -> None:
         self.path = path
         self.uid = ME
         self.adapter = adapter
