@@ -29,8 +29,8 @@ Decisions on what the papers leave open:
 - ``lookahead`` counts the jobs that are given to the packing: with the head in case 2, without it
   in case 3.
 - Sizes are counted in units of ``granularity`` processors (BlueGene/P: 32), a job's rounded up,
-  the free and the extra processors rounded down. This is exact for workloads whose sizes are
-  multiples of the unit.
+  the free and the extra processors rounded down. Where sizes are not multiples of the unit, a booking
+  may turn out to be too early.
 - Whatever plugins keep for others (:mod:`headway_plugins.policies.dedicated`) is a freeze of its own
   in the packing; a head that fits but would break one is booked as in case 3. Booked jobs whose time
   has come start first.
@@ -118,8 +118,12 @@ class Round:
 
     @property
     def free(self) -> int:
-        """Free processors in whole units."""
-        return self.view.pool.free // self.options.granularity
+        """Free processors in whole units, of which each running job has some for itself."""
+        unit, pool = self.options.granularity, self.view.pool
+        if unit == 1:
+            return pool.free
+        used = sum(-(-processors // unit) for _, _, processors, _ in pool.running)
+        return max(min(pool.free // unit, pool.total // unit - used), 0)
 
     def fits(self, job: Job) -> bool:
         return self.units(job) <= self.free and job.id not in self._placeless
@@ -147,9 +151,14 @@ class Round:
         return changed
 
     def candidates(self, after: int) -> list[Job]:
-        """The jobs that the packing looks at, from position ``after`` of the queue on, that fit."""
+        """The jobs that the packing looks at, from position ``after`` of the queue on, that fit.
+
+        A job that is booked for later is not among them.
+        """
         seen = islice(self.waiting, after, after + self.options.lookahead)
-        return [job for job in seen if self.fits(job)]
+        out = self._placeless.union(booking.job.id for booking in self.view.bookings)
+        free = self.free
+        return [job for job in seen if self.units(job) <= free and job.id not in out]
 
     def units(self, job: Job) -> int:
         """A job's size in units of the granularity, rounded up."""
