@@ -59,8 +59,10 @@ class DedicatedQueue:
         """Take note of dedicated jobs as they arrive or become dedicated."""
         if isinstance(event, JobSubmitted | JobChanged):
             job = state.jobs.get(event.job.id)
-            if job is not None and job.status is Status.WAITING and requested_start(job) is not None:
-                self._waiting[job.id] = job
+            if job is not None and requested_start(job) is not None:
+                if job.status is Status.WAITING:
+                    self._waiting[job.id] = job
+                # It changes what is kept, even if it only came to the queue's tail.
                 job.pool.touch()
 
     def ahead(self, pool: PoolState, now: float) -> list[Job]:

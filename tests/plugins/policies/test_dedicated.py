@@ -207,3 +207,9 @@ def test_the_delay_is_a_metric():
     assert name == "dedicated jobs"
     found = metric(Result)
     assert found == {"jobs": 2, "not started": 0, "on time": 1, "mean delay": 20, "longest delay": 40}
+
+
+def test_one_that_is_due_as_it_arrives_comes_before_batch_jobs_of_that_instant(kind, freeze):
+    jobs = [traced("r", 1, 2), wanted("d", 1, 1, 1, submit=1), traced("a", 1, 1, 1), traced("b", 9, 1, 1)]
+    run = emulate(FLAT, jobs, *kind(freeze))
+    assert run.starts["d"] == 1
