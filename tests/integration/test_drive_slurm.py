@@ -264,11 +264,11 @@ def test_slurmctld_dies_and_comes_back_and_every_job_runs_once(
     slurm_cluster: Any, site: Callable[..., Daemon]
 ) -> None:
     diary = Diary(slurm_cluster)
-    # The first two fill the cluster; one ends while slurmctld is away.
-    wanted = [Wanted(8, 9, 5, 2), Wanted(8, 16, 5, 2)]
+    # The first two fill the cluster; one ends while slurmctld is away, for as long as several looks take.
+    wanted = [Wanted(8, 17, 5, 2), Wanted(8, 21, 5, 2)]
     wanted += [Wanted(4, 1.5, 5, 1) for _ in range(6)]
     ids = [job.submit(slurm_cluster, diary) for job in wanted]
-    daemon = site(slurm_cluster, options={"command_timeout": 3.0})
+    daemon = site(slurm_cluster, options={"command_timeout": 2.0})
     daemon.start()
     daemon.until(lambda: diary.begun() == Counter(ids[:2]), what="the first two run")
     slurm_cluster.saved()
