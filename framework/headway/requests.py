@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from headway.decisions import AnyDecision, Decision
+from headway.decisions import Decision
 from headway.events import Event
 
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 class Answer(msgspec.Struct, frozen=True):
     """What a plugin answers to a request, in the step in which it was served.
 
-    When ``decision`` is there, the answer holds only if the cluster accepts it; otherwise the user
-    is told the cluster's refusal.
+    The answer holds only if the cluster accepts all ``decisions``, which the plugin made in this step;
+    otherwise the user is told the cluster's refusal.
     """
 
     #: "accepted", "in part", "refused" or "waiting".
     outcome: str
     reason: str = ""
-    decision: AnyDecision | None = None
+    decisions: tuple[Decision, ...] = ()
 
 
 class RequestSource(Protocol):

@@ -166,11 +166,10 @@ def _reply(answer: Answer | None, decisions: Sequence[Decision], outcomes: Seque
     if answer is None:
         text = "no enabled plugin serves such requests (see `headway plugins`: elastic, reservations)"
         return Reply("refused", text)
-    if answer.decision is None:
-        return Reply(answer.outcome, answer.reason)
-    for decision, outcome in zip(decisions, outcomes, strict=True):
-        if decision == answer.decision:
-            if outcome.accepted:
-                return Reply(answer.outcome, answer.reason)
+    for wanted in answer.decisions:
+        outcome = next((o for d, o in zip(decisions, outcomes, strict=True) if d == wanted), None)
+        if outcome is None:
+            return Reply("refused", "another plugin forbids it")
+        if not outcome.accepted:
             return Reply("refused", f"by the cluster: {outcome.message or 'without a reason'}")
-    return Reply("refused", "another plugin forbids it")
+    return Reply(answer.outcome, answer.reason)

@@ -27,6 +27,7 @@ Decisions on what the paper leaves open:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -141,9 +142,9 @@ class Reservations(Plugin):
                 del self._kept[decision.reservation.id]
 
     @hookimpl
-    def react(self, state: State) -> list[Decision]:
+    def react(self, state: State) -> Iterator[Decision]:
         self._answers.clear()
-        decisions = self._keep(state) if self._kept else []
+        yield from self._keep(state)
         asked, self._asked = self._asked, []
         for request in asked:
             answer = (
@@ -152,12 +153,8 @@ class Reservations(Plugin):
                 else self._unreserve(request, state)
             )
             self._answers[request.request] = answer
-            if answer.decision is not None:
-                decisions.append(answer.decision)
-                if isinstance(answer.decision, Reserve):
-                    # The next request of this step must see it.
-                    state.foresee(answer.decision)
-        return decisions
+            # One by one: the next request of this step sees what is reserved.
+            yield from answer.decisions
 
     @hookimpl
     def answer(self, request: str) -> Answer | None:
@@ -165,9 +162,8 @@ class Reservations(Plugin):
 
     # ------------------------------------------------------------------ keeping
 
-    def _keep(self, state: State) -> list[Decision]:
+    def _keep(self, state: State) -> Iterator[Decision]:
         """Make again what the batch system lost; forget what is over."""
-        again: list[Decision] = []
         for name, kept in list(self._kept.items()):
             if name in state.reservations and kept.reservation.end > state.now:
                 continue
@@ -176,8 +172,7 @@ class Reservations(Plugin):
             elif kept.retry <= state.now:
                 decision = self._again(kept, state)
                 if decision is not None:
-                    again.append(decision)
-        return again
+                    yield decision
 
     def _again(self, kept: _Kept, state: State) -> Decision | None:
         lost = kept.reservation
@@ -247,7 +242,7 @@ class Reservations(Plugin):
         return Answer(
             "accepted",
             f"reservation {name}: {what} for {end - start:.0f} s",
-            Reserve(reservation, f"{user} reserves"),
+            (Reserve(reservation, f"{user} reserves"),),
         )
 
     def _unreserve(self, request: ReservationReturned, state: State) -> Answer:
@@ -264,9 +259,8 @@ class Reservations(Plugin):
             if reservation is None:
                 del self._kept[name]
                 return Answer("accepted", f"reservation {name} is given back; the batch system had lost it")
-        return Answer(
-            "accepted", f"reservation {name} is given back", Unreserve(name, f"{request.user} gives it back")
-        )
+        decision = Unreserve(name, f"{request.user} gives it back")
+        return Answer("accepted", f"reservation {name} is given back", (decision,))
 
     def _account(self, request: ReservationRequested, user: str) -> str:
         """The account whose limits count; LookupError says why there is none."""

@@ -118,6 +118,9 @@ class Elastic(Plugin):
         self._outcomes: Counter[str] = Counter()
         #: The last granted command of a job and its decisions, until the job ends.
         self._granted: dict[str, tuple[ElasticCommandReceived, list[Decision]]] = {}
+        #: The limit of a job before the command that changed its size and time, seconds.
+        self._limits: dict[str, float] = {}
+        self._undo: list[Decision] = []
         #: Answers to the requests of this step.
         self._answers: dict[str, Answer] = {}
 
@@ -132,22 +135,31 @@ class Elastic(Plugin):
         elif isinstance(event, JobEnded):
             self._served.pop(event.job_id, None)
             self._granted.pop(event.job_id, None)
+            self._limits.pop(event.job_id, None)
         elif isinstance(event, DecisionFailed):
             command, decisions = self._granted.get(getattr(event.decision, "job_id", ""), (None, []))
             if command is not None and event.decision in decisions:
                 del self._granted[command.job_id]
                 self._served[command.job_id] -= 1
                 self._note(command, event.time, "refused", f"by the cluster: {event.message}")
+                # A size and its time go together: without the one, the other is as it was.
+                before = self._limits.pop(command.job_id, None)
+                if before is not None and isinstance(event.decision, Resize) and len(decisions) > 1:
+                    why = "its size could not be changed, so its time is what it was"
+                    self._undo.append(SetTimeLimit(command.job_id, before, why))
 
     @hookimpl
     def react(self, state: State) -> Iterator[Decision]:
         self._answers.clear()
+        undo, self._undo = self._undo, []
+        yield from undo
         for _ in range(len(self._queue)):
             command = self._queue.popleft()
             outcome, reason, decisions = self._serve(command, state)
             if command.request:
-                decision: Any = decisions[0] if decisions else None
-                self._answers[command.request] = Answer(outcome, reason, decision)
+                self._answers[command.request] = Answer(outcome, reason, tuple(decisions))
+            if len(decisions) > 1:
+                self._limits[command.job_id] = state.jobs[command.job_id].estimate
             if outcome == "waiting":
                 # Who asked for it is told so; the later outcome is in the journal.
                 self._queue.append(msgspec.structs.replace(command, request=""))

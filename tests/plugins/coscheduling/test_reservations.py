@@ -84,8 +84,9 @@ class Site:
 
 def made(answer: Answer) -> Reservation:
     assert answer.outcome == "accepted", answer.reason
-    assert isinstance(answer.decision, Reserve)
-    return answer.decision.reservation
+    (decision,) = answer.decisions
+    assert isinstance(decision, Reserve)
+    return decision.reservation
 
 
 # ---------------------------------------------------------------------- room
