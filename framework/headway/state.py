@@ -300,6 +300,8 @@ class State:
             if isinstance(due, Job):
                 if due.status is _WAITING:
                     self._queue_or_wait(due)
+                    # It was known before: plugins may have booked something for it.
+                    due.pool.touch()
             else:
                 due.touch()
 
