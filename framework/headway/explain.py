@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from headway.decisions import Decision, Start
 from headway.scheduler import Scheduler
 from headway.state import Job, Status
 from headway.view import Booking, View
@@ -11,8 +12,16 @@ from headway.view import Booking, View
 _INF = float("inf")
 
 
-def explain(scheduler: Scheduler, job_id: str, clock: Callable[[float], str]) -> list[str]:
-    """Sentences about a job as the scheduler knows it after its last step; [] if it knows no such job."""
+def explain(
+    scheduler: Scheduler,
+    job_id: str,
+    clock: Callable[[float], str],
+    wished: Sequence[Decision] = (),
+) -> list[str]:
+    """Sentences about a job as the scheduler knows it after its last step; [] if it knows no such job.
+
+    ``wished`` are that step's decisions, where nobody carries them out.
+    """
     job = scheduler.state.jobs.get(job_id)
     if job is None:
         return []
@@ -23,6 +32,13 @@ def explain(scheduler: Scheduler, job_id: str, clock: Callable[[float], str]) ->
     asks += f" for {job.estimate:.0f} s"
     first = f"Job {job.id} of {job.user or 'an unknown user'} asks for {asks} in pool {job.pool.name!r}"
     lines = [f"{first}; it was submitted at {clock(job.submit_time)}."]
+    for decision in wished:
+        if isinstance(decision, Start) and decision.job_id == job_id:
+            where = ", ".join(name for name, _ in decision.placement)
+            lines.append(
+                f"It would be started now{' on ' + where if where else ''}: {decision.reason or 'it fits'}."
+            )
+            return lines
     if job.status in (Status.RUNNING, Status.SUSPENDED, Status.STARTING):
         where = ", ".join(name for name, _ in job.placement)
         verb = {"running": "runs", "suspended": "is suspended", "starting": "is being started"}[

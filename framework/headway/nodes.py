@@ -328,9 +328,11 @@ class Offer:
                 return None
             # Fewer nodes would do, but each that the user named must be there.
             return self._exactly(required, required, chosen, slots)
-        counts = slots[:count].copy()
-        counts[-1] -= reach[count - 1] - wanted
-        return self._placement(chosen[:count], counts)
+        if per_node:
+            counts = slots[:count].copy()
+            counts[-1] -= reach[count - 1] - wanted
+            return self._placement(chosen[:count], counts)
+        return self._in_blocks(chosen[:count], slots[:count], wanted)
 
     def _exactly(self, nodes: int, required: int, chosen: NDArray[np.intp], slots: Ints) -> Placement | None:
         """On so many nodes, among them the first ``required`` of ``chosen``."""
@@ -351,7 +353,7 @@ class Offer:
                 return None
         if self.request.exclusive or self.request.processors_per_node:
             return self._placement(picked, room)
-        return self._placement(picked, _spread(max(wanted, nodes), room))
+        return self._in_blocks(picked, room, max(wanted, nodes))
 
     def _required_first(self, order: NDArray[np.intp]) -> NDArray[np.intp] | None:
         wanted = set(self.request.required_nodes)
@@ -360,24 +362,22 @@ class Offer:
             return None
         return np.asarray(first + [i for i in order if self._names[i] not in wanted], np.intp)
 
+    def _in_blocks(self, nodes: NDArray[np.intp], room: Ints, wanted: int) -> Placement:
+        """``wanted`` processors on these nodes as batch systems share them out (block distribution).
+
+        In table order, each node gets as many as it has room for while one is left for each node
+        after it. Slurm does so with the nodes it is told, whatever their order.
+        """
+        order = np.argsort(nodes)
+        counts = []
+        left = wanted
+        for after, at in zip(range(len(order) - 1, -1, -1), order, strict=True):
+            counts.append(min(int(room[at]), left - after))
+            left -= counts[-1]
+        return self._placement(nodes[order], np.asarray(counts, np.int64))
+
     def _placement(self, nodes: NDArray[np.intp], counts: Ints) -> Placement:
         names = self._names
         if self.request.exclusive:
             counts = self._total[nodes]
         return tuple((names[i], n) for i, n in zip(nodes.tolist(), counts.tolist(), strict=True))
-
-
-def _spread(wanted: int, room: Ints) -> Ints:
-    """``wanted`` processors over nodes as evenly as their room allows, at least one each."""
-    counts = np.minimum(room, 1)
-    left = wanted - int(counts.sum())
-    while left > 0:
-        open_nodes = np.flatnonzero(counts < room)
-        share = max(left // len(open_nodes), 1)
-        for node in open_nodes:
-            more = min(share, int(room[node] - counts[node]), left)
-            counts[node] += more
-            left -= more
-            if not left:
-                break
-    return counts

@@ -38,9 +38,9 @@ def placed(table: NodeTable, request: Request, order=None):
 # ---------------------------------------------------------------- shapes
 
 
-def test_processors_are_packed_in_order_of_preference():
+def test_nodes_are_taken_in_order_of_preference_and_filled_in_the_tables():
     assert placed(four(), Request(6, 1)) == (("n0", 4), ("n1", 2))
-    assert placed(four(), Request(6, 1), order=[3, 1, 0]) == (("n3", 4), ("n1", 2))
+    assert placed(four(), Request(6, 1), order=[3, 1, 0]) == (("n1", 4), ("n3", 2))
 
 
 def test_what_does_not_fit_has_no_placement():
@@ -50,8 +50,9 @@ def test_what_does_not_fit_has_no_placement():
     assert placed(four(), Request(5, 1, processors_per_node=5)) is None
 
 
-def test_so_many_nodes_share_the_processors_evenly():
-    assert placed(four(), Request(6, 1, nodes=3)) == (("n0", 2), ("n1", 2), ("n2", 2))
+def test_so_many_nodes_share_the_processors_in_blocks_as_slurm_does():
+    assert placed(four(), Request(6, 1, nodes=3)) == (("n0", 4), ("n1", 1), ("n2", 1))
+    assert placed(four(), Request(10, 1, nodes=4)) == (("n0", 4), ("n1", 4), ("n2", 1), ("n3", 1))
     assert processors_of(placed(four(), Request(7, 1, nodes=3))) == 7
 
 
@@ -131,8 +132,8 @@ def test_excluded_nodes_are_not_used():
     assert placed(four(), Request(5, 1, excluded_nodes=("n0", "n2", "unheard-of"))) == (("n1", 4), ("n3", 1))
 
 
-def test_required_nodes_come_first():
-    assert placed(four(), Request(5, 1, required_nodes=("n2",))) == (("n2", 4), ("n0", 1))
+def test_required_nodes_are_among_the_nodes():
+    assert placed(four(), Request(5, 1, required_nodes=("n2",))) == (("n0", 4), ("n2", 1))
 
 
 def test_every_required_node_is_used_even_where_fewer_would_do():

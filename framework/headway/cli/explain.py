@@ -73,8 +73,8 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
         scheduler = Scheduler(
             copy.cluster, Plugins.load(configs, catalogue, None), seed=config.seed, clock=wall_clock
         )
-    scheduler.step(copy.now, copy.events)
-    lines = explain(scheduler, job_id, wall_clock)
+    wished = scheduler.step(copy.now, copy.events)
+    lines = explain(scheduler, job_id, wall_clock, wished)
     if not lines:
         return lines
     job = scheduler.state.jobs[job_id]

@@ -24,6 +24,8 @@ from headway.decisions import Start
 from headway.hookspecs import Plugin, hookimpl
 from headway.view import View
 
+_INF = float("inf")
+
 
 class Easy(Plugin):
     """EASY backfilling: one booking for the head of the queue, backfill in queue order."""
@@ -55,7 +57,9 @@ class Easy(Plugin):
         for job in islice(queue, first, None):
             processors = job.processors
             if processors <= free and (now + job.expected_runtime <= shadow or processors <= extra):
-                if now + job.expected_runtime <= shadow:
+                if shadow == _INF:
+                    reason = f"backfilled: no expected end makes room for job {head}, so it delays nobody"
+                elif now + job.expected_runtime <= shadow:
                     reason = f"backfilled: ends by {booking.when}, when job {head} is to start"
                 else:
                     reason = f"backfilled: needs no processor that job {head} will need at {booking.when}"
