@@ -20,9 +20,9 @@ Decisions on what the paper leaves open:
   reservation must end within that window, so that nothing escapes the budget.
 - On a flat pool, processors are the nodes that limits count. On nodes, whole nodes are reserved, as few
   as hold the processors asked for.
-- A reservation that the batch system lost before its end is made again, on its nodes or on others;
-  if that is impossible the log says so, and it is tried again every five minutes. One that the batch
-  system changed is taken as changed.
+- A reservation that the batch system lost before its end is made again, on its nodes or on others, and
+  nodes of it that go down are replaced; if that is impossible the log says so, and it is tried again
+  every five minutes. One that the batch system changed is taken as changed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,14 @@ import msgspec
 import pydantic
 
 from headway.decisions import Decision, Reserve, Unreserve
-from headway.events import DecisionFailed, Event, ReservationMade, ReservationRequested, ReservationReturned
+from headway.events import (
+    DecisionFailed,
+    Event,
+    ReservationEnded,
+    ReservationMade,
+    ReservationRequested,
+    ReservationReturned,
+)
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import Reservation
 from headway.requests import Answer
@@ -124,6 +131,9 @@ class Reservations(Plugin):
             kept = self._kept.get(event.reservation.id)
             if kept is not None:
                 kept.reservation, kept.confirmed = event.reservation, True
+        elif isinstance(event, ReservationEnded):
+            if event.reservation_id in self._kept:
+                self._kept[event.reservation_id].retry = 0.0
         elif isinstance(event, DecisionFailed):
             self._failed(event, state)
 
@@ -137,6 +147,8 @@ class Reservations(Plugin):
                 return
             if kept.confirmed:
                 self._cannot(kept, event.message, state)
+                known = state.reservations.get(decision.reservation.id)
+                kept.reservation = known if known is not None else kept.reservation
             else:
                 # Its user was told.
                 del self._kept[decision.reservation.id]
@@ -166,6 +178,9 @@ class Reservations(Plugin):
         """Make again what the batch system lost; forget what is over."""
         for name, kept in list(self._kept.items()):
             if name in state.reservations and kept.reservation.end > state.now:
+                mended = self._mended(kept, state) if kept.retry <= state.now else None
+                if mended is not None:
+                    yield mended
                 continue
             if kept.reservation.end <= state.now or kept.returned:
                 del self._kept[name]
@@ -190,12 +205,31 @@ class Reservations(Plugin):
         kept.reservation = msgspec.structs.replace(lost, start=start, processors=processors, nodes=nodes)
         return Reserve(kept.reservation, f"the batch system lost reservation {lost.id} of {kept.user}")
 
-    def _cannot(self, kept: _Kept, why: str, state: State) -> None:
-        """Report a lost reservation that could not be made again, and come back to it."""
+    def _mended(self, kept: _Kept, state: State) -> Decision | None:
+        """The reservation with other nodes in the place of those that are down; None if all is well."""
+        table, ours = state.nodes, kept.reservation
+        down = [n for n in ours.nodes if n in table.index and not table.available[table.index[n]]]
+        pool = state.pools.get(kept.pool)
+        if not down or pool is None or kept.returned:
+            return None
         kept.retry = state.now + _RETRY
+        processors = sum(table.descriptions[name].processors for name in down) if kept.processors else 0
+        start = max(ours.start, state.now)
+        found, why = _room(state, pool, start, ours.end, 0 if processors else len(down), processors)
+        if found is None:
+            self._cannot(kept, why, state)
+            return None
+        nodes = tuple(sorted({*ours.nodes, *found[1]} - {*down}, key=table.index.__getitem__))
+        kept.reservation = msgspec.structs.replace(ours, nodes=nodes)
+        return Reserve(kept.reservation, f"{', '.join(down)} of reservation {ours.id} cannot be used")
+
+    def _cannot(self, kept: _Kept, why: str, state: State) -> None:
+        """Report a reservation that could not be made whole again, and come back to it."""
+        kept.retry = state.now + _RETRY
+        name = kept.reservation.id
+        what = "has unusable nodes" if name in state.reservations else "was lost and cannot be made again"
         state.anomalies.append(
-            f"reservation {kept.reservation.id} of {kept.user} was lost and cannot be made again: {why}; "
-            f"it is tried again in {_RETRY:.0f} s"
+            f"reservation {name} of {kept.user} {what}: {why}; it is tried again in {_RETRY:.0f} s"
         )
         if kept.pool in state.pools:
             state.wake_at(kept.retry, state.pools[kept.pool])

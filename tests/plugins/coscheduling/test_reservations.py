@@ -14,6 +14,7 @@ from headway.events import (
     JobStarted,
     JobSubmitted,
     NodeDown,
+    NodeUp,
     ReservationEnded,
     ReservationMade,
     ReservationRequested,
@@ -266,8 +267,8 @@ def test_one_that_is_lost_in_its_time_is_made_again_for_the_rest_elsewhere_if_ne
     site = Site()
     lost = made(site.reserve(0, HOUR, nodes=1))
     site.step(1)
-    site.step(HOUR + 10, NodeDown(HOUR + 10, "n0"))
-    (again,) = site.step(HOUR + 20, ReservationEnded(HOUR + 20, lost.id))
+    gone = ReservationEnded(HOUR + 20, lost.id)
+    (again,) = site.step(HOUR + 20, NodeDown(HOUR + 20, "n0"), gone)
     assert isinstance(again, Reserve)
     assert (again.reservation.nodes, again.reservation.start) == (("n1",), HOUR + 20)
 
@@ -276,8 +277,8 @@ def test_one_that_cannot_be_made_again_is_reported_and_tried_later() -> None:
     site = Site(node_cluster(*alike(2, 4)))
     lost = made(site.reserve(0, HOUR, nodes=1))
     site.step(1)
-    site.step(2, NodeDown(2, "n0"), NodeDown(2, "n1"))
-    assert site.step(3, ReservationEnded(3, lost.id)) == []
+    down = [NodeDown(3, "n0"), NodeDown(3, "n1")]
+    assert site.step(3, *down, ReservationEnded(3, lost.id)) == []
     assert ["cannot be made again" in text for text in site.problems] == [True]
     assert site.step(4) == [] and len(site.problems) == 1
     assert site.scheduler.next_wakeup() == 303
@@ -326,3 +327,46 @@ def test_what_the_cluster_changed_is_taken_as_changed() -> None:
     (again,) = site.step(3, ReservationEnded(3, ours.id))
     assert isinstance(again, Reserve)
     assert (again.reservation.nodes, again.reservation.start) == (("n7",), 2 * HOUR)
+
+
+def test_nodes_that_go_down_are_replaced() -> None:
+    site = Site()
+    made(site.reserve(0, HOUR, nodes=2))
+    site.step(1)
+    (changed,) = site.step(2, NodeDown(2, "n0"))
+    assert isinstance(changed, Reserve)
+    assert (changed.reservation.id, changed.reservation.nodes) == ("r1", ("n1", "n2"))
+    assert site.step(3) == [] and site.step(1000) == [] and not site.problems
+
+
+def test_nodes_that_cannot_be_replaced_are_reported() -> None:
+    site = Site(node_cluster(*alike(2, 4)), limits={"max_nodes": 2})
+    first = made(site.reserve(0, HOUR, nodes=2))
+    site.step(1)
+    assert site.step(2, NodeDown(2, "n0")) == []
+    assert ["has unusable nodes" in text for text in site.problems] == [True]
+    assert site.scheduler.state.reservations["r1"].nodes == first.nodes
+
+
+def test_a_refused_replacement_leaves_the_reservation_as_it_was() -> None:
+    site = Site()
+    made(site.reserve(0, HOUR, nodes=1))
+    site.step(1)
+    site.refusing = "in use"
+    assert len(site.step(2, NodeDown(2, "n0"))) == 1
+    site.refusing = ""
+    assert site.step(3) == []
+    assert ["in use" in text for text in site.problems] == [True]
+    assert site.scheduler.state.reservations["r1"].nodes == ("n0",)
+    (again,) = site.step(400)
+    assert isinstance(again, Reserve) and again.reservation.nodes == ("n1",)
+
+
+def test_a_loss_is_mended_at_once_even_after_a_failed_replacement() -> None:
+    site = Site(node_cluster(*alike(2, 4)), limits={"max_nodes": 2})
+    lost = made(site.reserve(0, HOUR, nodes=2))
+    site.step(1)
+    site.step(2, NodeDown(2, "n0"))
+    site.step(3, NodeUp(3, alike(1, 4, pools=("pool",))[0]))
+    (again,) = site.step(4, ReservationEnded(4, lost.id))
+    assert isinstance(again, Reserve) and again.reservation.nodes == ("n0", "n1")
