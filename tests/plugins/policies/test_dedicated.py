@@ -213,3 +213,14 @@ def test_one_that_is_due_as_it_arrives_comes_before_batch_jobs_of_that_instant(k
     jobs = [traced("r", 1, 2), wanted("d", 1, 1, 1, submit=1), traced("a", 1, 1, 1), traced("b", 9, 1, 1)]
     run = emulate(FLAT, jobs, *kind(freeze))
     assert run.starts["d"] == 1
+
+
+def test_a_group_that_was_late_as_a_whole_is_served_one_by_one_when_it_is_due(kind, freeze):
+    # At 60 there is room for d alone: the group was kept for at 100, but d need not wait.
+    jobs = [
+        traced("r", 6, 100),
+        wanted("d", 4, 10, 60, submit=1),
+        wanted("e", 1, 10, 60, submit=1),
+    ]
+    run = emulate(FLAT, jobs, *kind(freeze))
+    assert run.starts == {"r": 0, "d": 60, "e": 70}
