@@ -130,13 +130,18 @@ class Engine:
         """One cycle with everything written down before it has an effect."""
         journal = self.journal
         self._seq += 1
-        if self._requests is not None:
-            events = [*events, *self._requests.take(now)]
+        asked = self._requests.take(now) if self._requests is not None else ()
+        if asked:
+            events = [*events, *asked]
         journal.record_events(self._seq, now, events)
         decisions = self.scheduler.step(now, events)
         outcomes: Sequence[Outcome] = ()
         if decisions:
             journal.record_decisions(self._seq, decisions)
+        if asked and journal.enabled:
+            # What users were told must survive a crash.
+            journal.checkpoint(self._seq, self.scheduler.checkpoint())
+        if decisions:
             if self.mode is not Mode.DRY_RUN:
                 self._tell(decisions)
             if self.mode is Mode.MONITOR:

@@ -224,10 +224,13 @@ def test_a_users_reservation_is_made_respected_kept_and_removed(
     time.sleep(1.0)
     assert slurm_cluster.state(three[2]) == "PENDING"
 
+    # What it promised survives its own crash, and an operator's mistake.
+    daemon.kill()
+    daemon.start()
     slurm_cluster.scontrol("delete", "ReservationName=headway_r1")
     daemon.until(lambda: "ReservationName=headway_r1" in reservations(), what="it is made again")
     assert slurm_cluster.state(three[2]) == "PENDING"
-    daemon.until(lambda: len([d for _, d in daemon.decisions() if isinstance(d, Reserve)]) == 2)
+    assert len([d for _, d in daemon.decisions() if isinstance(d, Reserve)]) == 2
 
     code, said = daemon.ask("unreserve", "r1", user=STRANGER)
     assert code == 1 and "not yours" in said

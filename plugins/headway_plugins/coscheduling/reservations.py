@@ -117,6 +117,8 @@ class Reservations(Plugin):
     def __init__(self, options: ReservationOptions) -> None:
         super().__init__(options)
         self._kept: dict[str, _Kept] = {}
+        #: Names of those that an earlier run knew and that were not looked at yet.
+        self._restored: set[str] = set()
         self._number = 0
         self._asked: list[ReservationRequested | ReservationReturned] = []
         self._answers: dict[str, Answer] = {}
@@ -176,13 +178,17 @@ class Reservations(Plugin):
 
     def _keep(self, state: State) -> Iterator[Decision]:
         """Make again what the batch system lost; forget what is over."""
+        for name in self._restored & self._kept.keys() & state.reservations.keys():
+            self._kept[name].reservation, self._kept[name].confirmed = state.reservations[name], True
+        self._restored.clear()
         for name, kept in list(self._kept.items()):
             if name in state.reservations and kept.reservation.end > state.now:
                 mended = self._mended(kept, state) if kept.retry <= state.now else None
                 if mended is not None:
                     yield mended
                 continue
-            if kept.reservation.end <= state.now or kept.returned:
+            if kept.reservation.end <= state.now or kept.returned or not kept.confirmed:
+                # Over; or it never was: forbidden by a plugin, or decided just before a crash.
                 del self._kept[name]
             elif kept.retry <= state.now:
                 decision = self._again(kept, state)
@@ -357,6 +363,7 @@ class Reservations(Plugin):
         self._number = saved["number"]
         kept = (msgspec.convert(one, _Kept) for one in saved["kept"])
         self._kept = {one.reservation.id: one for one in kept}
+        self._restored = set(self._kept)
 
 
 def _refused(reason: str) -> Answer:

@@ -22,6 +22,7 @@ from headway.engine import Engine, Mode
 from headway.errors import Failure, UserError
 from headway.events import DecisionFailed, ElasticCommandReceived, Event, JobStarted, JobSubmitted
 from headway.hookspecs import hookimpl
+from headway.journal import Journal, RunInfo
 from headway.model import ClusterDescription
 from headway.plugins import Problem
 from headway.requests import Answer
@@ -256,6 +257,26 @@ def test_requests_are_events_of_the_cycle_that_serves_them() -> None:
 
     inbox.served(9.0, Scheduler(ClusterDescription.flat(10), plugged(Told())), (), ())
     assert future.result(0) == p.Reply("in part", event.request)
+
+
+def test_what_plugins_remember_is_saved_before_a_request_has_an_effect(tmp_path: Path) -> None:
+    class Crashing(Waiting):
+        def apply(self, now: float, decisions: Sequence[Decision]) -> Sequence[Outcome]:
+            if any(isinstance(d, SetTimeLimit) for d in decisions):
+                raise KeyboardInterrupt
+            return super().apply(now, decisions)
+
+    adapter = Crashing(submitted())
+    inbox = Inbox(adapter.wake, REPORT, clock=time.time)
+    inbox.ask(p.Elastic("a", "ET", 50), Peer("root", True))
+    elastic = Elastic(ElasticOptions(max_per_job=1))
+    scheduler = Scheduler(adapter.describe(), plugged(elastic, Easy()), capabilities=adapter.capabilities)
+    with Journal.open(tmp_path / "j.db") as journal:
+        run = journal.begin_run(RunInfo("drive", 0.0, "1", "", 0, adapter.describe(), {}))
+        with pytest.raises(KeyboardInterrupt):
+            Engine(adapter, scheduler, journal, mode=Mode.DRIVE, requests=inbox).run()
+        checkpoint = journal.last_checkpoint(run)
+    assert checkpoint is not None and checkpoint.states["elastic"]["served"] == {"a": 1}
 
 
 # ---------------------------------------------------------------------- bad clients

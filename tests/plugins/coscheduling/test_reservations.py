@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from headway.events import (
     ReservationRequested,
     ReservationReturned,
 )
+from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription, Reservation
 from headway.requests import Answer
 from headway.scheduler import Scheduler
@@ -36,10 +38,12 @@ CAPABILITIES = frozenset({Start, Reserve, Unreserve})
 class Site:
     """A scheduler with the plugin, whose cluster confirms reservations unless ``refusing``."""
 
-    def __init__(self, cluster: ClusterDescription = NODES, saved: Any = None, **options: Any) -> None:
+    def __init__(
+        self, cluster: ClusterDescription = NODES, saved: Any = None, more: Sequence[Any] = (), **options: Any
+    ) -> None:
         self.plugin = Reservations(ReservationOptions(**options))
         self.scheduler = Scheduler(
-            cluster, plugged(self.plugin, Easy(), FirstFit()), capabilities=CAPABILITIES,
+            cluster, plugged(self.plugin, *more, Easy(), FirstFit()), capabilities=CAPABILITIES,
             saved={"reservations": saved} if saved else None,
         )  # fmt: skip
         self.refusing = ""
@@ -308,6 +312,37 @@ def test_after_a_restart_they_are_known_and_what_is_missing_is_made_again() -> N
     assert isinstance(again, Reserve) and again.reservation.id == second.id
     assert later.give_back(11, first.id).outcome == "accepted"
     assert made(later.reserve(12, HOUR, nodes=1)).id == "r3"
+
+
+def test_what_was_decided_just_before_a_crash_and_not_made_is_forgotten() -> None:
+    site = Site()
+    made(site.reserve(0, HOUR, nodes=1))
+    # Before the cluster said so.
+    later = Site(saved=site.scheduler.checkpoint()["reservations"])
+    assert later.step(10) == []
+    assert later.scheduler.checkpoint()["reservations"]["kept"] == []
+
+
+def test_what_was_made_just_before_a_crash_is_kept() -> None:
+    site = Site()
+    first = made(site.reserve(0, HOUR, nodes=1))
+    cluster = node_cluster(*alike(8, 4), reservations=(first,))
+    later = Site(cluster, saved=site.scheduler.checkpoint()["reservations"])
+    assert later.step(10) == []
+    (again,) = later.step(11, ReservationEnded(11, first.id))
+    assert isinstance(again, Reserve)
+
+
+def test_what_a_plugin_forbids_is_not_kept() -> None:
+    class Closed:
+        @hookimpl
+        def veto(self, decision: Decision) -> str | None:
+            return "closed" if isinstance(decision, Reserve) else None
+
+    site = Site(more=[Closed()])
+    site.step(0, ReservationRequested(0, "q", HOUR, HOUR, nodes=1, user="alice"))
+    assert not site.scheduler.state.reservations
+    assert site.step(1) == [] and site.scheduler.checkpoint()["reservations"]["kept"] == []
 
 
 def test_what_is_over_is_forgotten_and_not_made_again() -> None:
