@@ -142,6 +142,8 @@ class EmulatedAdapter(ClusterAdapter):
         if self._faults.node_mtbf:
             for name in [node.name for node in cluster.nodes if node.available]:
                 self._at(self.now + self._rng.exponential(self._faults.node_mtbf), _CHANGE, self._fail, name)
+        #: Jobs whose limit or size was changed.
+        self._altered: set[str] = set()
         #: Commands about a job's time that were told and are not answered yet, by job: (time, ET or RT).
         self._time_commands: dict[str, list[tuple[float, str]]] = {}
         for command in commands:
@@ -354,6 +356,10 @@ class EmulatedAdapter(ClusterAdapter):
         execution.version += 1
         job = execution.job
         job_id = job.id
+        if job_id in self._altered:
+            # A change that nobody was told of yet is of no interest any more.
+            self._altered.discard(job_id)
+            events[:] = [event for event in events if not _alters(event, job_id)]
         del self._running[job_id]
         self._vacate(execution)
         self._results[execution.index] = self._record(execution, now, outcome)
@@ -577,8 +583,12 @@ class EmulatedAdapter(ClusterAdapter):
             self._submitted[job_id] = (index, new)
             if change:
                 self._change_work(index, change)
-        self._news.append(ev.JobChanged(self.now, new))
+        self._tell_changed(new)
         return ""
+
+    def _tell_changed(self, job: JobDescription) -> None:
+        self._altered.add(job.id)
+        self._news.append(ev.JobChanged(self.now, job))
 
     def _change_work(self, index: int, change: float) -> None:
         trace = self._jobs[index]
@@ -603,7 +613,7 @@ class EmulatedAdapter(ClusterAdapter):
                 return refusal
             new = _with_request(old, processors=decision.processors)
             self._submitted[job_id] = (index, new)
-            self._news.append(ev.JobChanged(self.now, new))
+            self._tell_changed(new)
             return ""
         execution = self._running.get(job_id)
         if execution is None:
@@ -633,7 +643,7 @@ class EmulatedAdapter(ClusterAdapter):
             execution.work *= old.request.processors / decision.processors
         execution.job = new
         self._reschedule(execution)
-        self._news.append(ev.JobChanged(self.now, new))
+        self._tell_changed(new)
         if execution.placement:
             self._news.append(ev.JobMigrated(self.now, job_id, execution.placement))
         return ""
@@ -697,6 +707,13 @@ class EmulatedAdapter(ClusterAdapter):
     def _note_capacity(self, name: str) -> None:
         for pool in self._nodes.descriptions[name].pools:
             self.capacity.append(CapacityChange(self.now, pool, self._nodes.count(pool)[0]))
+
+
+def _alters(event: ev.Event, job_id: str) -> bool:
+    """Whether it is news of a change of this job."""
+    if isinstance(event, ev.JobChanged):
+        return event.job.id == job_id
+    return isinstance(event, ev.JobMigrated) and event.job_id == job_id
 
 
 def _shape_in_nodes(job: JobDescription) -> str:

@@ -44,6 +44,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any, Literal
 
 import msgspec
@@ -339,11 +340,15 @@ def delayed(job: Job, end: float, processors: int, state: State, *, head: bool =
 
 
 def _planned(pool: PoolState, state: State, head: bool) -> list[Job]:
-    """Dedicated jobs by requested start, then the first other job of the queue if asked for."""
+    """Dedicated jobs by requested start, then the first other job of the queue if asked for.
+
+    Jobs that arrive in this instant come after its commands.
+    """
     jobs = [
         job
         for job in state.jobs.values()
         if job.pool is pool
+        and job.submit_time < state.now
         and job.status in (Status.WAITING, Status.PENDING)
         and not job.held
         and not job.refusal
@@ -351,7 +356,8 @@ def _planned(pool: PoolState, state: State, head: bool) -> list[Job]:
     ]
     jobs.sort(key=lambda job: (requested_start(job), job.seq))
     if head:
-        jobs.extend([job for job in pool.queue if requested_start(job) is None][:1])
+        there = (job for job in pool.queue if requested_start(job) is None and job.submit_time < state.now)
+        jobs.extend(islice(there, 1))
     return jobs
 
 
