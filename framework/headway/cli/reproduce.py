@@ -64,7 +64,7 @@ def command(name: str | None, out: Path | None, seeds: int, workers: int, traces
         write_rows(out / f"{title}.csv", rows)
     table = claims_table(claims)
     (out / "claims.md").write_text(
-        f"# {paper.title}\n\n`headway reproduce {name} --seeds {seeds}`; ± is half of the 95 % confidence "
+        f"# {paper.title}\n\n`headway reproduce {name} --seeds {seeds}{' --traces DIR' if traces else ''}`; ± is half of the 95 % confidence "
         f"interval over the seeds.\n\n{table}",
         encoding="utf-8",
     )

@@ -14,6 +14,9 @@ from headway.experiment.statistics import interval
 #: Distinguishable without colour as well: line style and marker go together.
 _STYLES = (("#0068a8", "-", "o"), ("#c2540a", "--", "s"), ("#00795c", ":", "^"), ("#8a4a9e", "-.", "D"))
 
+#: Metrics in seconds.
+_SECONDS = frozenset({"mean wait", "mean runtime", "makespan", "mean dedicated delay"})
+
 
 def line_plot(
     rows: Sequence[Row],
@@ -47,9 +50,9 @@ def line_plot(
                 color=colour, linestyle=line, marker=marker, markersize=4, linewidth=1.2, capsize=2, label=variant,
             )  # fmt: skip
         axes.set_xlabel(x_label, fontsize=9)
-        axes.set_title(metric, fontsize=9)
+        axes.set_title(f"{metric}, s" if metric in _SECONDS else metric, fontsize=9)
         axes.grid(alpha=0.3)
         axes.tick_params(labelsize=8)
         if at == 0:
-            axes.legend(fontsize=8, frameon=False)
+            axes.legend(fontsize=8, framealpha=0.8)
     figure.savefig(path, dpi=110)
