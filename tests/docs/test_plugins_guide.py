@@ -25,7 +25,7 @@ from headway.explain import explain
 from headway.hookspecs import HookSpecs, Plugin, hookimpl
 from headway.journal import Journal, RunInfo
 from headway.model import ClusterDescription, JobDescription, NodeDescription, PoolDescription, Request
-from headway.plugins import Catalogue, PluginConfig, Plugins, hooks_of
+from headway.plugins import GROUP, PRESETS, Catalogue, PluginConfig, Plugins, hooks_of
 from headway.results import RunResult
 from headway.scheduler import Scheduler, plain_clock
 from headway.workload import TraceCommand, TraceJob, read_trace
@@ -459,10 +459,9 @@ def test_a_wrong_option_gives_the_message_of_the_guide(file, tmp_path, capsys):
 
 
 def test_the_entry_point_of_the_guide_is_in_the_group_that_headway_reads():
-    (example,) = re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL)
-    assert tomllib.loads(example)["project"]["entry-points"] == {
-        "headway.plugins": {"depth": "headway_depth:Depth"}
-    }
+    plugin, preset = re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL)
+    assert tomllib.loads(plugin)["project"]["entry-points"] == {GROUP: {"depth": "headway_depth:Depth"}}
+    assert tomllib.loads(preset)["project"]["entry-points"] == {PRESETS: {"deep": "headway_depth:DEEP"}}
 
 
 class _Failing(Plugin):
