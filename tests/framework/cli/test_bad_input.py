@@ -60,7 +60,7 @@ def files(trace: Path, tmp_path: Path) -> None:
         ),
         (
             "dry-run --trace small.swf --policy eazy",
-            "--policy: no plugin is called 'eazy'. Did you mean 'easy'?",
+            "--policy: no plugin is called 'eazy'. Did you mean 'easy'",
         ),
         (
             "dry-run --trace small.swf --policy first-fit",
@@ -93,7 +93,7 @@ def files(trace: Path, tmp_path: Path) -> None:
         ),
         (
             "dry-run --trace small.swf -c unknown.yaml",
-            "unknown.yaml: plugins[0]: no plugin is called 'eazy'. Did you mean 'easy'?",
+            "unknown.yaml: plugins[0]: no plugin is called 'eazy'. Did you mean 'easy'",
         ),
         ("dry-run --trace small.swf -c twice.yaml", "twice.yaml: plugins[2]: plugin 'easy' is enabled twice"),
         ("dry-run --trace small.swf -c without.yaml", "no policy is enabled"),
