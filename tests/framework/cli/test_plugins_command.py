@@ -36,7 +36,7 @@ def test_every_plugin_is_listed_under_what_it_does(headway: Headway) -> None:
     ran = headway("plugins")
     assert (ran.code, ran.err) == (0, "")
     names = [line.split()[0] for line in ran.out.splitlines() if line.startswith("  ") and line[2] != " "]
-    assert sorted(names) == Catalogue().names()
+    assert sorted(names) == sorted([*Catalogue().names(), *Catalogue().presets()])
     policies = ran.out.split("Policies: ")[1].split("\n\n")[0]
     assert "  easy " in policies and "  first-fit " not in policies
     assert "Adapters (cluster: adapter: NAME): emulated, slurm" in ran.out

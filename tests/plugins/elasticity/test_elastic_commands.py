@@ -516,6 +516,6 @@ def test_no_processor_is_given_twice_and_every_job_ends_once_whatever_users_comm
 
 
 def test_a_dedicated_job_that_arrives_with_a_command_comes_after_it():
-    jobs = [traced("r", 4, 100), wanted("d", 8, 10, 60, submit=10)]
+    jobs = [traced("r", 4, 100), wanted("d", 6, 10, 60, submit=10)]
     assert Asked(jobs, "10 r EP 3").outcomes == ["accepted"]
     assert Asked(jobs, "11 r EP 3").outcomes == ["refused"]
