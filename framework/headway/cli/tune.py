@@ -62,14 +62,14 @@ def command(
     from headway.experiment.campaign import select, write_rows
     from headway.experiment.plots import line_plot
     from headway.plugins import Catalogue, PluginConfig
-    from headway.workload import read_swf
+    from headway.workload import read_trace
 
     if (trace_path is None) == (workload is None):
         raise click.UsageError("expected either --trace FILE or --workload MODEL")
     kind: Any = Catalogue().get(policy, "POLICY")
     name, choices = _choices(kind, policy, option, values)
     if trace_path is not None:
-        size = processors or read_swf(trace_path).max_processors
+        size = processors or read_trace(trace_path).max_processors
         if size is None:
             raise UserError(f"{trace_path}: the header names no machine size; give --processors N")
         scenario = Scenario(trace_path.name, 0.0, size, trace=str(trace_path), limit=limit)

@@ -23,7 +23,7 @@ from headway.metrics import summarise
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig, explain_validation
 from headway.results import RunResult
-from headway.workload import Workload, read_swf, scale_arrivals, trace_jobs
+from headway.workload import Workload, cwf_jobs, read_trace, scale_arrivals
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,11 @@ def seeds_of(scenario: Scenario, seeds: Sequence[int]) -> Sequence[int]:
 def workload_of(scenario: Scenario, seed: int, catalogue: Catalogue) -> Workload:
     """The scenario's jobs and commands for one seed."""
     if scenario.trace:
-        trace = read_swf(scenario.trace)
+        trace = read_trace(scenario.trace)
         if scenario.arrival_factor != 1.0:
             trace = scale_arrivals(trace, scenario.arrival_factor)
-        jobs, _ = trace_jobs(trace, scenario.processors, limit=scenario.limit)
-        return Workload(jobs)
+        jobs, commands, _ = cwf_jobs(trace, scenario.processors, limit=scenario.limit)
+        return Workload(jobs, commands)
     model = workload_models(catalogue).get(scenario.model)
     if model is None:
         raise UserError(

@@ -114,6 +114,12 @@ class Select:
         return None if key is None else key(job)
 
     @hookimpl
+    def prepare(self, view: View) -> None:
+        forward = getattr(self._policies[self._current], "prepare", None)
+        if forward is not None:
+            forward(view)
+
+    @hookimpl
     def schedule(self, view: View) -> Iterable[Decision] | None:
         if self._news:
             # The other policy's bookings are not this one's, so it looks at everything anew.
