@@ -173,6 +173,40 @@ class LosReproduction:
                 means = {skips: gain.mean for skips, gain in zip(SKIPS, gains, strict=True)}
                 best = max(means, key=lambda s: means[s])
                 measured = (
+                    f"wait against {other}: best {_signed(gains[best - 1])} at Cs = {best}; Cs = 1: {_signed(gains[0])}, "
+                    f"7: {_signed(gains[6])}, 20: {_signed(gains[19])}; significantly better for "
+                    f"{sum(g.low > 0 for g in gains)} of 20 values, worse for {sum(g.high < 0 for g in gains)}"
+                )
+                claims.append(Claim(where, paper, measured, verdict(gains)))
+        return claims
+
+    def _sweep(
+        self,
+        context: Context,
+        where: str,
+        name: str,
+        small: float,
+        published: dict[str, tuple[float, float, float] | None],
+        *,
+        dedicated: float = 0.0,
+        elastic: bool = False,
+        worse: tuple[str, str] | None = None,
+    ) -> list[Claim]:
+        chosen = variants(dedicated=dedicated > 0, elastic=elastic)
+        scenarios = tuple(scenario(load, small, dedicated=dedicated, elastic=elastic) for load in LOADS)
+        rows = context.run(name, Campaign(chosen, scenarios, context.seeds))
+        line_plot(rows, METRICS, context.out / f"{name}.png", x_label="load", title=scenarios[0].label)
+        claims = []
+        for other, numbers in published.items():
+            for at, metric in enumerate(METRICS):
+                gains = [improvement(rows, chosen[0].label, other, metric, load) for load in LOADS]
+                best = max(range(len(LOADS)), key=lambda i: gains[i].mean)
+                paper = (
+                    f"{metric} up to {numbers[at]:g} % better than {other}"
+                    if numbers
+                    else f"{metric} better than {other}"
+                )
+                measured = (
                     f"at most {_signed(gains[best])} (load {LOADS[best]:g}), at load 0.9 {_signed(gains[4])}; "
                     f"significantly better at {sum(g.low > 0 for g in gains)} of {len(LOADS)} loads, "
                     f"worse at {sum(g.high < 0 for g in gains)}"
