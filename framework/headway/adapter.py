@@ -75,10 +75,10 @@ class ClusterAdapter(abc.ABC):
         """What ``headway check`` reports about this cluster: connection, privileges, set-up."""
         return []
 
-    def wake(self) -> None:
+    def wake(self) -> None:  # noqa: B027 (an adapter that never blocks has nothing to do)
         """Make a blocked :meth:`wait` return soon. Called from a signal handler."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 (nor has one without connections)
         """Give back what :meth:`describe` or :meth:`wait` took (connections)."""
 
     def __enter__(self) -> ClusterAdapter:

@@ -155,7 +155,7 @@ class NodeTable:
                     self.reservations.setdefault(at, []).append(reservation)
 
     def take(self, request: Request, placement: Placement) -> dict[str, tuple[int, int]]:
-        """A job occupies its nodes. Returns, for each pool, its processors there: all, and on usable nodes."""
+        """A job occupies its nodes. Returns for each pool its processors: all, and those on usable nodes."""
         return self._move(request, placement, 1)
 
     def give_back(self, request: Request, placement: Placement) -> dict[str, tuple[int, int]]:
@@ -257,9 +257,7 @@ class NodeTable:
             if reservation:
                 mask[node] = any(r.id == reservation for r in kept)
             if mask[node]:
-                mask[node] = not any(
-                    r.id != reservation and r.start < end and start < r.end for r in kept
-                )
+                mask[node] = not any(r.id != reservation and r.start < end and start < r.end for r in kept)
         return mask
 
     def slots(self, request: Request, eligible: Bools, free: Free) -> Ints:

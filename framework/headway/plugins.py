@@ -174,7 +174,9 @@ class Catalogue:
             spec.loader.exec_module(module)
         except Exception as error:
             line = _line_in(error, path)
-            raise UserError(f"--plugin {path}{line}: does not load: {type(error).__name__}: {error}") from error
+            raise UserError(
+                f"--plugin {path}{line}: does not load: {type(error).__name__}: {error}"
+            ) from error
         found = [
             cls
             for _, cls in inspect.getmembers(module, inspect.isclass)
@@ -268,7 +270,9 @@ def make_plugin(cls: type, config: PluginConfig) -> Any:
     model: type[pydantic.BaseModel] | None = getattr(cls, "Options", None)
     if model is None:
         if config.options:
-            raise UserError(f"{config.where}: plugin {config.name!r} has no options, found {dict(config.options)}")
+            raise UserError(
+                f"{config.where}: plugin {config.name!r} has no options, found {dict(config.options)}"
+            )
         return _made(cls, config)
     place = f"{config.where}: {config.name}"
     if model.model_config.get("extra") is None:
@@ -304,7 +308,10 @@ class Plugins:
 
     @classmethod
     def load(
-        cls, configs: Iterable[PluginConfig], catalogue: Catalogue, capabilities: frozenset[type[Decision]] | None
+        cls,
+        configs: Iterable[PluginConfig],
+        catalogue: Catalogue,
+        capabilities: frozenset[type[Decision]] | None,
     ) -> Plugins:
         """Make and register what the configuration enables.
 

@@ -115,7 +115,9 @@ class Scheduler:
         self._has_reactors = bool(self._react)
         self._has_order = bool(self._order_queue)
         self._has_preparers = bool(self._prepare)
-        self._has_finishers = monitor or any((self._react, self._control, self._revise, self._veto, self._decided))
+        self._has_finishers = monitor or any(
+            (self._react, self._control, self._revise, self._veto, self._decided)
+        )
         self._answer = caller("answer")
         self._checkpoint = caller("checkpoint")
         self._shutdown = caller("shutdown")

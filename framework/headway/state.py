@@ -262,7 +262,9 @@ class State:
         if job.refusal:
             return f"refused: {job.refusal}"
         if job.held:
-            return "held" + (f" ({job.hold_reason})" if job.hold_reason else " by its user or an administrator")
+            return "held" + (
+                f" ({job.hold_reason})" if job.hold_reason else " by its user or an administrator"
+            )
         begin = job.description.begin_time
         if begin is not None and begin > self.now:
             return f"its begin time {begin:.0f} has not come"
@@ -329,7 +331,9 @@ class State:
             return
         pool = self.pool_of(description)
         if pool is None:
-            self.anomalies.append(f"job {job_id} is in pool {description.pool!r}, which does not exist; ignored")
+            self.anomalies.append(
+                f"job {job_id} is in pool {description.pool!r}, which does not exist; ignored"
+            )
             return
         self._seq += 1
         job = Job.arrived(description, pool, self._seq)
@@ -483,7 +487,9 @@ class State:
             self._leave_queue(job)
             self._occupy(job, event.placement, event.time)
         else:
-            self.anomalies.append(f"job {event.job_id} started again while {job.status.value}; the news is kept")
+            self.anomalies.append(
+                f"job {event.job_id} started again while {job.status.value}; the news is kept"
+            )
             self._release(job)
             self._occupy(job, event.placement, event.time)
         job.status = _RUNNING

@@ -40,9 +40,7 @@ def loaded(placement: str, busy: float) -> Scheduler:
     """A scheduler that knows the queue and ``busy`` of the nodes taken, before its cycle."""
     rng = np.random.default_rng(1)
     nodes = tuple(
-        NodeDescription(
-            f"n{i}", 64, 256 * GIB, features=("fast",) if i % 3 == 0 else (), pools=("batch",)
-        )
+        NodeDescription(f"n{i}", 64, 256 * GIB, features=("fast",) if i % 3 == 0 else (), pools=("batch",))
         for i in range(NODES)
     )
     cluster = ClusterDescription("big", (PoolDescription("batch"),), nodes)

@@ -397,7 +397,10 @@ def test_answer_tells_the_user_a_refusal_once(file):
     ours = scheduler(file("unshortened.py"), ClusterDescription.flat(10))
     ours.step(0, [submitted("a"), ElasticCommandReceived(0, "a", "RT", 50, "alice", request="r1")])
     answer = ours.answer("r1")
-    assert answer is not None and (answer.outcome, answer.reason) == ("refused", "jobs are not shortened here")
+    assert answer is not None and (answer.outcome, answer.reason) == (
+        "refused",
+        "jobs are not shortened here",
+    )
     assert ours.answer("r1") is None and ours.answer("other") is None
 
 

@@ -156,7 +156,7 @@ class EmulatedAdapter(ClusterAdapter):
     def _check_flat_faults(self) -> None:
         if self._faults.node_mtbf and any(p.flat for p in self._cluster.pools):
             raise UserError(
-                "cluster.options.faults.node_mtbf: node failures need pools made of nodes, found the flat pool "
+                "emulation.faults.node_mtbf: node failures need pools made of nodes, found the flat pool "
                 + ", ".join(repr(p.name) for p in self._cluster.pools if p.flat)
             )
 
@@ -167,7 +167,8 @@ class EmulatedAdapter(ClusterAdapter):
 
     def check(self) -> list[Check]:
         size = ", ".join(
-            f"{p.name}: {p.processors or self._nodes.count(p.name)[0]} processors" for p in self._cluster.pools
+            f"{p.name}: {p.processors or self._nodes.count(p.name)[0]} processors"
+            for p in self._cluster.pools
         )
         return [Check("emulated cluster", True, f"{size}; {len(self._jobs)} jobs")]
 
@@ -186,7 +187,9 @@ class EmulatedAdapter(ClusterAdapter):
             if now == _INF and not self._submitted and not self._running:
                 return self._end()
             now = deadline
-        elif now == _INF or (arrival == _INF and not self._running and not self._news and self._over(deadline)):
+        elif now == _INF or (
+            arrival == _INF and not self._running and not self._news and self._over(deadline)
+        ):
             return self._end()
         if now < self.now:
             now = self.now
@@ -451,7 +454,9 @@ class EmulatedAdapter(ClusterAdapter):
             return self._start(decision)
         action = _ACTIONS.get(type(decision))
         if action is None:
-            return self._refuse((decision, f"the emulated cluster cannot carry out {type(decision).__name__}"))
+            return self._refuse(
+                (decision, f"the emulated cluster cannot carry out {type(decision).__name__}")
+            )
         refusal = action(self, decision)
         return self._refuse((decision, refusal)) if refusal else _ACCEPTED
 
@@ -529,7 +534,14 @@ class EmulatedAdapter(ClusterAdapter):
             return f"job {decision.job_id} is not known"
         index, job = known
         self._results[index] = JobResult(
-            job, None, self.now, "cancelled", 0.0, (), job.pool or self._only, self._jobs[index].row,
+            job,
+            None,
+            self.now,
+            "cancelled",
+            0.0,
+            (),
+            job.pool or self._only,
+            self._jobs[index].row,
             self._restarts.get(index, 0),
         )
         self._news.append(ev.JobEnded(self.now, job.id, "cancelled", decision.reason))

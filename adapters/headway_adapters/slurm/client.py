@@ -62,9 +62,7 @@ def environment(options: SlurmOptions) -> dict[str, str]:
 class SlurmClient:
     """Runs Slurm's commands through a transport."""
 
-    def __init__(
-        self, options: SlurmOptions, *, read_only: bool, transport: Transport | None = None
-    ) -> None:
+    def __init__(self, options: SlurmOptions, *, read_only: bool, transport: Transport | None = None) -> None:
         self.read_only = read_only
         self._timeout = options.command_timeout
         self._transport = transport or LocalTransport(

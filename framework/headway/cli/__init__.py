@@ -21,7 +21,10 @@ _COMMANDS = {
     "dry-run": ("dry_run", "Run a trace, or a copy of the live queue, in emulation."),
     "compare": ("compare", "A campaign: policies, workloads, loads and seeds, with confidence intervals."),
     "tune": ("tune", "The best value of a policy's option for a workload."),
-    "reproduce": ("reproduce", "A paper's experiments again: what it says, what we measure, whether it holds."),
+    "reproduce": (
+        "reproduce",
+        "A paper's experiments again: what it says, what we measure, whether it holds.",
+    ),
     "generate": ("generate", "Draw a workload from a model and write it to a file."),
     "convert": ("convert", "Convert a workload between formats."),
     "run": ("run", "Schedule a real cluster (or watch it with --monitor)."),

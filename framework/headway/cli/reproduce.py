@@ -63,9 +63,9 @@ def command(name: str | None, out: Path | None, seeds: int, workers: int, traces
     for title, rows in context.rows:
         write_rows(out / f"{title}.csv", rows)
     table = claims_table(claims)
+    call = f"headway reproduce {name} --seeds {seeds}" + (" --traces DIR" if traces else "")
     (out / "claims.md").write_text(
-        f"# {paper.title}\n\n`headway reproduce {name} --seeds {seeds}{' --traces DIR' if traces else ''}`; ± is half of the 95 % confidence "
-        f"interval over the seeds.\n\n{table}",
+        f"# {paper.title}\n\n`{call}`; ± is half of the 95 % confidence interval over the seeds.\n\n{table}",
         encoding="utf-8",
     )
     for claim in claims:

@@ -47,7 +47,8 @@ def line_plot(
             means = [interval(select(rows, metric, variant=variant, x=x)) for x in xs]
             axes.errorbar(
                 xs, [m.mean for m in means], yerr=[0 if m.count < 2 else m.half for m in means],
-                color=colour, linestyle=line, marker=marker, markersize=4, linewidth=1.2, capsize=2, label=variant,
+                color=colour, linestyle=line, marker=marker, markersize=4, linewidth=1.2, capsize=2,
+                label=variant,
             )  # fmt: skip
         axes.set_xlabel(x_label, fontsize=9)
         axes.set_title(f"{metric}, s" if metric in _SECONDS else metric, fontsize=9)

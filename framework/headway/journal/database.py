@@ -194,9 +194,7 @@ def _check_file(path: Path, *, create: bool) -> None:
             raise UserError(f"journal {path}: expected a file, found a directory")
         if not path.exists():
             if not path.parent.is_dir():
-                raise UserError(
-                    f"journal {path}: expected its directory {path.parent} to exist, found none"
-                )
+                raise UserError(f"journal {path}: expected its directory {path.parent} to exist, found none")
             if not create:
                 raise UserError(f"journal {path}: expected a journal, found no such file")
             return

@@ -121,9 +121,7 @@ class Journal:
         run = self._running()
         ended = time.time() if ended_at is None else ended_at
         with self._database.writing() as connection:
-            connection.execute(
-                update(runs).where(runs.c.id == run).values(ended_at=ended, end_reason=reason)
-            )
+            connection.execute(update(runs).where(runs.c.id == run).values(ended_at=ended, end_reason=reason))
         self._run = None
 
     def record_events(self, seq: int, now: float, events_: Sequence[Event]) -> None:

@@ -296,9 +296,7 @@ def _group_of_jobs(result: RunResult, groups: Sequence[_Group]) -> NDArray[np.in
     return np.fromiter((group.get(j.pool or j.job.pool, 0) for j in result.jobs), np.int64, len(result.jobs))
 
 
-def _capacity(
-    result: RunResult, group: _Group, groups: Sequence[_Group], begin: float, end: float
-) -> Steps:
+def _capacity(result: RunResult, group: _Group, groups: Sequence[_Group], begin: float, end: float) -> Steps:
     """Usable processors of a group over time.
 
     A change names one pool. Pools that share nodes all report a failure on them, so what the group

@@ -240,9 +240,7 @@ def _css_dash(number: int) -> str:
     return "none" if isinstance(dash, str) else " ".join(str(length) for length in dash[1])
 
 
-def _chart(
-    result: RunResult, columns: JobColumns, begin: float, end: float, limit: int
-) -> dict[str, Any]:
+def _chart(result: RunResult, columns: JobColumns, begin: float, end: float, limit: int) -> dict[str, Any]:
     """All that the template needs of one Gantt chart."""
     from headway.report import plots
 

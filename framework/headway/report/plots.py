@@ -178,10 +178,9 @@ def wait_distribution(runs: Sequence[Plotted], *, prefix: str) -> str:
 def slowdown_by_size(runs: Sequence[Plotted], *, prefix: str) -> str:
     """Median (dot) and 90th percentile (bar end) of the bounded slowdown, by processors."""
     bounds = np.array(SIZE_CLASSES)
-    names = [
-        str(low) if high == low + 1 else f"{low}–{high - 1}"
-        for low, high in pairwise(SIZE_CLASSES)
-    ] + [f"≥ {SIZE_CLASSES[-1]}"]
+    names = [str(low) if high == low + 1 else f"{low}–{high - 1}" for low, high in pairwise(SIZE_CLASSES)] + [
+        f"≥ {SIZE_CLASSES[-1]}"
+    ]
     classes = [np.searchsorted(bounds, run.columns.processors, side="right") - 1 for run in runs]
     return _by_class(runs, classes, names, "processors", prefix, "Bounded slowdown by size")
 

@@ -11,9 +11,9 @@ What the fields mean to an emulation:
 Beside that, user, group and executable (fields 12 to 14, if positive) become the job's user, group and
 name, and the queue (field 15, where 0 counts: the format uses it for interactive jobs) its QOS, all as
 decimal numbers. The status of a record is what happened under another scheduler: in an emulation a job
-that is not ended at its estimate is ``completed``. A job's id is its number, and for the second and further jobs of one number in the trace
-``15#2``, ``15#3``. The dependencies of fields 17 and 18 are left out, because the submit times of a
-recorded trace have them in them.
+that is not ended at its estimate is ``completed``. A job's id is its number, and for the second and further
+jobs of one number in the trace ``15#2``, ``15#3``. The dependencies of fields 17 and 18 are left out,
+because the submit times of a recorded trace have them in them.
 """
 
 from __future__ import annotations

@@ -44,7 +44,9 @@ def schedule_records(jobs: Sequence[JobResult], trace: Trace | None = None) -> R
             values = records[:, column]
             records[:, column] = np.where(values > 0, values, used)
     ran_through = np.array([result.state == "completed" and result.row >= 0 for result in jobs], np.bool_)
-    keep = ran_through & (records[:, Column.STATUS] >= 0) if trace is not None else np.zeros(len(jobs), np.bool_)
+    keep = (
+        ran_through & (records[:, Column.STATUS] >= 0) if trace is not None else np.zeros(len(jobs), np.bool_)
+    )
     records[:, Column.STATUS] = np.where(keep, records[:, Column.STATUS], status)
     records[:, Column.WAIT] = [
         -1 if result.start_time is None else result.start_time - result.job.submit_time for result in jobs

@@ -173,9 +173,10 @@ class LosReproduction:
                 means = {skips: gain.mean for skips, gain in zip(SKIPS, gains, strict=True)}
                 best = max(means, key=lambda s: means[s])
                 measured = (
-                    f"wait against {other}: best {_signed(gains[best - 1])} at Cs = {best}; Cs = 1: {_signed(gains[0])}, "
-                    f"7: {_signed(gains[6])}, 20: {_signed(gains[19])}; significantly better for "
-                    f"{sum(g.low > 0 for g in gains)} of 20 values, worse for {sum(g.high < 0 for g in gains)}"
+                    f"wait against {other}: best {_signed(gains[best - 1])} at Cs = {best}; "
+                    f"Cs = 1: {_signed(gains[0])}, 7: {_signed(gains[6])}, 20: {_signed(gains[19])}; "
+                    f"significantly better for {sum(g.low > 0 for g in gains)} of 20 values, "
+                    f"worse for {sum(g.high < 0 for g in gains)}"
                 )
                 claims.append(Claim(where, paper, measured, verdict(gains)))
         return claims
@@ -207,7 +208,8 @@ class LosReproduction:
                     else f"{metric} better than {other}"
                 )
                 measured = (
-                    f"at most {_signed(gains[best])} (load {LOADS[best]:g}), at load 0.9 {_signed(gains[4])}; "
+                    f"at most {_signed(gains[best])} (load {LOADS[best]:g}), "
+                    f"at load 0.9 {_signed(gains[4])}; "
                     f"significantly better at {sum(g.low > 0 for g in gains)} of {len(LOADS)} loads, "
                     f"worse at {sum(g.high < 0 for g in gains)}"
                 )

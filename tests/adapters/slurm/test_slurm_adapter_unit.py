@@ -64,9 +64,7 @@ def slurm() -> PretendedSlurm:
 
 def adapter(slurm: PretendedSlurm, **fields: Any) -> SlurmAdapter:
     read_only = fields.pop("read_only", False)
-    options = SlurmOptions(
-        **{"partitions": ("batch",), "poll_interval": 0.05, "accounting": "no", **fields}
-    )
+    options = SlurmOptions(**{"partitions": ("batch",), "poll_interval": 0.05, "accounting": "no", **fields})
     return SlurmAdapter(options, read_only=read_only, transport=slurm)
 
 

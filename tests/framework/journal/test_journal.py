@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from headway.adapter import Outcome
 from headway.decisions import Decision, Hold, PowerDown, Start, SubmitSubjob, SwapTiers
 from headway.errors import Failure, UserError

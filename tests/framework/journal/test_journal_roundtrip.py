@@ -9,6 +9,10 @@ from typing import Any, get_args
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from sqlalchemy.engine.default import DefaultDialect
+
 from headway.adapter import Outcome
 from headway.decisions import AnyDecision, Hold, Resize, Start, SubmitSubjob
 from headway.errors import Failure
@@ -16,9 +20,6 @@ from headway.events import AnyEvent, DecisionFailed, JobEnded, JobSubmitted, Nod
 from headway.journal import Journal, RunInfo
 from headway.journal.encoding import AnyText, Decoder, encode
 from headway.model import ClusterDescription, JobDescription, Request
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
-from sqlalchemy.engine.default import DefaultDialect
 
 INFO = RunInfo(
     mode="drive",

@@ -97,9 +97,7 @@ def test_the_cluster_and_its_queue_are_seen(slurm_cluster: Any, drive: Callable[
     assert event.job.request.walltime == 300
 
 
-def test_a_job_starts_on_the_nodes_that_were_chosen(
-    slurm_cluster: Any, drive: Callable[..., Driven]
-) -> None:
+def test_a_job_starts_on_the_nodes_that_were_chosen(slurm_cluster: Any, drive: Callable[..., Driven]) -> None:
     job = slurm_cluster.submit(6, 1)
     driven = drive()
     driven.wait()
@@ -144,9 +142,7 @@ def test_a_start_on_an_unknown_node_is_refused_and_the_job_stays_held(
     assert (record["job_state"], record["priority"]) == ("PENDING", 0)
 
 
-def test_a_start_that_does_not_happen_is_taken_back(
-    slurm_cluster: Any, drive: Callable[..., Driven]
-) -> None:
+def test_a_start_that_does_not_happen_is_taken_back(slurm_cluster: Any, drive: Callable[..., Driven]) -> None:
     blocker = slurm_cluster.submit(4, 60)
     job = slurm_cluster.submit(2, 60)
     driven = drive(start_timeout=4.0)
