@@ -387,9 +387,10 @@ def cwf_jobs(
     """The jobs and commands of an emulation of ``trace``, each in order of time, and the jobs refused.
 
     Arguments, jobs, refusals and errors as :func:`headway.workload.trace_jobs`; a dedicated job has the
-    attribute ``requested_start`` (seconds) and that begin time, also if that is before its submission. The
-    commands of refused jobs are left out, which the reason of the refusal counts; so are those of
-    jobs behind the ``limit``, and those of jobs that the trace does not have, which are among its issues. Any trace will do.
+    attribute ``requested_start`` (seconds) and that begin time, also if that is before its submission.
+    The commands of refused jobs are left out, which the reason of the refusal counts; so are those of
+    jobs behind the ``limit``, and those of jobs that the trace does not have, which are among its
+    issues. Any trace will do.
     """
     jobs, refused = trace_jobs(trace, processors, limit=limit, pool=pool)
     if not isinstance(trace, CloudTrace):
