@@ -1,0 +1,112 @@
+"""Campaigns: every variant meets every workload, and the file says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headway.errors import UserError
+from headway.experiment import Campaign, Scenario, Variant, run_campaign
+from headway.experiment.campaign import points, select, write_rows
+from headway.experiment.definition import load_campaign
+from headway.plugins import PluginConfig
+
+FCFS, EASY = (Variant(name, (PluginConfig(name),)) for name in ("fcfs", "easy"))
+SMALL = {"processors": 64, "days": 2}
+
+
+def month(label="month", x=0.0, **options):
+    return Scenario(label, x, 64, model="month", options={**SMALL, **options})
+
+
+def test_every_variant_runs_on_every_scenario_with_every_seed():
+    plan = Campaign((FCFS, EASY), (month(x=0.5, load=0.5), month(x=0.9, load=0.9)), (1, 2))
+    done = []
+    rows = run_campaign(plan, on_done=done.append)
+    assert plan.size() == len(rows) == sum(done) == 8
+    assert list(points(rows)) == [("month", 0.5), ("month", 0.9)]
+    assert [(r.x, r.seed, r.variant) for r in rows[:3]] == [
+        (0.5, 1, "fcfs"),
+        (0.5, 1, "easy"),
+        (0.5, 2, "fcfs"),
+    ]
+    assert len(select(rows, "mean wait", variant="easy", x=0.9)) == 2
+
+
+def test_processes_give_the_same_rows_as_one():
+    plan = Campaign((EASY,), (month(load=0.8),), (1, 2, 3))
+    # As text, because a metric without a value is NaN, which equals nothing.
+    assert repr(run_campaign(plan, workers=2)) == repr(run_campaign(plan))
+
+
+def test_variants_meet_the_same_jobs():
+    rows = run_campaign(Campaign((FCFS, EASY), (month(load=0.8),), (4,)))
+    assert rows[0].values["jobs"] == rows[1].values["jobs"]
+    assert rows[0].values["mean runtime"] == rows[1].values["mean runtime"]
+
+
+def test_a_trace_has_one_seed(tmp_path: Path):
+    trace = tmp_path / "two.swf"
+    trace.write_text(
+        "; MaxProcs: 4\n" + "\n".join(f"{n} {n} -1 10 4 -1 -1 4 10 -1 1 1 1 1 -1 -1 -1 -1" for n in (1, 2))
+    )
+    plan = Campaign((EASY,), (Scenario("two", 1.0, 4, trace=str(trace)),), (1, 2, 3))
+    (row,) = run_campaign(plan)
+    assert row.values["mean wait"] == 4.5
+
+
+def test_an_unknown_model_names_the_nearest():
+    plan = Campaign((EASY,), (Scenario("x", 0.0, 4, model="mont"),), (1,))
+    with pytest.raises(UserError, match=r"'mont' is not installed.*month"):
+        run_campaign(plan)
+
+
+def test_rows_are_written_one_a_line(tmp_path: Path):
+    rows = run_campaign(Campaign((EASY,), (month(load=0.5),), (1,)))
+    write_rows(tmp_path / "rows.csv", rows)
+    head, line = (tmp_path / "rows.csv").read_text().splitlines()
+    assert head.startswith("scenario,x,variant,seed,jobs,utilisation,mean wait")
+    assert line.startswith("month,0,easy,1,")
+
+
+def test_a_campaign_file(tmp_path: Path):
+    file = tmp_path / "c.yaml"
+    file.write_text(
+        "processors: 64\n"
+        "policies: [easy, {label: D, plugins: [easy, {dedicated: {freeze: first}}]}]\n"
+        "workloads:\n"
+        "  - {model: month, options: {days: 2}, loads: [0.5, 0.7]}\n"
+        "  - {trace: log.swf, arrival_factors: [1, 0.9]}\n"
+        "seeds: 3\n"
+    )
+    plan = load_campaign(file)
+    assert [v.label for v in plan.variants] == ["easy", "D"]
+    assert plan.variants[1].plugins[1].options == {"freeze": "first"}
+    assert [(s.x, dict(s.options).get("load")) for s in plan.scenarios[:2]] == [(0.5, 0.5), (0.7, 0.7)]
+    assert plan.scenarios[3].trace == str(tmp_path / "log.swf")
+    assert plan.seeds == (1, 2, 3)
+    assert plan.size() == 2 * 2 * 3 + 2 * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("processors: 0\npolicies: [easy]\nworkloads: [{model: month}]", "processors: expected"),
+        ("processors: 4\npolicies: []\nworkloads: [{model: month}]", "policies"),
+        ("processors: 4\npolicies: [easy]\nworkloads: [{}]", "either model or trace"),
+        ("processors: 4\npolicies: [easy]\nworkload: [{model: month}]", "unknown key"),
+        ("[]", "expected keys"),
+        ("a: [", "not valid YAML"),
+    ],
+)
+def test_a_wrong_campaign_file_says_where(tmp_path: Path, text: str, message: str):
+    file = tmp_path / "c.yaml"
+    file.write_text(text)
+    with pytest.raises(UserError, match=message):
+        load_campaign(file)
+
+
+def test_the_campaigns_that_ship_are_right():
+    for file in sorted((Path(__file__).parents[3] / "etc" / "campaigns").glob("*.yaml")):
+        assert load_campaign(file).size() > 0
