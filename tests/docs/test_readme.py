@@ -1,6 +1,7 @@
 """Every command of the README runs, and every make target that it names is there.
 
-Commands that need a live cluster are left out. What a command reads (a trace, a configuration, a
+Commands that need a live cluster, a daemon or minutes are only parsed here; they run in tests of their
+own. What a command reads (a trace, a configuration, a
 journal) is made under the name that the README gives it.
 """
 
@@ -12,10 +13,11 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 import structlog
 
-from headway.cli import main
+from headway.cli import cli, main
 from headway.config import adapter_class, live_adapter, parse_config
 from headway.plugins import Catalogue, Plugins
 
@@ -45,13 +47,14 @@ def shell_lines(text: str) -> Iterator[str]:
 
 
 def headway_commands(text: str) -> list[list[str]]:
-    """The arguments of each ``headway`` that can run without a cluster."""
-    found = []
-    for line in shell_lines(text):
-        words = shlex.split(line)
-        if words and Path(words[0]).name == "headway" and not needs_a_cluster(words[1:]):
-            found.append(words[1:])
-    return found
+    """The arguments of each ``headway`` that can run here."""
+    return [a for a in all_commands(text) if not needs_a_cluster(a) and not takes_minutes(a)]
+
+
+def all_commands(text: str) -> list[list[str]]:
+    """The arguments of each ``headway``."""
+    lines = (shlex.split(line) for line in shell_lines(text))
+    return [words[1:] for words in lines if words and Path(words[0]).name == "headway"]
 
 
 def named_blocks(text: str, kind: str) -> dict[str, str]:
@@ -68,7 +71,13 @@ def needs_a_cluster(arguments: list[str]) -> bool:
     options = set(arguments)
     if {"--from-cluster", "--monitor"} & options:
         return True
+    if arguments[:1] in (["elastic"], ["reserve"], ["unreserve"], ["status"]):
+        return True
     return arguments[:1] == ["explain"] and "--journal-only" not in options
+
+
+def takes_minutes(arguments: list[str]) -> bool:
+    return arguments[:1] in (["reproduce"], ["tune"], ["compare"])
 
 
 def value_after(arguments: list[str], *options: str) -> str | None:
@@ -137,6 +146,18 @@ def test_a_command_of_the_readme_runs(
     if arguments[:1] == ["explain"]:
         arguments = ["explain", "1", *arguments[2:]]  # a job of the small trace
     assert run(arguments) == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", in_readme(all_commands(README)), ids=" ".join)
+def test_a_command_of_the_readme_parses(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    name, *rest = arguments
+    context = click.Context(cli)
+    command = cli.get_command(context, name)
+    assert command is not None
+    command.make_context(name, rest, parent=context)
 
 
 @pytest.mark.parametrize("name", named_blocks(README, "yaml"))
