@@ -1,0 +1,80 @@
+"""docs/outputs.md names every column and key that a run writes, and no other."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+from building import traced
+
+from headway.emulation import emulate
+from headway.experiment.campaign import measure
+from headway.model import ClusterDescription
+from headway.plugins import Catalogue, PluginConfig
+from headway.report import write_outputs
+from headway.results import RunResult
+
+PAGE = (Path(__file__).parents[2] / "docs" / "outputs.md").read_text(encoding="utf-8")
+
+
+def section(title: str) -> str:
+    return re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)[1]
+
+
+def first_column(text: str) -> list[str]:
+    return re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def run() -> RunResult:
+    jobs = [traced(str(n), 3, 20, n, runtime=10 + 20 * (n % 2)) for n in range(6)]
+    return emulate(
+        ClusterDescription.flat(8),
+        jobs,
+        [PluginConfig("easy")],
+        Catalogue(),
+        label="easy",
+        keep_decisions=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def directory(run: RunResult, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("out")
+    write_outputs(run, out)
+    return out
+
+
+@pytest.mark.parametrize("name", ["jobs.csv", "decisions.csv"])
+def test_every_column_is_documented(directory: Path, name: str) -> None:
+    with open(directory / name, newline="") as stream:
+        assert next(csv.reader(stream)) == first_column(section(name))
+
+
+def test_every_system_metric_is_documented(directory: Path) -> None:
+    metrics = json.loads((directory / "metrics.json").read_text())
+    assert list(metrics["system"]) == first_column(section("metrics.json"))
+
+
+@pytest.mark.parametrize("key", ["run", "counts", "jobs"])
+def test_every_other_metric_is_named(directory: Path, key: str) -> None:
+    metrics = json.loads((directory / "metrics.json").read_text())
+    paragraph = re.search(rf"^`{key}`:(.*?)\n\n", section("metrics.json"), re.MULTILINE | re.DOTALL)[1]
+    named = set(re.findall(r"`(\w+)`", paragraph))
+    statistics = set(metrics["jobs"]["wait"]) if key == "jobs" else set()
+    assert named == set(metrics[key]) | statistics
+
+
+def test_every_file_is_documented(directory: Path) -> None:
+    titles = " ".join(re.findall(r"^## (.*)$", PAGE, re.MULTILINE))
+    for path in directory.iterdir():
+        assert path.name in titles
+
+
+def test_every_metric_of_rows_is_named(run: RunResult) -> None:
+    text = " ".join(section("rows.csv and claims.md").split())
+    for name in measure(run):
+        assert f"`{name}`" in text

@@ -1,0 +1,94 @@
+"""The report: self-contained, safe with any name, readable at 10,000 jobs, and alive in a browser."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from building import described
+from synthetic_run import fcfs_run
+
+from headway.model import ClusterDescription
+from headway.report import render_html, write_html
+from headway.report.html import Section
+from headway.results import JobResult, RunResult
+
+HOSTILE = "</script><script>alert(1)</script>\u2028<img src=x onerror=alert(2)>"
+
+
+def hostile() -> RunResult:
+    job = described("1</script>", 1, 60.0, 0.0, user=HOSTILE, name=HOSTILE)
+    done = JobResult(job, 0.0, 10.0, "completed", 10.0, (), "pool")
+    return RunResult(HOSTILE, ClusterDescription.flat(4), [done], about={"workload": HOSTILE})
+
+
+@pytest.fixture(scope="module")
+def large() -> str:
+    return render_html([fcfs_run()])
+
+
+def test_it_loads_nothing(large: str) -> None:
+    assert not re.search(r"""(?:src|href)\s*=\s*["']?(?:https?:)?//""", large)
+    assert "<link" not in large
+    assert not re.search(r"<script[^>]+src", large)
+    assert "@import" not in large
+
+
+def test_ten_thousand_jobs_stay_below_five_megabytes(large: str) -> None:
+    assert len(large.encode()) < 5_000_000
+
+
+def test_names_cannot_break_out() -> None:
+    page = render_html([hostile()])
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+    assert "\u2028" not in "".join(re.findall(r"<script.*?</script>", page, re.DOTALL))
+
+
+def test_several_runs_stand_side_by_side() -> None:
+    page = render_html([fcfs_run(jobs=200, label="one"), fcfs_run(jobs=200, label="two")])
+    assert "Comparison" in page
+    assert page.count('class="gantt"') == 2
+
+
+def test_a_run_without_jobs_has_a_report() -> None:
+    assert "<html" in render_html([RunResult("empty", ClusterDescription.flat(4), [])])
+
+
+def test_sections_of_plugins_are_in_it() -> None:
+    page = render_html([fcfs_run(jobs=20)], sections=[Section("Power", "<p>42 W</p>")])
+    assert "Power" in page
+    assert "<p>42 W</p>" in page
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("kind", ["large", "hostile"])
+def test_its_script_runs_to_the_end_in_a_browser(kind: str, tmp_path: Path) -> None:
+    browser = shutil.which("chromium")
+    if browser is None:
+        reason = "needs Debian's chromium"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    page = tmp_path / "report.html"
+    write_html(page, [fcfs_run() if kind == "large" else hostile()])
+    options = (
+        "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+        "--disable-component-update --disable-sync --virtual-time-budget=20000 --dump-dom"
+    )
+    dom = subprocess.run(
+        [browser, *options.split(), f"--user-data-dir={tmp_path / 'profile'}", page.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    ).stdout
+    root = re.search(r"<html[^>]*>", dom)
+    assert root is not None
+    assert 'data-report="ready"' in root[0]
+    assert "data-error" not in root[0]
+    assert int(re.search(r'data-rectangles="(\d+)"', root[0])[1]) > 0
