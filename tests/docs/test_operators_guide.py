@@ -109,7 +109,8 @@ def test_every_command_exists_with_these_options(words: list[str], tmp_path: Pat
     if words[0].startswith("-"):
         assert words == ["--version"]
         return
-    command = cli.get_command(click.Context(cli), words[0])
+    context = click.Context(cli, **cli.context_settings)
+    command = cli.get_command(context, words[0])
     assert command is not None
     arguments = words[1:]
     # Named in passing, without what it needs.
@@ -122,7 +123,7 @@ def test_every_command_exists_with_these_options(words: list[str], tmp_path: Pat
     plain = [word for word in words[1:] if not word.startswith("-")]
     if needed and not plain:
         arguments = ["x", *arguments]
-    command.make_context(words[0], arguments)
+    command.make_context(words[0], arguments, parent=context)
 
 
 def test_commands_are_found_in_the_guide():

@@ -154,7 +154,7 @@ def test_a_command_of_the_readme_parses(
 ) -> None:
     monkeypatch.chdir(ROOT)
     name, *rest = arguments
-    context = click.Context(cli)
+    context = click.Context(cli, **cli.context_settings)
     command = cli.get_command(context, name)
     assert command is not None
     command.make_context(name, rest, parent=context)
