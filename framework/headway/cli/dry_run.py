@@ -160,7 +160,7 @@ def command(
                 config_text=journal_text(config, policy, configs),
                 on_cycle=advance,
                 epoch=trace.epoch or 0.0,
-                about={"workload": Path(trace.path).name, "processors": str(size)},
+                about={"workload": Path(trace.path).name},
             )
     finally:
         if journal is not None:
