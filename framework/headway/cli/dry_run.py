@@ -315,12 +315,17 @@ def report(
     from headway.report import render_summary, write_outputs
 
     metrics, sections = contributions(configs, catalogue)
-    console().print(render_summary(summarise(result, metrics)))
-    if live_since is not None:
-        _print_forecast(result, live_since)
-    say(f"\nseed: {result.seed}")
+    written: list[Path] = []
+    try:
+        # Before anything is printed: a reader who goes away early (| head) must not cost the files.
+        if out is not None:
+            written = write_outputs(result, out, trace=trace, extra=metrics, sections=sections([result]))
+    finally:
+        console().print(render_summary(summarise(result, metrics)))
+        if live_since is not None:
+            _print_forecast(result, live_since)
+        say(f"\nseed: {result.seed}")
     if out is not None:
-        written = write_outputs(result, out, trace=trace, extra=metrics, sections=sections([result]))
         say(f"results: {', '.join(path.name for path in written)} in {out}")
 
 

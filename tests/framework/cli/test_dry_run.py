@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commandline import MACHINE, Headway, small_trace_lines
+from commandline import MACHINE, Headway, command_of, small_trace_lines
 
 from headway.cli.dry_run import enabled
 from headway.config import parse_config
@@ -235,3 +236,14 @@ def test_a_copy_of_the_live_queue_is_run_forward_and_its_waiting_jobs_are_foreto
     assert "jobs wait for something that cannot be foreseen" in ran.out
     assert max(map(len, forecast.split("\n\n")[1].splitlines())) <= 80
     assert "seed: 0" in ran.out
+
+
+def test_a_reader_who_goes_away_early_does_not_cost_the_files(trace: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = command_of("dry-run", "--trace", trace, "--out", out)
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.wait(60) == 0
+    assert (out / "jobs.csv").is_file()
+    assert (out / "report.html").is_file()
