@@ -8,6 +8,7 @@ import io
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 import click
@@ -38,24 +39,33 @@ _COMMANDS = {
     "unreserve": ("unreserve", "Give a reservation back."),
 }
 
+#: Entry points (name of a command -> click command) of commands that installed packages bring, such as
+#: those that belong to an adapter. Loaded when they are called, or listed.
+COMMANDS = "headway.commands"
+
 
 class _Lazy(click.Group):
     """A group whose commands are imported when they are used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS) + sorted(set(super().list_commands(ctx)) - set(_COMMANDS))
+        others = {*super().list_commands(ctx), *_installed_commands()}
+        return list(_COMMANDS) + sorted(others - set(_COMMANDS))
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name in _COMMANDS:
             return importlib.import_module(f"headway.cli.{_COMMANDS[name][0]}").command
+        installed = _installed_commands()
+        if name in installed:
+            loaded: click.Command = installed[name].load()
+            return loaded
         return super().get_command(ctx, name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows = [(name, line) for name, (_, line) in _COMMANDS.items()]
         rows += [
-            (name, command.get_short_help_str())
-            for name in sorted(self.commands)
-            if (command := self.commands[name]) and not command.hidden
+            (name, command.get_short_help_str(limit=100))
+            for name in self.list_commands(ctx)
+            if name not in _COMMANDS and (command := self.get_command(ctx, name)) and not command.hidden
         ]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
@@ -70,6 +80,10 @@ class _Lazy(click.Group):
 
                 ctx.fail(f"no command is called {args[0]!r}.{nearest(args[0], self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
+
+
+def _installed_commands() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=COMMANDS)}
 
 
 def _add_plugin_commands(group: click.Group, files: Iterable[Path]) -> None:
