@@ -34,12 +34,12 @@ DASHES: tuple[str | tuple[float, tuple[float, ...]], ...] = (
 
 # Colours that stand for CSS variables until the SVG is finished.
 _INK, _LINE = "#0a0b0c", "#0d0e0f"
-_SERIES = tuple(f"#1000{n:02x}" for n in range(1, SERIES + 1))
+COLOURS = tuple(f"#1000{n:02x}" for n in range(1, SERIES + 1))
 _PARTS = {"held": "#200001", "fragmented": "#200002"}
 _VARIABLES = {
     _INK: "var(--ink-2)",
     _LINE: "var(--line)",
-    **{colour: f"var(--series-{n})" for n, colour in enumerate(_SERIES, 1)},
+    **{colour: f"var(--series-{n})" for n, colour in enumerate(COLOURS, 1)},
     _PARTS["held"]: "var(--held)",
     _PARTS["fragmented"]: "var(--fragmented)",
 }
@@ -114,7 +114,7 @@ def utilisation(runs: Sequence[Plotted], *, prefix: str) -> str:
                 fragmented = run.curves.fragmented.bin_means(BINS)[1] / capacity
                 levels = (np.zeros(BINS), busy, busy + held, busy + held + fragmented)
                 for low, high, colour in zip(
-                    levels, levels[1:], (_SERIES[0], _PARTS["held"], _PARTS["fragmented"]), strict=False
+                    levels, levels[1:], (COLOURS[0], _PARTS["held"], _PARTS["fragmented"]), strict=False
                 ):
                     axes.fill_between(x, _closed(low), _closed(high), step="post", color=colour, linewidth=0)
             else:
@@ -122,7 +122,7 @@ def utilisation(runs: Sequence[Plotted], *, prefix: str) -> str:
         axes.set_ylim(0, 1.02)
         axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{100 * v:.0f} %"))
 
-    return _svg(draw, prefix, "Utilisation over time")
+    return svg(draw, prefix, "Utilisation over time")
 
 
 def queue_length(runs: Sequence[Plotted], *, prefix: str) -> str:
@@ -134,12 +134,12 @@ def queue_length(runs: Sequence[Plotted], *, prefix: str) -> str:
             edges, mean = run.curves.queue_length.bin_means(BINS)
             x = (edges - begin) / unit
             if len(runs) == 1:
-                axes.fill_between(x, _closed(mean), step="post", color=_SERIES[0], alpha=0.25, linewidth=0)
+                axes.fill_between(x, _closed(mean), step="post", color=COLOURS[0], alpha=0.25, linewidth=0)
             _line(axes, x, mean, number)
         axes.set_ylim(bottom=0)
         axes.set_ylabel("jobs")
 
-    return _svg(draw, prefix, "Queue length over time")
+    return svg(draw, prefix, "Queue length over time")
 
 
 def wait_distribution(runs: Sequence[Plotted], *, prefix: str) -> str:
@@ -158,7 +158,7 @@ def wait_distribution(runs: Sequence[Plotted], *, prefix: str) -> str:
             axes.plot(
                 np.concatenate((x, [1e12])),
                 np.concatenate(((ranks + 1) / len(waits), [1.0])),
-                drawstyle="steps-post", color=_SERIES[number % SERIES], linestyle=DASHES[number % SERIES],
+                drawstyle="steps-post", color=COLOURS[number % SERIES], linestyle=DASHES[number % SERIES],
             )  # fmt: skip
         axes.set_xscale("log")
         axes.set_xlim(1.0, longest * 1.1)
@@ -172,7 +172,7 @@ def wait_distribution(runs: Sequence[Plotted], *, prefix: str) -> str:
         axes.set_xlabel("wait")
         axes.set_ylabel("jobs that waited at most so long")
 
-    return _svg(draw, prefix, "Distribution of waits", width=5.6, height=3.1)
+    return svg(draw, prefix, "Distribution of waits", width=5.6, height=3.1)
 
 
 def slowdown_by_size(runs: Sequence[Plotted], *, prefix: str) -> str:
@@ -208,7 +208,7 @@ def _by_class(
     def draw(axes: Axes) -> None:
         width = 0.7 / max(len(runs), 1)
         for number, (class_, slowdown) in enumerate(zip(classes, slowdowns, strict=True)):
-            colour = _SERIES[number % SERIES]
+            colour = COLOURS[number % SERIES]
             for place, which in enumerate(present):
                 values = slowdown[(class_ == which) & ~np.isnan(slowdown)]
                 if not len(values):
@@ -226,7 +226,7 @@ def _by_class(
         axes.set_xlim(-0.6, max(len(present), 1) - 0.4)
         axes.set_xlabel(label)
 
-    return _svg(draw, prefix, title, width=5.6, height=3.1)
+    return svg(draw, prefix, title, width=5.6, height=3.1)
 
 
 def _time_axis(axes: Axes, runs: Sequence[Plotted]) -> tuple[float, float]:
@@ -242,7 +242,7 @@ def _time_axis(axes: Axes, runs: Sequence[Plotted]) -> tuple[float, float]:
 def _line(axes: Axes, edges: Floats, values: Floats, number: int) -> None:
     axes.plot(
         edges, _closed(values), drawstyle="steps-post", linewidth=1.2,
-        color=_SERIES[number % SERIES], linestyle=DASHES[number % SERIES],
+        color=COLOURS[number % SERIES], linestyle=DASHES[number % SERIES],
     )  # fmt: skip
 
 
@@ -251,7 +251,7 @@ def _closed(values: Floats) -> Floats:
     return np.append(values, values[-1])
 
 
-def _svg(
+def svg(
     draw: Callable[[Axes], None], prefix: str, title: str, *, width: float = 11.4, height: float = 2.5
 ) -> str:
     """Draws into a new figure and makes its SVG fit to stand in a page, its ids beginning with ``prefix``."""
