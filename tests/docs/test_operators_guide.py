@@ -148,7 +148,8 @@ def messages() -> set[str]:
     found = set()
     for name in (
         "framework/headway/engine.py", "framework/headway/cli/run.py",
-        "framework/headway/service/server.py", "adapters/headway_adapters/slurm/adapter.py",
+        "framework/headway/service/server.py", "adapters/headway_adapters/polling.py",
+        "adapters/headway_adapters/slurm/adapter.py",
     ):  # fmt: skip
         tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
         named = {
@@ -162,6 +163,11 @@ def messages() -> set[str]:
                 isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args
                 and node.func.attr in ("info", "warning", "error")
             ):  # fmt: skip
+                if isinstance(node.args[0], ast.JoinedStr):
+                    # The only thing that a message names is the batch system.
+                    words = [getattr(part, "value", None) for part in node.args[0].values]
+                    found.add("".join(word if isinstance(word, str) else "SYSTEM" for word in words))
+                    continue
                 for part in ast.walk(node.args[0]):
                     said = named.get(part.id) if isinstance(part, ast.Name) else getattr(part, "value", None)
                     if isinstance(said, str):

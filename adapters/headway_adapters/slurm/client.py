@@ -1,15 +1,11 @@
-"""Slurm's commands: the one place of this adapter that runs any.
-
-In monitor mode (``read_only``) a command that could change something is never run: not by a
-decision of the engine's (which applies none then), and not by the adapter's own housekeeping.
-"""
+"""Slurm's commands: the one place of this adapter that runs any."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
 
-from headway.errors import Failure
+from headway_adapters.client import CommandClient, Unanswered
 from headway_adapters.slurm.options import SlurmOptions
 from headway_adapters.slurm.reader import Ending, read_job_text, read_sacct
 from headway_adapters.transport import LocalTransport, Result, Transport
@@ -27,10 +23,6 @@ _SILENCE = (
     "Zero Bytes were transmitted",
     "authentication error",
 )
-
-
-class Unanswered(Failure):
-    """The batch system did not answer."""
 
 
 def only_reads(argv: Sequence[str]) -> bool:
@@ -59,51 +51,28 @@ def environment(options: SlurmOptions) -> dict[str, str]:
     return added
 
 
-class SlurmClient:
+class SlurmClient(CommandClient):
     """Runs Slurm's commands through a transport."""
 
     def __init__(self, options: SlurmOptions, *, read_only: bool, transport: Transport | None = None) -> None:
-        self.read_only = read_only
-        self._timeout = options.command_timeout
-        self._transport = transport or LocalTransport(
-            environment=environment(options),
-            without=("SLURM_", "SQUEUE_", "SINFO_", "SACCT_", "SCONTROL_", "SBATCH_", "SCANCEL_"),
-            bin_dir=options.bin_dir,
-            output_limit=options.output_limit,
-            workers=options.parallel_commands,
+        super().__init__(
+            transport
+            or LocalTransport(
+                environment=environment(options),
+                without=("SLURM_", "SQUEUE_", "SINFO_", "SACCT_", "SCONTROL_", "SBATCH_", "SCANCEL_"),
+                bin_dir=options.bin_dir,
+                output_limit=options.output_limit,
+                workers=options.parallel_commands,
+            ),
+            timeout=options.command_timeout,
+            read_only=read_only,
         )
 
-    def run(self, argv: Sequence[str]) -> Result:
-        """One command; a failed one is a result."""
-        return self.run_many([argv])[0]
+    def only_reads(self, argv: Sequence[str]) -> bool:
+        return only_reads(argv)
 
-    def run_many(self, argvs: Sequence[Sequence[str]]) -> list[Result]:
-        """Several commands at the same time."""
-        if self.read_only:
-            for argv in argvs:
-                if not only_reads(argv):
-                    raise Failure(f"monitor mode: {' '.join(argv[:3])} is not run")
-        return self._transport.run_many(argvs, self._timeout)
-
-    def look(self, argvs: Sequence[Sequence[str]]) -> list[Result]:
-        """Commands that must succeed; raises :class:`Unanswered` with what was said otherwise."""
-        results = self.run_many(argvs)
-        for result in results:
-            if not result.ok:
-                raise Unanswered(f"{' '.join(result.argv[:3])}: {result.complaint()}")
-        return results
-
-    def change_all(self, argvs: Sequence[Sequence[str]]) -> list[Result | None]:
-        """Changing commands, several at a time; None for those not tried because nobody answered."""
-        results: list[Result | None] = []
-        chunk = 64
-        for at in range(0, len(argvs), chunk):
-            done = self.run_many(argvs[at : at + chunk])
-            results.extend(done)
-            if any(is_silence(result) for result in done):
-                results.extend([None] * (len(argvs) - len(results)))
-                break
-        return results
+    def is_silence(self, result: Result) -> bool:
+        return is_silence(result)
 
     def endings(self, job_ids: Sequence[str], *, accounting: bool) -> Mapping[str, Ending]:
         """How jobs ended that the listing no longer shows; a job nobody knows is left out.
@@ -125,6 +94,3 @@ class SlurmClient:
             elif "Invalid job id" not in result.stderr:
                 raise Unanswered(f"scontrol show job: {result.complaint()}")
         return found
-
-    def close(self) -> None:
-        self._transport.close()

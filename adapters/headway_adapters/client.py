@@ -1,0 +1,76 @@
+"""The batch system's commands: what every adapter's client shares, the one place that runs any.
+
+In monitor mode (``read_only``) a command that could change something is never run: not by a
+decision of the engine's (which applies none then), and not by an adapter's own housekeeping.
+
+An adapter's client says in :meth:`CommandClient.only_reads` which commands certainly change
+nothing, and in :meth:`CommandClient.is_silence` which failures mean that nobody answered.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+
+from headway.errors import Failure
+from headway_adapters.transport import Result, Transport
+
+#: Changing commands that are handed to the transport at once; after silence the rest is not tried.
+_CHUNK = 64
+
+
+class Unanswered(Failure):
+    """The batch system did not answer."""
+
+
+class CommandClient(abc.ABC):
+    """Runs a batch system's commands through a transport."""
+
+    def __init__(self, transport: Transport, *, timeout: float, read_only: bool) -> None:
+        """``timeout``: seconds until a command counts as unanswered."""
+        self.read_only = read_only
+        self._transport = transport
+        self._timeout = timeout
+
+    @abc.abstractmethod
+    def only_reads(self, argv: Sequence[str]) -> bool:
+        """Whether a command certainly changes nothing."""
+
+    @abc.abstractmethod
+    def is_silence(self, result: Result) -> bool:
+        """Whether a failed command failed because nobody answered."""
+
+    def run(self, argv: Sequence[str]) -> Result:
+        """One command; a failed one is a result."""
+        return self.run_many([argv])[0]
+
+    def run_many(self, argvs: Sequence[Sequence[str]]) -> list[Result]:
+        """Several commands at the same time."""
+        if self.read_only:
+            for argv in argvs:
+                if not self.only_reads(argv):
+                    raise Failure(f"monitor mode: {' '.join(argv[:3])} is not run")
+        return self._transport.run_many(argvs, self._timeout)
+
+    def look(self, argvs: Sequence[Sequence[str]]) -> list[Result]:
+        """Commands that must succeed; raises :class:`Unanswered` with what was said otherwise."""
+        results = self.run_many(argvs)
+        for result in results:
+            if not result.ok:
+                raise Unanswered(f"{' '.join(result.argv[:3])}: {result.complaint()}")
+        return results
+
+    def change_all(self, argvs: Sequence[Sequence[str]]) -> list[Result | None]:
+        """Changing commands, several at a time; None for those not tried because nobody answered."""
+        results: list[Result | None] = []
+        for at in range(0, len(argvs), _CHUNK):
+            done = self.run_many(argvs[at : at + _CHUNK])
+            results.extend(done)
+            if any(self.is_silence(result) for result in done):
+                results.extend([None] * (len(argvs) - len(results)))
+                break
+        return results
+
+    def close(self) -> None:
+        """End what still runs and give connections back."""
+        self._transport.close()
