@@ -274,6 +274,20 @@ class EmulatedAdapter(ClusterAdapter):
                 self._at(now + self._faults.latency, _CHANGE, self._carry_out, decision)
         return [_ACCEPTED] * len(decisions)
 
+    def submit(self, job: TraceJob) -> None:
+        """A further job, which nobody knew of when the emulation began.
+
+        Raises ValueError when it is submitted in the past or before a job of the workload.
+        """
+        jobs = self._changed_jobs()
+        earliest = max(self.now, jobs[-1].job.submit_time) if jobs else self.now
+        if job.job.submit_time < earliest:
+            raise ValueError(f"job {job.job.id} is submitted before its predecessor in the workload or now")
+        jobs.append(job)
+        self._results.append(None)
+        if self._next == len(jobs) - 1:
+            self._arrival = job.job.submit_time
+
     # ------------------------------------------------------------------ results
 
     def results(self) -> list[JobResult]:
