@@ -44,6 +44,12 @@ class ClusterAdapter(abc.ABC):
     #: The decision types that it can carry out.
     capabilities: frozenset[type[Decision]] = frozenset()
 
+    @classmethod
+    def capable_of(cls, cluster: ClusterDescription) -> frozenset[type[Decision]]:
+        """The decision types that an adapter of this class can carry out on such a cluster, as far as
+        that can be said without asking it."""
+        return cls.capabilities
+
     @abc.abstractmethod
     def describe(self) -> ClusterDescription:
         """Pools, nodes and reservations now. Called once, before the first :meth:`wait`.

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 import pydantic
 import yaml
 
+from headway.energy.profiles import load_profile, with_energy
 from headway.engine import Mode
 from headway.errors import UserError, nearest
 from headway.model import ClusterDescription, NodeDescription, PoolDescription
@@ -48,6 +49,7 @@ class NodesConfig(_Section):
     features: list[str] = pydantic.Field(default_factory=list)
     prefix: str = pydantic.Field(default="n", description="names are the prefix and a running number from 1")
     pool: str = pydantic.Field(default="pool", description="the pool that they form")
+    class_: str = pydantic.Field(default="", alias="class", description="their class in the energy profile")
 
 
 class EmulationConfig(_Section):
@@ -62,7 +64,8 @@ class EmulationConfig(_Section):
     )
     faults: dict[str, Any] = pydantic.Field(
         default_factory=dict,
-        description="what goes wrong: node_mtbf, node_repair, requeue, latency, failure_rate",
+        description="what goes wrong: node_mtbf, node_repair, requeue, latency, failure_rate, "
+        "wake_failure_rate",
     )
 
     @pydantic.model_validator(mode="after")
@@ -88,6 +91,7 @@ class EmulationConfig(_Section):
                             gres=tuple(sorted(kind.gres.items())),
                             features=tuple(kind.features),
                             pools=(kind.pool,),
+                            node_class=kind.class_,
                         )
                     )
             pools = tuple(PoolDescription(name=name) for name in dict.fromkeys(k.pool for k in self.nodes))
@@ -109,6 +113,19 @@ def _plugin_entry(entry: Any) -> Any:
 
 
 PluginEntry = Annotated[str | dict[str, dict[str, Any] | None], pydantic.BeforeValidator(_plugin_entry)]
+
+
+class EnergyConfig(_Section):
+    """What the nodes draw. Without a profile nothing is known about power."""
+
+    profile: str | None = pydantic.Field(
+        default=None, min_length=1, description="an installed energy profile, or a YAML file"
+    )
+    classes: dict[str, str] = pydantic.Field(
+        default_factory=dict,
+        description="pattern of node names: class of the profile; the first that matches. "
+        "Default: the profile's first class",
+    )
 
 
 class LogConfig(_Section):
@@ -148,6 +165,7 @@ class Config(_Section):
     journal: str = pydantic.Field(default="headway.db", description="SQLite file, or a database URL")
     seed: int = pydantic.Field(default=0, ge=0, description="seed of everything that is drawn at random")
     emulation: EmulationConfig = EmulationConfig()
+    energy: EnergyConfig = EnergyConfig()
     log: LogConfig = LogConfig()
     service: ServiceConfig = ServiceConfig()
 
@@ -163,6 +181,19 @@ class Config(_Section):
     def text(self) -> str:
         """The file's text, as the journal keeps it."""
         return self._text
+
+    def with_energy(self, cluster: ClusterDescription, profile: str | None = None) -> ClusterDescription:
+        """The cluster with the configured energy profile, or ``profile`` instead.
+
+        Raises :class:`UserError` if there is no such profile, or it is wrong.
+        """
+        name = profile if profile is not None else self.energy.profile
+        if name is None:
+            return cluster
+        beside = None if profile is not None or self._source == _NOWHERE else Path(self._source).parent
+        where = "--energy" if profile is not None else f"{self._source}: energy.profile"
+        loaded = load_profile(name, where, beside)
+        return with_energy(cluster, loaded, self.energy.classes, f"{self._source}: energy.classes")
 
     def trace_path(self) -> Path:
         """The trace of ``emulation.trace``, which is relative to the configuration file."""

@@ -55,7 +55,7 @@ def emulate(
     result. The same arguments and seed give the same result.
     """
     kind = adapter_class("emulated")
-    plugins = Plugins.load(plugin_configs, catalogue, kind.capabilities)
+    plugins = Plugins.load(plugin_configs, catalogue, kind.capable_of(cluster))
     if not plugins.implementations("schedule"):
         raise UserError(
             f"{plugin_configs[0].where if plugin_configs else 'plugins'}: no policy is enabled "
@@ -107,6 +107,8 @@ def emulate(
         refused=refused,
         decisions=records,
         capacity=adapter.capacity,
+        activities=adapter.activities,
+        power=adapter.power,
         epoch=epoch,
         seed=seed,
         cycles=scheduler.cycles,

@@ -133,6 +133,13 @@ class JobTierChanged(Event, frozen=True):
     tier: str
 
 
+class JobFrequencyChanged(Event, frozen=True):
+    """A running job's processors now run at ``frequency`` hertz; None: at the nodes' own."""
+
+    job_id: str
+    frequency: float | None
+
+
 class ElasticCommandReceived(Event, frozen=True):
     """A user's elastic command: ET, RT (extend, reduce time; seconds), EP, RP (processors)."""
 
@@ -248,6 +255,7 @@ AnyEvent = (
     | JobCheckpointed
     | JobMigrated
     | JobTierChanged
+    | JobFrequencyChanged
     | ElasticCommandReceived
     | ReservationRequested
     | ReservationReturned

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from headway.errors import StateError
 from headway.model import NodeDescription, Placement, Request, Reservation
+from headway.profile import next_after
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -56,6 +57,15 @@ class Free:
                 if name in self.gres:
                     self.gres[name][node] -= sign * amount
 
+    def has(self, request: Request, nodes: Sequence[int], counts: Sequence[int]) -> bool:
+        """Whether ``request`` could take ``counts`` processors of these nodes."""
+        return all(
+            self.processors[node] >= count
+            and self.memory[node] >= memory_on_node(request, count)
+            and all(name not in self.gres or self.gres[name][node] >= n for name, n in request.gres_per_node)
+            for node, count in zip(nodes, counts, strict=True)
+        )
+
     def at_most(self, other: Free) -> Free:
         """The smaller of the two, node by node."""
         return Free(
@@ -75,6 +85,11 @@ class NodeTable:
         self.total: Ints = np.zeros(0, np.int64)
         self.free = Free(np.zeros(0, np.int64), np.zeros(0, np.int64), {})
         self.available: Bools = np.zeros(0, np.bool_)
+        #: Power states of nodes that are not on: "asleep", "falling asleep", "waking".
+        self.power: dict[str, str] = {}
+        #: When a node that is not on is expected to be (absolute seconds); for one that nobody wakes,
+        #: seconds from whenever somebody does. Nodes that are on are not looked at.
+        self._wakes: dict[int, tuple[bool, float]] = {}
         #: Earliest start of a reservation on the node that is not over; infinity if there is none.
         self.reserved_from: NDArray[np.float64] = np.zeros(0)
         #: Node -> its reservations that are not over.
@@ -139,6 +154,17 @@ class NodeTable:
         )
         self._pools = {k: more(v) for k, v in self._pools.items()}
         self._features = {k: more(v) for k, v in self._features.items()}
+
+    def set_power(self, name: str, power: str, time: float) -> None:
+        """A node's power state since ``time``: "on", "asleep", "falling asleep" or "waking"."""
+        at = self.index[name]
+        if power == "on":
+            self.power.pop(name, None)
+            self._wakes.pop(at, None)
+            return
+        wake = self.descriptions[name].wake_time
+        self.power[name] = power
+        self._wakes[at] = (True, time + wake) if power == "waking" else (False, wake)
 
     def set_available(self, name: str, available: bool) -> None:
         self.available[self.index[name]] = available
@@ -207,6 +233,8 @@ class NodeTable:
                 raise StateError(f"node {name} is not in pool {pool!r}")
             if not self.available[node]:
                 raise StateError(f"node {name} is not available")
+            if name in self.power:
+                raise StateError(f"node {name} is {self.power[name]}")
             if count > self.free.processors[node]:
                 raise StateError(f"node {name} has {self.free.processors[node]} processors free, not {count}")
             if request.exclusive and not count == self.free.processors[node] == self.total[node]:
@@ -259,6 +287,27 @@ class NodeTable:
             if mask[node]:
                 mask[node] = not any(r.id != reservation and r.start < end and start < r.end for r in kept)
         return mask
+
+    def on_by(self, time: float, now: float) -> Bools | None:
+        """Nodes that can be on at ``time`` if whoever sleeps is woken ``now``; None for "all of them".
+
+        One that should be on already, and is not, may be any moment, but not now.
+        """
+        if not self._wakes:
+            return None
+        mask = np.ones(len(self.total), np.bool_)
+        for node, moment in self._waking(now):
+            mask[node] = moment <= time
+        return mask
+
+    def on_times(self, now: float) -> list[float]:
+        """The moments after ``now`` from which on more nodes can be on (see :meth:`on_by`)."""
+        return sorted({moment for _, moment in self._waking(now)})
+
+    def _waking(self, now: float) -> Iterable[tuple[int, float]]:
+        soon = next_after(now)
+        for node, (begun, time) in self._wakes.items():
+            yield node, max(time if begun else now + time, soon)
 
     def slots(self, request: Request, eligible: Bools, free: Free) -> Ints:
         """How many of the request's processors each node could host out of ``free``."""

@@ -45,7 +45,7 @@ def scheduler_of(run: RunRecord, catalogue: Catalogue) -> Scheduler:
         run.info.cluster,
         Plugins.load(catalogue.enabled(config.plugin_configs()), catalogue, None),
         seed=run.info.seed,
-        capabilities=adapter_class(adapter).capabilities,
+        capabilities=adapter_class(adapter).capable_of(run.info.cluster),
         saved=run.info.plugin_states,
         monitor=run.info.mode == Mode.MONITOR,
     )

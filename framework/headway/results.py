@@ -13,6 +13,7 @@ import msgspec
 
 from headway.decisions import Decision
 from headway.model import ClusterDescription, JobDescription, Placement
+from headway.model.classes import ClassBounds
 
 
 class JobResult(msgspec.Struct, gc=False):
@@ -34,6 +35,36 @@ class JobResult(msgspec.Struct, gc=False):
     row: int = -1
     #: How often it was started (more than once after requeues and node failures).
     starts: int = 1
+    #: Hertz, at its end; None: the nodes' own.
+    frequency: float | None = None
+    #: Since when it ran as it did at its end (frequency, size, nodes, not suspended); None: since its
+    #: start. What was before is among the run's activities.
+    active_since: float | None = None
+
+
+class Activity(msgspec.Struct, frozen=True, gc=False):
+    """A span in which a job ran unchanged, before the one that its :class:`JobResult` ends with.
+
+    There is one for each span between two changes of its frequency, size or nodes, or suspensions,
+    and for each execution that was cut off and repeated.
+    """
+
+    job_id: str
+    #: Absolute seconds.
+    start: float
+    end: float
+    pool: str
+    processors: int
+    placement: Placement = ()
+    frequency: float | None = None
+
+
+class NodePower(msgspec.Struct, frozen=True, gc=False):
+    """From ``time`` on the node is in this power state ("on", "falling asleep", "asleep", "waking")."""
+
+    time: float
+    node: str
+    power: str
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -74,6 +105,10 @@ class RunResult:
     refused: Sequence[Refused] = ()
     decisions: Sequence[DecisionRecord] = ()
     capacity: Sequence[CapacityChange] = ()
+    #: What jobs did before the last span that their records tell of, in order of time.
+    activities: Sequence[Activity] = ()
+    #: Changes of nodes' power states; all are on at the beginning.
+    power: Sequence[NodePower] = ()
     #: Epoch second of time 0 of the run's clock; 0 if unknown (then times are relative).
     epoch: float = 0.0
     seed: int = 0
@@ -84,6 +119,8 @@ class RunResult:
     contributed: dict[str, Callable[[RunResult], Any]] = field(default_factory=dict)
     #: Free-form facts for the report: trace file, policy options, version.
     about: dict[str, str] = field(default_factory=dict)
+    #: Where narrow and short jobs end, for the metrics by class.
+    class_bounds: ClassBounds = ClassBounds()
     #: When the run began, on the run's clock; None: with its first submission. Needed where jobs
     #: were submitted before it, as in a copy of a live queue.
     begin: float | None = None

@@ -141,6 +141,8 @@ class Scheduler:
             else NodeView(pool, state, clock, self.rng, place=self._find_place)
             for name, pool in state.pools.items()
         }
+        for name, view in self.views.items():
+            state.pools[name].view = view
         #: When a step is due even if no event comes; None: never.
         self.next_wakeup = state.next_wakeup
         self._handlers = state.handlers
@@ -244,6 +246,7 @@ class Scheduler:
         if not queue:
             # What plugins prepare is not there, so the next arrival must not be taken as the only news.
             pool.fresh = -1 if self._has_preparers else 0
+            pool.arrivals = None if self._has_preparers else []
             view.forget()
             return
         now = self.state.now
@@ -254,6 +257,7 @@ class Scheduler:
             queue = self._ordered(pool.queue)
         view.open(now, queue)
         pool.fresh = 0
+        pool.arrivals = []
         if self._has_preparers and view.fresh < 0:
             self._prepare.all(view)
             view.prepared = len(view.bookings)
@@ -286,6 +290,7 @@ class Scheduler:
         view.forget()
         # Without its bookings nobody may conclude from `fresh` that older jobs cannot start.
         view.fresh = view.pool.fresh = -1
+        view.arrivals = view.pool.arrivals = None
 
     def _ordered(self, queue: list[Job]) -> Sequence[Job]:
         """The queue as the first plugin wants it that names jobs of the queue, each once."""
@@ -359,6 +364,7 @@ class Scheduler:
             return None
         # What is booked did not reckon with it.
         view.pool.fresh = -1
+        view.pool.arrivals = None
         view.started.append(job)
         return decision
 

@@ -17,12 +17,13 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from headway import events as ev
 from headway.decisions import Reserve, Resize, SetTimeLimit, Start
+from headway.energy import EnergyModel
 from headway.errors import StateError
 from headway.model import (
     ClusterDescription,
@@ -35,6 +36,10 @@ from headway.model import (
 )
 from headway.nodes import NodeTable
 from headway.profile import Profile, next_after
+from headway.sizes import JobsBySize
+
+if TYPE_CHECKING:
+    from headway.view import View
 
 _INF = float("inf")
 _order = attrgetter("order")
@@ -143,8 +148,8 @@ class PoolState:
     """One pool: its queue, what runs in it, and what is free."""
 
     __slots__ = (
-        "changed", "description", "flat", "free", "fresh", "name", "open", "queue", "reservations", "running",
-        "total",
+        "arrivals", "by_size", "changed", "description", "flat", "free", "fresh", "name", "open", "queue",
+        "reservations", "running", "total", "view",
     )  # fmt: skip
 
     def __init__(self, description: PoolDescription) -> None:
@@ -165,11 +170,18 @@ class PoolState:
         self.changed: bool = False
         #: Jobs appended to the queue's tail since the last cycle, or -1 if anything else changed too.
         self.fresh: int = -1
+        #: Jobs that came into the queue since the last cycle, wherever in it, if nothing else changed.
+        self.arrivals: list[Job] | None = None
+        #: The queue by the jobs' sizes; there once a policy has asked for it.
+        self.by_size: JobsBySize | None = None
+        #: What its policy sees of it: bookings, and whether a start may take longer.
+        self.view: View | None = None
 
     def touch(self) -> None:
         """Something changed that may let other jobs start: the next cycle looks at everything."""
         self.changed = True
         self.fresh = -1
+        self.arrivals = None
 
     def __repr__(self) -> str:
         return f"PoolState({self.name!r}, {self.free} of {self.total} free, {len(self.queue)} queued)"
@@ -184,6 +196,8 @@ class State:
 
     def __init__(self, cluster: ClusterDescription) -> None:
         self.cluster = cluster
+        #: What nodes draw and how fast they are; None: nobody said.
+        self.energy = EnergyModel(cluster) if cluster.energy is not None else None
         self.now: float = float("-inf")
         self.pools: dict[str, PoolState] = {p.name: PoolState(p) for p in cluster.pools}
         self.jobs: dict[str, Job] = {}
@@ -230,6 +244,7 @@ class State:
             ev.JobResumed: self._resumed,
             ev.JobMigrated: self._migrated,
             ev.JobTierChanged: self._tier_changed,
+            ev.JobFrequencyChanged: self._frequency_changed,
             ev.NodeUp: self._node_up,
             ev.NodeDown: self._node_down,
             ev.ReservationMade: self._reservation_made,
@@ -241,7 +256,7 @@ class State:
             ev.ReservationRequested: _nothing,
             ev.ReservationReturned: _nothing,
             ev.NodeFrequencyChanged: _nothing,
-            ev.NodePowerChanged: _nothing,
+            ev.NodePowerChanged: self._power_changed,
             ev.Tick: _nothing,
         }
 
@@ -375,6 +390,10 @@ class State:
             job.order = ((1,), job.submit_time, job.seq)
             insort(queue, job, key=_order)
             last = False
+        if pool.arrivals is not None:
+            pool.arrivals.append(job)
+        if pool.by_size is not None:
+            pool.by_size.add(job)
         if last:
             queue.append(job)
             if pool.fresh >= 0:
@@ -611,6 +630,11 @@ class State:
         if job is not None:
             job.tier = event.tier
 
+    def _frequency_changed(self, event: ev.JobFrequencyChanged) -> None:
+        job = self._known(event.job_id, "set to another frequency")
+        if job is not None:
+            job.frequency = event.frequency
+
     def _decision_failed(self, event: ev.DecisionFailed) -> None:
         if isinstance(event.decision, SetTimeLimit | Resize | Reserve):
             self.take_back(event.decision)
@@ -632,6 +656,7 @@ class State:
         if job is not None:
             job.estimate = job.request.walltime
             job.processors = job.request.processors
+            job.pool.by_size = None
             if job.id in self._before and job.entries is not None:
                 self._move(job, self._before.pop(job.id))
             self._set_expectation(job)
@@ -653,6 +678,16 @@ class State:
             return
         self.nodes.set_available(event.node, False)
         self._recount(description.pools)
+
+    def _power_changed(self, event: ev.NodePowerChanged) -> None:
+        description = self.nodes.descriptions.get(event.node)
+        if description is None:
+            self.anomalies.append(f"node {event.node} is {event.power} but is not known; ignored")
+            return
+        self.nodes.set_power(event.node, event.power, event.time)
+        for name in description.pools:
+            if name in self.pools:
+                self.pools[name].touch()
 
     def _recount(self, pools: Iterable[str]) -> None:
         for name in pools:
@@ -756,10 +791,10 @@ class State:
         job.tier = tier
         job.frequency = frequency
         job.status = _STARTING
-        fresh, changed = pool.fresh, pool.changed
+        fresh, changed, arrivals = pool.fresh, pool.changed, pool.arrivals
         self._occupy(job, placement, self.now)
         # Only the other pools on these nodes have something to look at: this one is being looked at.
-        pool.fresh, pool.changed = fresh, changed
+        pool.fresh, pool.changed, pool.arrivals = fresh, changed, arrivals
 
     def foresee(self, decision: SetTimeLimit | Resize | Reserve) -> None:
         """A change was decided: count with it until the cluster says what became of it."""
@@ -777,6 +812,7 @@ class State:
             self._set_expectation(job)
         elif job.entries is None:
             job.processors = decision.processors
+            job.pool.by_size = None
         elif decision.processors > job.processors:
             # What it gives back, in turn, is free when the cluster says so.
             self._before.setdefault(job.id, job.placement)
@@ -866,6 +902,9 @@ class State:
     def sweep(self, pool: PoolState, started: Sequence[Job]) -> None:
         """Take jobs that began out of the queue."""
         queue = pool.queue
+        if pool.by_size is not None:
+            for job in started:
+                pool.by_size.remove(job)
         if len(started) > 4:
             pool.queue = [job for job in queue if job.status is _PENDING]
             return
@@ -925,8 +964,7 @@ class State:
             del running[bisect_left(running, entry)]
             if pool.flat:
                 pool.free += entry[2]
-            pool.changed = True
-            pool.fresh = -1
+            pool.touch()
         if job.taken is not None:
             shares = self.nodes.give_back(job.taken, job.placement)
             job.taken = None
@@ -950,7 +988,20 @@ class State:
             pool.touch()
         job.entries = moved
 
+    def expect(self, job: Job, runtime: float) -> None:
+        """A job that begins at this instant is expected to run for ``runtime`` seconds.
+
+        Its own pool is being looked at and need not look again; others on its nodes must.
+        """
+        pool = job.pool
+        looked = pool.changed, pool.fresh, pool.arrivals
+        job.expected_runtime = runtime
+        self.set_expected_end(job, self.now + runtime)
+        pool.changed, pool.fresh, pool.arrivals = looked
+
     def _leave_queue(self, job: Job) -> None:
         if job.status is _PENDING:
             self._drop(job.pool.queue, job)
+            if job.pool.by_size is not None:
+                job.pool.by_size.remove(job)
             job.pool.touch()

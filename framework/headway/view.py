@@ -16,7 +16,8 @@ they come from placements.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -27,12 +28,14 @@ from headway.errors import StateError
 from headway.model import Placement, Request, Reservation
 from headway.nodes import Free, Offer, memory_on_node
 from headway.profile import Profile, next_after
+from headway.sizes import JobsBySize
 from headway.state import Status
 
 if TYPE_CHECKING:
     from headway.state import Job, PoolState, RunningEntry, State
 
 _INF = float("inf")
+_order = attrgetter("order")
 
 
 class Booking(msgspec.Struct, eq=False):
@@ -69,11 +72,14 @@ class View:
     the bookings are gone. A policy may use this to look at the new jobs only, or ignore it and
     look at the whole queue each time: unless it starts from a cleared slate
     (:meth:`forget`) it then finds its old bookings again through :meth:`book`.
+
+    ``arrivals`` are the jobs that came into the queue since the last cycle, wherever in it an order
+    put them, if nothing else happened; otherwise it is None.
     """
 
     __slots__ = (
-        "_ahead", "_clock", "_state", "bookings", "fresh", "made", "now", "pool", "prepared", "queue", "rng",
-        "started",
+        "_ahead", "_clock", "_state", "arrivals", "bookings", "fresh", "made", "now", "pool", "prepared",
+        "queue", "rng", "started",
     )  # fmt: skip
 
     def __init__(
@@ -88,6 +94,8 @@ class View:
         #: Startable jobs in service order; not to be changed. Jobs started in this cycle are still in it.
         self.queue: Sequence[Job] = ()
         self.fresh: int = -1
+        #: In queue order. What could not start before they came cannot start now.
+        self.arrivals: list[Job] | None = None
         #: Bookings that stand, in the order in which they were made.
         self.bookings: list[Booking] = []
         #: How many of them, from the first on, plugins made before the policy was asked.
@@ -142,7 +150,15 @@ class View:
         self.queue = queue
         self.started = []
         self.made = []
-        self.fresh = fresh = self.pool.fresh if queue is self.pool.queue else -1
+        pool = self.pool
+        if queue is pool.queue:
+            self.fresh = fresh = pool.fresh
+            self.arrivals = arrivals = pool.arrivals
+            if arrivals and len(arrivals) > 1:
+                arrivals.sort(key=_order)
+        else:
+            self.fresh = fresh = -1
+            self.arrivals = None
         if fresh < 0:
             self.bookings = []
             self.prepared = 0
@@ -167,6 +183,21 @@ class View:
                 return booking
         return None
 
+    def fitting(self) -> Iterator[Job]:
+        """The waiting jobs, in queue order, that need no more processors than are free when they come up.
+
+        Start what it yields before asking for the next. Its cost grows with the number of different
+        sizes and with what it yields, not with the length of the queue.
+        """
+        pool, pending = self.pool, Status.PENDING
+        if self.queue is not pool.queue:
+            # Some plugin's own order, of which there is no index.
+            yield from (job for job in self.queue if job.processors <= pool.free and job.status is pending)
+            return
+        if pool.by_size is None:
+            pool.by_size = JobsBySize(pool.queue)
+        yield from (job for job in pool.by_size.fitting(pool) if job.status is pending)
+
     def start(self, job: Job, reason: str = "") -> Start | None:
         """Start ``job`` now if it fits and delays nothing that is booked or reserved.
 
@@ -180,6 +211,27 @@ class View:
 
         A job that has a booking keeps it.
         """
+        raise NotImplementedError
+
+    def stretch(self, job: Job, runtime: float) -> bool:
+        """Let a job that was started at this instant run for ``runtime`` seconds instead of its expected
+        runtime (because of a lower frequency, say), if that delays nothing that is booked or reserved.
+
+        Returns whether it may; then it is expected to.
+        """
+        if job.entries is None or job.start_time != self.now:
+            return False
+        before, after = self.now + job.expected_runtime, self.now + runtime
+        own = self._state.reservations.get(job.description.reservation)
+        if after > before and (
+            (own is not None and after > own.end) or not self._may_run_on(job, before, after)
+        ):
+            return False
+        self._state.expect(job, runtime)
+        return True
+
+    def _may_run_on(self, job: Job, before: float, after: float) -> bool:
+        """Whether a job that was to end at ``before`` may end at ``after``; if so that is counted with."""
         raise NotImplementedError
 
 
@@ -278,6 +330,22 @@ class FlatView(View):
         return booking
 
 
+    def _may_run_on(self, job: Job, before: float, after: float) -> bool:
+        processors = job.processors
+        if self._ahead is None and len(self.bookings) < 2 and not self.prepared and not self.reservations:
+            for booking in self.bookings:
+                if before <= booking.start < after:
+                    if processors > booking.extra:
+                        return False
+                    booking.extra -= processors
+            return True
+        profile = self._full_profile()
+        if profile.minimum(before, after) < processors:
+            return False
+        profile.reserve(before, after, processors)
+        return True
+
+
 class NodeView(View):
     """A view of a pool of nodes."""
 
@@ -368,6 +436,9 @@ class NodeView(View):
         unreserved = table.unreserved(start, end, reservation)
         if unreserved is not None:
             eligible = eligible & unreserved
+        on = table.on_by(start, self.now)
+        if on is not None:
+            eligible = eligible & on
         slots = table.slots(request, eligible, free)
         if int(slots.sum()) < request.processors:
             return None
@@ -439,6 +510,7 @@ class NodeView(View):
             else:
                 low = middle + 1
         moments = times[low:] + [r.end for r in self.pool.reservations if r.end > times[low]]
+        moments += [t for t in self._state.nodes.on_times(self.now) if t > times[low]]
         own = self._state.reservations.get(job.description.reservation)
         if own is not None and own.start > times[low]:
             moments.append(own.start)
@@ -462,6 +534,7 @@ class NodeView(View):
         runtime = job.expected_runtime
         moments = {t for t in timeline.times if t > after} | {after}
         moments.update(r.end for r in self.pool.reservations if r.end > after)
+        moments.update(t for t in table.on_times(self.now) if t > after)
         own = self._state.reservations.get(job.description.reservation)
         if own is not None and own.start > after:
             moments.add(own.start)
@@ -476,6 +549,26 @@ class NodeView(View):
                 )
                 return moment, placement, free
         return _INF, (), None
+
+
+    def _may_run_on(self, job: Job, before: float, after: float) -> bool:
+        table = self._state.nodes
+        if table.broken(job.placement, before, after, job.description.reservation) is not None:
+            return False
+        nodes = [table.index[name] for name, _ in job.placement]
+        counts = [count for _, count in job.placement]
+        if self._ahead is not None:
+            if not self._ahead.window(before, after).has(job.request, nodes, counts):
+                return False
+            self._ahead.reserve(before, after, job.request, nodes, counts)
+        met = [b for b in self.bookings if b.room is not None and before <= b.start < after]
+        if not all(b.room.has(job.request, nodes, counts) for b in met if b.room is not None):
+            return False
+        for booking in met:
+            if booking.room is not None:
+                booking.room.take(job.request, nodes, counts)
+                booking.extra -= sum(counts)
+        return True
 
 
 def _shape(request: Request, reservation: str) -> tuple[Any, ...]:

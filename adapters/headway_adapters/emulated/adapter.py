@@ -25,10 +25,11 @@ from headway.adapter import Check, ClusterAdapter, Outcome
 from headway.errors import StateError, UserError
 from headway.model import ClusterDescription, JobDescription, Placement, Reservation
 from headway.nodes import NodeTable
-from headway.results import CapacityChange, JobResult
+from headway.results import Activity, CapacityChange, JobResult, NodePower
 from headway.workload.jobs import TraceCommand, TraceJob
 from headway_adapters.emulated import faults as _faults
 from headway_adapters.emulated.physics import Physics
+from headway_adapters.emulated.power import Power, activity
 
 _INF = float("inf")
 _JobSubmitted, _JobStarted, _JobEnded = ev.JobSubmitted, ev.JobStarted, ev.JobEnded
@@ -63,6 +64,8 @@ class Execution(msgspec.Struct, eq=False, gc=False):
     frequency: float | None = None
     #: Completions in the heap with another version are void.
     version: int = 0
+    #: Since when it runs as it does now; None: since its start.
+    active_since: float | None = None
 
     @classmethod
     def begin(
@@ -80,6 +83,13 @@ class EmulatedAdapter(ClusterAdapter):
         dec.Start, dec.Hold, dec.Release, dec.Suspend, dec.Resume, dec.Requeue, dec.Kill, dec.Cancel,
         dec.SetTimeLimit, dec.Resize, dec.Reserve, dec.Unreserve,
     })  # fmt: skip
+
+    @classmethod
+    def capable_of(cls, cluster: ClusterDescription) -> frozenset[type[dec.Decision]]:
+        """Frequencies and sleep need an energy profile."""
+        if cluster.energy is None:
+            return cls.capabilities
+        return cls.capabilities | {dec.SetFrequency, dec.PowerDown, dec.PowerUp}
 
     def __init__(
         self,
@@ -105,6 +115,12 @@ class EmulatedAdapter(ClusterAdapter):
         #: The workload is a list of our own, which may be changed.
         self._own_jobs: bool = False
         self._physics = tuple(physics)
+        self.capabilities = self.capable_of(cluster)
+        self._power = Power(cluster) if cluster.energy is not None else None
+        #: Every start has a rate of its own.
+        self._uneven = self._power is not None and self._power.uneven
+        #: What jobs did before they changed, where there is an energy profile.
+        self.activities: list[Activity] = []
         self._faults = faults or _faults.Faults()
         self._rng = rng if rng is not None else np.random.default_rng(0)
         self._next = 0
@@ -290,6 +306,11 @@ class EmulatedAdapter(ClusterAdapter):
 
     # ------------------------------------------------------------------ results
 
+    @property
+    def power(self) -> list[NodePower]:
+        """Changes of nodes' power states so far."""
+        return self._power.log if self._power is not None else []
+
     def results(self) -> list[JobResult]:
         """One record for each job submitted so far, in order of submission."""
         records = []
@@ -321,6 +342,9 @@ class EmulatedAdapter(ClusterAdapter):
             job.pool or self._only,
             execution.trace.row,
             1 + self._restarts.get(execution.index, 0),
+            execution.frequency,
+            # While it is suspended it does nothing.
+            end if execution.suspended and end is not None else execution.active_since,
         )
 
     # ------------------------------------------------------------------ time
@@ -354,6 +378,8 @@ class EmulatedAdapter(ClusterAdapter):
         rate = 1.0
         for module in self._physics:
             rate *= module.rate(execution, now)
+        if self._power is not None:
+            rate *= self._power.rate(execution, execution.job.pool or self._only)
         execution.rate = rate
         self._reschedule(execution)
 
@@ -416,7 +442,7 @@ class EmulatedAdapter(ClusterAdapter):
         limit, work = request.walltime, trace.runtime
         execution = Execution(index, trace, job, now, limit, work, now, decision.placement)
         self._running[job_id] = execution
-        if self._physics or decision.frequency is not None or decision.tier != "foreground":
+        if self._physics or self._uneven or decision.frequency is not None or decision.tier != "foreground":
             execution.frequency = decision.frequency
             execution.tier = decision.tier
             self.reconsider(execution, now)
@@ -501,6 +527,7 @@ class EmulatedAdapter(ClusterAdapter):
         if execution is None or execution.suspended:
             return f"job {decision.job_id} is not running"
         self._book(execution, self.now)
+        self._change(execution)
         execution.suspended = True
         self._reschedule(execution)
         self._news.append(ev.JobSuspended(self.now, decision.job_id))
@@ -511,6 +538,7 @@ class EmulatedAdapter(ClusterAdapter):
         if execution is None or not execution.suspended:
             return f"job {decision.job_id} is not suspended"
         self._book(execution, self.now)
+        self._change(execution)
         execution.suspended = False
         self._reschedule(execution)
         self._news.append(ev.JobResumed(self.now, decision.job_id))
@@ -526,6 +554,7 @@ class EmulatedAdapter(ClusterAdapter):
     def _back_to_queue(self, execution: Execution, reason: str) -> None:
         execution.version += 1
         self._moved = True
+        self._change(execution)
         job = execution.job
         del self._running[job.id]
         self._vacate(execution)
@@ -648,6 +677,7 @@ class EmulatedAdapter(ClusterAdapter):
         if refusal := _shape_in_nodes(old):
             return refusal
         new = _with_request(old, processors=decision.processors)
+        self._change(execution)
         pool = old.pool or self._only
         more = decision.processors - old.request.processors
         if pool in self._free:
@@ -708,6 +738,95 @@ class EmulatedAdapter(ClusterAdapter):
             del self._reservations[reservation.id]
             self._news.append(ev.ReservationEnded(self.now, reservation.id))
 
+    # ------------------------------------------------------------------ power and frequency
+
+    def _change(self, execution: Execution) -> None:
+        """The job will run otherwise from now on: note what it did until now."""
+        if self._power is not None:
+            done = activity(execution, self.now, execution.job.pool or self._only)
+            if done is not None:
+                self.activities.append(done)
+            execution.active_since = self.now
+
+    def _set_frequency(self, decision: dec.SetFrequency) -> str:
+        if self._power is None:
+            return "the emulated cluster has no energy profile, so it knows no frequencies"
+        execution = self._running.get(decision.job_id)
+        if execution is None:
+            return f"job {decision.job_id} is not running"
+        self._change(execution)
+        execution.frequency = decision.frequency
+        self.reconsider(execution, self.now)
+        self._news.append(ev.JobFrequencyChanged(self.now, decision.job_id, decision.frequency))
+        return ""
+
+    def _power_down(self, decision: dec.PowerDown) -> str:
+        power = self._power
+        if power is None:
+            return "the emulated cluster has no energy profile, so its nodes have no sleep state"
+        for name in decision.nodes:
+            at = self._nodes.index.get(name)
+            if at is None:
+                return f"node {name} is not known"
+            if power.model.class_of(name).sleep is None:
+                return f"node {name} has no sleep state"
+            if self._nodes.free.processors[at] != self._nodes.total[at]:
+                return f"node {name} is not idle"
+        for name in decision.nodes:
+            if name in power.recalled:
+                power.recalled.discard(name)
+            elif name not in power.states:
+                self._set_power(name, "falling asleep")
+                sleep = power.model.class_of(name).sleep
+                self._at(self.now + (sleep.enter_time if sleep else 0.0), _CHANGE, self._asleep, name)
+        return ""
+
+    def _power_up(self, decision: dec.PowerUp) -> str:
+        power = self._power
+        if power is None:
+            return "the emulated cluster has no energy profile, so its nodes have no sleep state"
+        if unknown := [name for name in decision.nodes if name not in self._nodes.index]:
+            return f"unknown nodes: {', '.join(unknown)}"
+        for name in decision.nodes:
+            if power.states.get(name) == "falling asleep":
+                power.recalled.add(name)
+            elif power.states.get(name) == "asleep":
+                self._begin_to_wake(name)
+        return ""
+
+    def _set_power(self, name: str, state: str) -> None:
+        assert self._power is not None
+        self._power.set(self.now, name, state)
+        self._nodes.set_power(name, state, self.now)
+        self._news.append(ev.NodePowerChanged(self.now, name, state))
+
+    def _asleep(self, name: str) -> None:
+        assert self._power is not None
+        self._set_power(name, "asleep")
+        if name in self._power.recalled:
+            self._power.recalled.discard(name)
+            self._begin_to_wake(name)
+
+    def _begin_to_wake(self, name: str) -> None:
+        assert self._power is not None
+        self._set_power(name, "waking")
+        sleep = self._power.model.class_of(name).sleep
+        self._at(self.now + (sleep.leave_time if sleep else 0.0), _CHANGE, self._awake, name)
+
+    def _awake(self, name: str) -> None:
+        self._set_power(name, "on")
+        if self._faults.wake_failure_rate and self._rng.random() < self._faults.wake_failure_rate:
+            self._nodes.set_available(name, False)
+            self._news.append(ev.NodeDown(self.now, name, "did not wake"))
+            self._note_capacity(name)
+            delay = self._rng.exponential(self._faults.node_repair)
+            self._at(self.now + delay, _CHANGE, self._mended, name)
+
+    def _mended(self, name: str) -> None:
+        self._nodes.set_available(name, True)
+        self._news.append(ev.NodeUp(self.now, self._nodes.descriptions[name]))
+        self._note_capacity(name)
+
     # ------------------------------------------------------------------ what nodes do
 
     def _fail(self, name: str) -> None:
@@ -766,4 +885,7 @@ _ACTIONS: dict[type[dec.Decision], Callable[[Any, Any], str]] = {
     dec.Resize: EmulatedAdapter._resize,
     dec.Reserve: EmulatedAdapter._reserve,
     dec.Unreserve: EmulatedAdapter._unreserve,
+    dec.SetFrequency: EmulatedAdapter._set_frequency,
+    dec.PowerDown: EmulatedAdapter._power_down,
+    dec.PowerUp: EmulatedAdapter._power_up,
 }

@@ -16,6 +16,8 @@ class Faults(pydantic.BaseModel):
     node_repair: float = pydantic.Field(default=3600.0, gt=0)
     #: Jobs on a failed node go back to the queue (True) or end (False).
     requeue: bool = False
+    #: Probability that a node that is woken is broken; it is repaired after ``node_repair``.
+    wake_failure_rate: float = pydantic.Field(default=0.0, ge=0, lt=1)
     #: Seconds from a command until it takes effect.
     latency: float = pydantic.Field(default=0.0, ge=0)
     #: Probability that a command is refused.

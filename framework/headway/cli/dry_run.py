@@ -58,6 +58,9 @@ FACTOR = click.FloatRange(min=0, min_open=True)
               help="Policy or preset, instead of the configured policy; other plugins stay. "
               "Default: easy.")  # fmt: skip
 @plugin_option
+@click.option("--energy", "energy", metavar="PROFILE",
+              help="Energy profile, installed (chandio2014, present-day) or a file: adds power and energy "
+              "to the results.")  # fmt: skip
 @click.option("--limit", type=COUNT, metavar="N", help="Run the first N accepted jobs only.")
 @click.option("--first", type=COUNT, metavar="N", help="Filter: the first N jobs of the trace.")
 @click.option("--last", type=COUNT, metavar="N", help="Filter: the last N jobs of the trace.")
@@ -83,6 +86,7 @@ def command(
     processors: int | None,
     policy: str | None,
     plugin_files: tuple[Path, ...],
+    energy: str | None,
     limit: int | None,
     first: int | None,
     last: int | None,
@@ -124,7 +128,9 @@ def command(
     seed = seed if seed is not None else config.seed
     if from_cluster:
         label = policy or _label(configs)
-        result, copied_at = copy_forward(config, catalogue, configs, seed, label=label, limit=limit)
+        result, copied_at = copy_forward(
+            config, catalogue, configs, seed, label=label, limit=limit, energy=energy
+        )
         report(result, configs, catalogue, out, None, live_since=copied_at)
         return
     assert trace_path is not None
@@ -132,7 +138,7 @@ def command(
     trace = read_trace(trace_path, strict=strict)
     trace = filtered(trace, first, last, window, scale_arrivals, scale_runtimes)
     _tell_issues(trace, verbose)
-    cluster = machine(config, trace, processors)
+    cluster = config.with_energy(machine(config, trace, processors), energy)
     pool = cluster.pools[0]
     size = pool.processors or sum(n.processors for n in cluster.nodes)
     jobs, commands, refused = cwf_jobs(trace, size, limit=limit, pool=pool.name)
@@ -272,6 +278,7 @@ def copy_forward(
     *,
     label: str,
     limit: int | None = None,
+    energy: str | None = None,
 ) -> tuple[RunResult, float]:
     """Run a copy of the live cluster into the future; returns when the copy was made (epoch second), too."""
     from headway.config import live_adapter
@@ -282,7 +289,7 @@ def copy_forward(
     jobs = copy.jobs if limit is None else copy.jobs[: limit + len(copy.running)]
     with job_progress(label, jobs) as advance:
         result = emulate(
-            copy.cluster,
+            config.with_energy(copy.cluster, energy),
             jobs,
             configs,
             catalogue,

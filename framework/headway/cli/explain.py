@@ -70,8 +70,9 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
     configs = catalogue.enabled(config.plugin_configs())
     with live_adapter(config, read_only=True) as adapter:
         copy = Copy(adapter)
+        cluster = config.with_energy(copy.cluster)
         scheduler = Scheduler(
-            copy.cluster, Plugins.load(configs, catalogue, None), seed=config.seed, clock=wall_clock
+            cluster, Plugins.load(configs, catalogue, None), seed=config.seed, clock=wall_clock
         )
     wished = scheduler.step(copy.now, copy.events)
     lines = explain(scheduler, job_id, wall_clock, wished)
@@ -80,8 +81,8 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
     job = scheduler.state.jobs[job_id]
     if job.entries is None and not scheduler.state.why_waiting(job):
         future = emulate(
-            copy.cluster, copy.jobs, configs, catalogue, label="forecast", seed=config.seed,
-            start=copy.now, running=copy.running,
+            cluster, copy.jobs, configs, catalogue, label="forecast", seed=config.seed, start=copy.now,
+            running=copy.running,
         )  # fmt: skip
         start = next((r.start_time for r in future.jobs if r.job.id == job_id), None)
         if start is not None:

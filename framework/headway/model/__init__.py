@@ -11,6 +11,7 @@ Units: times are seconds (absolute times since the epoch in live mode, since the
 emulation), memory is bytes, frequency hertz, power watts, energy joules.
 """
 
+from headway.model.energy import EnergyProfile, FrequencyLevel, NodeClass, SleepState
 from headway.model.jobs import Dependency, JobDescription, Request
 from headway.model.nodes import ClusterDescription, NodeDescription, PoolDescription
 from headway.model.placements import Placement, processors_of
@@ -19,11 +20,15 @@ from headway.model.reservations import Reservation
 __all__ = [
     "ClusterDescription",
     "Dependency",
+    "EnergyProfile",
+    "FrequencyLevel",
     "JobDescription",
+    "NodeClass",
     "NodeDescription",
     "Placement",
     "PoolDescription",
     "Request",
     "Reservation",
+    "SleepState",
     "processors_of",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from headway.model.energy import EnergyProfile
 from headway.model.reservations import Reservation
 
 
@@ -24,6 +25,8 @@ class NodeDescription(msgspec.Struct, frozen=True, gc=False, omit_defaults=True)
     reason: str = ""
     #: Name of its hardware class ("" when all nodes are alike).
     node_class: str = ""
+    #: Seconds that it takes to wake once it sleeps.
+    wake_time: float = 0.0
 
 
 class PoolDescription(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -39,6 +42,8 @@ class PoolDescription(msgspec.Struct, frozen=True, gc=False, omit_defaults=True)
     max_walltime: float = 0.0
     #: False: jobs are accepted but the pool starts none (a closed partition).
     open: bool = True
+    #: Hardware class of a flat pool's processors ("" when all are alike).
+    node_class: str = ""
 
     @property
     def flat(self) -> bool:
@@ -52,6 +57,8 @@ class ClusterDescription(msgspec.Struct, frozen=True, gc=False):
     pools: tuple[PoolDescription, ...]
     nodes: tuple[NodeDescription, ...] = ()
     reservations: tuple[Reservation, ...] = ()
+    #: What its nodes draw; None: nobody said.
+    energy: EnergyProfile | None = None
 
     @classmethod
     def flat(cls, processors: int, *, name: str = "cluster", pool: str = "pool") -> ClusterDescription:

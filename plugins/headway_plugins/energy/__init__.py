@@ -1,0 +1,1 @@
+"""Energy-aware plugins, and the energy profiles that are installed with them."""
