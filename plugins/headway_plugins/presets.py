@@ -6,6 +6,12 @@ elastic commands. Its other three are the plugins ``easy``, ``los`` and ``delaye
 Hybrid-LOS, which has its dedicated queue built in, is the plugin ``hybrid-los``.
 
 As in the paper, processors are kept for the earliest group of dedicated jobs only.
+
+A. Chandio, K. Bilal, N. Tziritas, Z. Yu, Q. Jiang, S. Khan, C. Xu: A comparative study on resource
+allocation and energy efficient job scheduling strategies in large-scale parallel computing systems.
+Cluster Computing, 2014, section 5: each of five orders of the queue under a strict rule and, with the
+suffix -FF, under a greedy one. The order of submission needs no plugin. Its FCFS, EASY and K-reserved
+are the plugins ``fcfs``, ``easy`` and ``k-reserved`` themselves.
 """
 
 from __future__ import annotations
@@ -33,3 +39,25 @@ LOS_DE = Preset(
     "LOS with a dedicated queue and elastic commands.", (("los", {}), _DEDICATED, _ELASTIC), _KUMAR
 )
 HYBRID_LOS_E = Preset("Hybrid-LOS with elastic commands.", (("hybrid-los", {}), _ELASTIC), _KUMAR)
+
+_CHANDIO = (
+    "A. Chandio and others: A comparative study on resource allocation and energy efficient job "
+    "scheduling strategies in large-scale parallel computing systems, Cluster Computing, 2014"
+)
+_STRICT: tuple[str, dict[str, Any]] = ("strict", {})
+_GREEDY: tuple[str, dict[str, Any]] = ("greedy", {})
+_SMALLEST: tuple[str, dict[str, Any]] = ("smallest-first", {})
+_LARGEST: tuple[str, dict[str, Any]] = ("largest-first", {})
+_SHORTEST: tuple[str, dict[str, Any]] = ("shortest-first", {})
+_LONGEST: tuple[str, dict[str, Any]] = ("longest-first", {})
+
+FCFS_FF = Preset("In order of submission, passing over what does not fit.", (_GREEDY,), _CHANDIO)
+SJF = Preset("Smallest job first.", (_STRICT, _SMALLEST), _CHANDIO)
+SJF_FF = Preset("Smallest job first, passing over what does not fit.", (_GREEDY, _SMALLEST), _CHANDIO)
+LJF = Preset("Largest job first.", (_STRICT, _LARGEST), _CHANDIO)
+LJF_FF = Preset("Largest job first, passing over what does not fit.", (_GREEDY, _LARGEST), _CHANDIO)
+MINET = Preset("Shortest estimate first.", (_STRICT, _SHORTEST), _CHANDIO)
+MINET_FF = Preset("Shortest estimate first, passing over what does not fit.", (_GREEDY, _SHORTEST), _CHANDIO)
+MAXET = Preset("Longest estimate first.", (_STRICT, _LONGEST), _CHANDIO)
+MAXET_FF = Preset("Longest estimate first, passing over what does not fit.", (_GREEDY, _LONGEST), _CHANDIO)
+WINDOW_K = Preset("Any that fits of the ten first jobs in the queue.", (("window", {}),), _CHANDIO)

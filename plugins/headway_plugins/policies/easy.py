@@ -22,7 +22,8 @@ from itertools import islice
 
 from headway.decisions import Start
 from headway.hookspecs import Plugin, hookimpl
-from headway.view import View
+from headway.state import Job
+from headway.view import Booking, View
 
 _INF = float("inf")
 
@@ -50,23 +51,41 @@ class Easy(Plugin):
             booking = view.book(queue[first])
             first += 1
         free = pool.free
-        head = booking.job.id
         shadow, now = booking.start, view.now
         # A job inside its own reservation is in nobody's way, so there only the view can tell.
         extra = booking.extra if not pool.reservations else pool.total
         for job in islice(queue, first, None):
             processors = job.processors
-            if processors <= free and (now + job.expected_runtime <= shadow or processors <= extra):
-                if shadow == _INF:
-                    reason = f"backfilled: no expected end makes room for job {head}, so it delays nobody"
-                elif now + job.expected_runtime <= shadow:
-                    reason = f"backfilled: ends by {booking.when}, when job {head} is to start"
-                else:
-                    reason = f"backfilled: needs no processor that job {head} will need at {booking.when}"
-                if view.start(job, reason) is not None:
-                    if not pool.reservations:
-                        extra = booking.extra
-                    free = pool.free
-                    if not free:
-                        break
+            if (
+                processors <= free
+                and (now + job.expected_runtime <= shadow or processors <= extra)
+                and view.start(job, why_backfilled(booking, job, now)) is not None
+            ):
+                if not pool.reservations:
+                    extra = booking.extra
+                free = pool.free
+                if not free:
+                    break
         return view.made
+
+
+def may_backfill(booking: Booking, job: Job, view: View) -> bool:
+    """Whether ``job`` fits and does not delay the booked head, as far as counts tell.
+
+    A job inside its own reservation is in nobody's way, so there only the view can tell.
+    """
+    return job.processors <= view.pool.free and (
+        view.now + job.expected_runtime <= booking.start
+        or job.processors <= booking.extra
+        or bool(view.pool.reservations)
+    )
+
+
+def why_backfilled(booking: Booking, job: Job, now: float) -> str:
+    """The reason of a backfilled job's start, told before it is tried."""
+    head = booking.job.id
+    if booking.start == _INF:
+        return f"backfilled: no expected end makes room for job {head}, so it delays nobody"
+    if now + job.expected_runtime <= booking.start:
+        return f"backfilled: ends by {booking.when}, when job {head} is to start"
+    return f"backfilled: needs no processor that job {head} will need at {booking.when}"

@@ -125,6 +125,7 @@ class Select:
             # The other policy's bookings are not this one's, so it looks at everything anew.
             view.forget()
             view.fresh = -1
+            view.arrivals = None
         made = self._policies[self._current].schedule(view)
         if self._news and made:
             made = list(made)

@@ -1,0 +1,22 @@
+"""Serve the fewest processors first.
+
+A. Chandio, K. Bilal, N. Tziritas, Z. Yu, Q. Jiang, S. Khan, C. Xu: A comparative study on resource
+allocation and energy efficient job scheduling strategies in large-scale parallel computing systems.
+Cluster Computing, 2014, section 5: SJF, "smallest job first".
+(The paper's Algorithm 1 sorts the other way round; the name decides.)
+
+Jobs that are equal in this are served by submission time, then by order of arrival.
+"""
+
+from __future__ import annotations
+
+from headway.hookspecs import Plugin, hookimpl
+from headway.state import Job
+
+
+class SmallestFirst(Plugin):
+    """The fewest processors first."""
+
+    @hookimpl
+    def queue_key(self, job: Job) -> tuple[int]:
+        return (job.processors,)

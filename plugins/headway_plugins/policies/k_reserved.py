@@ -1,0 +1,125 @@
+"""K-reserved: EASY backfilling in which a waiting job is overtaken at most K times.
+
+A. Chandio, K. Bilal, N. Tziritas, Z. Yu, Q. Jiang, S. Khan, C. Xu: A comparative study on resource
+allocation and energy efficient job scheduling strategies in large-scale parallel computing systems.
+Cluster Computing, 2014, section 5:
+K-reserved, also Max_Pri, with K = 5.
+
+As in :mod:`headway_plugins.policies.easy` the head of the queue is booked, and the jobs behind it start
+if they do not delay it. Beyond that each waiting job counts how often a job behind it started first.
+When the count reaches K (option ``limit``) the job is *exhausted*, and no job behind it may start
+until it has started itself: the first exhausted job closes the queue behind it. It and those before
+it may still be backfilled.
+
+Decisions on what the paper leaves open:
+
+- It says both that a job "is overtaken" and that it "is considered to backfill" only K times. The former.
+- Behind means behind in the queue, in whatever order that is.
+- A start counts when it is decided: one that a veto takes away does not, one that the cluster
+  refuses does. The counts survive a restart.
+- With K = 0 nobody overtakes; with a K that is never reached this is EASY.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+import pydantic
+
+from headway.decisions import Decision, Start
+from headway.hookspecs import hookimpl
+from headway.state import State, Status
+from headway.view import Booking, View
+from headway_plugins.policies.easy import may_backfill, why_backfilled
+
+
+class KReservedOptions(pydantic.BaseModel):
+    """Options of K-reserved."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    limit: int = pydantic.Field(
+        default=5, ge=0, le=1_000_000, description="K: how often a waiting job may be overtaken"
+    )
+
+
+class KReserved:
+    """K-reserved: EASY backfilling in which a waiting job is overtaken at most K times."""
+
+    Options = KReservedOptions
+    #: What ``headway tune`` varies.
+    tunable = ("limit", range(21))
+    paper = (
+        "A. Chandio and others: A comparative study on resource allocation and energy efficient job "
+        "scheduling strategies in large-scale parallel computing systems, Cluster Computing, 2014"
+    )
+
+    def __init__(self, options: KReservedOptions) -> None:
+        self.options = options
+        #: How often each waiting job was overtaken, by its id.
+        self._counts: dict[str, int] = {}
+        #: By pool, for each start of its last cycle: whom it overtook.
+        self._overtaken: dict[str, dict[str, list[str]]] = {}
+        #: Pools in which, at the end of the last cycle, an exhausted job waited.
+        self._closed: set[str] = set()
+
+    @hookimpl
+    def schedule(self, view: View) -> list[Start]:
+        queue, pool = view.queue, view.pool
+        self._overtaken[pool.name] = {}
+        booking = view.booked(queue[0]) if view.fresh >= 0 and view.bookings else None
+        if booking is not None:
+            if pool.name not in self._closed:
+                self._backfill(view, booking, 0, len(queue) - view.fresh)
+            return view.made
+        self._closed.discard(pool.name)
+        first = 0
+        for job in queue:
+            if view.start(job, "first in the queue") is None:
+                break
+            first += 1
+        if first < len(queue) and pool.free:
+            self._backfill(view, view.book(queue[first]), first, first + 1)
+        return view.made
+
+    def _backfill(self, view: View, booking: Booking, head: int, candidates: int) -> None:
+        """Try the jobs from position ``candidates`` on; the first that waits is at position ``head``."""
+        queue, pool, now, limit, known = view.queue, view.pool, view.now, self.options.limit, self._counts
+        overtaken = self._overtaken[pool.name]
+        #: As they will be if all starts of this cycle come about.
+        counts: dict[str, int] = {}
+        closed = known.get(queue[head].id, 0) >= limit
+        for at in range(candidates, len(queue)):
+            if closed or not pool.free:
+                break
+            job = queue[at]
+            if may_backfill(booking, job, view) and view.start(job, why_backfilled(booking, job, now)):
+                passed = [other.id for other in islice(queue, head, at) if other.status is Status.PENDING]
+                overtaken[job.id] = passed
+                for other in passed:
+                    counts[other] = count = counts.get(other, known.get(other, 0)) + 1
+                    closed = closed or count >= limit
+            else:
+                closed = counts.get(job.id, known.get(job.id, 0)) >= limit
+        if closed:
+            self._closed.add(pool.name)
+
+    @hookimpl
+    def decided(self, decisions: Sequence[Decision], state: State) -> None:
+        counts = self._counts
+        for decision in decisions:
+            if type(decision) is Start:
+                for overtaken in self._overtaken.values():
+                    for job_id in overtaken.pop(decision.job_id, ()):
+                        counts[job_id] = counts.get(job_id, 0) + 1
+        if len(counts) > 2 * len(state.jobs) + 64:
+            self._counts = {job_id: count for job_id, count in counts.items() if job_id in state.jobs}
+
+    @hookimpl
+    def checkpoint(self) -> dict[str, int] | None:
+        return self._counts or None
+
+    @hookimpl
+    def restore(self, saved: dict[str, int]) -> None:
+        self._counts = dict(saved)

@@ -1,0 +1,25 @@
+"""Strict order: jobs start from the head of the queue, and nobody overtakes.
+
+The head of the queue waits until it fits, and everybody behind it waits as well. Where only arrivals
+happened since the last cycle, an older head that did not fit still does not.
+"""
+
+from __future__ import annotations
+
+from headway.decisions import Start
+from headway.hookspecs import Plugin, hookimpl
+from headway.view import View
+
+
+class Strict(Plugin):
+    """Start from the head of the queue until one does not fit."""
+
+    @hookimpl
+    def schedule(self, view: View) -> list[Start]:
+        arrivals = view.arrivals
+        if arrivals is not None and (not arrivals or arrivals[0] is not view.queue[0]):
+            return view.made
+        for job in view.queue:
+            if view.start(job, "first in the queue") is None:
+                break
+        return view.made
