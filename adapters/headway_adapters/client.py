@@ -12,6 +12,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Sequence
 
+from headway.adapter import Check
 from headway.errors import Failure
 from headway_adapters.transport import Result, Transport
 
@@ -64,12 +65,32 @@ class CommandClient(abc.ABC):
         """Changing commands, several at a time; None for those not tried because nobody answered."""
         results: list[Result | None] = []
         for at in range(0, len(argvs), _CHUNK):
-            done = self.run_many(argvs[at : at + _CHUNK])
+            try:
+                done = self.run_many(argvs[at : at + _CHUNK])
+            except Failure:
+                if not results:
+                    raise
+                # Of those before this one something became: that must not be lost.
+                done = []
             results.extend(done)
-            if any(self.is_silence(result) for result in done):
+            if not done or any(self.is_silence(result) for result in done):
                 results.extend([None] * (len(argvs) - len(results)))
                 break
         return results
+
+    @property
+    def user(self) -> str:
+        """The user that the commands run as, where they run."""
+        return self._transport.user
+
+    @property
+    def where(self) -> str:
+        """The machine that they run on, for a person; "" for this one."""
+        return self._transport.where
+
+    def check_transport(self) -> list[Check]:
+        """What ``headway check`` reports about the way to the commands."""
+        return self._transport.check()
 
     def close(self) -> None:
         """End what still runs and give connections back."""

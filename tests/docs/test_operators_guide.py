@@ -22,13 +22,15 @@ from headway.config import Config, EmulationConfig, NodesConfig, parse_config
 from headway.workload import read_swf
 from headway_adapters.emulated.faults import Faults
 from headway_adapters.slurm import SlurmOptions
+from headway_adapters.transport import SshOptions
 
 ROOT = Path(__file__).parents[2]
 ETC = ROOT / "etc" / "slurm"
 GUIDE = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
 #: Models that stand under a key as plain mappings or lists.
 UNDER: dict[str, type[BaseModel]] = {
-    "cluster.options": SlurmOptions, "emulation.nodes[]": NodesConfig, "emulation.faults": Faults,
+    "cluster.options": SlurmOptions, "cluster.options.ssh": SshOptions,
+    "emulation.nodes[]": NodesConfig, "emulation.faults": Faults,
 }  # fmt: skip
 
 

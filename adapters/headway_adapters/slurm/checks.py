@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 import re
 from collections.abc import Callable
 
@@ -27,12 +25,14 @@ def version_of(text: str) -> tuple[int, int]:
 
 def run(client: SlurmClient, options: SlurmOptions, clock: Callable[[], float]) -> list[Check]:
     """All checks; those that need an answer from slurmctld are left out when there is none."""
-    found: list[Check] = []
+    found = client.check_transport()
+    if any(not check.ok for check in found):
+        return found
     try:
         results = client.run_many([(program, "--version") for program in _PROGRAMS])
     except Failure as error:
-        return [Check("slurm's commands", False, str(error),
-                      "install Slurm's client commands here, or set cluster.options.bin_dir")]  # fmt: skip
+        remedy = "install Slurm's client commands where they run, or set cluster.options.bin_dir"
+        return [*found, Check("slurm's commands", False, str(error), remedy)]
     version = version_of(results[0].text)
     shown = results[0].text.strip() or results[0].complaint()
     needed = f"headway needs Slurm {OLDEST[0]}.{OLDEST[1]:02d} or later"
@@ -57,9 +57,9 @@ def run(client: SlurmClient, options: SlurmOptions, clock: Callable[[], float]) 
 
 
 def _privilege(client: SlurmClient, config: dict[str, str]) -> Check:
-    user = getpass.getuser()
+    user = client.user
     slurm_user = config.get("SlurmUser", "").partition("(")[0]
-    if os.geteuid() == 0 or user == slurm_user:
+    if user in ("root", slurm_user):
         return Check("privilege", True, f"{user} may change every job")
     try:
         shown = client.run(("sacctmgr", "-n", "-P", "show", "user", user, "format=User,AdminLevel"))

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from headway_adapters.client import CommandClient, Unanswered
 from headway_adapters.slurm.options import SlurmOptions
 from headway_adapters.slurm.reader import Ending, read_job_text, read_sacct
-from headway_adapters.transport import LocalTransport, Result, Transport
+from headway_adapters.transport import Result, Transport, make_transport
 
 _READERS = frozenset({"squeue", "sinfo", "sacct", "sdiag", "sprio"})
 _READING_VERBS: dict[str, frozenset[str]] = {
@@ -35,7 +35,7 @@ def only_reads(argv: Sequence[str]) -> bool:
 
 def is_silence(result: Result) -> bool:
     """Whether a failed command failed because nobody answered."""
-    return result.timed_out or (not result.ok and any(sign in result.stderr for sign in _SILENCE))
+    return result.unanswered or (not result.ok and any(sign in result.stderr for sign in _SILENCE))
 
 
 def environment(options: SlurmOptions) -> dict[str, str]:
@@ -45,7 +45,9 @@ def environment(options: SlurmOptions) -> dict[str, str]:
     it after 64 characters).
     """
     added = {"TZ": "UTC", "SLURM_TIME_FORMAT": "standard", "SLURM_BITSTR_LEN": "0"}
-    conf = options.slurm_conf or os.environ.get("SLURM_CONF")
+    conf = options.slurm_conf
+    if conf is None and options.ssh is None:
+        conf = os.environ.get("SLURM_CONF")
     if conf:
         added["SLURM_CONF"] = conf
     return added
@@ -57,12 +59,10 @@ class SlurmClient(CommandClient):
     def __init__(self, options: SlurmOptions, *, read_only: bool, transport: Transport | None = None) -> None:
         super().__init__(
             transport
-            or LocalTransport(
+            or make_transport(
+                options,
                 environment=environment(options),
                 without=("SLURM_", "SQUEUE_", "SINFO_", "SACCT_", "SCONTROL_", "SBATCH_", "SCANCEL_"),
-                bin_dir=options.bin_dir,
-                output_limit=options.output_limit,
-                workers=options.parallel_commands,
             ),
             timeout=options.command_timeout,
             read_only=read_only,

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
-Seconds = Annotated[float, Field(gt=0, le=86400)]
+from headway_adapters.transport.options import Seconds, TransportOptions
 
 
-class SlurmOptions(BaseModel):
-    """All times are seconds."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class SlurmOptions(TransportOptions):
+    """Those of the transport, and these. All times are seconds."""
 
     #: Partitions whose jobs headway starts. Jobs of other partitions on the same nodes are seen as
     #: load and never touched.
@@ -21,14 +19,10 @@ class SlurmOptions(BaseModel):
     poll_interval: Seconds = 2.0
     #: From a start to the look that should confirm it.
     confirm_interval: Seconds = 0.2
-    #: How long a command may take before it counts as unanswered.
-    command_timeout: Seconds = 15.0
     #: How long a released job may stay pending; then it is held again.
     start_timeout: Seconds = 15.0
     #: Path of slurm.conf; otherwise SLURM_CONF of the environment, otherwise Slurm's own default.
     slurm_conf: str | None = None
-    #: Where Slurm's commands are; otherwise they are looked for in PATH and the system's directories.
-    bin_dir: str | None = None
     #: Whether ended jobs are looked up with sacct: auto tries it once.
     accounting: Literal["auto", "yes", "no"] = "auto"
     #: A job whose AdminComment begins with this word is held by an administrator: headway leaves it.
@@ -41,10 +35,6 @@ class SlurmOptions(BaseModel):
     reservation_user: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")] = "root"
     #: True: PowerDown and PowerUp may be used (Suspend/ResumeProgram are configured).
     power: bool = False
-    #: Commands that run at the same time.
-    parallel_commands: Annotated[int, Field(ge=1, le=64)] = 8
-    #: Largest output of one command, bytes.
-    output_limit: Annotated[int, Field(ge=1 << 20)] = 1 << 30
 
     @field_validator("partitions")
     @classmethod

@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
+from headway.adapter import Check
+
 
 class Result(msgspec.Struct, frozen=True):
     """What became of one command."""
@@ -26,10 +28,18 @@ class Result(msgspec.Struct, frozen=True):
     timed_out: bool = False
     #: The command wrote more than the transport's output limit and was ended.
     too_long: bool = False
+    #: The connection ended before the command's end was known. Like one that timed out it may have
+    #: had its effect, or some of it: only the next look at the cluster tells.
+    cut: bool = False
 
     @property
     def ok(self) -> bool:
-        return self.rc == 0 and not self.timed_out and not self.too_long
+        return self.rc == 0 and not self.timed_out and not self.too_long and not self.cut
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether the command failed in a way that leaves open what it did."""
+        return self.timed_out or self.cut
 
     @property
     def text(self) -> str:
@@ -52,6 +62,10 @@ class Transport(abc.ABC):
 
     #: Commands that :meth:`run_many` runs at the same time.
     workers: int = 8
+    #: The user that commands run as, there.
+    user: str = ""
+    #: Where that is, for a person; "" means on this machine.
+    where: str = ""
 
     @abc.abstractmethod
     def run(self, argv: Sequence[str], timeout: float) -> Result:
@@ -67,6 +81,10 @@ class Transport(abc.ABC):
             return [self.run(argv, timeout) for argv in argvs]
         with ThreadPoolExecutor(min(self.workers, len(argvs)), thread_name_prefix="transport") as pool:
             return list(pool.map(lambda argv: self.run(argv, timeout), argvs))
+
+    def check(self) -> list[Check]:
+        """What ``headway check`` reports about the way to the commands; nothing when there is none."""
+        return []
 
     def close(self) -> None:  # noqa: B027 - a transport that holds nothing has nothing to do
         """End what still runs and give connections back. A later :meth:`run` fails."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pwd
 import selectors
 import shutil
 import signal
@@ -41,6 +42,7 @@ class LocalTransport(Transport):
         self._limit = output_limit
         self._cwd = cwd
         self.workers = workers
+        self.user = _user()
         self._lock = threading.Lock()
         self._children: set[subprocess.Popen[bytes]] = set()
         self._closed = False
@@ -129,6 +131,13 @@ class LocalTransport(Transport):
             self._closed = True
             for child in self._children:
                 _end(child)
+
+
+def _user() -> str:
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

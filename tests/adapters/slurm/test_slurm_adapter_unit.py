@@ -275,12 +275,9 @@ def test_an_unknown_partition_is_the_users_mistake(slurm: PretendedSlurm) -> Non
 @pytest.mark.parametrize(
     ("level", "ok"), [("Administrator", True), ("Operator", False), ("None", False), ("", False)]
 )
-def test_only_an_administrator_may_drive(
-    slurm: PretendedSlurm, monkeypatch: pytest.MonkeyPatch, level: str, ok: bool
-) -> None:
+def test_only_an_administrator_may_drive(slurm: PretendedSlurm, level: str, ok: bool) -> None:
     """An operator may not write AdminComment, without which nothing is known after a crash."""
-    monkeypatch.setattr("getpass.getuser", lambda: "headway")
-    monkeypatch.setattr("os.geteuid", lambda: 999)
+    slurm.user = "headway"
     slurm.answer = lambda argv: result(argv, f"headway|{level}\n") if argv[0] == "sacctmgr" else None
     with adapter(slurm, read_only=True) as one:
         (found,) = [check for check in one.check() if check.subject == "privilege"]
