@@ -48,7 +48,7 @@ def directory(run: RunResult, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.mark.parametrize("name", ["jobs.csv", "decisions.csv"])
+@pytest.mark.parametrize("name", ["jobs.csv", "decisions.csv", "metrics_by_class.csv"])
 def test_every_column_is_documented(directory: Path, name: str) -> None:
     with open(directory / name, newline="") as stream:
         assert next(csv.reader(stream)) == first_column(section(name))
@@ -59,13 +59,20 @@ def test_every_system_metric_is_documented(directory: Path) -> None:
     assert list(metrics["system"]) == first_column(section("metrics.json"))
 
 
-@pytest.mark.parametrize("key", ["run", "counts", "jobs"])
+@pytest.mark.parametrize("key", ["run", "counts", "jobs", "class_bounds"])
 def test_every_other_metric_is_named(directory: Path, key: str) -> None:
     metrics = json.loads((directory / "metrics.json").read_text())
     paragraph = re.search(rf"^`{key}`:(.*?)\n\n", section("metrics.json"), re.MULTILINE | re.DOTALL)[1]
     named = set(re.findall(r"`(\w+)`", paragraph))
     statistics = set(metrics["jobs"]["wait"]) if key == "jobs" else set()
     assert named == set(metrics[key]) | statistics
+
+
+def test_the_metrics_of_classes_are_named(directory: Path) -> None:
+    classes = json.loads((directory / "metrics.json").read_text())["classes"]
+    paragraph = re.search(r"^`classes`:(.*?)\n\n", section("metrics.json"), re.MULTILINE | re.DOTALL)[1]
+    # The second "jobs" is the section of metrics.json.
+    assert set(re.findall(r"`(\w+)`", paragraph)) == set(classes) | set(classes["SW"])
 
 
 def test_every_file_is_documented(directory: Path) -> None:

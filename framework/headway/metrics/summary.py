@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import headway
+from headway.metrics.classes import metrics_by_class
 from headway.metrics.jobs import JobColumns, job_columns
 from headway.metrics.system import SystemCurves, system_curves, system_metrics
 from headway.results import RunResult
@@ -32,6 +33,8 @@ class Summary(TypedDict):
     run: dict[str, Any]
     counts: dict[str, Any]
     jobs: dict[str, dict[str, float | None]]
+    class_bounds: dict[str, float]
+    classes: dict[str, dict[str, Any]]
     system: dict[str, float | None]
     extra: dict[str, Any]
 
@@ -50,6 +53,9 @@ def summarise(
     columns = columns or job_columns(result)
     curves = curves or system_curves(result, columns=columns)
     contributed = {**(extra or {}), **result.contributed}
+    measured = {name: getattr(columns, name) for name in JOB_METRICS}
+    whole = {name: statistics(values) for name, values in measured.items()}
+    bounds = result.class_bounds
     return {
         "run": {
             "label": result.label,
@@ -62,7 +68,9 @@ def summarise(
             "about": dict(result.about),
         },
         "counts": _counts(result, columns),
-        "jobs": {name: statistics(getattr(columns, name)) for name in JOB_METRICS},
+        "jobs": whole,
+        "class_bounds": {"narrow": bounds.narrow, "short": bounds.short},
+        "classes": metrics_by_class(columns, bounds, measured, whole, statistics),
         "system": {
             name: _plain(value)
             for name, value in asdict(system_metrics(result, columns=columns, curves=curves)).items()

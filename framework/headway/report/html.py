@@ -82,6 +82,7 @@ def render_html(
         runs.append(plots.Plotted(columns, curves))
         summaries.append(summarise(result, extra, columns=columns, curves=curves))
 
+    bounds = [result.class_bounds for result in results]
     charted = min(len(results), GANTT_CHARTS)
     charts = [
         _chart(result, run.columns, run.curves.busy.begin, run.curves.busy.end, EMBEDDED_JOBS // charted)
@@ -111,6 +112,9 @@ def render_html(
         system=_system(summaries),
         statistics=STATISTICS[1:],
         per_job=[_per_job(summary) for summary in summaries],
+        class_titles=[title for title, *_ in quantities.CLASS_METRICS],
+        by_class=_by_class(summaries),
+        class_bounds=_class_bounds(results),
         refused=[summary["counts"]["refused_by_reason"] for summary in summaries],
         plots={
             "utilisation": Markup(plots.utilisation(runs, prefix="u")),
@@ -118,6 +122,8 @@ def render_html(
             "wait": Markup(plots.wait_distribution(runs, prefix="w")),
             "size": Markup(plots.slowdown_by_size(runs, prefix="s")),
             "runtime": Markup(plots.slowdown_by_runtime(runs, prefix="r")),
+            "class_wait": Markup(plots.times_by_class(runs, bounds, "wait", prefix="cw")),
+            "class_turnaround": Markup(plots.times_by_class(runs, bounds, "turnaround", prefix="ct")),
         },
         charts=charts,
         uncharted=labels[charted:],
@@ -230,6 +236,24 @@ def _per_job(summary: Summary) -> list[tuple[str, str, list[str]]]:
          [write(summary["jobs"][key][name]) for name in STATISTICS[1:]])
         for key, (title, write) in quantities.JOB_METRICS.items()
     ]  # fmt: skip
+
+
+def _by_class(summaries: Sequence[Summary]) -> list[tuple[str, list[list[str]]]]:
+    """For each class its name and, run by run, its figures."""
+    return [
+        (title, [quantities.class_figures(summary["classes"][name]) for summary in summaries])
+        for name, title in quantities.CLASS_NAMES.items()
+    ]
+
+
+def _class_bounds(results: Sequence[RunResult]) -> str:
+    """What the classes mean; where runs differ in it, that of each."""
+    found = {b: None for b in (result.class_bounds for result in results)}
+    return "; ".join(
+        f"narrow: at most {b.narrow} processor{'' if b.narrow == 1 else 's'}, "
+        f"short: at most {quantities.duration(b.short)}"
+        for b in found
+    )
 
 
 def _css_dash(number: int) -> str:

@@ -23,6 +23,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from numpy.typing import NDArray
 
 from headway.metrics import JobColumns, SystemCurves
+from headway.model.classes import CLASSES, ClassBounds
 
 Floats = NDArray[np.float64]
 
@@ -75,6 +76,11 @@ RUNTIME_CLASSES = (
     (12 * 3600.0, "< 12 h"),
     (float("inf"), "≥ 12 h"),
 )
+
+
+#: Seconds that a logarithmic axis of times names.
+TIME_MARKS = {1: "≤ 1 s", 10: "10 s", 60: "1 min", 600: "10 min", 3600: "1 h", 6 * 3600: "6 h",
+              86400: "1 d", 5 * 86400: "5 d", 30 * 86400: "30 d", 365 * 86400: "1 y"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -162,10 +168,8 @@ def wait_distribution(runs: Sequence[Plotted], *, prefix: str) -> str:
             )  # fmt: skip
         axes.set_xscale("log")
         axes.set_xlim(1.0, longest * 1.1)
-        marks = {1: "≤ 1 s", 10: "10 s", 60: "1 min", 600: "10 min", 3600: "1 h", 6 * 3600: "6 h",
-                 86400: "1 d", 5 * 86400: "5 d", 30 * 86400: "30 d", 365 * 86400: "1 y"}  # fmt: skip
-        axes.xaxis.set_major_locator(FixedLocator([m for m in marks if m <= longest * 1.1]))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: marks.get(round(v), "")))
+        axes.xaxis.set_major_locator(FixedLocator([m for m in TIME_MARKS if m <= longest * 1.1]))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: TIME_MARKS.get(round(v), "")))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_ylim(0, 1.02)
         axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{100 * v:.0f} %"))
@@ -227,6 +231,50 @@ def _by_class(
         axes.set_xlabel(label)
 
     return svg(draw, prefix, title, width=5.6, height=3.1)
+
+
+def times_by_class(runs: Sequence[Plotted], bounds: Sequence[ClassBounds], what: str, *, prefix: str) -> str:
+    """Box plots of each job's ``what`` (wait or turnaround), of all jobs and of each class; logarithmic.
+
+    A box is the middle half with the median, whiskers reach from the 5th to the 95th percentile, the dot is
+    the mean. Less than a second counts as one.
+    """
+    classes = [b.of(r.columns.processors, r.columns.runtime) for r, b in zip(runs, bounds, strict=True)]
+    values = [getattr(run.columns, what) for run in runs]
+
+    def draw(axes: Axes) -> None:
+        width = 0.75 / max(len(runs), 1)
+        longest = 60.0
+        for number, (class_, seconds) in enumerate(zip(classes, values, strict=True)):
+            colour = COLOURS[number % SERIES]
+            known = ~np.isnan(seconds)
+            for place in range(len(CLASSES) + 1):
+                here = seconds[known if place == 0 else known & (class_ == place - 1)]
+                if not len(here):
+                    continue
+                low, first, median, third, high = np.maximum(np.percentile(here, (5, 25, 50, 75, 95)), 1.0)
+                box = {
+                    "whislo": low, "q1": first, "med": median, "q3": third, "whishi": high,
+                    "mean": max(float(here.mean()), 1.0),
+                }  # fmt: skip
+                longest = max(longest, high, box["mean"])
+                line = {"color": colour, "linewidth": 1.1}
+                axes.bxp(
+                    [box], positions=[place + (number - (len(runs) - 1) / 2) * width], widths=0.8 * width,
+                    showfliers=False, showmeans=True, boxprops=line, whiskerprops=line, capprops=line,
+                    medianprops={"color": colour, "linewidth": 2.2}, manage_ticks=False,
+                    meanprops={"marker": "o", "markersize": 3.5, "markerfacecolor": colour,
+                               "markeredgecolor": colour},
+                )  # fmt: skip
+        axes.set_yscale("log")
+        axes.set_ylim(0.8, longest * 1.3)
+        axes.yaxis.set_major_locator(FixedLocator([m for m in TIME_MARKS if m <= longest * 1.3]))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: TIME_MARKS.get(round(v), "")))
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.set_xticks(range(len(CLASSES) + 1), ["all", *CLASSES])
+        axes.set_xlim(-0.6, len(CLASSES) + 0.6)
+
+    return svg(draw, prefix, f"{what.capitalize()} by class", width=5.6, height=3.1)
 
 
 def _time_axis(axes: Axes, runs: Sequence[Plotted]) -> tuple[float, float]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 #: What stands for a figure that does not exist.
 NONE = "–"
@@ -82,3 +83,28 @@ SYSTEM_METRICS: dict[str, tuple[str, Callable[[float | None], str]]] = {
     "mean_queued_processors": ("mean processors asked for by the queue", number),
     "throughput": ("jobs finished per hour", number),
 }
+
+#: What the classes of jobs are called.
+CLASS_NAMES: dict[str, str] = {
+    "all": "all",
+    "SN": "SN short, narrow",
+    "LN": "LN long, narrow",
+    "SW": "SW short, wide",
+    "LW": "LW long, wide",
+}
+
+#: Of each class: column title, metric (of which the mean is shown) or figure, and how it is written.
+CLASS_METRICS: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
+    ("jobs", "jobs", number),
+    ("wait", "wait", duration),
+    ("turnaround", "turnaround", duration),
+    ("slowdown", "slowdown", number),
+    ("slowdown ratio", "slowdown_ratio", number),
+)
+
+
+def class_figures(found: Mapping[str, Any]) -> list[str]:
+    """The texts of :data:`CLASS_METRICS` for one class of a summary."""
+    values = (found[key] for _, key, _ in CLASS_METRICS)
+    means = (value["mean"] if isinstance(value, Mapping) else value for value in values)
+    return [write(value) for value, (_, _, write) in zip(means, CLASS_METRICS, strict=True)]

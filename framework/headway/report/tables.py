@@ -21,6 +21,8 @@ from headway.decisions import Decision
 from headway.errors import Failure, UserError, nearest
 from headway.metrics import Metric, Summary, job_columns, summarise
 from headway.metrics.jobs import allocated
+from headway.metrics.summary import STATISTICS
+from headway.model.classes import CLASSES
 from headway.report import quantities
 from headway.report.atomic import writing
 from headway.results import RunResult
@@ -32,17 +34,20 @@ if TYPE_CHECKING:
 JOB_COLUMNS = (
     "job_id", "user", "submit_time", "start_time", "end_time", "processors", "estimate", "runtime", "state",
     "wait", "turnaround", "slowdown", "bounded_slowdown", "allocated", "pool", "nodes", "starts", "group",
-    "account", "name",
+    "account", "name", "class",
 )  # fmt: skip
 
 DECISION_COLUMNS = ("time", "decision", "job_id", "nodes", "reason", "accepted", "message", "details")
+
+#: Behind them, the statistics.
+CLASS_COLUMNS = ("class", "metric")
 
 #: Fields of decisions that have a column of their own.
 _SHOWN = frozenset({"decision", "job_id", "parent_id", "nodes", "placement", "reason"})
 
 #: What :func:`write_outputs` can write, and the name of each file.
 FORMATS = {
-    "csv": "jobs.csv and decisions.csv",
+    "csv": "jobs.csv, decisions.csv and metrics_by_class.csv",
     "json": "metrics.json",
     "swf": "schedule.swf",
     "html": "report.html",
@@ -59,10 +64,13 @@ def write_jobs_csv(path: Path, result: RunResult) -> None:
         columns.bounded_slowdown.tolist(),
         strict=True,
     )
+    # The last name is that of index -1: no class.
+    names = (*CLASSES, "")
+    classes = [names[at] for at in result.class_bounds.of(columns.processors, columns.runtime).tolist()]
     with writing(path) as stream:
         out = csv.writer(stream, lineterminator="\n")
         out.writerow(JOB_COLUMNS)
-        for record, measured in zip(result.jobs, derived, strict=True):
+        for record, measured, class_ in zip(result.jobs, derived, classes, strict=True):
             job = record.job
             out.writerow((
                 job.id,
@@ -82,6 +90,7 @@ def write_jobs_csv(path: Path, result: RunResult) -> None:
                 job.group,
                 job.account,
                 job.name,
+                class_,
             ))  # fmt: skip
 
 
@@ -105,6 +114,18 @@ def write_decisions_csv(path: Path, result: RunResult) -> None:
                 record.message,
                 _details(decision),
             ))  # fmt: skip
+
+
+def write_classes_csv(path: Path, summary: Summary) -> None:
+    """One line a class and metric. Raises :class:`Failure` if it cannot be written."""
+    with writing(path) as stream:
+        out = csv.writer(stream, lineterminator="\n")
+        out.writerow((*CLASS_COLUMNS, *STATISTICS))
+        for name, found in summary["classes"].items():
+            for metric in summary["jobs"]:
+                out.writerow((name, metric, *(_number(found[metric][key]) for key in STATISTICS)))
+            ratio = {"count": found["jobs"], "mean": found["slowdown_ratio"]}
+            out.writerow((name, "slowdown_ratio", *(_number(ratio.get(key)) for key in STATISTICS)))
 
 
 def write_metrics_json(path: Path, summary: Summary) -> None:
@@ -144,11 +165,13 @@ def write_outputs(
         write(directory / name)
         written.append(directory / name)
 
-    if "csv" in formats:
+    summary = summarise(result, extra) if {"csv", "json"} & set(formats) else None
+    if "csv" in formats and summary is not None:
         put("jobs.csv", lambda path: write_jobs_csv(path, result))
         put("decisions.csv", lambda path: write_decisions_csv(path, result))
-    if "json" in formats:
-        put("metrics.json", lambda path: write_metrics_json(path, summarise(result, extra)))
+        put("metrics_by_class.csv", lambda path: write_classes_csv(path, summary))
+    if "json" in formats and summary is not None:
+        put("metrics.json", lambda path: write_metrics_json(path, summary))
     if "swf" in formats:
         put("schedule.swf", lambda path: _write_schedule(path, result, trace))
     if "html" in formats:

@@ -11,16 +11,24 @@ from rich.table import Table
 from rich.text import Text
 
 from headway.metrics import Summary
-from headway.report.quantities import JOB_METRICS, SYSTEM_METRICS, number
+from headway.report.quantities import (
+    CLASS_METRICS,
+    CLASS_NAMES,
+    JOB_METRICS,
+    SYSTEM_METRICS,
+    class_figures,
+    number,
+)
 
 #: As many as 80 columns hold; ``metrics.json`` has more.
 _SHOWN = ("mean", "median", "p95", "max")
 
 
 def render_summary(summary: Summary) -> RenderableType:
-    """What :command:`headway dry-run` prints: counts, per-job metrics, system metrics."""
+    """What :command:`headway dry-run` prints: counts, per-job metrics, by class too, system metrics."""
     gap = Text()
-    parts: list[RenderableType] = [_headline(summary), gap, _jobs(summary), gap, _system(summary)]
+    parts: list[RenderableType] = [_headline(summary), gap, _jobs(summary), gap, _classes(summary)]
+    parts += [gap, _system(summary)]
     counts = summary["counts"]
     if counts["refused"]:
         lines = [f"  {number(n)} × {reason}" for reason, n in _reasons(counts["refused_by_reason"]).items()]
@@ -71,6 +79,16 @@ def _jobs(summary: Summary) -> Table:
     for key, (title, write) in JOB_METRICS.items():
         values = summary["jobs"][key]
         table.add_row(title, *(write(values[name]) for name in _SHOWN))
+    return table
+
+
+def _classes(summary: Summary) -> Table:
+    table = _table()
+    table.add_column("means by class", no_wrap=True)
+    for title, *_ in CLASS_METRICS:
+        table.add_column(title, justify="right", no_wrap=True)
+    for name, found in summary["classes"].items():
+        table.add_row(CLASS_NAMES[name], *class_figures(found))
     return table
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from headway.metrics import job_columns, summarise, system_curves, system_metrics
 from headway.model import ClusterDescription
+from headway.model.classes import CLASSES, ClassBounds
 from headway.results import CapacityChange, JobResult, Refused, RunResult
 
 
@@ -140,3 +141,66 @@ def test_capacity_is_divided_without_remainder(run):
         assert all(0 <= share <= 1 for share in shares)
         assert sum(shares) == pytest.approx(1)
         assert found.lost_capacity <= found.fragmentation + found.held_back + 1e-9
+
+
+# ------------------------------------------------------------------------------- classes of jobs
+
+#: One of each class, each waits for 10 s; then one that never started and one that still runs.
+FOUR = (
+    ran("sn", 1, 0, 10, 3610, estimate=9000.0),
+    ran("ln", 1, 0, 10, 3611, estimate=9000.0),
+    ran("sw", 2, 0, 10, 30, estimate=9000.0),
+    ran("lw", 2, 0, 10, 7210, estimate=9000.0),
+    ran("waits", 2, 0, None, None),
+    ran("runs", 2, 0, 10, None),
+)
+
+
+def test_each_job_that_ended_is_in_one_class():
+    classes = summarise(result(*FOUR))["classes"]
+    assert {name: found["jobs"] for name, found in classes.items()} == {
+        "all": 4, "SN": 1, "LN": 1, "SW": 1, "LW": 1,
+    }  # fmt: skip
+    assert classes["SN"]["runtime"]["mean"] == 3600, "an hour is short"
+    assert classes["LN"]["runtime"]["mean"] == 3601
+    assert classes["SW"]["turnaround"]["mean"] == 30
+    assert classes["SW"]["slowdown"]["mean"] == 1.5
+    assert classes["LW"]["wait"]["count"] == 1
+
+
+def test_the_slowdown_ratio_is_that_of_the_means():
+    jobs = (ran("a", 1, 0, 90, 100), ran("b", 1, 0, 10, 40))
+    found = summarise(result(*jobs))["classes"]
+    # Mean turnaround 70, mean runtime 20; the mean of the slowdowns is another figure.
+    assert found["all"]["slowdown_ratio"] == 3.5
+    assert found["SN"]["slowdown_ratio"] == 3.5
+    assert found["SN"]["slowdown"]["mean"] == pytest.approx((10 + 4 / 3) / 2)
+    assert found["LW"]["slowdown_ratio"] is None
+    assert found["LW"]["wait"]["count"] == 0
+    assert found["LW"]["wait"]["mean"] is None
+
+
+def test_what_is_narrow_and_short_can_be_said():
+    summary = summarise(result(*FOUR, class_bounds=ClassBounds(narrow=2, short=20)))
+    assert summary["class_bounds"] == {"narrow": 2, "short": 20}
+    assert {name: found["jobs"] for name, found in summary["classes"].items()} == {
+        "all": 4, "SN": 1, "LN": 3, "SW": 0, "LW": 0,
+    }  # fmt: skip
+
+
+def test_classes_of_unknown_sizes_and_runtimes():
+    which = ClassBounds().of(np.array([1, 0, -1, 5, 1]), np.array([0.0, 1.0, 1.0, np.nan, -1.0]))
+    assert which.tolist() == [0, -1, -1, -1, -1]
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 50), st.integers(0, 9000)), max_size=30))
+@settings(max_examples=60, deadline=None)
+def test_the_classes_make_up_the_whole(drawn):
+    jobs = [ran(str(n), size, 0, wait, wait + long) for n, (size, wait, long) in enumerate(drawn)]
+    summary = summarise(result(*jobs))
+    whole, parts = summary["classes"]["all"], [summary["classes"][name] for name in CLASSES]
+    assert sum(part["jobs"] for part in parts) == whole["jobs"] == len(jobs)
+    for metric in ("wait", "turnaround", "runtime"):
+        total = sum(part[metric]["count"] * (part[metric]["mean"] or 0) for part in parts)
+        assert total == pytest.approx(len(jobs) * (whole[metric]["mean"] or 0))
+        assert whole[metric] == summary["jobs"][metric]

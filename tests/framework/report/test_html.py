@@ -55,6 +55,16 @@ def test_several_runs_stand_side_by_side() -> None:
     assert page.count('class="gantt"') == 2
 
 
+def test_classes_of_jobs_have_means_and_boxes(large: str) -> None:
+    part = large[large.index("By class of job") : large.index("<h2>Schedule")]
+    for name in ("all", "SN short, narrow", "LN long, narrow", "SW short, wide", "LW long, wide"):
+        assert f"<th>{name}</th>" in part
+    assert part.count("<svg") == 2
+    assert "Narrow: at most 1 processor, short: at most 1 h 00 min." in part
+    # In each plot five boxes with their means.
+    assert len(re.findall(r'<use href="#cw-', part)) >= 5
+
+
 def test_a_run_without_jobs_has_a_report() -> None:
     assert "<html" in render_html([RunResult("empty", ClusterDescription.flat(4), [])])
 

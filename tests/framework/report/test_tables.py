@@ -34,9 +34,9 @@ def test_whole_numbers_have_no_point_and_never_is_empty(tmp_path: Path) -> None:
     write_jobs_csv(tmp_path / "jobs.csv", run(record("1", 7.0, 27.0, user="u"), record("2", None, None)))
     assert (tmp_path / "jobs.csv").read_text() == (
         "job_id,user,submit_time,start_time,end_time,processors,estimate,runtime,state,wait,turnaround,slowdown,"
-        "bounded_slowdown,allocated,pool,nodes,starts,group,account,name\n"
-        "1,u,5,7,27,2,60,20,completed,2,22,1.1,1.1,2,pool,,1,,,\n"
-        "2,,5,,,2,60,,pending,,,,,,pool,,0,,,\n"
+        "bounded_slowdown,allocated,pool,nodes,starts,group,account,name,class\n"
+        "1,u,5,7,27,2,60,20,completed,2,22,1.1,1.1,2,pool,,1,,,,SW\n"
+        "2,,5,,,2,60,,pending,,,,,,pool,,0,,,,\n"
     )
 
 
@@ -69,8 +69,22 @@ def test_decisions(tmp_path: Path) -> None:
 
 def test_all_formats_or_those_asked_for(tmp_path: Path) -> None:
     names = [path.name for path in write_outputs(run(record("1", 5.0, 6.0)), tmp_path / "new" / "dir")]
-    assert names == ["jobs.csv", "decisions.csv", "metrics.json", "schedule.swf", "report.html"]
+    assert names == [
+        "jobs.csv", "decisions.csv", "metrics_by_class.csv", "metrics.json", "schedule.swf", "report.html",
+    ]  # fmt: skip
     assert [p.name for p in write_outputs(run(), tmp_path, formats=("json",))] == ["metrics.json"]
+
+
+def test_metrics_by_class_have_a_line_a_class_and_metric(tmp_path: Path) -> None:
+    # Two processors, 15 s of runtime, 3 s of wait; a second one never started.
+    write_outputs(run(record("1", 8.0, 23.0), record("2", None, None)), tmp_path, formats=("csv",))
+    with open(tmp_path / "metrics_by_class.csv", newline="") as stream:
+        rows = {(row["class"], row["metric"]): row for row in csv.DictReader(stream)}
+    assert {name for name, _ in rows} == {"all", "SN", "LN", "SW", "LW"}
+    assert len(rows) == 5 * 7
+    assert (rows["SW", "wait"]["count"], rows["SW", "wait"]["mean"]) == ("1", "3")
+    assert (rows["SN", "wait"]["count"], rows["SN", "wait"]["mean"]) == ("0", "")
+    assert (rows["all", "slowdown_ratio"]["count"], rows["all", "slowdown_ratio"]["mean"]) == ("1", "1.2")
 
 
 def test_an_unknown_format_names_the_nearest(tmp_path: Path) -> None:
