@@ -323,6 +323,8 @@ class NodeTable:
             if have is None:
                 return np.zeros(len(self.total), np.int64)
             slots = np.where(have >= amount, slots, 0)
+        if request.processors_per_chunk > 1:
+            slots -= slots % request.processors_per_chunk
         return np.maximum(slots, 0)
 
 
@@ -412,14 +414,15 @@ class Offer:
     def _in_blocks(self, nodes: NDArray[np.intp], room: Ints, wanted: int) -> Placement:
         """``wanted`` processors on these nodes as batch systems share them out (block distribution).
 
-        In table order, each node gets as many as it has room for while one is left for each node
-        after it. Slurm does so with the nodes it is told, whatever their order.
+        In table order, each node gets as many as it has room for while one (or a chunk) is left for
+        each node after it. Slurm does so with the nodes it is told, whatever their order.
         """
         order = np.argsort(nodes)
         counts = []
+        least = self.request.processors_per_chunk or 1
         left = wanted
         for after, at in zip(range(len(order) - 1, -1, -1), order, strict=True):
-            counts.append(min(int(room[at]), left - after))
+            counts.append(min(int(room[at]), left - after * least))
             left -= counts[-1]
         return self._placement(nodes[order], np.asarray(counts, np.int64))
 

@@ -576,7 +576,7 @@ def _shape(request: Request, reservation: str) -> tuple[Any, ...]:
     return (
         request.processors, request.nodes, request.processors_per_node, request.memory_per_node,
         request.memory_per_processor, request.gres_per_node, request.features, request.required_nodes,
-        request.excluded_nodes, request.exclusive, reservation,
+        request.excluded_nodes, request.exclusive, request.processors_per_chunk, reservation,
     )  # fmt: skip
 
 

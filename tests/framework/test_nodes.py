@@ -68,6 +68,30 @@ def test_processors_per_node_alone_divide_the_total():
     assert placed(four(), Request(6, 1, processors_per_node=3)) == (("n0", 3), ("n1", 3))
 
 
+def test_chunks_lie_on_a_node_together_and_may_share_it():
+    assert placed(four(), Request(8, 1, processors_per_chunk=2)) == (("n0", 4), ("n1", 4))
+    assert placed(four(), Request(9, 1, processors_per_chunk=3)) == (("n0", 3), ("n1", 3), ("n2", 3))
+    assert placed(four(), Request(15, 1, processors_per_chunk=3)) is None
+    table = four()
+    table.take(Request(1, 1), (("n0", 1),))
+    assert placed(table, Request(6, 1, processors_per_chunk=2)) == (("n0", 2), ("n1", 4))
+
+
+def test_chunks_on_whole_nodes_get_all_of_them():
+    request = Request(9, 1, processors_per_chunk=3, exclusive=True)
+    assert placed(four(), request) == (("n0", 4), ("n1", 4), ("n2", 4))
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.integers(1, 4), st.integers(1, 6))
+def test_chunks_are_placed_wherever_there_is_room_for_all(sizes, chunk, count):
+    table = table_of(*(NodeDescription(f"n{at}", size, pools=("p",)) for at, size in enumerate(sizes)))
+    placement = placed(table, Request(chunk * count, 1, processors_per_chunk=chunk))
+    assert (placement is not None) == (sum(size // chunk for size in sizes) >= count)
+    if placement is not None:
+        assert processors_of(placement) == chunk * count
+        assert all(processors and processors % chunk == 0 for _, processors in placement)
+
+
 def test_larger_nodes_are_taken_where_the_preferred_ones_are_too_small():
     table = table_of(*(NodeDescription(f"n{at}", size, pools=("p",)) for at, size in enumerate((1, 4, 1, 4))))
     assert placed(table, Request(8, 1, nodes=2)) == (("n1", 4), ("n3", 4))

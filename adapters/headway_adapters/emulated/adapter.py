@@ -864,7 +864,7 @@ def _alters(event: ev.Event, job_id: str) -> bool:
 def _shape_in_nodes(job: JobDescription) -> str:
     """Why a job's processors alone cannot be changed; "" if they can."""
     request = job.request
-    if request.nodes or request.processors_per_node or request.exclusive:
+    if request.nodes or request.processors_per_node or request.processors_per_chunk or request.exclusive:
         return f"job {job.id} asks for whole nodes or a number on each: its processors do not change alone"
     return ""
 

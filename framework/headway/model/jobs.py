@@ -21,6 +21,9 @@ class Request(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     nodes: int = 0
     #: Processors on each node (exact when ``nodes`` is stated too, else a divisor of the total).
     processors_per_node: int = 0
+    #: Processors that must lie on one node together, a divisor of the total: each node has a
+    #: multiple of it. Not together with ``nodes`` or ``processors_per_node``.
+    processors_per_chunk: int = 0
     #: Bytes on each node.
     memory_per_node: int = 0
     #: Bytes for each processor.
