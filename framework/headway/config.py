@@ -19,6 +19,7 @@ from headway.energy.profiles import load_profile, with_energy
 from headway.engine import Mode
 from headway.errors import UserError, nearest
 from headway.model import ClusterDescription, NodeDescription, PoolDescription
+from headway.model.classes import ClassBounds
 from headway.plugins import PluginConfig, explain_validation
 
 ADAPTERS = "headway.adapters"
@@ -128,6 +129,19 @@ class EnergyConfig(_Section):
     )
 
 
+class MetricsConfig(_Section):
+    """Which jobs are narrow and short, for the metrics by class."""
+
+    narrow: int = pydantic.Field(default=1, ge=1, description="processors of a narrow job at most")
+    short: float = pydantic.Field(
+        default=3600.0, gt=0, allow_inf_nan=False, description="seconds that a short job runs at most"
+    )
+
+    def class_bounds(self) -> ClassBounds:
+        """The same for a run's metrics."""
+        return ClassBounds(self.narrow, self.short)
+
+
 class LogConfig(_Section):
     """What the daemon says on standard error."""
 
@@ -166,6 +180,7 @@ class Config(_Section):
     seed: int = pydantic.Field(default=0, ge=0, description="seed of everything that is drawn at random")
     emulation: EmulationConfig = EmulationConfig()
     energy: EnergyConfig = EnergyConfig()
+    metrics: MetricsConfig = MetricsConfig()
     log: LogConfig = LogConfig()
     service: ServiceConfig = ServiceConfig()
 
