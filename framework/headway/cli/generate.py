@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from headway.cli.common import console, examples, say
 from headway.errors import UserError, nearest
 
 if TYPE_CHECKING:
+    from headway.plugins import Catalogue
     from headway.workload import Workload
 
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         "headway generate                                       the models and their options",
         "headway generate lublin -o log.swf.gz --set jobs=10000",
         "headway generate lublin-cwf --seed 3 --set load=0.9 --set p_dedicated=0.5",
+        "headway generate ccr --seed 1                          a data centre's month of 22,385 jobs",
     ),
 )
 @click.argument("model", required=False)
@@ -45,33 +47,20 @@ def command(
     Files are in the Standard Workload Format, or in the Cloud Workload Format, which has requested starts
     and elastic commands as well. The same model, options and seed give the same file.
     """
-    import numpy as np
-    import pydantic
-
     from headway.experiment.campaign import workload_models
-    from headway.plugins import Catalogue, explain_validation
+    from headway.plugins import Catalogue
     from headway.workload import format_of
 
-    models = workload_models(Catalogue(plugin_files))
+    catalogue = Catalogue(plugin_files)
     if model is None:
+        models = workload_models(catalogue)
         if settings or output is not None:
             raise click.UsageError(f"which model? {nearest('', models).strip()}")
         _list(models)
         return
-    if model not in models:
-        raise UserError(f"no workload model is called {model!r}.{nearest(model, models)}")
-    kind = models[model].Options
-    given = parsed_settings(settings)
-    for key in given:
-        if key not in kind.model_fields:
-            raise UserError(f"--set: {model} has no option {key!r}.{nearest(key, kind.model_fields)}")
-    try:
-        options = kind.model_validate(given)
-    except pydantic.ValidationError as error:
-        raise UserError(explain_validation(error, "--set", kind)) from error
     if output is not None:
         format_of(output)  # before the work
-    workload: Workload = models[model].generate(np.random.default_rng(seed), options)
+    workload = drawn(catalogue, model, settings, seed)
     called = " ".join([f"headway generate {model} --seed {seed}", *(f"--set {one}" for one in settings)])
     path, found = write_workload(output, model, workload, [f"made by: {called}"])
     size = f", {workload.processors:,} processors" if workload.processors else ""
@@ -80,6 +69,41 @@ def command(
     say(said + (f", {found}" if found else ""))
     for note in workload.notes:
         say(note)
+
+
+def drawn(
+    catalogue: Catalogue,
+    model: str,
+    settings: Sequence[str],
+    seed: int,
+    defaults: Mapping[str, Any] | None = None,
+) -> Workload:
+    """A workload from the model of that name, with ``KEY=VALUE`` settings.
+
+    ``defaults`` are options where the settings say nothing; what the model does not have is left out.
+    Raises :class:`UserError` for an unknown model or option, and for a value that is wrong.
+    """
+    import numpy as np
+    import pydantic
+
+    from headway.experiment.campaign import workload_models
+    from headway.plugins import explain_validation
+
+    models = workload_models(catalogue)
+    if model not in models:
+        raise UserError(f"no workload model is called {model!r}.{nearest(model, models)}")
+    kind = models[model].Options
+    given = parsed_settings(settings)
+    for key in given:
+        if key not in kind.model_fields:
+            raise UserError(f"--set: {model} has no option {key!r}.{nearest(key, kind.model_fields)}")
+    own = {key: value for key, value in (defaults or {}).items() if key in kind.model_fields}
+    try:
+        options = kind.model_validate({**own, **given})
+    except pydantic.ValidationError as error:
+        raise UserError(explain_validation(error, "--set", kind)) from error
+    workload: Workload = models[model].generate(np.random.default_rng(seed), options)
+    return workload
 
 
 def parsed_settings(settings: Sequence[str]) -> dict[str, Any]:
