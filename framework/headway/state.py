@@ -905,7 +905,12 @@ class State:
         if pool.by_size is not None:
             for job in started:
                 pool.by_size.remove(job)
-        if len(started) > 4:
+        count = len(started)
+        if count > 1 and queue[:count] == started:
+            del queue[:count]
+            return
+        # To walk along the queue costs as much as to close dozens of gaps in it.
+        if count > 4 and 64 * count > len(queue):
             pool.queue = [job for job in queue if job.status is _PENDING]
             return
         for job in started:

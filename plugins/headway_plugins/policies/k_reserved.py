@@ -94,14 +94,19 @@ class KReserved:
             if closed or not pool.free:
                 break
             job = queue[at]
-            if may_backfill(booking, job, view) and view.start(job, why_backfilled(booking, job, now)):
+            if (
+                job.processors <= pool.free
+                and may_backfill(booking, job, view)
+                and view.start(job, why_backfilled(booking, job, now)) is not None
+            ):
                 passed = [other.id for other in islice(queue, head, at) if other.status is Status.PENDING]
                 overtaken[job.id] = passed
                 for other in passed:
                     counts[other] = count = counts.get(other, known.get(other, 0)) + 1
                     closed = closed or count >= limit
-            else:
-                closed = counts.get(job.id, known.get(job.id, 0)) >= limit
+            elif known.get(job.id, 0) >= limit:
+                # Nothing behind it was tried yet in this cycle, so that is still its count.
+                closed = True
         if closed:
             self._closed.add(pool.name)
 
