@@ -46,8 +46,9 @@ from headway_adapters.transport.quoting import quote
 
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
-#: From a refused session to the next attempt, if none ends before.
-_REFUSED_PAUSE = 1.0
+#: From a refused session to the next attempt, if none ends before: it doubles up to the second. A
+#: server may need a moment to count a session as ended.
+_REFUSED_PAUSES = (0.02, 1.0)
 #: Data that is not acknowledged for as long as this many signs of life ends the connection.
 _PATIENCE = 3
 _VARIABLE = re.compile(r"^([A-Za-z_][A-Za-z0-9_]*)=", re.MULTILINE)
@@ -348,6 +349,7 @@ class _Link:
 
     def _open(self) -> paramiko.Channel:
         """A session, as soon as the server may have one more."""
+        pause, longest = _REFUSED_PAUSES
         while True:
             with self._ended:
                 while self._running >= self._most:
@@ -367,7 +369,8 @@ class _Link:
                 if self._running == 0:
                     raise _Lost(f"the server refuses a session: {refusal}")
                 # It allows fewer than we were told: when another has ended, once more.
-                self._ended.wait(_REFUSED_PAUSE)
+                self._ended.wait(pause)
+            pause = min(pause * 2, longest)
 
     def _give_back(self) -> None:
         """One session fewer is in use."""
