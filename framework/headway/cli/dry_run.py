@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,11 +24,13 @@ from headway.cli.common import (
 from headway.errors import UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headway.config import Config
     from headway.model import ClusterDescription
     from headway.plugins import Catalogue, PluginConfig
-    from headway.results import RunResult
-    from headway.workload import Trace
+    from headway.results import Refused, RunResult
+    from headway.workload import Trace, TraceCommand, TraceJob
 
 
 #: Jobs of a forecast that are listed.
@@ -43,12 +46,17 @@ FACTOR = click.FloatRange(min=0, min_open=True)
         "headway dry-run --trace log.swf.gz                 EASY, the trace's machine",
         "headway dry-run --trace log.swf --policy fcfs --out out     with a report",
         "headway dry-run --trace log.swf --first 5000 --scale-arrivals 0.8",
+        "headway dry-run --workload ccr --set load=1.1     a model's jobs",
         "headway dry-run -c site.yaml --trace log.swf       the site's configuration",
         "headway dry-run -c site.yaml --from-cluster        the live queue's future",
     ),
 )
 @click.option("--trace", "trace_path", type=click.Path(path_type=Path),
               help="Trace: Standard (.swf) or Cloud Workload Format (.cwf), plain or .gz.")  # fmt: skip
+@click.option("--workload", metavar="MODEL",
+              help="Draw the jobs from a workload model; `headway generate` lists them.")  # fmt: skip
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
+              help="An option of the model. Repeatable.")  # fmt: skip
 @config_option
 @click.option("--from-cluster", is_flag=True,
               help="Start from a copy of the configured cluster's queue and nodes.")  # fmt: skip
@@ -81,6 +89,8 @@ FACTOR = click.FloatRange(min=0, min_open=True)
               help="Name each line that was skipped or mended, and each job that was refused.")  # fmt: skip
 def command(
     trace_path: Path | None,
+    workload: str | None,
+    settings: tuple[str, ...],
     config_path: Path | None,
     from_cluster: bool,
     processors: int | None,
@@ -99,7 +109,7 @@ def command(
     strict: bool,
     verbose: bool,
 ) -> None:
-    """Run a trace, or a copy of the live queue, in the emulated cluster.
+    """Run a trace, a model's workload, or a copy of the live queue, in the emulated cluster.
 
     Prints a summary; --out writes each job and decision, the metrics and a report, too. Filters are
     applied in the order in which they are listed below. The same input and seed give the same schedule.
@@ -108,17 +118,22 @@ def command(
     from headway.emulation import emulate, validated_faults
     from headway.journal import Journal
     from headway.plugins import Catalogue
-    from headway.workload import cwf_jobs, read_trace
+    from headway.workload import read_trace
 
-    if from_cluster == (trace_path is not None):
-        raise click.UsageError("expected either --trace FILE or -c CONFIG --from-cluster")
+    if sum((from_cluster, trace_path is not None, workload is not None)) != 1:
+        raise click.UsageError("expected one of --trace FILE, --workload MODEL or -c CONFIG --from-cluster")
+    if settings and workload is None:
+        raise click.UsageError("--set goes with --workload")
     if from_cluster and config_path is None:
         raise click.UsageError("--from-cluster needs -c CONFIG, which names the cluster")
-    if from_cluster:
+    if trace_path is None:
         _refuse_trace_options(
-            processors=processors, first=first, last=last, window=window, scale_arrivals=scale_arrivals,
-            scale_runtimes=scale_runtimes, journal=journal_path, strict=strict or None,
+            "--workload" if workload is not None else "--from-cluster",
+            first=first, last=last, window=window, scale_arrivals=scale_arrivals,
+            scale_runtimes=scale_runtimes, strict=strict or None,
         )  # fmt: skip
+    if from_cluster:
+        _refuse_trace_options("--from-cluster", processors=processors, journal=journal_path)
     if out is not None:
         prepare_directory(out)
     config: Config = load_config(config_path) if config_path else parse_config("mode: dry-run")
@@ -131,56 +146,125 @@ def command(
         result, copied_at = copy_forward(
             config, catalogue, configs, seed, label=label, limit=limit, energy=energy
         )
+        result.class_bounds = config.metrics.class_bounds()
         report(result, configs, catalogue, out, None, live_since=copied_at)
         return
-    assert trace_path is not None
     validated_faults(config.emulation.faults, f"{config.source}: emulation.faults")
-    trace = read_trace(trace_path, strict=strict)
-    trace = filtered(trace, first, last, window, scale_arrivals, scale_runtimes)
-    _tell_issues(trace, verbose)
-    cluster = config.with_energy(machine(config, trace, processors), energy)
-    pool = cluster.pools[0]
-    size = pool.processors or sum(n.processors for n in cluster.nodes)
-    jobs, commands, refused = cwf_jobs(trace, size, limit=limit, pool=pool.name)
-    if not jobs:
-        raise UserError(f"{trace.path}: none of its {len(trace.records)} jobs can run on {size} processors")
+    if workload is not None:
+        work = _drawn(config, catalogue, workload, settings, seed, processors, limit)
+    else:
+        assert trace_path is not None
+        trace = read_trace(trace_path, strict=strict)
+        trace = filtered(trace, first, last, window, scale_arrivals, scale_runtimes)
+        _tell_issues(trace, verbose)
+        work = _traced(trace, machine(config, trace, processors), limit)
+    cluster = config.with_energy(work.cluster, energy)
     if verbose:
-        for one in refused:
-            say(f"{trace.path}:{one.line}: job {one.job_id} refused: {one.reason}", messages(), "yellow")
+        for one in work.refused:
+            where = f"{work.name}:{one.line}" if one.line else work.name
+            say(f"{where}: job {one.job_id} refused: {one.reason}", messages(), "yellow")
     label = policy or _label(configs)
     journal = Journal.open(journal_path) if journal_path else None
     try:
-        with job_progress(label, jobs) as advance:
+        with job_progress(label, work.jobs) as advance:
             result = emulate(
                 cluster,
-                jobs,
+                work.jobs,
                 configs,
                 catalogue,
                 label=label,
-                commands=commands,
+                commands=work.commands,
                 seed=seed,
                 faults=config.emulation.faults,
-                refused=refused,
+                refused=work.refused,
                 keep_decisions=out is not None,
                 journal=journal,
                 config_text=journal_text(config, policy, configs),
                 on_cycle=advance,
-                epoch=trace.epoch or 0.0,
-                about={"workload": Path(trace.path).name},
+                epoch=(work.trace.epoch if work.trace is not None else None) or 0.0,
+                about={"workload": Path(work.name).name if work.trace is not None else work.name},
             )
     finally:
         if journal is not None:
             journal.close()
-    report(result, configs, catalogue, out, trace)
+    result.class_bounds = config.metrics.class_bounds()
+    report(result, configs, catalogue, out, work.trace)
     if journal_path:
         say(f"journal: {journal_path} (`headway replay {journal_path}`)")
 
 
-def _refuse_trace_options(**given: object) -> None:
+def _refuse_trace_options(with_: str, **given: object) -> None:
     for name, value in given.items():
         if value is not None:
             option = "--" + name.replace("_", "-")
-            raise click.UsageError(f"{option} goes with --trace, not with --from-cluster")
+            raise click.UsageError(f"{option} goes with --trace, not with {with_}")
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What is run: a machine, and what its users want of it."""
+
+    #: The trace's path, or the model's name.
+    name: str
+    cluster: ClusterDescription
+    jobs: Sequence[TraceJob]
+    commands: Sequence[TraceCommand]
+    refused: Sequence[Refused]
+    trace: Trace | None = None
+
+
+def _traced(trace: Trace, cluster: ClusterDescription, limit: int | None) -> _Work:
+    """A trace's jobs for this machine; :class:`UserError` if none can run on it."""
+    from headway.workload import cwf_jobs
+
+    pool, size = _first_pool(cluster)
+    jobs, commands, refused = cwf_jobs(trace, size, limit=limit, pool=pool)
+    if not jobs:
+        raise UserError(f"{trace.path}: none of its {len(trace.records)} jobs can run on {size} processors")
+    return _Work(trace.path, cluster, jobs, commands, refused, trace)
+
+
+def _drawn(
+    config: Config,
+    catalogue: Catalogue,
+    model: str,
+    settings: Sequence[str],
+    seed: int,
+    processors: int | None,
+    limit: int | None,
+) -> _Work:
+    """A model's jobs on the machine that is configured or asked for, else on the model's own."""
+    from headway.cli.generate import drawn
+    from headway.model import ClusterDescription
+    from headway.results import Refused
+
+    cluster = config.emulation.description(processors)
+    defaults = {}
+    if cluster is not None:
+        pool, size = _first_pool(cluster)
+        defaults = {"processors": size, "pool": pool}
+    workload = drawn(catalogue, model, settings, seed, defaults)
+    if cluster is None:
+        if workload.processors is None:
+            raise UserError(f"--workload {model}: the model names no machine size; give --processors N")
+        cluster = ClusterDescription.flat(workload.processors, name="emulated")
+    _, size = _first_pool(cluster)
+    jobs = workload.jobs if limit is None else workload.jobs[:limit]
+    too_large = f"larger than the pool ({size} processors)"
+    refused = [Refused(job.job.id, too_large) for job in jobs if job.job.request.processors > size]
+    fitting = [job for job in jobs if job.job.request.processors <= size]
+    if not fitting:
+        raise UserError(f"--workload {model}: none of its {len(jobs)} jobs can run on {size} processors")
+    ids = {job.job.id for job in fitting}
+    commands = [command for command in workload.commands if command.job_id in ids]
+    name = " ".join([model, *settings, f"seed={seed}"])
+    return _Work(name, cluster, fitting, commands, refused)
+
+
+def _first_pool(cluster: ClusterDescription) -> tuple[str, int]:
+    """Where the jobs go: the pool's name, and its processors."""
+    pool = cluster.pools[0]
+    return pool.name, pool.processors or sum(n.processors for n in cluster.nodes)
 
 
 def enabled(config: Config, catalogue: Catalogue, policy: str | None, configured: bool) -> list[PluginConfig]:

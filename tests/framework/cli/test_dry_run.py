@@ -50,9 +50,10 @@ def test_the_summary_goes_to_standard_output_with_the_seed_and_where_the_results
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith("easy: 40 jobs (40 completed); ")
     assert "seed: 7\n" in ran.out
-    assert "results: jobs.csv, decisions.csv, metrics.json, schedule.swf, report.html in out/new\n" in ran.out
+    files = "jobs.csv, decisions.csv, metrics_by_class.csv, metrics.json, schedule.swf, report.html"
+    assert f"results: {files} in out/new\n" in ran.out
     assert {path.name for path in (tmp_path / "out" / "new").iterdir()} == {
-        "jobs.csv", "decisions.csv", "metrics.json", "schedule.swf", "report.html",
+        "jobs.csv", "decisions.csv", "metrics_by_class.csv", "metrics.json", "schedule.swf", "report.html",
     }  # fmt: skip
     assert json.loads((tmp_path / "out/new/metrics.json").read_text())["run"]["seed"] == 7
     assert max(len(line) for line in ran.out.splitlines() if not line.startswith("results: ")) <= 80
@@ -247,3 +248,72 @@ def test_a_reader_who_goes_away_early_does_not_cost_the_files(trace: Path, tmp_p
     assert process.wait(60) == 0
     assert (out / "jobs.csv").is_file()
     assert (out / "report.html").is_file()
+
+
+# ------------------------------------------------------------------------------------ workload models
+
+
+def test_a_models_jobs_run_on_its_machine(headway: Headway, tmp_path: Path) -> None:
+    ran = headway("dry-run", "--workload", "ccr", "--set", "jobs=60", "--set", "load=0.8", "--seed", 3,
+                  "--out", "out")  # fmt: skip
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("easy: 60 jobs (60 completed); ")
+    metrics = json.loads((tmp_path / "out/metrics.json").read_text())
+    assert metrics["system"]["processors"] == 2090
+    assert metrics["run"]["about"]["workload"] == "ccr jobs=60 load=0.8 seed=3"
+    # The same jobs as those of the file that is generated with this seed.
+    made = headway("generate", "ccr", "--set", "jobs=60", "--set", "load=0.8", "--seed", 3)
+    assert made.code == 0
+    records = read_swf("ccr.swf").records
+    assert [float(job["submit_time"]) for job in jobs_of(tmp_path / "out")] == records[:, 1].tolist()
+    assert [int(job["processors"]) for job in jobs_of(tmp_path / "out")] == records[:, 7].tolist()
+
+
+def test_a_model_is_asked_for_a_workload_of_the_given_machine(headway: Headway) -> None:
+    ran = headway("dry-run", "--workload", "ccr", "--set", "jobs=60", "--processors", 100)
+    assert ran.code == 0
+    assert "refused" not in ran.out
+    ran = headway("dry-run", "--workload", "ccr", "--set", "jobs=60", "--set", "processors=2090",
+                  "--processors", 40, "--seed", 1)  # fmt: skip
+    assert ran.code == 0
+    assert " × larger than the pool" in ran.out
+    small = headway("dry-run", "--workload", "lublin-cwf", "--set", "processors=320", "--processors", 8)
+    assert (small.code, small.out) == (2, "")
+    assert "none of its 500 jobs can run on 8 processors" in small.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--workload", "ccr", "--trace", "small.swf"], "expected one of --trace FILE, --workload MODEL"),
+        (["--trace", "small.swf", "--set", "jobs=3"], "--set goes with --workload"),
+        (["--workload", "ccr", "--last", "3"], "--last goes with --trace, not with --workload"),
+        (["--workload", "cr"], "no workload model is called 'cr'. Did you mean 'ccr'?"),
+        (["--workload", "ccr", "--set", "job=3"], "ccr has no option 'job'. Did you mean 'jobs'?"),
+        (["--workload", "ccr", "--set", "jobs=1"], "--set: jobs: expected greater than or equal to 2"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(headway: Headway, arguments: list[str], said: str) -> None:
+    ran = headway("dry-run", *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+
+
+def test_narrow_and_short_are_as_configured(headway: Headway, trace: Path, tmp_path: Path) -> None:
+    (tmp_path / "site.yaml").write_text("mode: dry-run\nmetrics: {narrow: 8, short: 200}\n")
+    ran = headway("dry-run", "-c", "site.yaml", "--trace", trace, "--out", "out")
+    assert ran.code == 0
+    for job in jobs_of(tmp_path / "out"):
+        length, width = (
+            "S" if float(job["runtime"]) <= 200 else "L",
+            "N" if int(job["processors"]) <= 8 else "W",
+        )
+        assert job["class"] == length + width
+    metrics = json.loads((tmp_path / "out/metrics.json").read_text())
+    assert metrics["class_bounds"] == {"narrow": 8, "short": 200}
+    assert sum(metrics["classes"][name]["jobs"] for name in ("SN", "LN", "SW", "LW")) == 40
+    assert metrics["classes"]["SN"]["jobs"] not in (0, 40)
+    (tmp_path / "site.yaml").write_text("metrics: {short: 0}\n")
+    ran = headway("dry-run", "-c", "site.yaml", "--trace", trace)
+    assert ran.code == 2
+    assert "metrics.short: expected greater than 0" in ran.err
