@@ -19,7 +19,7 @@ import pydantic
 
 from headway.emulation import emulate
 from headway.errors import UserError, nearest
-from headway.metrics import summarise
+from headway.metrics import Summary, summarise
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig, explain_validation
 from headway.results import RunResult
@@ -116,7 +116,9 @@ def measure(result: RunResult) -> dict[str, float]:
     """The numbers that campaigns compare.
 
     Beside the usual means: ``slowdown of means`` = (mean wait + mean runtime) / mean runtime (Kumar
-    and others 2012), and the wait of a dedicated job counted from its requested start.
+    and others 2012), and the wait of a dedicated job counted from its requested start. The means of
+    the classes ("mean wait SN") and the slowdown ratio count every wait from the submission (Chandio
+    and others 2014).
     """
     summary = summarise(result)
     waits, runtimes = [], []
@@ -143,7 +145,20 @@ def measure(result: RunResult) -> dict[str, float]:
         "mean bounded slowdown": _number(bounded),
         "makespan": _number(system["makespan"]),
         "mean dedicated delay": float(np.mean(delays)) if delays else float("nan"),
+        **_of_classes(summary),
     }
+
+
+def _of_classes(summary: Summary) -> dict[str, float]:
+    """Means over all jobs, and over those of each class under the metric's and the class's name."""
+    found: dict[str, float] = {}
+    for name, figures in summary["classes"].items():
+        ending = "" if name == "all" else f" {name}"
+        means = {f"mean {key}{ending}": figures[key]["mean"] for key in ("wait", "turnaround", "slowdown")}
+        means[f"slowdown ratio{ending}"] = figures["slowdown_ratio"]
+        # "mean wait" of all is there already, with the dedicated jobs' in its own way.
+        found |= {key: _number(value) for key, value in means.items() if key != "mean wait"}
+    return found
 
 
 def _number(value: float | None) -> float:

@@ -14,8 +14,8 @@ from headway.experiment.statistics import interval
 #: Distinguishable without colour as well: line style and marker go together.
 _STYLES = (("#0068a8", "-", "o"), ("#c2540a", "--", "s"), ("#00795c", ":", "^"), ("#8a4a9e", "-.", "D"))
 
-#: Metrics in seconds.
-_SECONDS = frozenset({"mean wait", "mean runtime", "makespan", "mean dedicated delay"})
+#: How the names of metrics in seconds begin; a class of jobs may stand behind.
+_SECONDS = ("mean wait", "mean turnaround", "mean runtime", "makespan", "mean dedicated delay")
 
 
 def line_plot(
@@ -51,7 +51,7 @@ def line_plot(
                 label=variant,
             )  # fmt: skip
         axes.set_xlabel(x_label, fontsize=9)
-        axes.set_title(f"{metric}, s" if metric in _SECONDS else metric, fontsize=9)
+        axes.set_title(f"{metric}, s" if metric.startswith(_SECONDS) else metric, fontsize=9)
         axes.grid(alpha=0.3)
         axes.tick_params(labelsize=8)
         if at == 0:

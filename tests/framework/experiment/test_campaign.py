@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,21 @@ def test_an_unknown_model_names_the_nearest():
     plan = Campaign((EASY,), (Scenario("x", 0.0, 4, model="mont"),), (1,))
     with pytest.raises(UserError, match=r"'mont' is not installed.*month"):
         run_campaign(plan)
+
+
+def test_rows_have_the_means_of_each_class_of_jobs(tmp_path: Path):
+    # On 4 processors, one after the other: 10 s on 4 twice, and two hours on 1.
+    trace = tmp_path / "three.swf"
+    jobs = ((1, 0, 10, 4), (2, 0, 10, 4), (3, 0, 7200, 1))
+    line = "{0} {1} -1 {2} {3} -1 -1 {3} {2} -1 1 1 1 1 -1 -1 -1 -1"
+    trace.write_text("; MaxProcs: 4\n" + "\n".join(line.format(*job) for job in jobs))
+    (row,) = run_campaign(Campaign((FCFS,), (Scenario("three", 1.0, 4, trace=str(trace)),), (1,)))
+    assert row.values["mean turnaround"] == pytest.approx((10 + 20 + 7220) / 3)
+    assert row.values["slowdown ratio"] == pytest.approx(7250 / 7220)
+    assert row.values["mean wait SW"] == 5
+    assert row.values["mean slowdown SW"] == 1.5
+    assert row.values["mean turnaround LN"] == 7220
+    assert math.isnan(row.values["mean wait SN"])
 
 
 def test_rows_are_written_one_a_line(tmp_path: Path):
