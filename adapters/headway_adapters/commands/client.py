@@ -17,7 +17,7 @@ import sys
 FLAVOUR = "@FLAVOUR@"
 SERVER = "@SERVER@"
 ENVIRONMENT = ("PBS", "LSF", "LSB", "BSUB", "HEADWAY")
-ALSO = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "MAIL")
+ALSO = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "MAIL", "TZ")
 #: Options of qsub that take a value, and options of bsub that take none.
 QSUB_VALUES = "aAcCeIjJklmMNopPqrRSuvWw"
 BSUB_FLAGS = ("-H", "-r", "-rn", "-x", "-N", "-B", "-I", "-Ip", "-Is", "-K", "-V", "-h", "-XF", "-ar")

@@ -15,6 +15,7 @@ from headway_adapters.commands import pbs, pbs_text
 from headway_adapters.commands.machine import Job, Machine, Node
 from headway_adapters.commands.server import Call, Fault, Late, Reply, Server
 from headway_adapters.commands.system import Refused, System
+from headway_adapters.commands.zone import Zone
 
 CONTROL = "emulator-ctl"
 #: What Linux reads of a script's first line.
@@ -130,6 +131,7 @@ class Emulator:
         if fault.kind == "down":
             return self.system.down(call.name)
         self.system.refuse_starts = fault.kind == "refuse-start"
+        self.system.zone = Zone.of(call.environment)
         self.machine.advance()
         try:
             command = self.system.commands.get(call.name)

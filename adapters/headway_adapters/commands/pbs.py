@@ -19,12 +19,12 @@ from __future__ import annotations
 import math
 import re
 import shlex
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from headway_adapters.commands import pbs_text as text
+from headway_adapters.commands.cjson import as_json
 from headway_adapters.commands.machine import Job, Machine, Node, Share, runtime_of
 from headway_adapters.commands.server import Call, Caller, Reply
 from headway_adapters.commands.system import Refused, System, first_fit, options, stated_exit, stated_runtime
@@ -134,6 +134,9 @@ class Pbs(System):
     def down(self, name: str) -> Reply:
         said = f"Connection refused\n{name}: cannot connect to server {self.server} (errno=15010)\n"
         return Reply({"qstat": 255, "qrun": 2}.get(name, _CANNOT_CONNECT), "", said)
+
+    def _clock(self, wall: float) -> str:
+        return text.clock(wall, self.zone)
 
     # ------------------------------------------------------------------ jobs by their ids
 
@@ -414,19 +417,20 @@ class Pbs(System):
         digits, _, second = given.partition(".")
         if not re.fullmatch(r"(\d\d){2,6}", digits) or not re.fullmatch(r"(\d\d)?", second):
             raise Refused(_BAD_VALUE, f"{call.name}: illegal -a value")
-        now = time.localtime(self.machine.wall())
+        now = self.zone.local(self.machine.wall())
         parts = [int(digits[at : at + 2]) for at in range(0, len(digits), 2)]
         minute, hour = parts.pop(), parts.pop()
         day = parts.pop() if parts else now.tm_mday
         month = parts.pop() if parts else now.tm_mon
         year = now.tm_year if not parts else parts.pop() + (100 * parts.pop() if parts else 2000)
-        then = (year, month, day, hour, minute, int(second or 0), 0, 0, -1)
-        wall = time.mktime(then)
-        if wall <= self.machine.wall():
-            if len(digits) == 4:
-                wall = time.mktime((year, month, day + 1, *then[3:]))
-            elif len(digits) == 6:
-                wall = time.mktime((year, month + 1, *then[2:]))
+        try:
+            wall = self.zone.wall(year, month, day, hour, minute, int(second or 0))
+            if wall <= self.machine.wall() and len(digits) == 4:
+                wall = self.zone.wall(year, month, day + 1, hour, minute, int(second or 0))
+            elif wall <= self.machine.wall() and len(digits) == 6:
+                wall = self.zone.wall(year, month + 1, day, hour, minute, int(second or 0))
+        except ValueError:
+            raise Refused(_BAD_VALUE, f"{call.name}: illegal -a value") from None
         return wall
 
     # ------------------------------------------------------------------ commands about jobs
@@ -752,7 +756,7 @@ class Pbs(System):
                 "pbs_version": VERSION,
                 "pbs_server": self.server,
             }
-            return Reply(0, text.as_json({**head, key: records} if records else head) + "\n")
+            return Reply(0, as_json({**head, key: records} if records else head) + "\n")
         if key != "Jobs" and "-f" not in flags:
             raise Refused(2, "qstat: only the full listing (-f) of queues and servers is emulated")
         return Reply(
@@ -872,7 +876,7 @@ class Pbs(System):
         state, substate = self._letter(job)
         ran = job.executions > 0
         index = str(job.index) if job.index is not None else ""
-        at = text.clock
+        at = self._clock
         hosts, used = [], 0
         for share in job.shares:
             hosts.append(f"{self.machine.nodes[share.node].host}/{used}*{share.processors}")
@@ -921,7 +925,7 @@ class Pbs(System):
             record["hashname"] = job.id
         record |= {"queue_rank": int(job.submitted * 1e6), "queue_type": "E"}
         if job.state == "ended" and ran:
-            when = time.strftime("%a %b %d at %H:%M", time.localtime(job.started))
+            when = self.zone.text(job.started or 0.0, "%a %b %d at %H:%M")
             end = "finished" if job.outcome == "completed" else "failed"
             record["comment"] = f"Job run at {when} on {record.get('exec_vnode', '')} and {end}"
         if state not in ("W", "H"):
@@ -1132,7 +1136,7 @@ class Pbs(System):
         if dict(given).get("-F") == "json":
             head = {"timestamp": int(self.machine.wall()), "pbs_version": VERSION, "pbs_server": self.server}
             records = {node.name: self._node_record(node, True) for node in nodes}
-            return Reply(0, text.as_json({**head, "nodes": records}) + "\n")
+            return Reply(0, as_json({**head, "nodes": records}) + "\n")
         listing = ""
         for node in nodes:
             record = self._node_record(node, False)
@@ -1176,14 +1180,14 @@ class Pbs(System):
             states.append("maintenance")
         return ",".join(states) or "free"
 
-    def _node_record(self, node: Node, as_json: bool) -> dict[str, Any]:
+    def _node_record(self, node: Node, for_json: bool) -> dict[str, Any]:
         several = sum(other.host == node.host for other in self.machine.nodes.values()) > 1
         record: dict[str, Any] = {
             "Mom": node.host, "Port": 15002, "pbs_version": VERSION, "ntype": "PBS",
             "state": self._node_state(node), "pcpus": node.processors or 2,
         }  # fmt: skip
         if node.given:
-            if as_json:
+            if for_json:
                 record["jobs"] = list(node.given)
             else:
                 slots, at = [], 0
@@ -1199,7 +1203,7 @@ class Pbs(System):
                if k.startswith("resources_available.")},
         }  # fmt: skip
         memory = node.assigned_memory
-        if as_json:
+        if for_json:
             assigned: dict[str, Any] = {"mem": text.size_text(memory)} if memory else {}
             record["resources_assigned"] = assigned | ({"ncpus": node.assigned} if node.given else {})
         else:
@@ -1217,9 +1221,9 @@ class Pbs(System):
         if node.maintenance:
             record["maintenance_jobs"] = ",".join(node.maintenance)
         record["license"] = "l"
-        record["last_state_change_time"] = int(node.changed) if as_json else text.clock(node.changed)
+        record["last_state_change_time"] = int(node.changed) if for_json else self._clock(node.changed)
         if node.used is not None:
-            record["last_used_time"] = int(node.used) if as_json else text.clock(node.used)
+            record["last_used_time"] = int(node.used) if for_json else self._clock(node.used)
         return record
 
     # ------------------------------------------------------------------ reservations
@@ -1294,8 +1298,8 @@ class Pbs(System):
             out.append("Resv ID         Queue         User     State             Start / Duration / End\n")
             out.append("-" * 79 + "\n")
             for r in known:
-                start = time.strftime("%a %H:%M", time.localtime(r.start))
-                end = time.strftime("%a %H:%M", time.localtime(r.end))
+                start = self.zone.text(r.start, "%a %H:%M")
+                end = self.zone.text(r.end, "%a %H:%M")
                 state = {"RESV_UNCONFIRMED": "UN", "RESV_CONFIRMED": "CO"}.get(
                     r.state(self.machine.wall())[0], "RN"
                 )
@@ -1310,16 +1314,16 @@ class Pbs(System):
         length = int(r.end - r.start)
         record: dict[str, Any] = {
             "Reserve_Name": r.name, "Reserve_Owner": f"{r.owner.user}@{self.server}", "reserve_state": state,
-            "reserve_substate": substate, "reserve_start": text.clock(r.start),
-            "reserve_end": text.clock(r.end), "reserve_duration": length, "queue": r.id.partition(".")[0],
+            "reserve_substate": substate, "reserve_start": self._clock(r.start),
+            "reserve_end": self._clock(r.end), "reserve_duration": length, "queue": r.id.partition(".")[0],
             "Resource_List": {**resources, "place": place, "walltime": text.duration(length)},
             "schedselect": r.select,
         }  # fmt: skip
         if r.shares:
             record["resv_nodes"] = "+".join(_vnode(share) for share in r.shares)
         return record | {
-            "Authorized_Users": r.users, "server": self.server, "ctime": text.clock(r.submitted),
-            "mtime": text.clock(r.submitted),
+            "Authorized_Users": r.users, "server": self.server, "ctime": self._clock(r.submitted),
+            "mtime": self._clock(r.submitted),
             "Variable_List": {"PBS_O_LOGNAME": r.owner.user, "PBS_O_HOST": self.server,
                               "PBS_O_MAIL": f"/var/mail/{r.owner.user}"},
             "euser": r.owner.user, "egroup": r.owner.group, "reserve_count": 1, "Submit_Host": self.server,

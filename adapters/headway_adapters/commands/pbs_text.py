@@ -1,36 +1,22 @@
-"""How PBS writes things: JSON, attribute listings with folded lines, tables, sizes and times.
+"""How PBS writes things: attribute listings with folded lines, tables, sizes and times.
 
 The forms are those of the recorded outputs of OpenPBS 23.06.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headway_adapters.commands.zone import Zone
+
 #: Columns of an attribute line; a longer one goes on after a tab.
 _WIDTH = 79
 _UNITS = {"b": 1, "w": 8, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40, "pb": 1 << 50}
 _SIZE = re.compile(r"([0-9]+)([kmgtp]?[bw])?$", re.IGNORECASE)
-
-
-def as_json(value: Any, depth: int = 0) -> str:
-    """A value as PBS's JSON library prints it: tabs, one member a line, arrays on one line."""
-    if isinstance(value, Mapping):
-        inner = "\t" * (depth + 1)
-        rows = [
-            f"{inner}{json.dumps(key, ensure_ascii=False)}:\t{as_json(v, depth + 1)}"
-            for key, v in value.items()
-        ]
-        body = ",\n".join(rows)
-        return "{\n" + body + ("\n" if rows else "") + "\t" * depth + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(as_json(entry, depth) for entry in value) + "]"
-    return json.dumps(value, ensure_ascii=False)
 
 
 def attributes(record: Mapping[str, Any], indent: str = "    ", *, fold: bool = True) -> str:
@@ -78,9 +64,9 @@ def _listed(start: str, entries: Sequence[str], width: int) -> str:
     return text
 
 
-def clock(wall: float) -> str:
-    """``Sat Nov 21 06:32:28 2026`` in the server's zone."""
-    return time.ctime(wall)
+def clock(wall: float, zone: Zone) -> str:
+    """``Sat Nov 21 06:32:28 2026``."""
+    return time.asctime(zone.local(wall))
 
 
 def duration(seconds: float) -> str:

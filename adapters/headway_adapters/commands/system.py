@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from headway_adapters.commands.machine import Job, Machine, Node, Share
 from headway_adapters.commands.server import Call, Reply
+from headway_adapters.commands.zone import Zone
 
 _SLEEP = re.compile(r"^\s*(?:exec\s+)?(?:\S*/)?sleep\s+([0-9]+(?:\.[0-9]+)?)\s*$", re.MULTILINE)
 _STATED = re.compile(r"^#\s*runtime:\s*([0-9]+(?:\.[0-9]+)?)\s*$", re.MULTILINE)
@@ -34,6 +35,8 @@ class System(abc.ABC):
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
+        #: That of the command that is carried out.
+        self.zone = Zone()
         #: Every start is refused (a fault).
         self.refuse_starts = False
 
