@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 import pydantic
 import yaml
 
+from headway.durations import EXPECTED, seconds_of
 from headway.energy.profiles import load_profile, with_energy
 from headway.engine import Mode
 from headway.errors import UserError, nearest
@@ -142,6 +143,24 @@ class MetricsConfig(_Section):
         return ClassBounds(self.narrow, self.short)
 
 
+def _seconds(value: Any) -> Any:
+    """A duration: a number of seconds, or a text with units."""
+    if isinstance(value, str):
+        seconds = seconds_of(value)
+        if seconds is None:
+            raise ValueError(EXPECTED)
+        return seconds
+    if isinstance(value, bool):
+        raise ValueError(EXPECTED)
+    return value
+
+
+#: Of a batch mode: the time from one look at the queues to the next.
+CycleSeconds = Annotated[
+    float, pydantic.BeforeValidator(_seconds), pydantic.Field(gt=0, le=86400, allow_inf_nan=False)
+]
+
+
 class LogConfig(_Section):
     """What the daemon says on standard error."""
 
@@ -178,6 +197,10 @@ class Config(_Section):
     )
     journal: str = pydantic.Field(default="headway.db", description="SQLite file, or a database URL")
     seed: int = pydantic.Field(default=0, ge=0, description="seed of everything that is drawn at random")
+    cycle: CycleSeconds | None = pydantic.Field(
+        default=None,
+        description="batch mode: start jobs only at multiples of this time (10s, 1m); default: at each event",
+    )
     emulation: EmulationConfig = EmulationConfig()
     energy: EnergyConfig = EnergyConfig()
     metrics: MetricsConfig = MetricsConfig()

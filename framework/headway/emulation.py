@@ -44,6 +44,7 @@ def emulate(
     start: float | None = None,
     running: Sequence[tuple[str, float, Placement]] = (),
     epoch: float = 0.0,
+    cycle: float | None = None,
     about: dict[str, str] | None = None,
 ) -> RunResult:
     """Run ``jobs`` (in order of submission) on ``cluster`` under the given plugins.
@@ -52,7 +53,9 @@ def emulate(
 
     ``faults`` are options of the emulated cluster's faults; ``start`` and ``running`` begin with jobs
     that run already (see the emulated adapter). ``keep_decisions`` keeps every decision in the
-    result. The same arguments and seed give the same result.
+    result. ``cycle``: batch mode, jobs start only at multiples of so many seconds.
+
+    The same arguments and seed give the same result.
     """
     kind = adapter_class("emulated")
     plugins = Plugins.load(plugin_configs, catalogue, kind.capable_of(cluster))
@@ -74,7 +77,7 @@ def emulate(
         running=running,
     )
     scheduler = Scheduler(
-        adapter.describe(), plugins, seed=seed, capabilities=adapter.capabilities, clock=clock
+        adapter.describe(), plugins, seed=seed, capabilities=adapter.capabilities, clock=clock, cycle=cycle
     )
     records: list[DecisionRecord] = []
 
@@ -113,7 +116,11 @@ def emulate(
         seed=seed,
         cycles=scheduler.cycles,
         wall_seconds=engine.wall_seconds,
-        about={**(about or {}), "version": __version__},
+        about={
+            **(about or {}),
+            **({"cycle": f"{cycle:g} s"} if cycle is not None else {}),
+            "version": __version__,
+        },
     )
 
 

@@ -48,6 +48,7 @@ def scheduler_of(run: RunRecord, catalogue: Catalogue) -> Scheduler:
         capabilities=adapter_class(adapter).capable_of(run.info.cluster),
         saved=run.info.plugin_states,
         monitor=run.info.mode == Mode.MONITOR,
+        cycle=config.cycle,
     )
 
 

@@ -66,6 +66,12 @@ def plain_clock(time: float) -> str:
     return str(int(time)) if time != _INF else "never"
 
 
+def _multiple(cycle: float, now: float) -> float:
+    """The first multiple of ``cycle`` that is not before ``now``."""
+    count = round(now / cycle)
+    return count * cycle if count * cycle >= now else (count + 1) * cycle
+
+
 class Scheduler:
     """Plugins and state, one cycle at a time."""
 
@@ -79,8 +85,12 @@ class Scheduler:
         clock: Callable[[float], str] = plain_clock,
         saved: dict[str, Any] | None = None,
         monitor: bool = False,
+        cycle: float | None = None,
     ) -> None:
         """``saved`` is what :meth:`checkpoint` of an earlier run returned.
+
+        ``cycle``: batch mode. The policies are asked only at multiples of so many seconds, about all
+        that happened since; None: whenever something happened.
 
         ``monitor``: nobody carries the decisions out, so each step takes its starts back at its
         end, and a start that was wished for before is not repeated.
@@ -94,6 +104,9 @@ class Scheduler:
         self.cycles = 0
         self.rng = np.random.default_rng(seed)
         self._monitor = monitor
+        self._cycle_seconds = cycle
+        #: In batch mode: when the policies are asked next; None: nothing waits for that.
+        self._due: float | None = None
         #: In monitor mode: jobs whose start was wished for and that are still pending.
         self._wished: set[str] = set()
 
@@ -144,7 +157,7 @@ class Scheduler:
         for name, view in self.views.items():
             state.pools[name].view = view
         #: When a step is due even if no event comes; None: never.
-        self.next_wakeup = state.next_wakeup
+        self.next_wakeup = state.next_wakeup if cycle is None else self._next_wakeup
         self._handlers = state.handlers
         self._pools = [(pool, self.views[name]) for name, pool in state.pools.items()]
         caller("startup").all(state, capabilities)
@@ -174,8 +187,9 @@ class Scheduler:
         decisions: list[Decision] = []
         if self._has_reactors:
             self._call_reactors(decisions)
+        looking = self._cycle_seconds is None or self._looks(now, self._cycle_seconds)
         for pool, view in self._pools:
-            if pool.changed:
+            if pool.changed and (looking or not pool.queue):
                 self._cycle(pool, view, decisions)
         if self._has_finishers:
             decisions = self._finish(decisions)
@@ -183,6 +197,31 @@ class Scheduler:
             self.problems.extend(Problem("state", "apply", text, "") for text in state.anomalies)
             state.anomalies.clear()
         return decisions
+
+    def _looks(self, now: float, cycle: float) -> bool:
+        """In batch mode: whether the policies are asked now.
+
+        The time is set when there is something to ask about, so that nothing happens in idle cycles. A
+        batch system's clock is never exactly on a multiple: the first step that is not before it counts.
+        """
+        for pool, _ in self._pools:
+            if pool.changed and pool.queue:
+                break
+        else:
+            self._due = None
+            return False
+        if self._due is None:
+            self._due = _multiple(cycle, now)
+        if now < self._due:
+            return False
+        self._due = None
+        return True
+
+    def _next_wakeup(self) -> float | None:
+        due, wakeup = self._due, self.state.next_wakeup()
+        if due is None or wakeup is None:
+            return wakeup if due is None else due
+        return min(due, wakeup)
 
     def _call_reactors(self, decisions: list[Decision]) -> None:
         """Decisions that come before the policies, which must see what they will change."""
@@ -456,6 +495,8 @@ class Scheduler:
     def _retract(self, decisions: list[Decision]) -> list[Decision]:
         """Undo the starts, which nobody will carry out; leave out those that were said before."""
         jobs = self.state.jobs
+        # In batch mode some may wait to be looked at.
+        waiting = [pool for pool, _ in self._pools if pool.changed] if self._due is not None else []
         news: list[Decision] = []
         for decision in decisions:
             if isinstance(decision, Start):
@@ -468,4 +509,6 @@ class Scheduler:
             news.append(decision)
         for pool, _ in self._pools:
             pool.changed = False
+        for pool in waiting:
+            pool.changed = True
         return news

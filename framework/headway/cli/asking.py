@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headway.cli.common import say
+from headway.durations import EXPECTED, seconds_of
 from headway.errors import Failure, UserError
 
 if TYPE_CHECKING:
     from headway.service.protocol import AnyRequest, Reply
-
-_UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
-_DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?")
 
 
 class Duration(click.ParamType):
@@ -28,11 +26,9 @@ class Duration(click.ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, float):
             return value
-        found = _DURATION.fullmatch(value.strip().lower()) if isinstance(value, str) else None
-        if found is None or not any(found.groups()):
-            expected = "a time such as 30m, 1h30m, 2d or 45 (seconds), the longer unit first"
-            self.fail(f"expected {expected}; found {value!r}", param, ctx)
-        seconds = sum(int(n) * unit for n, unit in zip(found.groups(), _UNITS.values(), strict=True) if n)
+        seconds = seconds_of(value) if isinstance(value, str) else None
+        if seconds is None:
+            self.fail(f"expected {EXPECTED}; found {value!r}", param, ctx)
         if not 0 < seconds <= 3660 * 86400:
             self.fail(f"expected a time above 0 and of at most ten years, found {value!r}", param, ctx)
         return float(seconds)

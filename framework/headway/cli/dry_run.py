@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headway.cli.asking import DURATION
 from headway.cli.common import (
     config_option,
     console,
@@ -80,6 +81,9 @@ FACTOR = click.FloatRange(min=0, min_open=True)
               help="Filter: multiply runtimes and estimates (above 1: more load).")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), metavar="N",
               help="Seed of what is drawn at random. Default: as configured, else 0.")  # fmt: skip
+@click.option("--cycle", type=DURATION, metavar="TIME",
+              help="Batch mode: start jobs only at multiples of this time (10s, 1m). "
+              "Default: as configured, else at every event.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIRECTORY",
               help="Write jobs.csv, decisions.csv, metrics.json, schedule.swf, report.html.")  # fmt: skip
 @click.option("--journal", "journal_path", metavar="JOURNAL",
@@ -104,6 +108,7 @@ def command(
     scale_arrivals: float | None,
     scale_runtimes: float | None,
     seed: int | None,
+    cycle: float | None,
     out: Path | None,
     journal_path: str | None,
     strict: bool,
@@ -141,6 +146,8 @@ def command(
     catalogue = Catalogue(plugin_files)
     configs = enabled(config, catalogue, policy, config_path is not None)
     seed = seed if seed is not None else config.seed
+    if cycle is not None:
+        config.cycle = cycle
     if from_cluster:
         label = policy or _label(configs)
         result, copied_at = copy_forward(
@@ -179,8 +186,9 @@ def command(
                 refused=work.refused,
                 keep_decisions=out is not None,
                 journal=journal,
-                config_text=journal_text(config, policy, configs),
+                config_text=journal_text(config, policy, configs, cycle),
                 on_cycle=advance,
+                cycle=config.cycle,
                 epoch=(work.trace.epoch if work.trace is not None else None) or 0.0,
                 about={"workload": Path(work.name).name if work.trace is not None else work.name},
             )
@@ -295,13 +303,14 @@ def enabled(config: Config, catalogue: Catalogue, policy: str | None, configured
     ]
 
 
-def journal_text(config: Config, policy: str | None, configs: list[PluginConfig]) -> str:
+def journal_text(config: Config, policy: str | None, configs: list[PluginConfig], cycle: float | None) -> str:
     """The configuration that a journal of this run keeps: what was enabled, if not what the file says."""
     import yaml
 
-    if policy is None:
+    if policy is None and cycle is None:
         return config.text
-    return yaml.safe_dump({"mode": "dry-run", "plugins": [{c.name: dict(c.options)} for c in configs]})
+    said = {"mode": "dry-run", "plugins": [{c.name: dict(c.options)} for c in configs], "cycle": config.cycle}
+    return yaml.safe_dump({key: value for key, value in said.items() if value is not None})
 
 
 def machine(config: Config, trace: Trace, processors: int | None) -> ClusterDescription:
@@ -384,6 +393,7 @@ def copy_forward(
             clock=wall_clock,
             start=copy.now,
             running=copy.running,
+            cycle=config.cycle,
             about={"workload": f"copy of cluster {copy.cluster.name} at {wall_clock(copy.now)}"},
         )
     return result, copy.now

@@ -82,7 +82,7 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
     if job.entries is None and not scheduler.state.why_waiting(job):
         future = emulate(
             cluster, copy.jobs, configs, catalogue, label="forecast", seed=config.seed, start=copy.now,
-            running=copy.running,
+            running=copy.running, cycle=config.cycle,
         )  # fmt: skip
         start = next((r.start_time for r in future.jobs if r.job.id == job_id), None)
         if start is not None:

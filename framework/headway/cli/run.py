@@ -199,6 +199,7 @@ def serve(
                     clock=wall_clock,
                     saved=saved,
                     monitor=monitor,
+                    cycle=config.cycle,
                 )
                 engine = Engine(adapter, scheduler, journal, mode=config.mode, requests=requests, log=log)
                 log.info("started", mode=str(config.mode), cluster=cluster.name,

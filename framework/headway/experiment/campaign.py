@@ -32,6 +32,8 @@ class Variant:
 
     label: str
     plugins: tuple[PluginConfig, ...]
+    #: Batch mode: jobs start only at multiples of so many seconds.
+    cycle: float | None = None
 
 
 @dataclass(frozen=True)
@@ -180,6 +182,7 @@ def _run_scenario(scenario: Scenario, seed: int, variants: Sequence[Variant]) ->
             label=variant.label,
             commands=workload.commands,
             seed=seed,
+            cycle=variant.cycle,
         )
         rows.append(Row(scenario.label, scenario.x, variant.label, seed, measure(result)))
     return rows

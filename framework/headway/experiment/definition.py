@@ -8,6 +8,7 @@ from typing import Any
 import pydantic
 import yaml
 
+from headway.config import CycleSeconds
 from headway.errors import UserError
 from headway.experiment.campaign import Campaign, Scenario, Variant
 from headway.plugins import PluginConfig, explain_validation
@@ -24,6 +25,7 @@ class VariantConfig(_Section):
 
     label: str
     plugins: list[PluginEntry] = pydantic.Field(min_length=1)
+    cycle: CycleSeconds | None = pydantic.Field(default=None, description="instead of the campaign's")
 
 
 class WorkloadConfig(_Section):
@@ -52,6 +54,9 @@ class CampaignConfig(_Section):
     workloads: list[WorkloadConfig] = pydantic.Field(min_length=1)
     seeds: int = pydantic.Field(default=10, ge=1, description="how many seeds, from first_seed on")
     first_seed: int = pydantic.Field(default=1, ge=0)
+    cycle: CycleSeconds | None = pydantic.Field(
+        default=None, description="batch mode: jobs start only at multiples of this time (10s, 1m)"
+    )
 
 
 def plugin_configs(entries: list[PluginEntry], where: str) -> tuple[PluginConfig, ...]:
@@ -85,9 +90,13 @@ def load_campaign(path: Path) -> Campaign:
     except pydantic.ValidationError as error:
         raise UserError(explain_validation(error, str(path), CampaignConfig)) from error
     variants = tuple(
-        Variant(p, (PluginConfig(p, {}, f"{path}: policies[{at}]"),))
+        Variant(p, (PluginConfig(p, {}, f"{path}: policies[{at}]"),), config.cycle)
         if isinstance(p, str)
-        else Variant(p.label, plugin_configs(p.plugins, f"{path}: policies[{at}].plugins"))
+        else Variant(
+            p.label,
+            plugin_configs(p.plugins, f"{path}: policies[{at}].plugins"),
+            p.cycle if p.cycle is not None else config.cycle,
+        )
         for at, p in enumerate(config.policies)
     )
     scenarios: list[Scenario] = []
