@@ -1,0 +1,282 @@
+"""Dynamic power management: idle nodes sleep, and are awake again when they are needed.
+
+The DPM side of A. Chandio et al., "A comparative study on resource allocation and energy efficient job
+scheduling strategies in large-scale parallel computing systems", 2014, section 2: an idle node draws a
+large part of its peak power, so nodes that nobody needs are put to sleep. The paper names the technique
+and does not specify it; the rules are ours:
+
+- A node that was idle for ``idle`` seconds sleeps, the last of the cluster first, while at least
+  ``reserve`` idle nodes of each of its pools stay on.
+- A node is woken in time for what is planned on it: a booking (by the policy or for a dedicated job), a
+  reservation, a job whose begin time comes. "In time" is the node's wake time and ``margin`` before.
+- Where the policy books nothing, nodes are woken for the first ``depth`` jobs of the queue, as many as
+  these need beside what is on and idle.
+- Hysteresis: a node that was woken stays on for at least ``stay`` seconds. No node sleeps that a waiting
+  job could use, or that is needed again before it had slept for as long as it takes to wake.
+- A command that was refused is not given again for ``retry`` seconds. A node that does not wake is the
+  adapter's business: it reports it as down, and the jobs are placed elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pydantic
+
+from headway.decisions import Decision, PowerDown, PowerUp
+from headway.events import DecisionFailed, Event, JobChanged, JobSubmitted, NodePowerChanged
+from headway.hookspecs import Plugin, hookimpl
+from headway.results import RunResult
+from headway.state import Job, PoolState, State, Status
+
+_INF = float("inf")
+
+
+class PowerDownIdle(Plugin):
+    """Put idle nodes to sleep and wake them in time."""
+
+    needs = (PowerDown, PowerUp)
+    paper = (
+        "A. Chandio et al.: A comparative study on resource allocation and energy efficient job scheduling "
+        "strategies in large-scale parallel computing systems, 2014"
+    )
+
+    class Options(pydantic.BaseModel):
+        """All times are seconds."""
+
+        model_config = pydantic.ConfigDict(extra="forbid")
+
+        #: Idle for so long, a node sleeps.
+        idle: float = pydantic.Field(default=600.0, ge=0)
+        #: Idle nodes of each pool that stay on.
+        reserve: int = pydantic.Field(default=0, ge=0)
+        #: A woken node stays on for so long at least.
+        stay: float = pydantic.Field(default=600.0, ge=0)
+        #: Nodes are woken so much earlier than their wake time says.
+        margin: float = pydantic.Field(default=5.0, ge=0)
+        #: Jobs at the head of a queue that nodes are woken for.
+        depth: int = pydantic.Field(default=50, ge=1)
+        #: From a refused command to the next to the same node.
+        retry: float = pydantic.Field(default=600.0, gt=0)
+
+    def __init__(self, options: Options | None = None) -> None:
+        super().__init__(options or PowerDownIdle.Options())
+        #: For each node of the table: since when it is idle and on; infinity if it is not.
+        self._idle_since = np.zeros(0)
+        #: Not to be put to sleep before.
+        self._stays = np.zeros(0)
+        #: Not to be commanded before (after a refusal).
+        self._not_before: dict[str, float] = {}
+        #: Nodes that were commanded and have not answered.
+        self._sent_down: set[str] = set()
+        self._sent_up: set[str] = set()
+        #: Jobs whose begin time lies ahead.
+        self._coming: dict[str, Job] = {}
+        #: When the next look is due, by pool.
+        self._due: dict[str, float] = {}
+        self._counts = {"put to sleep": 0, "woken": 0, "refused": 0}
+
+    # ------------------------------------------------------------------ hooks
+
+    @hookimpl
+    def observe(self, event: Event, state: State) -> None:
+        if isinstance(event, NodePowerChanged):
+            if event.power != "on":
+                self._sent_down.discard(event.node)
+            if event.power in ("on", "waking"):
+                self._sent_up.discard(event.node)
+            if event.power == "on" and event.node in state.nodes.index:
+                self._size(state)
+                self._stays[state.nodes.index[event.node]] = event.time + self.options.stay
+        elif isinstance(event, DecisionFailed) and isinstance(event.decision, PowerDown | PowerUp):
+            self._counts["refused"] += 1
+            for node in event.decision.nodes:
+                self._sent_down.discard(node)
+                self._sent_up.discard(node)
+                self._not_before[node] = event.time + self.options.retry
+        elif isinstance(event, JobSubmitted | JobChanged):
+            job = state.jobs.get(event.job.id)
+            if job is not None and event.job.begin_time is not None and event.job.begin_time > state.now:
+                self._coming[job.id] = job
+
+    @hookimpl
+    def control(self, state: State) -> Iterable[Decision]:
+        if not len(state.nodes):
+            return []
+        self._size(state)
+        idle = self._look(state)
+        needed = self._needed(state, idle)
+        decisions: list[Decision] = []
+        wake = self._to_wake(state, needed)
+        if wake:
+            self._sent_up.update(wake)
+            self._counts["woken"] += len(wake)
+            decisions.append(PowerUp(tuple(wake), f"{len(wake)} sleeping nodes are needed"))
+        sleep = self._to_sleep(state, idle, needed)
+        if sleep:
+            self._sent_down.update(sleep)
+            self._counts["put to sleep"] += len(sleep)
+            decisions.append(
+                PowerDown(tuple(sleep), f"idle for {self.options.idle:g} s or more and not needed soon")
+            )
+        self._plan_next_look(state, idle, needed)
+        return decisions
+
+    @hookimpl
+    def register_metrics(self) -> dict[str, Any]:
+        return {"power-down": lambda result: self._figures(result)}
+
+    def _figures(self, result: RunResult) -> dict[str, int]:
+        return {name.replace(" ", "_"): count for name, count in self._counts.items()}
+
+    # ------------------------------------------------------------------ what is idle, what is needed
+
+    def _size(self, state: State) -> None:
+        """Have an entry for each node of the table."""
+        more = len(state.nodes.total) - len(self._idle_since)
+        if more > 0:
+            self._idle_since = np.concatenate((self._idle_since, np.full(more, _INF)))
+            self._stays = np.concatenate((self._stays, np.full(more, -_INF)))
+
+    def _look(self, state: State) -> np.ndarray:
+        """The nodes that are idle and on, and since when each is, brought up to date."""
+        table = state.nodes
+        idle = (table.free.processors == table.total) & table.available & (table.total > 0)
+        off = [table.index[name] for name in table.power]
+        if off:
+            idle[off] = False
+        since = self._idle_since
+        since[~idle] = _INF
+        since[idle & (since == _INF)] = state.now
+        return idle
+
+    def _needed(self, state: State, idle: np.ndarray) -> np.ndarray:
+        """For each node, from when (absolute seconds) it is needed by what is known; infinity: never."""
+        table = state.nodes
+        needed = np.full(len(table.total), _INF)
+        for node, kept in table.reservations.items():
+            starts = [r.start for r in kept if r.end > state.now]
+            if starts:
+                needed[node] = min(starts)
+        # What the jobs that nothing is booked for can count on: on and idle, or on the way.
+        spare = idle.copy()
+        spare[[table.index[name] for name, power in table.power.items() if power == "waking"]] = True
+        spare &= needed == _INF
+        for pool in state.pools.values():
+            booked = set()
+            for booking in pool.view.bookings if pool.view is not None else ():
+                booked.add(booking.job)
+                for name, _ in booking.placement:
+                    if name in table.index:
+                        at = table.index[name]
+                        needed[at] = min(needed[at], booking.start)
+                        spare[at] = False
+            if pool.flat or not pool.open:
+                continue
+            for job in pool.queue[: self.options.depth]:
+                if job not in booked and job.status is Status.PENDING:
+                    self._claim(state, pool, job, state.now, needed, spare)
+            for job in self._soon(pool, state.now):
+                begin = job.description.begin_time
+                if job not in booked and begin is not None:
+                    self._claim(state, pool, job, begin, needed, spare)
+        return needed
+
+    def _soon(self, pool: PoolState, now: float) -> list[Job]:
+        """Jobs of the pool that may begin only later, by begin time."""
+        gone = [
+            name for name, job in self._coming.items()
+            if job.status is not Status.WAITING or (job.description.begin_time or 0.0) <= now
+        ]  # fmt: skip
+        for name in gone:
+            del self._coming[name]
+        coming = [job for job in self._coming.values() if job.pool is pool and not job.held]
+        return sorted(coming, key=lambda job: (job.description.begin_time, job.seq))
+
+    def _claim(
+        self, state: State, pool: PoolState, job: Job, when: float, needed: np.ndarray, spare: np.ndarray
+    ) -> None:
+        """Mark the nodes that a job without a booking will need: those that are on first, then sleepers."""
+        table, request = state.nodes, job.request
+        if request.processors > pool.total:
+            return
+        eligible = table.eligible(request, pool.name)
+        asleep = np.zeros(len(table.total), np.bool_)
+        asleep[[table.index[name] for name in table.power]] = True
+        per_node = request.processors_per_node
+        left = request.nodes or (-(-request.processors // per_node) if per_node else request.processors)
+        for mask in (eligible & spare, eligible & asleep & (needed == _INF)):
+            for node in np.flatnonzero(mask):
+                if left <= 0:
+                    return
+                needed[node] = min(needed[node], when)
+                spare[node] = False
+                left -= 1 if request.nodes or per_node else int(table.total[node])
+
+    # ------------------------------------------------------------------ what is done
+
+    def _to_wake(self, state: State, needed: np.ndarray) -> list[str]:
+        table = state.nodes
+        wake = []
+        for name, power in table.power.items():
+            node = table.index[name]
+            if power == "waking" or name in self._sent_up or not table.available[node]:
+                continue
+            if needed[node] - self._lead(state, name) <= state.now and self._may(name, state.now):
+                wake.append(name)
+        return sorted(wake, key=lambda name: table.index[name])
+
+    def _lead(self, state: State, name: str) -> float:
+        return state.nodes.descriptions[name].wake_time + self.options.margin
+
+    def _may(self, name: str, now: float) -> bool:
+        return self._not_before.get(name, -_INF) <= now
+
+    def _to_sleep(self, state: State, idle: np.ndarray, needed: np.ndarray) -> list[str]:
+        now, table = state.now, state.nodes
+        tired = idle & (self._idle_since + self.options.idle <= now) & (self._stays <= now)
+        if not tired.any():
+            return []
+        room = {
+            pool.name: int((idle & table.pool_mask(pool.name)).sum()) - self.options.reserve
+            for pool in state.pools.values()
+            if not pool.flat
+        }
+        sleep: list[str] = []
+        for node in np.flatnonzero(tired)[::-1]:
+            name = table.names[node]
+            pools = [pool for pool in table.descriptions[name].pools if pool in room]
+            soon = needed[node] < now + 2 * self._lead(state, name)
+            if soon or name in self._sent_down or not self._may(name, now):
+                continue
+            if any(room[pool] <= 0 for pool in pools):
+                continue
+            for pool in pools:
+                room[pool] -= 1
+            sleep.append(name)
+        return sleep
+
+    def _plan_next_look(self, state: State, idle: np.ndarray, needed: np.ndarray) -> None:
+        """Have a step come when the next node is tired, or has to be woken, if nothing happens before."""
+        now, table = state.now, state.nodes
+        moments = np.maximum(self._idle_since + self.options.idle, self._stays)
+        later = moments[idle & (moments > now)]
+        due = float(later.min()) if len(later) else _INF
+        for name, power in table.power.items():
+            lead = needed[table.index[name]] - self._lead(state, name)
+            if power != "waking" and now < lead < due:
+                due = float(lead)
+        for time in self._not_before.values():
+            if now < time < due:
+                due = time
+        if due == _INF:
+            return
+        for pool in state.pools.values():
+            if not pool.flat:
+                planned = self._due.get(pool.name, -_INF)
+                if not now < planned <= due:
+                    self._due[pool.name] = due
+                    state.wake_at(due, pool)
+                return
