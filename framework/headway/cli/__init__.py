@@ -27,6 +27,7 @@ _COMMANDS = {
         "A paper's experiments again: what it says, what we measure, whether it holds.",
     ),
     "generate": ("generate", "Draw a workload from a model and write it to a file."),
+    "analyze": ("analyze", "What a workload looks like: classes, arrivals, load, sizes, estimates."),
     "convert": ("convert", "Convert a workload between formats."),
     "run": ("run", "Schedule a real cluster (or watch it with --monitor)."),
     "check": ("check", "Check configuration, plugins, journal and cluster."),

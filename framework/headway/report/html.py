@@ -88,19 +88,12 @@ def render_html(
         _chart(result, run.columns, run.curves.busy.begin, run.curves.busy.end, EMBEDDED_JOBS // charted)
         for result, run in zip(results[:charted], runs, strict=False)
     ]
-    environment = Environment(
-        loader=PackageLoader("headway.report", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    source = environment.loader.get_source  # type: ignore[union-attr]
+    environment = page_environment()
     labels = [result.label or f"run {number}" for number, result in enumerate(results, 1)]
     return environment.get_template("report.html").render(
         title=title or (f"{labels[0]}: one run" if len(results) == 1 else f"{len(results)} runs compared"),
-        css=Markup(source(environment, "report.css")[0]),
-        script=Markup(source(environment, "gantt.js")[0]),
+        css=stylesheet(environment),
+        script=_source(environment, "gantt.js"),
         labels=labels,
         series=[number % plots.SERIES + 1 for number in range(len(results))],
         dashes=[_css_dash(number % plots.SERIES) for number in range(len(results))],
@@ -135,6 +128,27 @@ def render_html(
         sections=[{"title": section.title, "html": Markup(section.html)} for section in sections],
         version=summaries[0]["run"]["headway_version"],
     )  # fmt: skip
+
+
+def page_environment() -> Environment:
+    """What the pages' templates are rendered in: autoescaping, and strict about what is not given."""
+    return Environment(
+        loader=PackageLoader("headway.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def stylesheet(environment: Environment) -> Markup:
+    """The looks of all pages."""
+    return _source(environment, "report.css")
+
+
+def _source(environment: Environment, name: str) -> Markup:
+    assert environment.loader is not None
+    return Markup(environment.loader.get_source(environment, name)[0])
 
 
 def json_for_script(value: Any) -> Markup:

@@ -1,0 +1,148 @@
+"""``headway analyze``: what a workload looks like."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headway.cli.asking import Duration
+from headway.cli.common import console, examples, messages, prepare_directory, say
+from headway.errors import UserError
+
+if TYPE_CHECKING:
+    from headway.workload import Trace
+
+
+class _Bounds(click.ParamType):
+    """Upper bounds, separated by commas, each as the ``one`` type says."""
+
+    name = "list"
+
+    def __init__(self, one: click.ParamType) -> None:
+        self._one = one
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        found = tuple(self._one.convert(part.strip(), param, ctx) for part in value.split(","))
+        if any(low >= high for low, high in pairwise(found)):
+            self.fail(f"expected upper bounds that rise, found {value!r}", param, ctx)
+        return found
+
+
+@click.command(
+    "analyze",
+    epilog=examples(
+        "headway analyze log.swf.gz                         classes, arrivals, load, sizes, estimates",
+        "headway analyze log.swf.gz --out study             the same as CSV, JSON and a page with plots",
+        "headway analyze log.swf --narrow 64 --short 4h --widths 64,512,4096",
+        "headway analyze --workload ccr --set load=1.1      what a workload model draws",
+    ),
+)
+@click.argument("trace_path", metavar="[TRACE]", type=click.Path(path_type=Path), required=False)
+@click.option("--workload", metavar="MODEL",
+              help="A workload model instead of a trace; `headway generate` lists them.")  # fmt: skip
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
+              help="An option of the model. Repeatable.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True,
+              help="Seed of what the model draws.")  # fmt: skip
+@click.option("--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path),
+              help="A Python file with plugins that have workload models. Repeatable.")  # fmt: skip
+@click.option("--processors", type=click.IntRange(min=1), metavar="N",
+              help="Size of the machine. Default: the trace header's.")  # fmt: skip
+@click.option("--narrow", type=click.IntRange(min=1), default=1, show_default=True, metavar="N",
+              help="Processors that a narrow job asks for at most.")  # fmt: skip
+@click.option("--short", type=Duration(), default=3600.0, metavar="TIME",
+              help="How long a short job runs at most: 30m, 1h30m, 45 (s).  [default: 1h]")  # fmt: skip
+@click.option("--lengths", type=_Bounds(Duration()), metavar="TIMES",
+              help="Upper bounds of the lengths in the table of lengths by processors.  "
+              "[default: 1m,10m,20m,1h,4h,8h]")  # fmt: skip
+@click.option("--widths", type=_Bounds(click.IntRange(min=1)), metavar="NUMBERS",
+              help="Upper bounds of the processors in it.  [default: 1,32]")  # fmt: skip
+@click.option("--time-zone", "zone", metavar="NAME",
+              help="The machine's time zone, such as Europe/Stockholm. Default: the header's.")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIRECTORY",
+              help="Write a CSV file a table, analysis.json and analysis.html.")  # fmt: skip
+@click.option("--strict", is_flag=True, help="Stop at the first broken line of the trace.")
+@click.option("-v", "--verbose", is_flag=True, help="Name each line that was skipped or mended.")
+def command(
+    trace_path: Path | None,
+    workload: str | None,
+    settings: tuple[str, ...],
+    seed: int,
+    plugin_files: tuple[Path, ...],
+    processors: int | None,
+    narrow: int,
+    short: float,
+    lengths: tuple[float, ...] | None,
+    widths: tuple[int, ...] | None,
+    zone: str | None,
+    out: Path | None,
+    strict: bool,
+    verbose: bool,
+) -> None:
+    """Tell what a workload looks like: a TRACE in any format that headway reads, or a model's.
+
+    Short and long, narrow and wide jobs, lengths by processors, arrivals by hour, weekday and day, offered
+    load, sizes, and how good users' estimates are.
+    """
+    from headway.model.classes import ClassBounds
+    from headway.report.study import render_study, write_study
+    from headway.workload import read_trace
+    from headway.workload.analysis import LENGTH_BOUNDS, WIDTH_BOUNDS, study
+
+    if (trace_path is None) == (workload is None):
+        raise click.UsageError("expected either TRACE or --workload MODEL")
+    if workload is None and (settings or plugin_files):
+        raise click.UsageError("--set and --plugin go with --workload")
+    if out is not None:
+        prepare_directory(out)
+    if workload is not None:
+        trace = _drawn(workload, settings, seed, plugin_files, processors)
+    else:
+        assert trace_path is not None
+        trace = read_trace(trace_path, strict=strict)
+        lines = trace.describe_issues(verbose=verbose)
+        for line in lines:
+            say(line, messages(), style="yellow")
+        if lines and not verbose:
+            say("(--verbose names the lines)", messages(), style="yellow")
+    found = study(
+        trace,
+        processors=processors,
+        bounds=ClassBounds(narrow, short),
+        length_bounds=lengths or LENGTH_BOUNDS,
+        width_bounds=widths or WIDTH_BOUNDS,
+        zone=zone,
+    )
+    written: list[Path] = []
+    try:
+        # Before anything is printed: a reader who goes away early (| head) must not cost the files.
+        if out is not None:
+            written = write_study(found, out)
+    finally:
+        console().print(render_study(found))
+    if out is not None:
+        say(f"\nresults: {', '.join(path.name for path in written)} in {out}")
+
+
+def _drawn(
+    model: str, settings: tuple[str, ...], seed: int, plugin_files: tuple[Path, ...], processors: int | None
+) -> Trace:
+    """A model's workload as a trace."""
+    from headway.cli.generate import drawn
+    from headway.plugins import Catalogue
+    from headway.workload import Trace, to_records
+
+    defaults = {} if processors is None else {"processors": processors}
+    workload = drawn(Catalogue(plugin_files), model, settings, seed, defaults)
+    if not workload.jobs:
+        raise UserError(f"--workload {model}: the model drew no jobs")
+    for note in workload.notes:
+        say(note, messages())
+    fields = {"MaxProcs": str(workload.processors)} if workload.processors else {}
+    path = " ".join([model, *settings, f"seed={seed}"])
+    return Trace(path, fields=fields, records=to_records(workload.jobs))

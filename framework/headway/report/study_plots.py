@@ -1,0 +1,112 @@
+"""The plots of a workload's study, drawn as those of a run's report (:mod:`headway.report.plots`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+from headway.model.classes import CLASSES
+from headway.report.plots import COLOURS, DASHES, TIME_MARKS, svg
+
+if TYPE_CHECKING:
+    from headway.workload.analysis import Row, Study
+
+#: Days that have a bar each; of more, equal spans of days do, with their mean.
+_MOST_BARS = 400
+
+
+def day_loads(study: Study, *, prefix: str) -> str:
+    """Offered load of each day over the whole trace, or jobs of each day where there is no load."""
+    rows = study.tables["days"]
+    loads = [row["load"] for row in rows]
+    loaded = bool(loads) and loads[0] is not None
+    values = np.array([100 * load for load in loads] if loaded else [row["jobs"] for row in rows], np.float64)
+    step = max(1, -(-len(values) // _MOST_BARS))
+    means = np.array([values[at : at + step].mean() for at in range(0, len(values), step)])
+
+    def draw(axes: Axes) -> None:
+        places = np.arange(len(means)) * step
+        axes.bar(places, means, width=0.9 * step, align="edge", color=COLOURS[0])
+        if loaded:
+            axes.axhline(100, color=COLOURS[1], linewidth=1.2, linestyle=DASHES[1])
+        axes.set_xlim(0, max(len(values), 1))
+        axes.set_ylim(bottom=0)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=12, integer=True))
+        axes.set_xlabel(
+            "days since the first" if step == 1 else f"days since the first; means over {step} days"
+        )
+        axes.set_ylabel("offered load, %" if loaded else "jobs a day")
+
+    return svg(draw, prefix, "Offered load by day" if loaded else "Jobs by day")
+
+
+def bars(
+    names: Sequence[str], heights: Sequence[float], label: str, unit: str, title: str, *, prefix: str
+) -> str:
+    """One bar a name."""
+
+    def draw(axes: Axes) -> None:
+        axes.bar(range(len(names)), list(heights), width=0.8, color=COLOURS[0])
+        axes.set_xticks(range(len(names)), list(names))
+        if len(names) > 10:
+            axes.tick_params(axis="x", labelsize=7)
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel(label)
+        axes.set_ylabel(unit)
+
+    return svg(draw, prefix, title, width=5.6, height=3.1)
+
+
+def shares(names: Sequence[str], rows: Sequence[Row], label: str, title: str, *, prefix: str) -> str:
+    """Two bars a row: its share of the jobs, and its share of the work."""
+
+    def draw(axes: Axes) -> None:
+        for number, (key, name) in enumerate((("share", "of jobs"), ("work_share", "of work"))):
+            heights = [100 * (row[key] or 0.0) for row in rows]
+            axes.bar(
+                np.arange(len(rows)) + (number - 0.5) * 0.4, heights, width=0.38, color=COLOURS[number],
+                label=name,
+            )  # fmt: skip
+        axes.set_xticks(range(len(names)), list(names))
+        if len(names) > 8:
+            axes.tick_params(axis="x", labelsize=6, labelrotation=30)
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel(label)
+        axes.set_ylabel("%")
+        axes.legend(frameon=False)
+
+    return svg(draw, prefix, title, width=5.6, height=3.1)
+
+
+def runtimes(study: Study, *, prefix: str) -> str:
+    """Which share of each class's jobs runs at most so long; less than a second counts as one."""
+    which = study.bounds.of(study.jobs.size, study.jobs.runtime)
+
+    def draw(axes: Axes) -> None:
+        longest = 60.0
+        for number, name in enumerate(CLASSES):
+            runtime = np.sort(study.jobs.runtime[which == number])
+            if not len(runtime):
+                continue
+            longest = max(longest, float(runtime[-1]))
+            ranks = np.unique(np.linspace(0, len(runtime) - 1, min(len(runtime), 500)).astype(np.int64))
+            axes.plot(
+                np.maximum(runtime[ranks], 1.0), 100 * (ranks + 1) / len(runtime), drawstyle="steps-post",
+                color=COLOURS[number], linestyle=DASHES[number], label=name,
+            )  # fmt: skip
+        axes.set_xscale("log")
+        axes.set_xlim(1.0, longest * 1.1)
+        axes.xaxis.set_major_locator(FixedLocator([m for m in TIME_MARKS if m <= longest * 1.1]))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: TIME_MARKS.get(round(v), "")))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.set_ylim(0, 102)
+        axes.set_xlabel("runtime")
+        axes.set_ylabel("% of the class that runs at most so long")
+        if axes.lines:
+            axes.legend(frameon=False)
+
+    return svg(draw, prefix, "Runtimes by class", width=5.6, height=3.1)
