@@ -270,19 +270,20 @@ class NodeTable:
             mask[[self.index[n] for n in request.excluded_nodes if n in self.index]] = False
         return mask
 
-    def unreserved(self, start: float, end: float, reservation: str) -> Bools | None:
-        """Nodes on which [start, end) breaks no reservation; None for "all of them".
+    def unreserved(self, start: float, end: float, reservation: str, confined: bool = True) -> Bools | None:
+        """Nodes on which [start, end) breaks no reservation but ``reservation``; None for "all of them".
 
-        For a job that runs inside ``reservation``: that reservation's nodes only, where no other
-        reservation is broken.
+        For a job that runs inside ``reservation``, that reservation's nodes only; unless it is not
+        ``confined`` to it.
         """
         if not self.reservations:
             return None
         if not reservation and not (self.reserved_from < end).any():
             return None
-        mask = np.full(len(self.total), not reservation)
+        confined = confined and bool(reservation)
+        mask = np.full(len(self.total), not confined)
         for node, kept in self.reservations.items():
-            if reservation:
+            if confined:
                 mask[node] = any(r.id == reservation for r in kept)
             if mask[node]:
                 mask[node] = not any(r.id != reservation and r.start < end and start < r.end for r in kept)

@@ -282,16 +282,21 @@ class Scheduler:
     def _cycle(self, pool: PoolState, view: View, decisions: list[Decision]) -> None:
         pool.changed = False
         queue: Sequence[Job] = pool.queue
-        if not queue:
-            # What plugins prepare is not there, so the next arrival must not be taken as the only news.
-            pool.fresh = -1 if self._has_preparers else 0
-            pool.arrivals = None if self._has_preparers else []
+        now = self.state.now
+        if not queue and not self._has_preparers:
+            pool.fresh = 0
+            pool.arrivals = []
             view.forget()
             return
-        now = self.state.now
         if pool.running and pool.running[0][0] <= now:
             self.state.overdue(pool)
             pool.changed = False
+        if not queue:
+            # Plugins know jobs that are in no queue yet. The next arrival is not the only news.
+            pool.fresh, pool.arrivals = -1, None
+            view.open(now, queue)
+            self._prepare.all(view)
+            return
         if self._has_order:
             queue = self._ordered(pool.queue)
         view.open(now, queue)

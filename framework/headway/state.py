@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from headway.decisions import Reserve, Resize, SetTimeLimit, Start
 from headway.energy import EnergyModel
 from headway.errors import StateError
 from headway.model import (
+    FOR_JOB,
     ClusterDescription,
     Dependency,
     JobDescription,
@@ -272,6 +273,19 @@ class State:
         """Jobs that take processors now (starting, running, suspended)."""
         return (job for job in self.jobs.values() if job.status in _ON_NODES)
 
+    def kept_for(self, job: Job) -> Reservation | None:
+        """The reservation that headway keeps for this job alone. The job may use it, and other nodes too."""
+        found = self.reservations.get(FOR_JOB + job.id) if self.reservations else None
+        return found if found is not None and found.ours else None
+
+    def inside(self, job: Job) -> str:
+        """The reservation that takes nothing from the job: the one that it names, or that is kept for it."""
+        named = job.description.reservation
+        if named or not self.reservations:
+            return named
+        kept = self.kept_for(job)
+        return kept.id if kept is not None else ""
+
     def why_waiting(self, job: Job) -> str:
         """Why a job that is not in a queue cannot be started; "" if it can."""
         if job.refusal:
@@ -292,6 +306,8 @@ class State:
             kept = self.reservations.get(reservation)
             if kept is None:
                 return f"it asks for reservation {reservation!r}, which does not exist"
+            if kept.job_id not in ("", job.id):
+                return f"reservation {reservation!r} is kept for job {kept.job_id} alone"
             if kept.start > self.now:
                 return f"its reservation {reservation!r} begins at {kept.start:.0f}"
         if not job.pool.open:
@@ -419,7 +435,7 @@ class State:
             wake = min(wake, job.not_before) if wake == _INF else max(wake, job.not_before)
         if description.reservation:
             kept = self.reservations.get(description.reservation)
-            if kept is None:
+            if kept is None or kept.job_id not in ("", job.id):
                 job.status = _WAITING
                 return
             if kept.start > self.now:
@@ -785,7 +801,7 @@ class State:
             return
         self.nodes.guard(job.request, placement, pool.name)
         end = self.now + job.expected_runtime
-        broken = self.nodes.broken(placement, self.now, end, job.description.reservation)
+        broken = self.nodes.broken(placement, self.now, end, self.inside(job))
         if broken is not None:
             raise StateError(f"job {job.id} would break reservation {broken.id} on its nodes")
         job.tier = tier
@@ -851,30 +867,30 @@ class State:
         else:
             self._enqueue(job)
 
-    def profile(self, pool: PoolState, *, without: str = "") -> Profile:
+    def profile(self, pool: PoolState, *, without: Collection[str] = ()) -> Profile:
         """Free processors of ``pool`` over time: now, the expected ends, the reservations.
 
-        ``without`` names a reservation that is left out (for a job that runs inside it).
+        ``without`` names reservations that are left out (for jobs that may use them).
         """
         profile = Profile.of_releases(self.now, pool.free, ((e[0], e[2]) for e in pool.running))
         for reservation in pool.reservations:
             end = reservation.end
-            if reservation.id == without or end <= self.now:
+            if reservation.id in without or end <= self.now:
                 continue
             start = max(reservation.start, self.now)
-            profile.reserve(start, end, self._size(pool, reservation))
+            profile.reserve(start, end, self.size(pool, reservation))
             for expected_end, _, processors, job in pool.running:
-                if job.description.reservation == reservation.id:
+                if self.inside(job) == reservation.id:
                     # It runs on what is reserved, and what it leaves is kept again.
                     profile.release(start, min(max(expected_end, next_after(self.now)), end), processors)
         return profile
 
     def kept(self, pool: PoolState, reservation: Reservation) -> int:
         """Processors of ``pool`` that a reservation still keeps from others."""
-        inside = sum(e[2] for e in pool.running if e[3].description.reservation == reservation.id)
-        return max(self._size(pool, reservation) - inside, 0)
+        inside = sum(e[2] for e in pool.running if self.inside(e[3]) == reservation.id)
+        return max(self.size(pool, reservation) - inside, 0)
 
-    def _size(self, pool: PoolState, reservation: Reservation) -> int:
+    def size(self, pool: PoolState, reservation: Reservation) -> int:
         """Processors of ``pool`` that a reservation is made of."""
         if pool.flat:
             return reservation.processors
@@ -895,7 +911,7 @@ class State:
             if end > own.end and self.profile(pool).minimum(own.end, end) < job.processors:
                 raise StateError(f"job {job.id} would run on after reservation {own.id} into another one")
             return
-        if self.profile(pool).minimum(self.now, end) < job.processors:
+        if self.profile(pool, without=(self.inside(job),)).minimum(self.now, end) < job.processors:
             names = ", ".join(r.id for r in pool.reservations if r.start < end and r.end > self.now)
             raise StateError(f"job {job.id} would break reservation {names}")
 

@@ -26,7 +26,7 @@ import numpy as np
 from headway.decisions import Start
 from headway.errors import StateError
 from headway.model import Placement, Request, Reservation
-from headway.nodes import Free, Offer, memory_on_node
+from headway.nodes import Bools, Free, Offer, memory_on_node
 from headway.profile import Profile, next_after
 from headway.sizes import JobsBySize
 from headway.state import Status
@@ -134,11 +134,30 @@ class View:
             self._book_in(profile, booking)
         return profile
 
-    @staticmethod
-    def _book_in(profile: Profile, booking: Booking) -> None:
+    def _book_in(self, profile: Profile, booking: Booking) -> None:
         if booking.start != _INF:
             job = booking.job
-            profile.reserve(booking.start, booking.start + job.expected_runtime, job.processors)
+            start, end = booking.start, booking.start + job.expected_runtime
+            profile.reserve(start, end, job.processors)
+            kept = self._kept_for(job)
+            if kept is not None:
+                # What is reserved for it is what is booked for it: not to be counted twice.
+                both = min(job.processors, self._state.size(self.pool, kept))
+                profile.release(max(start, kept.start), min(end, kept.end), both)
+
+    def _kept_for(self, job: Job) -> Reservation | None:
+        """The reservation that headway keeps for the job alone, as far as it takes from this pool."""
+        kept = self._state.kept_for(job) if self.pool.reservations else None
+        return kept if kept in self.pool.reservations else None
+
+    def _for(self, job: Job, profile: Profile) -> Profile:
+        """The profile as the job may use it: with what is reserved for it alone."""
+        kept = self._kept_for(job)
+        if kept is None:
+            return profile
+        profile = profile.copy()
+        profile.release(max(kept.start, self.now), kept.end, self._state.size(self.pool, kept))
+        return profile
 
     def clock(self, time: float) -> str:
         """A time for a person, for reasons."""
@@ -282,8 +301,12 @@ class FlatView(View):
             # Its capacity is in the profile already, and stays there as the running job's.
             self._unbook(booking)
             return True
-        if profile.minimum(now, end) < job.processors:
+        if self._for(job, profile).minimum(now, end) < job.processors:
             return False
+        if self._kept_for(job) is not None:
+            # It takes what is reserved for it first.
+            self._ahead = None
+            return True
         profile.reserve(now, end, job.processors)
         return True
 
@@ -319,13 +342,12 @@ class FlatView(View):
                 return known
             profile = self._full_profile()
             runtime = job.expected_runtime
-            start = profile.earliest(job.processors, runtime, now if after is None else max(now, after))
+            open_to_it = self._for(job, profile)
+            start = open_to_it.earliest(job.processors, runtime, now if after is None else max(now, after))
+            booking = Booking(job, start, pool.total, self._clock)
             if start != _INF:
-                profile.reserve(start, start + runtime, job.processors)
-                extra = profile.free_at(start)
-            else:
-                extra = pool.total
-            booking = Booking(job, start, extra, self._clock)
+                self._book_in(profile, booking)
+                booking.extra = profile.free_at(start)
         self.bookings.append(booking)
         return booking
 
@@ -432,13 +454,24 @@ class NodeView(View):
         eligible = self._eligible.get(key)
         if eligible is None:
             eligible = self._eligible[key] = table.eligible(request, self.pool.name)
-        reservation = job.description.reservation
-        unreserved = table.unreserved(start, end, reservation)
-        if unreserved is not None:
-            eligible = eligible & unreserved
         on = table.on_by(start, self.now)
         if on is not None:
             eligible = eligible & on
+        kept = self._kept_for(job)
+        if kept is not None and not job.description.reservation:
+            # Its own nodes first, so that what is reserved for it stays where it is.
+            own = self._on(job, eligible, free, table.unreserved(start, end, kept.id))
+            if own is not None:
+                return own
+            return self._on(job, eligible, free, table.unreserved(start, end, kept.id, confined=False))
+        return self._on(job, eligible, free, table.unreserved(start, end, job.description.reservation))
+
+    def _on(self, job: Job, eligible: Bools, free: Free, unreserved: Bools | None) -> Placement | None:
+        """Where the job could run among ``eligible`` nodes that are ``unreserved``."""
+        table = self._state.nodes
+        request = job.request
+        if unreserved is not None:
+            eligible = eligible & unreserved
         slots = table.slots(request, eligible, free)
         if int(slots.sum()) < request.processors:
             return None
@@ -553,7 +586,7 @@ class NodeView(View):
 
     def _may_run_on(self, job: Job, before: float, after: float) -> bool:
         table = self._state.nodes
-        if table.broken(job.placement, before, after, job.description.reservation) is not None:
+        if table.broken(job.placement, before, after, self._state.inside(job)) is not None:
             return False
         nodes = [table.index[name] for name, _ in job.placement]
         counts = [count for _, count in job.placement]

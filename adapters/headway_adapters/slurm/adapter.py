@@ -334,9 +334,17 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         results: dict[int, Result | None] = dict(zip(order, updated, strict=True))
         if again:
             # With accounting, comments of a job that was submitted just now cannot be written yet.
-            bare = [_without_comment(plans[index].steps[0]) for index in again]
+            bare = [_without(plans[index].steps[0], "AdminComment=") for index in again]
             results.update(zip(again, self.change(bare), strict=True))
             marked.difference_update(again)
+        outside = [index for index in order if _refuses_reservation(plans[index], results[index])]
+        if outside:
+            # Better on time beside its reservation, which may be gone, than late.
+            for index in outside:
+                self._log.warning("a job could not enter its reservation", job=starts[index].job_id,
+                                  error=self.refused(results[index]).message)  # fmt: skip
+            bare = [_without(plans[index].steps[0], "ReservationName=") for index in outside]
+            results.update(zip(outside, self.change(bare), strict=True))
         for index in order:
             result = results[index]
             if result is not None and result.ok:
@@ -369,7 +377,8 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         job = self._last.snapshot.jobs[start.job_id]
         if job.job.held:
             raise writer.Unfit(f"job {start.job_id} is not startable: {job.reason}")
-        return writer.start(start, detail, job.job.pool)
+        reserved = any(r.job_id == start.job_id for r in self._last.snapshot.reservations.values())
+        return writer.start(start, detail, job.job.pool, reserved=reserved)
 
     def carry_out(self, decision: d.Decision, now: float) -> Outcome:
         job_id = getattr(decision, "job_id", "")
@@ -389,7 +398,9 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
             )
         except writer.Unfit as error:
             return Outcome(False, str(error))
-        return self.run_steps(plan.steps, essential=plan.essential, already=writer.ALREADY)
+        gone = (writer.NO_RESERVATION,) if isinstance(decision, d.Unreserve) else ()
+        already = (*writer.ALREADY, *gone)
+        return self.run_steps(plan.steps, essential=plan.essential, already=already)
 
     # ------------------------------------------------------------------ the rest
 
@@ -397,8 +408,14 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         return checks.run(self._client, self.options, self._clock)
 
 
-def _without_comment(argv: Sequence[str]) -> tuple[str, ...]:
-    return tuple(word for word in argv if not word.startswith("AdminComment="))
+def _without(argv: Sequence[str], key: str) -> tuple[str, ...]:
+    return tuple(word for word in argv if not word.startswith(key))
+
+
+def _refuses_reservation(plan: writer.Plan, result: Result | None) -> bool:
+    """Whether a pin may have failed because of the job's reservation."""
+    reserved = plan.pin is not None and plan.pin.reserved
+    return reserved and result is not None and not result.ok and not is_silence(result)
 
 
 def _nodes_of(placement: Placement) -> tuple[str, ...]:

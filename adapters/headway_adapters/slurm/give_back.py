@@ -3,7 +3,8 @@
 ``python -m headway_adapters.slurm.give_back batch [more partitions]``, after headway was stopped and
 the submit filter switched off. A job is headway's when its AdminComment says so; the holds of
 users and of administrators stay. A node list that headway left is replaced by what the job's
-user had asked for.
+user had asked for, and the reservations that headway keeps for dedicated jobs are removed: Slurm
+does not know that they are theirs.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from headway.errors import HeadwayError, UserError
+from headway.model import FOR_JOB
 from headway_adapters.slurm import reader, writer
 from headway_adapters.slurm.client import SlurmClient
 from headway_adapters.slurm.options import SlurmOptions
@@ -20,9 +22,16 @@ from headway_adapters.slurm.options import SlurmOptions
 
 def give_back(client: SlurmClient, partitions: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Release each job that headway holds in these partitions: its id, and what went wrong ("" if
-    nothing did). Raises :class:`headway.errors.Failure` when Slurm does not answer."""
-    queue, listed = client.look(
-        [("squeue", "--json", "-a", "-t", "all"), ("scontrol", "-o", "show", "partition", "-a")]
+    nothing did); before that, remove the reservations of those that wait.
+
+    Raises :class:`headway.errors.Failure` when Slurm does not answer.
+    """
+    queue, listed, reserved = client.look(
+        [
+            ("squeue", "--json", "-a", "-t", "all"),
+            ("scontrol", "-o", "show", "partition", "-a"),
+            ("scontrol", "-o", "show", "reservation"),
+        ]
     )
     site = reader.Site(managed=partitions, array_limit=1_000_000)
     known = reader.read_partitions(listed.text)
@@ -30,6 +39,10 @@ def give_back(client: SlurmClient, partitions: tuple[str, ...]) -> Iterator[tupl
         if name not in known:
             raise UserError(f"Slurm has no partition {name!r}. Known: {', '.join(sorted(known)) or 'none'}.")
     found = reader.read_jobs(queue.stdout, time.time(), site, known, reader.Nodes(), set())
+    for reservation in reader.read_reservations(reserved.text, set()).values():
+        detail = found.details.get(reservation.job_id)
+        if detail is not None and detail.managed:
+            yield reservation.id, _unreserve(client, reservation.job_id, detail)
     done: set[str] = set()
     for job_id, detail in found.details.items():
         if not (detail.held and detail.ours and detail.managed) or detail.record in done:
@@ -52,6 +65,15 @@ def give_back(client: SlurmClient, partitions: tuple[str, ...]) -> Iterator[tupl
         yield record, problem
 
 
+def _unreserve(client: SlurmClient, job_id: str, detail: reader.Detail) -> str:
+    """Remove the reservation of a waiting job; what went wrong, "" if nothing did."""
+    if detail.pin is not None and detail.pin.reserved:
+        # Slurm keeps a reservation that a job names.
+        client.run(["scontrol", "update", f"JobId={writer.job(job_id)}", "ReservationName="])
+    result = client.run(["scontrol", "delete", f"ReservationName={writer.own_reservation(job_id)}"])
+    return "" if result.ok else result.complaint()
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """The command; 0: all released, 1: some could not be, 2: wrong usage."""
     partitions = tuple(sys.argv[1:] if argv is None else argv)
@@ -62,8 +84,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             writer.name(name, "a partition")
         client = SlurmClient(SlurmOptions(partitions=partitions), read_only=False)
         failed = 0
-        for job_id, problem in give_back(client, partitions):
-            print(f"job {job_id}: {problem or 'released'}")
+        for given, problem in give_back(client, partitions):
+            what = f"reservation {given}" if given.startswith(FOR_JOB) else f"job {given}"
+            print(f"{what}: {problem or 'released'}")
             failed += bool(problem)
         return 1 if failed else 0
     except writer.Unfit as error:

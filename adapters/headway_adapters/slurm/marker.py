@@ -9,6 +9,7 @@ administrator's hold, whoever set it. The AdminComment (which only administrator
 ``headway:held``                       held by headway
 ``headway:pin=n[1-2];asked=n1;``       pinned to n1 and n2 for a start; its user had asked for
 ``nodes=0-0;cpus=n1:4,n2:4;run=0``     node n1 and no number of nodes; execution number 0
+``;resv=1``                            and put into the reservation that headway keeps for it
 =====================================  =====================================================
 
 A comment that is not ours is never overwritten; such a job is started without a marker.
@@ -39,6 +40,8 @@ class Pin(msgspec.Struct, frozen=True):
     placement: Placement = ()
     #: How often the job had been requeued when it was pinned.
     restarts: int = 0
+    #: It was put into the reservation that headway keeps for it.
+    reserved: bool = False
 
     def text(self) -> str:
         """The AdminComment. Names must have been validated."""
@@ -49,6 +52,7 @@ class Pin(msgspec.Struct, frozen=True):
         return (
             f"{PREFIX}pin={hostlist.compress(self.nodes)};asked={hostlist.compress(self.asked)};"
             f"nodes={self.least}-{self.most};cpus={cpus};run={self.restarts}"
+            f"{';resv=1' if self.reserved else ''}"
         )
 
 
@@ -80,6 +84,7 @@ def parse(comment: str) -> Pin | None:
             most=int(most),
             placement=tuple(sorted(placement, key=lambda pair: order.get(pair[0], len(order)))),
             restarts=int(fields.get("run", "0")),
+            reserved=fields.get("resv") == "1",
         )
     except (ValueError, KeyError):
         return None

@@ -32,6 +32,7 @@ import msgspec
 
 from headway.errors import Failure
 from headway.model import (
+    FOR_JOB,
     Dependency,
     JobDescription,
     NodeDescription,
@@ -680,7 +681,7 @@ class _Reading:
             any_dependency=either,
             begin_time=begin if begin is not None and begin > self.now else None,
             held=held,
-            reservation=self._reservation(record),
+            reservation=self._reservation(record, job_id),
             attributes=self._marked(record, attributes),
         )
 
@@ -699,9 +700,11 @@ class _Reading:
             marked["malleable"] = True
         return marked or None
 
-    def _reservation(self, record: JobRecord) -> str:
+    def _reservation(self, record: JobRecord, job_id: str) -> str:
+        """The reservation that its user named; "" for the one into which headway put it."""
         name = values.text(record.resv_name)
-        return name[len(RESERVATION_PREFIX) :] if name.startswith(RESERVATION_PREFIX) else name
+        name = name[len(RESERVATION_PREFIX) :] if name.startswith(RESERVATION_PREFIX) else name
+        return "" if name == FOR_JOB + job_id else name
 
     # ------------------------------------------------------------ jobs on nodes, ended jobs
 

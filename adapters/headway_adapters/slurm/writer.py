@@ -18,7 +18,7 @@ import msgspec
 
 from headway import decisions as d
 from headway.errors import Failure
-from headway.model import Reservation
+from headway.model import FOR_JOB, Reservation
 from headway_adapters.slurm import hostlist, marker
 from headway_adapters.slurm.reader import RESERVATION_PREFIX, Detail
 
@@ -29,6 +29,8 @@ _RECORD = re.compile(r"[0-9]{1,10}(?:_(?:[0-9]{1,10}|\[[0-9,-]+\]))?")
 _NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,99}")
 
+#: The answer about a reservation that does not exist.
+NO_RESERVATION = "Requested reservation is invalid"
 #: Slurm's answers that mean that what was asked for is already so.
 ALREADY = (
     "already finished",
@@ -100,11 +102,12 @@ def utc(seconds: float) -> str:
 # ---------------------------------------------------------------------- starts
 
 
-def start(decision: d.Start, detail: Detail, pool: str, *, mark: bool = True) -> Plan:
+def start(decision: d.Start, detail: Detail, pool: str, *, mark: bool = True, reserved: bool = False) -> Plan:
     """Pin the job to its nodes, then release it.
 
     The number of nodes is pinned too: Slurm gives a job whose user left it open as many as it may
-    have. ``mark``: write the AdminComment (:mod:`headway_adapters.slurm.marker`).
+    have. ``mark``: write the AdminComment (:mod:`headway_adapters.slurm.marker`). ``reserved``: it
+    starts inside the reservation that headway keeps for it.
     """
     job_id = job(decision.job_id)
     if not decision.placement:
@@ -123,6 +126,7 @@ def start(decision: d.Start, detail: Detail, pool: str, *, mark: bool = True) ->
         most=detail.most_nodes,
         placement=decision.placement,
         restarts=detail.restarts,
+        reserved=reserved,
     )
     nodes(asked)
     update = ["scontrol", "update", f"JobId={job_id}", f"ReqNodeList={nodes(chosen)}"]
@@ -131,9 +135,16 @@ def start(decision: d.Start, detail: Detail, pool: str, *, mark: bool = True) ->
         update.append(f"NumNodes={count}-{count}")
     if detail.several_partitions:
         update.append(f"Partition={name(pool, 'a partition')}")
+    if reserved:
+        update.append(f"ReservationName={own_reservation(job_id)}")
     if mark and detail.comment_free:
         update.append(f"AdminComment={pin.text()}")
     return Plan(steps=(tuple(update), ("scontrol", "release", job_id)), pin=pin)
+
+
+def own_reservation(job_id: str) -> str:
+    """Slurm's name of the reservation that headway keeps for this job alone, checked."""
+    return name(RESERVATION_PREFIX + FOR_JOB + job(job_id), "a reservation")
 
 
 def hold(job_id: str) -> Argv:
@@ -155,6 +166,8 @@ def restore(job_id: str, pin: marker.Pin, *, mark: bool) -> Argv:
     argv = ["scontrol", "update", f"JobId={job(job_id)}", f"ReqNodeList={nodes(pin.asked)}"]
     if pin.most:
         argv.append(f"NumNodes={pin.least}-{pin.most}")
+    if pin.reserved:
+        argv.append("ReservationName=")
     if mark:
         text = marker.HELD if pin.most else marker.Pin(nodes=(), restarts=pin.restarts).text()
         argv.append(f"AdminComment={text}")
@@ -252,4 +265,8 @@ def _reserve(reservation: Reservation, now: float, user: str, exists: bool) -> A
         argv.append("Accounts=" + ",".join(name(one, "an account") for one in reservation.accounts))
     if not reservation.users and not reservation.accounts:
         argv.append(f"Users={name(user, 'a user')}")
+    if reservation.job_id and not exists:
+        # Slurm ends the jobs of a reservation with it, but not of a flexible one. When the job ends is
+        # a matter of its limit; and it may have begun a moment after its reservation.
+        argv.append("Flags=FLEX")
     return tuple(argv)

@@ -15,9 +15,10 @@ from headway.model.energy import EnergyProfile, FrequencyLevel, NodeClass, Sleep
 from headway.model.jobs import Dependency, JobDescription, Request
 from headway.model.nodes import ClusterDescription, NodeDescription, PoolDescription
 from headway.model.placements import Placement, processors_of
-from headway.model.reservations import Reservation
+from headway.model.reservations import FOR_JOB, Reservation
 
 __all__ = [
+    "FOR_JOB",
     "ClusterDescription",
     "Dependency",
     "EnergyProfile",

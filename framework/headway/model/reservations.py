@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import msgspec
 
+#: How the id of a reservation begins that headway keeps for one job; the job's id follows. The name
+#: alone tells, so it is recognised after a restart and in a batch system that stores only names.
+FOR_JOB = "job_"
+
 
 class Reservation(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Capacity that is kept free from ``start`` until ``end`` for those it names.
 
     On a flat pool it takes ``processors``; on a node pool it takes whole ``nodes``.
-    A job may use it when it names the reservation (:attr:`JobDescription.reservation`).
+    A job may use it when it names the reservation (:attr:`JobDescription.reservation`), or when it
+    is the one job that headway keeps it for (:attr:`job_id`).
     """
 
     id: str
@@ -24,3 +29,8 @@ class Reservation(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     #: True when headway made it (and so may change or remove it).
     ours: bool = False
     reason: str = ""
+
+    @property
+    def job_id(self) -> str:
+        """The job that headway keeps it for, which alone may use it; "" if users made it."""
+        return self.id[len(FOR_JOB) :] if self.ours and self.id.startswith(FOR_JOB) else ""

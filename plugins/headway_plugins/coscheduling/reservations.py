@@ -291,6 +291,10 @@ class Reservations(Plugin):
         reservation = state.reservations.get(name)
         if kept is None and (reservation is None or not reservation.ours):
             return _refused(f"there is no reservation {name!r} of headway's")
+        if kept is None and reservation is not None and reservation.job_id:
+            return _refused(
+                f"reservation {name} is kept for dedicated job {reservation.job_id}; cancel the job"
+            )
         owner = kept.user if kept is not None else ""
         if not request.operator and owner != request.user:
             return _refused(f"reservation {name} is not yours")
@@ -402,7 +406,7 @@ def _room(
     profile = state.profile(pool)
     for job in state.jobs.values():
         wanted = job.attribute("requested_start") if job.status is Status.WAITING else None
-        if wanted is not None and job.pool is pool and not job.held:
+        if wanted is not None and job.pool is pool and not job.held and state.kept_for(job) is None:
             begin = max(float(wanted), state.now)
             profile.reserve(begin, begin + job.expected_runtime, job.processors)
     left = profile.minimum(start, end)

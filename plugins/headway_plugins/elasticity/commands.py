@@ -53,7 +53,7 @@ import pydantic
 from headway.decisions import Decision, Kill, Resize, SetTimeLimit
 from headway.events import DecisionFailed, ElasticCommandReceived, Event, JobEnded
 from headway.hookspecs import Plugin, hookimpl
-from headway.model import Placement
+from headway.model import Placement, Reservation
 from headway.profile import Profile, next_after
 from headway.requests import Answer
 from headway.results import RunResult
@@ -317,26 +317,41 @@ def delayed(job: Job, end: float, processors: int, state: State, *, head: bool =
     Dedicated jobs and reservations; with ``head`` also the head of the queue.
     """
     pool = job.pool
+    jobs = _planned(pool, state, head)
     if not pool.flat:
-        broken = state.nodes.broken(job.placement, state.now, end, job.description.reservation)
+        broken = state.nodes.broken(job.placement, state.now, end, state.inside(job))
         if broken is not None and end > job.expected_end:
-            return f"reservation {broken.id}"
-    before = state.profile(pool)
+            return _whose(broken, state)
+    # What is reserved for dedicated jobs is booked below, by count.
+    own = {kept.id for other in (job, *jobs) if (kept := state.kept_for(other)) is not None}
+    before = state.profile(pool, without=own)
     after = before.copy()
     after.release(state.now, max(job.expected_end, next_after(state.now)), job.processors)
     after.reserve(state.now, max(end, next_after(state.now)), processors)
     if pool.reservations and after.minimum(state.now, end) < min(0, before.minimum(state.now, end)):
-        return "reservation " + ", ".join(r.id for r in pool.reservations if r.start < end)
-    jobs = _planned(pool, state, head)
+        return "reservation " + ", ".join(
+            r.id for r in pool.reservations if r.start < end and r.id not in own
+        )
     for other, planned, changed in zip(
         jobs, _starts(jobs, before, state.now), _starts(jobs, after, state.now), strict=True
     ):
         if changed > planned:
-            start = requested_start(other)
-            if start is None:
-                return f"job {other.id}, which is first in the queue"
-            return f"dedicated job {other.id}, which must start at {start:.0f}"
+            return _called(other)
     return ""
+
+
+def _called(job: Job) -> str:
+    """A waiting job that would be delayed, for a person."""
+    start = requested_start(job)
+    if start is None:
+        return f"job {job.id}, which is first in the queue"
+    return f"dedicated job {job.id}, which must start at {start:.0f}"
+
+
+def _whose(reservation: Reservation, state: State) -> str:
+    """A reservation that would be broken, for a person."""
+    job = state.jobs.get(reservation.job_id)
+    return f"reservation {reservation.id}" if job is None else _called(job)
 
 
 def _planned(pool: PoolState, state: State, head: bool) -> list[Job]:

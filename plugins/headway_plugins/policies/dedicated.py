@@ -21,22 +21,25 @@ Decisions on what the paper leaves open:
 - Due jobs come before those that are not due yet.
 - A requested start in the past at submission is due at once.
 - On nodes each job is booked with a placement of its own, so a group may be split over time.
+- The batch system keeps its nodes too: see :mod:`headway_plugins.policies.dedicated_reservations`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any, Literal
 
 import numpy as np
 import pydantic
 
+from headway.decisions import Decision
 from headway.events import Event, JobChanged, JobSubmitted
 from headway.hookspecs import Plugin, hookimpl
 from headway.results import RunResult
 from headway.state import Job, PoolState, State, Status
-from headway.view import View
+from headway.view import Booking, View
+from headway_plugins.policies.dedicated_reservations import DedicatedReservations, ReservingOptions
 
 REQUESTED_START = "requested_start"
 
@@ -54,6 +57,13 @@ class DedicatedQueue:
 
     def __init__(self) -> None:
         self._waiting: dict[str, Job] = {}
+        #: What was booked last, pool by pool.
+        self._booked: dict[str, list[Booking]] = {}
+
+    @property
+    def bookings(self) -> list[Booking]:
+        """The bookings of all jobs that are kept for."""
+        return [booking for booked in self._booked.values() for booking in booked]
 
     def observe(self, event: Event, state: State) -> None:
         """Take note of dedicated jobs as they arrive or become dedicated."""
@@ -79,10 +89,11 @@ class DedicatedQueue:
 
     def keep(self, view: View, freeze: str, horizon: float = _INF) -> None:
         """Book what is due, then what is ahead: its earliest group, or with ``freeze`` "all" each group."""
+        booked = self._booked[view.pool.name] = []
         for job in view.queue:
             if requested_start(job) is None:
                 break
-            view.book(job)
+            booked.append(view.book(job))
         for start, members in groupby(self.ahead(view.pool, view.now), key=requested_start):
             assert start is not None
             if start > view.now + horizon:
@@ -93,7 +104,7 @@ class DedicatedQueue:
                 together = view.profile.earliest(sum(job.processors for job in group), 0.0, start)
                 after = together if together != _INF else start
             for job in group:
-                view.book(job, after=after)
+                booked.append(view.book(job, after=after))
             if freeze == "first":
                 break
 
@@ -128,10 +139,8 @@ def dedicated_delay(result: RunResult) -> dict[str, Any]:
     }
 
 
-class DedicatedOptions(pydantic.BaseModel):
+class DedicatedOptions(ReservingOptions):
     """Options of the dedicated queue."""
-
-    model_config = pydantic.ConfigDict(extra="forbid")
 
     freeze: Literal["first", "all"] = pydantic.Field(
         default="all", description="keep processors for the earliest group of dedicated jobs only, or for all"
@@ -153,10 +162,16 @@ class Dedicated(Plugin):
     def __init__(self, options: DedicatedOptions) -> None:
         super().__init__(options)
         self._queue = DedicatedQueue()
+        self._reservations = DedicatedReservations(options)
+
+    @hookimpl
+    def startup(self, capabilities: frozenset[type]) -> None:
+        self._reservations.startup(capabilities)
 
     @hookimpl
     def observe(self, event: Event, state: State) -> None:
         self._queue.observe(event, state)
+        self._reservations.observe(event, state)
 
     @hookimpl
     def queue_key(self, job: Job) -> tuple[int, float]:
@@ -165,6 +180,10 @@ class Dedicated(Plugin):
     @hookimpl
     def prepare(self, view: View) -> None:
         self._queue.keep(view, self.options.freeze, self.options.horizon)
+
+    @hookimpl
+    def control(self, state: State) -> Iterator[Decision]:
+        yield from self._reservations.decide(state, self._queue.bookings)
 
     @hookimpl
     def register_metrics(self) -> dict[str, Callable[[RunResult], Any]]:

@@ -33,11 +33,12 @@ Decisions on what the paper leaves open or gets wrong:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import pydantic
 
+from headway.decisions import Decision
 from headway.events import Event
 from headway.hookspecs import hookimpl
 from headway.results import RunResult
@@ -49,12 +50,13 @@ from headway_plugins.policies.dedicated import (
     dedicated_first,
     requested_start,
 )
+from headway_plugins.policies.dedicated_reservations import DedicatedReservations, ReservingOptions
 from headway_plugins.policies.los import DelayedLos, DelayedLosOptions, Round
 
 _INF = float("inf")
 
 
-class HybridLosOptions(DelayedLosOptions):
+class HybridLosOptions(DelayedLosOptions, ReservingOptions):
     """Options of Hybrid-LOS."""
 
     freeze: Literal["first", "all"] = pydantic.Field(
@@ -72,10 +74,16 @@ class HybridLos(DelayedLos):
     def __init__(self, options: HybridLosOptions) -> None:
         super().__init__(options)
         self._dedicated = DedicatedQueue()
+        self._reservations = DedicatedReservations(options)
+
+    @hookimpl
+    def startup(self, capabilities: frozenset[type]) -> None:
+        self._reservations.startup(capabilities)
 
     @hookimpl
     def observe(self, event: Event, state: State) -> None:
         self._dedicated.observe(event, state)
+        self._reservations.observe(event, state)
 
     @hookimpl
     def queue_key(self, job: Job) -> tuple[int, float]:
@@ -84,6 +92,10 @@ class HybridLos(DelayedLos):
     @hookimpl
     def prepare(self, view: View) -> None:
         self._dedicated.keep(view, self.options.freeze)
+
+    @hookimpl
+    def control(self, state: State) -> Iterator[Decision]:
+        yield from self._reservations.decide(state, self._dedicated.bookings)
 
     @hookimpl
     def register_metrics(self) -> dict[str, Callable[[RunResult], Any]]:

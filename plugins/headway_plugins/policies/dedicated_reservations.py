@@ -1,0 +1,326 @@
+"""Advance reservations for dedicated jobs: the batch system itself keeps what headway has booked.
+
+A booking keeps nodes from the jobs that headway starts. An advance reservation keeps them from
+everybody: from partitions that others schedule, from administrators, and while headway is down. So
+each dedicated job that starts within the ``lead`` has a reservation of its own, ``job_ID``, for its
+user, on the nodes of its booking, from its requested start for its walltime:
+
+- it is made again when the batch system lost it or somebody changed it, and follows when the booking
+  moves (a node went down, a running job ends late, the user asked for another start or time);
+- the job starts inside it, and while the job runs the reservation ends when the job must end, so an
+  extension or a reduction moves both;
+- it is removed when the job has ended, was cancelled, held, or is no longer dedicated.
+
+Decisions, since the paper knows no nodes and no other schedulers:
+
+- ``reserve: auto`` makes reservations on node pools of clusters that have them, in emulation too,
+  for jobs that fill their nodes. A reservation takes whole nodes, so for a smaller job it would keep
+  more than the job needs, and two dedicated jobs could not share a node any more: their bookings
+  protect them as before. ``yes`` makes one for every dedicated job, on whole nodes, or of its
+  processors on a flat pool.
+- Batch systems refuse a reservation on nodes where a job may run past its start by its *limit*; a
+  booking reckons with *expected* ends. Such a reservation is not asked for; the log says why, and it
+  is made as soon as that job is gone. Running jobs are never ended for it, nor ignored.
+- A refused reservation is reported, and tried again after 15 s, 30 s, ... up to ten minutes. The
+  booking protects the job meanwhile.
+- A late job's reservation moves only if it would be wrong by more than a minute; one that has begun
+  is removed and made anew, since batch systems do not move its start.
+- While the job runs its reservation is not made again: the nodes are the job's own.
+- Nothing is remembered over a restart: reservations are recognised by their names, and one that was
+  lost meanwhile is one that is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+import msgspec
+import pydantic
+
+from headway.decisions import Decision, Reserve, Unreserve
+from headway.events import DecisionFailed, Event, ReservationEnded, ReservationMade
+from headway.model import FOR_JOB, Reservation
+from headway.state import Job, State, Status
+from headway.view import Booking
+
+_INF = float("inf")
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 15.0, 600.0
+#: How long an answer to what was asked for is waited for, seconds.
+_PATIENCE = 600.0
+#: By how much a reservation may differ from what it should be, seconds: batch systems know whole
+#: seconds; and for jobs that are late or run, whose times drift.
+_NEAR, _ROUGHLY = 1.0, 60.0
+_WAITS = (Status.WAITING, Status.PENDING)
+
+
+class ReservingOptions(pydantic.BaseModel):
+    """Options of the reservations for dedicated jobs."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    reserve: Literal["auto", "yes", "no"] = pydantic.Field(
+        default="auto",
+        description="advance reservations for dedicated jobs; auto: on nodes, for those that fill them",
+    )
+    lead: float = pydantic.Field(
+        default=86400.0, gt=0, description="seconds before its start from which a dedicated job has one"
+    )
+
+
+class _Effort(msgspec.Struct):
+    """What is known about the reservation of one job."""
+
+    #: As it was asked for last.
+    asked: Reservation | None = None
+    #: When something was asked for that is not answered yet.
+    since: float | None = None
+    #: It existed, and nobody here removed it.
+    made: bool = False
+    #: After a refusal: not to be tried before; and how long the last pause was.
+    retry: float = 0.0
+    pause: float = 0.0
+    #: What was said about it last.
+    reported: str = ""
+    #: When to look at it because its lead begins.
+    woken: float = 0.0
+
+
+class DedicatedReservations:
+    """Keeps one reservation for each dedicated job that has a booking."""
+
+    def __init__(self, options: ReservingOptions) -> None:
+        self.options = options
+        self._able = False
+        self._efforts: dict[str, _Effort] = {}
+
+    def startup(self, capabilities: frozenset[type]) -> None:
+        """``capabilities`` are the decision types that the cluster carries out."""
+        self._able = {Reserve, Unreserve} <= capabilities
+
+    def observe(self, event: Event, state: State) -> None:
+        """Take note of what became of reservations."""
+        if isinstance(event, ReservationMade):
+            effort = self._efforts.get(event.reservation.job_id)
+            if effort is not None:
+                effort.since, effort.made, effort.pause = None, True, 0.0
+        elif isinstance(event, ReservationEnded):
+            effort = self._efforts.get(event.reservation_id.removeprefix(FOR_JOB))
+            if effort is not None:
+                effort.since = None
+                if effort.asked is not None and effort.asked.end <= event.time:
+                    effort.made = False
+        elif isinstance(event, DecisionFailed):
+            self._failed(event, state)
+
+    def _failed(self, event: DecisionFailed, state: State) -> None:
+        decision = event.decision
+        if isinstance(decision, Reserve):
+            name, what = decision.reservation.id, "made"
+        elif isinstance(decision, Unreserve):
+            name, what = decision.reservation_id, "removed"
+        else:
+            return
+        effort = self._efforts.get(name.removeprefix(FOR_JOB)) if name.startswith(FOR_JOB) else None
+        if effort is None or effort.since is None:
+            return
+        effort.since, effort.asked = None, state.reservations.get(name)
+        effort.pause = min(max(2 * effort.pause, _SHORTEST_PAUSE), _LONGEST_PAUSE)
+        effort.retry = event.time + effort.pause
+        state.anomalies.append(
+            f"reservation {name} could not be {what}: {event.message}; it is tried again in "
+            f"{effort.pause:.0f} s, and headway's own booking stands"
+        )
+        for pool in state.pools.values():
+            state.wake_at(effort.retry, pool)
+
+    # ------------------------------------------------------------------ decisions
+
+    def decide(self, state: State, bookings: Iterable[Booking]) -> Iterator[Decision]:
+        """Make, move and remove. ``bookings`` are those of all dedicated jobs that are kept for now."""
+        if not self._able:
+            return
+        booked = {b.job.id: b for b in bookings if b.job.status in _WAITS}
+        wishes = {
+            name: wish for name, booking in booked.items() if (wish := self._wish(booking, state)) is not None
+        }
+        for reservation in list(state.reservations.values()):
+            name = reservation.job_id
+            if not name:
+                continue
+            if why := self._needless(reservation, booked.get(name), wishes.get(name), state):
+                yield from self._remove(reservation, why, state)
+            elif name not in wishes and (wish := self._of_running(reservation, state)) is not None:
+                yield from self._make(state.jobs[name], reservation, wish, _ROUGHLY, state)
+        for name, wish in wishes.items():
+            job, found = booked[name].job, state.reservations.get(wish.id)
+            if found is not None and (not found.ours or _stuck(found, wish, state.now)):
+                continue
+            late = wish.start > requested(job) + _NEAR
+            if found is not None and found.start <= state.now:
+                wish = msgspec.structs.replace(wish, start=found.start)
+            yield from self._make(job, found, wish, _ROUGHLY if late else _NEAR, state)
+        for name in [
+            n for n in self._efforts if n not in state.jobs and FOR_JOB + n not in state.reservations
+        ]:
+            del self._efforts[name]
+
+    def _wish(self, booking: Booking, state: State) -> Reservation | None:
+        """The reservation that a waiting job should have now; None if it should have none."""
+        job, start = booking.job, booking.start
+        if self.options.reserve == "no" or start == _INF or job.held or job.refusal:
+            return None
+        if job.description.reservation or not self._suits(job, booking, state):
+            return None
+        begin = start - self.options.lead
+        if begin > state.now:
+            effort = self._efforts.setdefault(job.id, _Effort())
+            if effort.woken != begin:
+                effort.woken = begin
+                state.wake_at(begin, job.pool)
+            return None
+        start = max(start, state.now)
+        return Reservation(
+            id=FOR_JOB + job.id,
+            start=start,
+            end=start + job.estimate,
+            pool=job.pool.name if job.pool.flat else "",
+            processors=job.processors if job.pool.flat else 0,
+            nodes=tuple(name for name, _ in booking.placement),
+            users=(job.user,) if job.user else (),
+            ours=True,
+            reason=f"for dedicated job {job.id}",
+        )
+
+    def _suits(self, job: Job, booking: Booking, state: State) -> bool:
+        """Whether the job's kind is one to be reserved for."""
+        if self.options.reserve == "yes":
+            return True
+        return not job.pool.flat and all(
+            count == state.nodes.descriptions[name].processors for name, count in booking.placement
+        )
+
+    def _of_running(self, found: Reservation, state: State) -> Reservation | None:
+        """The reservation of a job that runs as it should be; None if it may stay as it is."""
+        job = state.jobs.get(found.job_id)
+        if job is None or job.status is not Status.RUNNING or job.start_time is None:
+            return None
+        end = job.start_time + job.paused + job.estimate
+        if end <= state.now:
+            return None
+        return msgspec.structs.replace(
+            found,
+            end=end,
+            processors=job.processors if job.pool.flat else 0,
+            nodes=tuple(name for name, _ in job.placement),
+        )
+
+    def _needless(
+        self, found: Reservation, booking: Booking | None, wish: Reservation | None, state: State
+    ) -> str:
+        """Why a reservation that exists is to be removed; "" if it is not."""
+        job = state.jobs.get(found.job_id)
+        if job is None:
+            return f"job {found.job_id} is over"
+        if job.attribute("requested_start") is None:
+            return f"job {job.id} is not dedicated any more"
+        if self.options.reserve == "no":
+            return "dedicated jobs have no reservations here (reserve: no)"
+        if job.status not in _WAITS:
+            return ""
+        if job.held or job.refusal:
+            return f"job {job.id} may not start: {state.why_waiting(job)}"
+        if booking is None:
+            return f"nothing is kept for job {job.id} now"
+        if booking.start == _INF:
+            # Nodes that are down may come back, and then it is there.
+            return ""
+        if wish is None:
+            return f"job {job.id} does not start before {booking.when}, or does not fill its nodes"
+        if _stuck(found, wish, state.now):
+            return f"job {job.id} cannot start before {booking.when}, and this has begun"
+        return ""
+
+    def _remove(self, found: Reservation, why: str, state: State) -> Iterator[Decision]:
+        effort = self._efforts.setdefault(found.job_id, _Effort())
+        if not self._may_ask(effort, state.now):
+            return
+        effort.since, effort.made, effort.asked = state.now, False, None
+        yield Unreserve(found.id, why)
+
+    def _make(
+        self, job: Job, found: Reservation | None, wish: Reservation, slack: float, state: State
+    ) -> Iterator[Decision]:
+        """Make the reservation, or make it as it should be."""
+        effort = self._efforts.setdefault(job.id, _Effort())
+        if found is not None and _alike(found, wish, slack, state.now):
+            effort.made, effort.since, effort.reported = True, None, ""
+            effort.asked = effort.asked or found
+            return
+        if not self._may_ask(effort, state.now):
+            return
+        if obstacle := _obstacle(wish, state):
+            text = f"dedicated job {job.id} cannot have its reservation yet: {obstacle}"
+            if text != effort.reported:
+                effort.reported = text
+                state.anomalies.append(f"{text}; headway's own booking stands")
+            return
+        reason = _reason(job, found, effort, slack, state.now)
+        effort.asked, effort.since = wish, state.now
+        yield Reserve(wish, reason)
+
+    @staticmethod
+    def _may_ask(effort: _Effort, now: float) -> bool:
+        """Nothing is under way, and no pause after a refusal."""
+        return effort.retry <= now and (effort.since is None or effort.since + _PATIENCE <= now)
+
+
+def requested(job: Job) -> float:
+    """A dedicated job's requested start; minus infinity for any other job."""
+    value = job.attribute("requested_start")
+    return float(value) if value is not None else -_INF
+
+
+def _stuck(found: Reservation, wish: Reservation, now: float) -> bool:
+    """It has begun, and should begin later: batch systems do not move that."""
+    return found.start <= now and wish.start > now + _ROUGHLY
+
+
+def _alike(found: Reservation, wish: Reservation, slack: float, now: float) -> bool:
+    """Whether a reservation is as it should be."""
+    return (
+        set(found.nodes) == set(wish.nodes)
+        and found.processors == wish.processors
+        and set(found.users) == set(wish.users)
+        and abs(found.end - wish.end) <= slack
+        and (wish.start <= now or abs(found.start - wish.start) <= slack)
+    )
+
+
+def _reason(job: Job, found: Reservation | None, effort: _Effort, slack: float, now: float) -> str:
+    """Why a reservation is made or changed, for a person."""
+    if found is None and effort.made:
+        return f"the batch system lost the reservation of dedicated job {job.id}: made again"
+    if found is None:
+        return f"dedicated job {job.id} starts then"
+    if effort.asked is not None and not _alike(found, effort.asked, slack, now):
+        return f"somebody changed the reservation of dedicated job {job.id}: made as it should be"
+    if job.status is Status.RUNNING:
+        return f"dedicated job {job.id} runs on these nodes, and until then"
+    return f"dedicated job {job.id} starts elsewhere or at another time"
+
+
+def _obstacle(wish: Reservation, state: State) -> str:
+    """Why a batch system would refuse the reservation; "" if nothing is known."""
+    nodes = set(wish.nodes)
+    for other in state.reservations.values():
+        both = nodes.intersection(other.nodes)
+        if both and other.id != wish.id and other.start < wish.end and wish.start < other.end:
+            return f"reservation {other.id} has {min(both)} at that time"
+    start = max(wish.start, state.now)
+    for job in state.running_jobs():
+        both = nodes.intersection(name for name, _ in job.placement)
+        limit = (job.start_time if job.start_time is not None else state.now) + job.paused + job.estimate
+        if both and FOR_JOB + job.id != wish.id and (limit > start or start <= state.now):
+            return f"job {job.id} may run on {min(both)} until {limit:.0f}"
+    return ""

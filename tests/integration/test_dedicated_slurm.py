@@ -1,0 +1,111 @@
+"""Dedicated jobs' advance reservations on a real Slurm: made, kept, entered, moved, removed."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from live_daemon import Daemon, Diary, shown
+
+from headway import events as ev
+from headway.decisions import Reserve, Unreserve
+
+pytestmark = pytest.mark.slurm
+
+OWNER = "games"
+
+
+@pytest.fixture
+def headway(slurm_cluster: Any, tmp_path: Path) -> Iterator[Callable[..., Daemon]]:
+    """Makes the cluster's daemon; it is gone after the test."""
+    made: list[Daemon] = []
+
+    def make(*plugins: Any) -> Daemon:
+        socket = str(slurm_cluster.root / "headway.sock")
+        daemon = Daemon(
+            slurm_cluster, tmp_path, plugins=[*plugins, "easy", "first-fit"], service={"socket": socket}
+        )
+        made.append(daemon)
+        return daemon
+
+    yield make
+    for daemon in made:
+        daemon.clean_up()
+
+
+def local(moment: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(moment))
+
+
+def reservation(cluster: Any, job: str) -> dict[str, str]:
+    """What Slurm shows of the job's reservation; empty if there is none."""
+    for line in cluster.run("scontrol", "-o", "show", "reservation", check=False).splitlines():
+        fields = dict(re.findall(r"(\S+?)=(\S*)", line))
+        if fields.get("ReservationName") == f"headway_job_{job}":
+            return fields
+    return {}
+
+
+def test_a_dedicated_job_starts_at_its_second_inside_a_reservation_that_is_kept(
+    slurm_cluster: Any, headway: Callable[..., Daemon]
+) -> None:
+    diary = Diary(slurm_cluster)
+    begin = int(time.time()) + 75
+    dedicated = slurm_cluster.submit(
+        8, nodes=2, minutes=1, script=diary.script(12), begin=local(begin), comment="headway:dedicated",
+        user=OWNER, exclusive=True,
+    )  # fmt: skip
+    short = [slurm_cluster.submit(4, nodes=1, minutes=1, script=diary.script(s)) for s in (2, 3, 2, 3)]
+    daemon = headway("dedicated", "elastic")
+    daemon.start()
+    daemon.until(lambda: reservation(slurm_cluster, dedicated), 8, "its reservation is made")
+    made = reservation(slurm_cluster, dedicated)
+    assert made["StartTime"] == local(begin) and made["EndTime"] == local(begin + 60)
+    assert made["Users"] == OWNER and made["NodeCnt"] == "2" and "FLEX" in made["Flags"]
+    daemon.until(lambda: set(short) <= set(diary.begun()), 8, "short jobs are backfilled on all nodes")
+
+    # Lost by an operator's mistake, and changed by one.
+    slurm_cluster.scontrol("delete", f"ReservationName=headway_job_{dedicated}")
+    daemon.until(lambda: reservation(slurm_cluster, dedicated), 8, "it is made again")
+    assert any("lost" in entry["reason"] for entry in daemon.said("decided"))
+    name = f"ReservationName=headway_job_{dedicated}"
+    slurm_cluster.scontrol("update", name, f"StartTime={local(begin + 3000)}", "Duration=60")
+    daemon.until(lambda: reservation(slurm_cluster, dedicated)["StartTime"] == local(begin), 8)
+    assert any("somebody changed" in entry["reason"] for entry in daemon.said("decided"))
+
+    # It survives headway's crash, and an extension of the waiting job moves its end.
+    daemon.kill()
+    daemon.start()
+    done = daemon.command("elastic", dedicated, "--extend", "1m")
+    assert done.returncode == 0, done.stdout + done.stderr
+    daemon.until(lambda: reservation(slurm_cluster, dedicated)["EndTime"] == local(begin + 120), 8)
+    assert shown(slurm_cluster)[dedicated].fields["TimeLimit"] == "00:02:00"
+    long = [slurm_cluster.submit(4, nodes=1, minutes=20, script=diary.script(300)) for _ in range(4)]
+    daemon.until(lambda: len(set(long) & set(diary.begun())) == 2, what="two run beside its nodes")
+
+    daemon.until(lambda: dedicated in diary.begun(), begin - time.time() + 5, "the dedicated job starts")
+    assert 0 <= float(next(at for what, job, at in diary.lines() if job == dedicated)) - begin < 3.0
+    assert "Reservation=headway_job_" in slurm_cluster.scontrol("-o", "show", "job", dedicated)
+
+    # While it runs its reservation follows it; after it, it is gone.
+    done = daemon.command("elastic", dedicated, "--extend", "2m")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert shown(slurm_cluster)[dedicated].fields["TimeLimit"] == "00:04:00"
+    ends = shown(slurm_cluster)[dedicated].fields["EndTime"]
+    daemon.until(lambda: reservation(slurm_cluster, dedicated).get("EndTime") == ends, 6)
+    daemon.until(lambda: dedicated in diary.ended(), what="the dedicated job ends")
+    daemon.until(lambda: not reservation(slurm_cluster, dedicated), 8, "its reservation is gone")
+
+    assert daemon.stop() == 0
+    assert not daemon.said("plugin failed") and not daemon.said("slurm refused")
+    (decided,) = [now for now, start in daemon.starts() if start.job_id == dedicated]
+    assert 0 <= decided - begin < 0.5
+    decisions = [decision for _, decision in daemon.decisions()]
+    assert len([d for d in decisions if isinstance(d, Reserve)]) == 5
+    assert len([d for d in decisions if isinstance(d, Unreserve)]) == 1
+    assert not daemon.events(ev.DecisionFailed)
+    daemon.assert_replays()
