@@ -58,6 +58,7 @@ def emulate(
     The same arguments and seed give the same result.
     """
     kind = adapter_class("emulated")
+    catalogue.check_energy(plugin_configs, cluster)
     plugins = Plugins.load(plugin_configs, catalogue, kind.capable_of(cluster))
     if not plugins.implementations("schedule"):
         raise UserError(
@@ -77,7 +78,13 @@ def emulate(
         running=running,
     )
     scheduler = Scheduler(
-        adapter.describe(), plugins, seed=seed, capabilities=adapter.capabilities, clock=clock, cycle=cycle
+        adapter.describe(),
+        plugins,
+        seed=seed,
+        capabilities=adapter.capabilities,
+        clock=clock,
+        cycle=cycle,
+        epoch=epoch,
     )
     records: list[DecisionRecord] = []
 

@@ -25,9 +25,15 @@ Class attributes of a plugin that the framework reads, all optional:
     a pydantic model of its options; the plugin is made as ``Plugin(options)``.
 ``needs``
     decision types that the cluster's adapter must be able to carry out.
+``needs_energy``
+    True: the cluster must have an energy profile.
 ``ask_always``
     for a policy: True asks it at every arrival; by default it is not asked when nothing happened
     but arrivals at the queue's tail that need more processors than are free.
+``placement_kind(job)``
+    for a plugin with the hook ``place`` that looks at more than the job's request: a hashable value
+    of what else it looks at. A job is not tried again in a cycle in which one of the same shape
+    and kind found no place.
 ``paper``
     the reference of the paper that it implements.
 """

@@ -25,6 +25,7 @@ import pydantic
 from headway.decisions import Decision
 from headway.errors import UserError, nearest
 from headway.hookspecs import PROJECT, HookSpecs
+from headway.model import ClusterDescription
 
 GROUP = "headway.plugins"
 PRESETS = "headway.presets"
@@ -144,6 +145,16 @@ class Catalogue:
         named = {config.name for config in configured}
         files = [PluginConfig(name, {}, "--plugin") for name in self.from_files if name not in named]
         return [*files, *configured]
+
+    def check_energy(self, configs: Iterable[PluginConfig], cluster: ClusterDescription) -> None:
+        """Raise :class:`UserError` if a plugin needs an energy profile and the cluster has none."""
+        if cluster.energy is None:
+            for config in configs:
+                if getattr(self.get(config.name, config.where), "needs_energy", False):
+                    raise UserError(
+                        f"{config.where}: plugin {config.name!r} needs an energy profile "
+                        "(energy: {profile: ...} in the configuration, or --energy), found none"
+                    )
 
     def info(self, name: str) -> PluginInfo:
         """What a plugin says of itself."""

@@ -49,6 +49,8 @@ def scheduler_of(run: RunRecord, catalogue: Catalogue) -> Scheduler:
         saved=run.info.plugin_states,
         monitor=run.info.mode == Mode.MONITOR,
         cycle=config.cycle,
+        # A dry run begins at its trace's epoch; a live one has the epoch's own clock.
+        epoch=run.info.started_at if run.info.mode == Mode.DRY_RUN else 0.0,
     )
 
 

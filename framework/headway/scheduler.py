@@ -86,8 +86,10 @@ class Scheduler:
         saved: dict[str, Any] | None = None,
         monitor: bool = False,
         cycle: float | None = None,
+        epoch: float = 0.0,
     ) -> None:
-        """``saved`` is what :meth:`checkpoint` of an earlier run returned.
+        """``saved`` is what :meth:`checkpoint` of an earlier run returned; ``epoch`` seconds since 1970 at
+        time 0 of the cluster's clock.
 
         ``cycle``: batch mode. The policies are asked only at multiples of so many seconds, about all
         that happened since; None: whenever something happened.
@@ -97,6 +99,7 @@ class Scheduler:
         """
         self.plugins = plugins
         self.state = State(cluster)
+        self.state.epoch = epoch
         #: Plugins that raised, and orders that the guard refused; drained by the engine.
         self.problems: list[Problem] = []
         #: Seconds spent in each plugin.
@@ -148,10 +151,16 @@ class Scheduler:
                 job.refusal = admit.first(job, state) or ""
 
             state.admit = admit_job
+        kinds = [
+            function
+            for name, _ in self._place.implementations
+            if (function := getattr(plugins.by_name[name], "placement_kind", None)) is not None
+        ]
+        kind = (lambda job: tuple(function(job) for function in kinds)) if kinds else None
         self.views: dict[str, View] = {
             name: FlatView(pool, state, clock, self.rng)
             if pool.flat
-            else NodeView(pool, state, clock, self.rng, place=self._find_place)
+            else NodeView(pool, state, clock, self.rng, place=self._find_place, kind=kind)
             for name, pool in state.pools.items()
         }
         for name, view in self.views.items():

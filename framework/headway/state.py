@@ -200,6 +200,8 @@ class State:
         #: What nodes draw and how fast they are; None: nobody said.
         self.energy = EnergyModel(cluster) if cluster.energy is not None else None
         self.now: float = float("-inf")
+        #: Seconds from the epoch to time 0 of this clock: what makes ``now`` an hour of the day.
+        self.epoch: float = 0.0
         self.pools: dict[str, PoolState] = {p.name: PoolState(p) for p in cluster.pools}
         self.jobs: dict[str, Job] = {}
         self.reservations: dict[str, Reservation] = {}

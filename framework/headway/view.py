@@ -371,11 +371,18 @@ class FlatView(View):
 class NodeView(View):
     """A view of a pool of nodes."""
 
-    __slots__ = ("_eligible", "_failed", "_place")
+    __slots__ = ("_eligible", "_failed", "_kind", "_place")
 
-    def __init__(self, *args: Any, place: Callable[[Job, Offer, View], Placement | None]) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        place: Callable[[Job, Offer, View], Placement | None],
+        kind: Callable[[Job], Any] | None = None,
+    ) -> None:
+        """``kind``: what of a job beside its shape decides where ``place`` puts it."""
         super().__init__(*args)
         self._place = place
+        self._kind = kind
         self._eligible: dict[tuple[Any, ...], np.ndarray] = {}
         #: Shape of a request that found no place in this cycle -> the shortest runtime that failed.
         #: Unless bookings are dropped, free nodes only become fewer in a cycle, and a longer run meets
@@ -404,6 +411,8 @@ class NodeView(View):
             self._failed = {}
         request = job.request
         shape = _shape(request, job.description.reservation)
+        if self._kind is not None:
+            shape = (*shape, self._kind(job))
         runtime = job.expected_runtime
         if mine is None and runtime >= self._failed.get(shape, _INF):
             return None

@@ -185,6 +185,7 @@ def serve(
             if cluster is None:
                 return Stopped.STOPPED
             cluster = config.with_energy(cluster)
+            catalogue.check_energy(configs, cluster)
             with _service(config, adapter, cluster.name, list(plugins.by_name), log) as requests:
                 run_id = journal.begin_run(
                     RunInfo(config.mode, time.time(), __version__, config.text, config.seed, cluster, saved)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 import headway
 from headway.metrics.classes import metrics_by_class
+from headway.metrics.energy import EnergyUse, energy_use
 from headway.metrics.jobs import JobColumns, job_columns
 from headway.metrics.system import SystemCurves, system_curves, system_metrics
 from headway.results import RunResult
@@ -36,6 +37,8 @@ class Summary(TypedDict):
     class_bounds: dict[str, float]
     classes: dict[str, dict[str, Any]]
     system: dict[str, float | None]
+    #: None: the cluster has no energy profile.
+    energy: dict[str, Any] | None
     extra: dict[str, Any]
 
 
@@ -45,6 +48,7 @@ def summarise(
     *,
     columns: JobColumns | None = None,
     curves: SystemCurves | None = None,
+    energy: EnergyUse | None = None,
 ) -> Summary:
     """All metrics of a run; ``extra`` adds further ones under their names to those of its own plugins.
 
@@ -52,6 +56,7 @@ def summarise(
     """
     columns = columns or job_columns(result)
     curves = curves or system_curves(result, columns=columns)
+    energy = energy or energy_use(result, columns=columns, curves=curves)
     contributed = {**(extra or {}), **result.contributed}
     measured = {name: getattr(columns, name) for name in JOB_METRICS}
     whole = {name: statistics(values) for name, values in measured.items()}
@@ -75,7 +80,20 @@ def summarise(
             name: _plain(value)
             for name, value in asdict(system_metrics(result, columns=columns, curves=curves)).items()
         },
+        "energy": _energy(energy) if energy is not None else None,
         "extra": {name: _contributed(metric, result) for name, metric in contributed.items()},
+    }
+
+
+def _energy(use: EnergyUse) -> dict[str, Any]:
+    figures = ("total", "busy", "idle", "asleep", "mean_power", "peak_power", "node_seconds_asleep")
+    return {
+        "profile": use.profile,
+        "absolute": use.absolute,
+        **{name: _plain(getattr(use, name)) for name in figures},
+        "per_job": statistics(use.jobs[use.jobs > 0]),
+        "by_class": _plain(use.by_class),
+        "by_pool": _plain(use.by_pool),
     }
 
 

@@ -19,6 +19,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from headway.metrics import Metric, Summary, job_columns, summarise, system_curves
+from headway.metrics.energy import energy_use
 from headway.metrics.jobs import JobColumns
 from headway.metrics.summary import STATISTICS
 from headway.report import gantt, quantities
@@ -79,8 +80,9 @@ def render_html(
     for result in results:
         columns = job_columns(result)
         curves = system_curves(result, columns=columns)
-        runs.append(plots.Plotted(columns, curves))
-        summaries.append(summarise(result, extra, columns=columns, curves=curves))
+        energy = energy_use(result, columns=columns, curves=curves)
+        runs.append(plots.Plotted(columns, curves, energy))
+        summaries.append(summarise(result, extra, columns=columns, curves=curves, energy=energy))
 
     bounds = [result.class_bounds for result in results]
     charted = min(len(results), GANTT_CHARTS)
@@ -112,6 +114,7 @@ def render_html(
         plots={
             "utilisation": Markup(plots.utilisation(runs, prefix="u")),
             "queue": Markup(plots.queue_length(runs, prefix="q")),
+            "power": Markup(plots.power(runs, prefix="p") if any(run.energy for run in runs) else ""),
             "wait": Markup(plots.wait_distribution(runs, prefix="w")),
             "size": Markup(plots.slowdown_by_size(runs, prefix="s")),
             "runtime": Markup(plots.slowdown_by_runtime(runs, prefix="r")),
@@ -238,6 +241,8 @@ def _system(summaries: Sequence[Summary]) -> list[tuple[str, list[str]]]:
     ]
     contributed: dict[str, list[str]] = {}
     for number, summary in enumerate(summaries):
+        for title, text in quantities.energy_figures(summary["energy"]):
+            contributed.setdefault(title, [""] * len(summaries))[number] = text
         for name, value in summary["extra"].items():
             for title, text in flatten(name, value):
                 contributed.setdefault(title, [""] * len(summaries))[number] = text

@@ -23,6 +23,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from numpy.typing import NDArray
 
 from headway.metrics import JobColumns, SystemCurves
+from headway.metrics.energy import EnergyUse
 from headway.model.classes import CLASSES, ClassBounds
 
 Floats = NDArray[np.float64]
@@ -89,6 +90,8 @@ class Plotted:
 
     columns: JobColumns
     curves: SystemCurves
+    #: None: no energy profile.
+    energy: EnergyUse | None = None
 
 
 def time_unit(span: float) -> tuple[float, str]:
@@ -129,6 +132,32 @@ def utilisation(runs: Sequence[Plotted], *, prefix: str) -> str:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{100 * v:.0f} %"))
 
     return svg(draw, prefix, "Utilisation over time")
+
+
+def power(runs: Sequence[Plotted], *, prefix: str) -> str:
+    """Power over time; for one run also how much of it the jobs drew. At least one run has an energy
+    profile."""
+    measured = [(number, run.energy) for number, run in enumerate(runs) if run.energy is not None]
+    peak = max((use.peak_power for _, use in measured), default=0.0)
+    factor, unit = next(
+        ((f, u) for f, u in ((1e6, "MW"), (1e3, "kW")) if peak >= f and measured[0][1].absolute), (1.0, "W")
+    )
+    if not all(use.absolute for _, use in measured):
+        unit = "relative"
+
+    def draw(axes: Axes) -> None:
+        begin, span = _time_axis(axes, runs)
+        for number, use in measured:
+            edges, mean = use.power.bin_means(BINS)
+            x = (edges - begin) / span
+            if len(runs) == 1:
+                jobs = use.busy_power.bin_means(BINS)[1] / factor
+                axes.fill_between(x, _closed(jobs), step="post", color=COLOURS[0], alpha=0.25, linewidth=0)
+            _line(axes, x, mean / factor, number)
+        axes.set_ylim(bottom=0)
+        axes.set_ylabel(unit)
+
+    return svg(draw, prefix, "Power over time")
 
 
 def queue_length(runs: Sequence[Plotted], *, prefix: str) -> str:

@@ -57,6 +57,54 @@ def number(value: float | None) -> str:
     return f"{value:.2f}" if abs(value) >= 1 else f"{value:.3g}"
 
 
+def joules(value: float | None) -> str:
+    """``"3.6 kJ"``, ``"12.0 kWh"``: kilowatt-hours and more from a tenth of one on."""
+    if value is None:
+        return NONE
+    hours = value / 3.6e6
+    for factor, unit in ((1e6, "GWh"), (1e3, "MWh"), (0.1, "kWh")):
+        if hours >= factor:
+            return f"{hours / max(factor, 1):.4g} {unit}"
+    return f"{value / 1e3:.3g} kJ" if value >= 1e3 else f"{value:.3g} J"
+
+
+def watts(value: float | None) -> str:
+    """``"354 W"``, ``"12.3 kW"``."""
+    if value is None:
+        return NONE
+    for factor, unit in ((1e6, "MW"), (1e3, "kW")):
+        if value >= factor:
+            return f"{value / factor:.4g} {unit}"
+    return f"{value:.3g} W"
+
+
+def relative(value: float | None) -> str:
+    """A figure without a unit, of a profile that is not calibrated."""
+    return NONE if value is None else f"{value:.4g}"
+
+
+#: Of each energy figure that tables show, in their order; figures of an uncalibrated profile are relative.
+ENERGY_METRICS: dict[str, tuple[str, Callable[[float | None], str]]] = {
+    "total": ("energy", joules),
+    "busy": ("energy of jobs", joules),
+    "idle": ("energy of idle capacity", joules),
+    "asleep": ("energy of sleep and waking", joules),
+    "mean_power": ("mean power", watts),
+    "peak_power": ("peak power", watts),
+    "node_seconds_asleep": ("node time asleep", duration),
+}
+
+
+def energy_figures(energy: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """What tables show of a run's energy; nothing without a profile."""
+    if energy is None:
+        return []
+    return [
+        (title, (write if energy["absolute"] or write is duration else relative)(energy[key]))
+        for key, (title, write) in ENERGY_METRICS.items()
+    ]
+
+
 #: Of each per-job metric: what people call it, and how its values are written.
 JOB_METRICS: dict[str, tuple[str, Callable[[float | None], str]]] = {
     "wait": ("wait", duration),

@@ -20,7 +20,9 @@ from rich.text import Text
 from headway.decisions import Decision
 from headway.errors import Failure, UserError, nearest
 from headway.metrics import Metric, Summary, job_columns, summarise
+from headway.metrics.energy import EnergyUse, energy_use
 from headway.metrics.jobs import allocated
+from headway.metrics.steps import common_times
 from headway.metrics.summary import STATISTICS
 from headway.model.classes import CLASSES
 from headway.report import quantities
@@ -34,10 +36,12 @@ if TYPE_CHECKING:
 JOB_COLUMNS = (
     "job_id", "user", "submit_time", "start_time", "end_time", "processors", "estimate", "runtime", "state",
     "wait", "turnaround", "slowdown", "bounded_slowdown", "allocated", "pool", "nodes", "starts", "group",
-    "account", "name", "class",
+    "account", "name", "class", "frequency", "energy",
 )  # fmt: skip
 
 DECISION_COLUMNS = ("time", "decision", "job_id", "nodes", "reason", "accepted", "message", "details")
+
+POWER_COLUMNS = ("time", "power", "busy_power")
 
 #: Behind them, the statistics.
 CLASS_COLUMNS = ("class", "metric")
@@ -47,7 +51,7 @@ _SHOWN = frozenset({"decision", "job_id", "parent_id", "nodes", "placement", "re
 
 #: What :func:`write_outputs` can write, and the name of each file.
 FORMATS = {
-    "csv": "jobs.csv, decisions.csv and metrics_by_class.csv",
+    "csv": "jobs.csv, decisions.csv, metrics_by_class.csv and, with an energy profile, power.csv",
     "json": "metrics.json",
     "swf": "schedule.swf",
     "html": "report.html",
@@ -67,10 +71,12 @@ def write_jobs_csv(path: Path, result: RunResult) -> None:
     # The last name is that of index -1: no class.
     names = (*CLASSES, "")
     classes = [names[at] for at in result.class_bounds.of(columns.processors, columns.runtime).tolist()]
+    use = energy_use(result, columns=columns)
+    energies = use.jobs.tolist() if use is not None else [None] * len(classes)
     with writing(path) as stream:
         out = csv.writer(stream, lineterminator="\n")
         out.writerow(JOB_COLUMNS)
-        for record, measured, class_ in zip(result.jobs, derived, classes, strict=True):
+        for record, measured, class_, energy in zip(result.jobs, derived, classes, energies, strict=True):
             job = record.job
             out.writerow((
                 job.id,
@@ -91,7 +97,21 @@ def write_jobs_csv(path: Path, result: RunResult) -> None:
                 job.account,
                 job.name,
                 class_,
+                _number(record.frequency),
+                _number(energy),
             ))  # fmt: skip
+
+
+def write_power_csv(path: Path, use: EnergyUse) -> None:
+    """Power over time, one line a change. Raises :class:`Failure` if it cannot be written."""
+    times = common_times(use.power, use.busy_power)
+    with writing(path) as stream:
+        out = csv.writer(stream, lineterminator="\n")
+        out.writerow(POWER_COLUMNS)
+        for row in zip(
+            times.tolist(), use.power.at(times).tolist(), use.busy_power.at(times).tolist(), strict=True
+        ):
+            out.writerow(map(_number, row))
 
 
 def write_decisions_csv(path: Path, result: RunResult) -> None:
@@ -165,11 +185,14 @@ def write_outputs(
         write(directory / name)
         written.append(directory / name)
 
-    summary = summarise(result, extra) if {"csv", "json"} & set(formats) else None
+    use = energy_use(result) if {"csv", "json"} & set(formats) else None
+    summary = summarise(result, extra, energy=use) if {"csv", "json"} & set(formats) else None
     if "csv" in formats and summary is not None:
         put("jobs.csv", lambda path: write_jobs_csv(path, result))
         put("decisions.csv", lambda path: write_decisions_csv(path, result))
         put("metrics_by_class.csv", lambda path: write_classes_csv(path, summary))
+        if use is not None:
+            put("power.csv", lambda path: write_power_csv(path, use))
     if "json" in formats and summary is not None:
         put("metrics.json", lambda path: write_metrics_json(path, summary))
     if "swf" in formats:

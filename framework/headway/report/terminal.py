@@ -17,6 +17,7 @@ from headway.report.quantities import (
     JOB_METRICS,
     SYSTEM_METRICS,
     class_figures,
+    energy_figures,
     number,
 )
 
@@ -98,6 +99,8 @@ def _system(summary: Summary) -> Table:
     table.add_column("", justify="right")
     for key, (title, write) in SYSTEM_METRICS.items():
         table.add_row(title, write(summary["system"][key]))
+    for title, shown in energy_figures(summary["energy"]):
+        table.add_row(title, shown)
     for key, value in summary["extra"].items():
         for title, shown in flatten(key, value):
             table.add_row(Text(title), Text(shown))
