@@ -1,0 +1,67 @@
+"""PBS's commands: the one place of this adapter that runs any."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from headway_adapters.client import CommandClient
+from headway_adapters.pbs.options import PbsOptions
+from headway_adapters.transport import Result, Transport
+from headway_adapters.transport.options import make_transport
+
+_READERS = frozenset({"qstat", "pbs_rstat"})
+#: Options with which pbsnodes only lists.
+_LISTING = frozenset({"-a", "-v", "-av", "-x", "-F", "json"})
+#: Signs in an error message that nobody answered, so that asking again now is useless.
+_SILENCE = (
+    "Connection refused",
+    "Connection timed out",
+    "Connection reset",
+    "No route to host",
+    "cannot connect to server",
+    "annot connect to specified server",
+    "Communication failure",
+    "Premature end of message",
+    "End of File",
+)
+
+
+def only_reads(argv: Sequence[str]) -> bool:
+    """Whether a command certainly changes nothing."""
+    if argv[0] in _READERS or list(argv[1:]) == ["--version"]:
+        return True
+    return argv[0] == "pbsnodes" and len(argv) > 1 and set(argv[1:]) <= _LISTING
+
+
+def is_silence(result: Result) -> bool:
+    """Whether a failed command failed because nobody answered."""
+    if result.ok:
+        return False
+    return result.unanswered or any(sign in result.stderr for sign in _SILENCE)
+
+
+def environment(options: PbsOptions) -> dict[str, str]:
+    """What is added to the commands' environment: times in UTC, and which server."""
+    added = {"TZ": "UTC"}
+    conf = options.pbs_conf or os.environ.get("PBS_CONF_FILE")
+    if conf:
+        added["PBS_CONF_FILE"] = conf
+    if options.server:
+        added["PBS_DEFAULT"] = options.server
+    return added
+
+
+class PbsClient(CommandClient):
+    """Runs PBS's commands through a transport."""
+
+    def __init__(self, options: PbsOptions, *, read_only: bool, transport: Transport | None = None) -> None:
+        transport = transport or make_transport(options, environment=environment(options))
+        self.transport = transport
+        super().__init__(transport, timeout=options.command_timeout, read_only=read_only)
+
+    def only_reads(self, argv: Sequence[str]) -> bool:
+        return only_reads(argv)
+
+    def is_silence(self, result: Result) -> bool:
+        return is_silence(result)

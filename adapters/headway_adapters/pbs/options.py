@@ -1,0 +1,51 @@
+"""The options of the PBS adapter, as they stand under ``cluster: options:`` in the configuration."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from headway_adapters.transport.options import Seconds, TransportOptions
+
+_QUEUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+class PbsOptions(TransportOptions):
+    """All times are seconds."""
+
+    #: Queues whose jobs headway starts. Jobs of other queues on the same vnodes are seen as load and
+    #: never touched.
+    queues: tuple[str, ...] = Field(min_length=1)
+    #: Which PBS it is: "openpbs", "pbspro" (the same commands) or "torque"; auto asks ``qstat --version``.
+    flavour: Literal["auto", "openpbs", "pbspro", "torque"] = "auto"
+    #: Between two looks at the cluster when nothing was done.
+    poll_interval: Seconds = 2.0
+    #: From a start to the look that should confirm it.
+    confirm_interval: Seconds = 0.2
+    #: How long a job whose start was asked for may stay queued; then the start counts as failed.
+    start_timeout: Seconds = 15.0
+    #: Path of pbs.conf; otherwise PBS_CONF_FILE of the environment, otherwise PBS's own default.
+    pbs_conf: str | None = None
+    #: The server to ask; otherwise the one of pbs.conf.
+    server: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$")] | None = None
+    #: Waiting elements of one job array that are looked at, each as a job of its own.
+    array_limit: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
+    #: The limit that a job without any limit is planned with.
+    unlimited_walltime: Annotated[float, Field(gt=0)] = 365 * 86400.0
+    #: True: Reserve and Unreserve may be used (PBS's own scheduler runs, and confirms reservations).
+    reservations: bool = False
+    #: True: PowerDown and PowerUp may be used: hosts are taken offline with a comment, for a site's
+    #: script that switches such hosts off, and brought back.
+    power: bool = False
+
+    @field_validator("queues")
+    @classmethod
+    def _queues_are_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            if _QUEUE.fullmatch(name) is None:
+                raise ValueError("names of queues (letters, digits, '_', '-', '.')")
+        if len(set(value)) != len(value):
+            raise ValueError("each queue once")
+        return value

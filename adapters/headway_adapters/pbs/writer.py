@@ -1,0 +1,237 @@
+"""Decision -> argument vectors. Pure: looks at nothing and runs nothing.
+
+Everything that comes from users, plugins or the batch system is checked here before it may stand in a
+command: an id is digits, an index and a server's name; a vnode's name begins with a letter or digit
+and has nothing that PBS's ``(a:ncpus=1)+(b:ncpus=1)`` is made of. What does not pass raises
+:class:`Unfit`.
+
+What PBS has no command for is no capability of the adapter: a clock frequency, tiers, more nodes for a
+running job, a migration, a checkpoint by command.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from headway import decisions as d
+from headway.errors import Failure
+from headway.model import Reservation
+from headway_adapters.pbs import select, values
+from headway_adapters.pbs.reader import POWER_MARK, RESERVATION_PREFIX, Detail
+
+Argv = tuple[str, ...]
+
+_JOB = re.compile(r"[0-9]{1,12}(?:\[[0-9]{1,10}\])?(?:\.[A-Za-z0-9][A-Za-z0-9._-]{0,254})?")
+_VNODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\[\]#^-]{0,254}")
+_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
+_RESOURCE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+
+#: PBS's answers that mean that a job which was to be ended has ended.
+GONE = ("Unknown Job Id", "Unknown Job id", "Job has finished")
+#: Its answer about a job that runs already, or no longer waits: whether it does, the next look tells.
+NOT_WAITING = "Request invalid for state of job"
+
+
+class Unfit(Failure):
+    """A decision that cannot be written as a command."""
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Commands to run one after another; the first that fails ends it."""
+
+    steps: tuple[Argv, ...]
+    #: Parts of error messages that mean that what was asked for is already so.
+    already: tuple[str, ...] = ()
+
+
+def job(job_id: str) -> str:
+    """A job's id, checked."""
+    if _JOB.fullmatch(job_id) is None:
+        raise Unfit(f"{job_id!r} is not the id of a PBS job")
+    return job_id
+
+
+def vnode(name: str) -> str:
+    """A vnode's name, checked."""
+    if _VNODE.fullmatch(name) is None:
+        raise Unfit(f"{name!r} is not the name of a vnode")
+    return name
+
+
+def host(name: str) -> str:
+    """A host's name, checked."""
+    if _HOST.fullmatch(name) is None:
+        raise Unfit(f"{name!r} is not the name of a host")
+    return name
+
+
+def name(text: str, what: str) -> str:
+    """A user's or reservation's name, checked."""
+    if _NAME.fullmatch(text) is None:
+        raise Unfit(f"{text!r} is not the name of {what}")
+    return text
+
+
+def walltime(seconds: float) -> str:
+    """A limit as ``HH:MM:SS``, rounded up to whole seconds."""
+    if not math.isfinite(seconds) or seconds <= 0 or seconds > 10 * 366 * 86400:
+        raise Unfit(f"{seconds!r} seconds is no time limit")
+    return values.hms(seconds)
+
+
+def clock(seconds: float) -> str:
+    """An absolute time as ``CCYYMMDDhhmm.SS``; commands run with TZ=UTC."""
+    if not math.isfinite(seconds) or not 0 <= seconds < 1 << 33:
+        raise Unfit(f"{seconds!r} is no point in time")
+    return time.strftime("%Y%m%d%H%M.%S", time.gmtime(seconds))
+
+
+# ---------------------------------------------------------------------- starts
+
+
+def start(decision: d.Start, detail: Detail, *, torque: bool = False) -> Argv:
+    """``qrun -H`` with a parenthesis for each chunk, in the order of the job's chunks."""
+    job_id = job(decision.job_id)
+    if not decision.placement:
+        raise Unfit(f"job {job_id}: a start on PBS must name vnodes")
+    counts = dict(decision.placement)
+    if len(counts) != len(decision.placement):
+        raise Unfit(f"job {job_id}: a vnode is named twice")
+    if not detail.chunks:
+        raise Unfit(f"job {job_id}: what it asks for is not known")
+    try:
+        lies = select.distribute(detail.chunks, counts, whole=detail.whole, homes=detail.homes)
+    except ValueError as error:
+        raise Unfit(f"job {job_id}: {error}") from error
+    if torque:
+        where = "+".join(f"{host(vnode)}:ppn={ppn}" for vnode, ppn in _summed(lies).items())
+    else:
+        where = "+".join(_chunk(vnode, chunk) for vnode, chunk in lies)
+    return ("qrun", "-H", where, job_id)
+
+
+def _summed(lies: Sequence[tuple[str, select.Chunk]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, chunk in lies:
+        found[name] = found.get(name, 0) + chunk.ncpus
+    return found
+
+
+def _chunk(where: str, chunk: select.Chunk) -> str:
+    parts = [vnode(where), f"ncpus={chunk.ncpus}"]
+    if chunk.memory:
+        parts.append(f"mem={-(-chunk.memory // 1024)}kb")
+    for resource, amount in chunk.amounts:
+        if _RESOURCE.fullmatch(resource) is None:
+            raise Unfit(f"{resource!r} is not the name of a resource")
+        parts.append(f"{resource}={amount}")
+    return f"({':'.join(parts)})"
+
+
+# ---------------------------------------------------------------------- everything else
+
+
+def plan(
+    decision: d.Decision,
+    *,
+    now: float,
+    torque: bool = False,
+    running_on: tuple[str, ...] = (),
+    hosts: Mapping[str, str] | None = None,
+    processors: Mapping[str, int] | None = None,
+    reservation: str = "",
+) -> Plan:
+    """The commands of every decision but :class:`Start`. Raises :class:`Unfit`.
+
+    ``now``: absolute seconds. ``running_on``: the job's vnodes, the first one first. ``hosts``: vnode ->
+    host, and ``processors``: vnode -> processors, of all vnodes. ``reservation``: PBS's id of a
+    reservation that exists.
+    """
+    if isinstance(decision, d.Hold):
+        return Plan((("qhold", "-h", "s", job(decision.job_id)),))
+    if isinstance(decision, d.Release):
+        return Plan((("qrls", "-h", "s", job(decision.job_id)),))
+    if isinstance(decision, (d.Kill, d.Cancel)):
+        return Plan((("qdel", job(decision.job_id)),), already=GONE)
+    if isinstance(decision, d.Requeue):
+        return Plan((("qrerun", job(decision.job_id)),))
+    if isinstance(decision, d.Suspend):
+        # PBS's own resume asks its scheduler, which does not run.
+        return Plan((("qsig", "-s", "suspend" if torque else "admin-suspend", job(decision.job_id)),))
+    if isinstance(decision, d.Resume):
+        return Plan((("qsig", "-s", "resume" if torque else "admin-resume", job(decision.job_id)),))
+    if isinstance(decision, d.SetTimeLimit):
+        return Plan((("qalter", "-l", f"walltime={walltime(decision.walltime)}", job(decision.job_id)),))
+    if isinstance(decision, d.Resize):
+        return _shrink(decision, running_on, hosts or {})
+    if isinstance(decision, d.Reserve):
+        return _reserve(decision.reservation, now, processors or {}, reservation)
+    if isinstance(decision, d.Unreserve):
+        if not reservation:
+            raise Unfit(f"reservation {decision.reservation_id}: PBS has none of that name")
+        return Plan((("pbs_rdel", name(reservation, "a reservation")),))
+    if isinstance(decision, d.PowerDown):
+        return Plan(tuple(
+            ("pbsnodes", "-C", POWER_MARK, "-o", one) for one in _whole_hosts(decision.nodes, hosts or {})
+        ))  # fmt: skip
+    if isinstance(decision, d.PowerUp):
+        return Plan(tuple(
+            ("pbsnodes", "-C", "", "-c", one) for one in _whole_hosts(decision.nodes, hosts or {})
+        ))  # fmt: skip
+    raise Unfit(f"{type(decision).__name__} cannot be carried out on PBS")
+
+
+def _whole_hosts(nodes: tuple[str, ...], hosts: Mapping[str, str]) -> list[str]:
+    """The hosts of these vnodes; each must be named with all of its vnodes."""
+    if not nodes:
+        raise Unfit("no vnodes are named")
+    named: dict[str, None] = {}
+    for one in nodes:
+        if one not in hosts:
+            raise Unfit(f"{one!r} is not the name of a vnode")
+        named[host(hosts[one])] = None
+    left_out = [one for one, where in hosts.items() if where in named and one not in nodes]
+    if left_out:
+        raise Unfit(f"hosts are switched whole: {', '.join(sorted(left_out))} would go with them")
+    return list(named)
+
+
+def _shrink(decision: d.Resize, running_on: tuple[str, ...], hosts: Mapping[str, str]) -> Plan:
+    """A running job gives vnodes back; it keeps those of its first host, where its script runs."""
+    job_id = job(decision.job_id)
+    kept = {one for one, _ in decision.placement}
+    if not kept or not kept < set(running_on):
+        raise Unfit(f"job {job_id}: only giving whole vnodes of a running job back is possible on PBS")
+    given = [one for one in running_on if one not in kept]
+    primary = hosts.get(running_on[0], running_on[0])
+    for one in given:
+        if hosts.get(one, one) == primary:
+            raise Unfit(f"job {job_id}: it cannot give {one} back, its script runs on that host")
+    return Plan((("pbs_release_nodes", "-j", job_id, *(vnode(one) for one in given)),))
+
+
+def _reserve(reservation: Reservation, now: float, processors: Mapping[str, int], existing: str) -> Plan:
+    if not reservation.nodes:
+        raise Unfit(f"reservation {reservation.id}: on PBS it must name vnodes")
+    if reservation.end <= max(now, reservation.start):
+        raise Unfit(f"reservation {reservation.id}: it would be over before it begins")
+    # PBS takes no start that has passed.
+    times = ["-R", clock(max(reservation.start, now + 1)), "-E", clock(reservation.end)]
+    if existing:
+        return Plan((("pbs_ralter", *times, name(existing, "a reservation")),))
+    chunks = []
+    for one in reservation.nodes:
+        if one not in processors:
+            raise Unfit(f"reservation {reservation.id}: {one!r} is not the name of a vnode")
+        chunks.append(f"1:vnode={vnode(one)}:ncpus={processors[one]}")
+    argv = ["pbs_rsub", "-N", name(RESERVATION_PREFIX + reservation.id, "a reservation"), *times]
+    argv += ["-l", f"select={'+'.join(chunks)}", "-l", "place=excl"]
+    if reservation.users:
+        argv += ["-U", ",".join(name(one, "a user") for one in reservation.users)]
+    return Plan((tuple(argv),))
