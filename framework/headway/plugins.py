@@ -149,7 +149,7 @@ class Catalogue:
     def check_energy(self, configs: Iterable[PluginConfig], cluster: ClusterDescription) -> None:
         """Raise :class:`UserError` if a plugin needs an energy profile and the cluster has none."""
         if cluster.energy is None:
-            for config in configs:
+            for config in self.expanded(configs):
                 if getattr(self.get(config.name, config.where), "needs_energy", False):
                     raise UserError(
                         f"{config.where}: plugin {config.name!r} needs an energy profile "
