@@ -1,0 +1,481 @@
+"""The LSF adapter: looks, tells what happened, carries decisions out, confirms starts.
+
+The control protocol: the administrator inactivates the managed queues (``badmin qinact QUEUE``). Jobs are
+still accepted and stay pending, and LSF starts none of them by itself. ``brun`` starts one on the hosts
+that headway chose; the next looks confirm that it runs.
+
+``brun`` obeys. It starts held jobs, jobs whose dependency is not met or whose begin time lies ahead, puts
+any number of jobs on a full host, and starts a job again that has ended meanwhile. So each start is
+checked here once more: hold, dependency, begin time, free slots and the hosts' states against the
+last look, and by one ``bjobs`` right before the ``brun`` that the jobs are still pending. What does not
+pass is refused.
+
+A start that does not happen within ``start_timeout`` is taken back by ``bstop`` and ``bresume``: the job
+is pending again, held for a moment between the two. A job may stay forced in LSF's eyes after that
+(its manuals do not say); should it start late nevertheless, that is told as any start.
+
+Who holds a job. LSF knows one hold (PSUSP), whoever made it: it keeps headway away from the job until
+``bresume``. Nobody needs another word for that.
+
+An outage (mbatchd down, hanging, or talking nonsense) is not news about jobs: no event comes of it.
+Looking, waiting and confirming are every adapter's (:mod:`headway_adapters.polling`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from headway import decisions as d
+from headway.adapter import Check, Outcome
+from headway.errors import Failure, UserError
+from headway_adapters.client import Unanswered
+from headway_adapters.lsf import checks, listing, reader, writer
+from headway_adapters.lsf.client import LsfClient, is_silence
+from headway_adapters.lsf.flavour import EVERYTHING, UNKNOWN, Flavour
+from headway_adapters.lsf.listing import Facts, HostState, Queue, Row
+from headway_adapters.lsf.options import LsfOptions
+from headway_adapters.lsf.resreq import Host
+from headway_adapters.lsf.values import Calendar
+from headway_adapters.polling import Flight, Launch, Look, PollingAdapter, validated
+from headway_adapters.snapshot import Snapshot, SnapshotJob
+from headway_adapters.transport import Result, Transport
+
+_HOST_FIELDS = "host_name status max njobs"
+#: Times that a field which bjobs does not know is left out and the listing asked for again.
+_FIELD_TRIES = len(listing.FIELDS)
+_ON_HOSTS = ("starting", "running", "suspended")
+
+
+@dataclass
+class _World:
+    """What is learned about the cluster once."""
+
+    name: str
+    flavour: Flavour
+    #: Fields for ``bjobs -o ... -json``; empty: no JSON.
+    fields: tuple[str, ...]
+    #: The JSON says what jobs ask for; otherwise ``bjobs -UF`` is read too.
+    complete: bool
+    hosts_as_json: bool
+    static: dict[str, Host] = field(default_factory=dict)
+    groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class LsfAdapter(PollingAdapter[reader.Detail, None]):
+    """An LSF cluster. See the module's text for how it is driven."""
+
+    system = "lsf"
+    title = "LSF"
+    Options = LsfOptions
+
+    _client: LsfClient
+
+    #: Of the most able flavour; an instance has those of the LSF that it finds.
+    capabilities = EVERYTHING
+
+    def __init__(
+        self,
+        options: LsfOptions | Mapping[str, Any],
+        *,
+        read_only: bool = False,
+        log: Any = None,
+        transport: Transport | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """``read_only``: monitor mode; no command that changes anything is ever run.
+
+        Asks which LSF this is, since its capabilities depend on it; one that does not answer yet is
+        thought to be able to do everything. Raises :class:`UserError` for options that are wrong.
+        """
+        self.options = validated(LsfOptions, options)
+        client = LsfClient(self.options, read_only=read_only, transport=transport)
+        super().__init__(client, self.options, read_only=read_only, log=log, clock=clock)
+        self._world: _World | None = None
+        #: Slots that LSF counts as used on a host beyond those of the listed jobs.
+        self._hidden: dict[str, int] = {}
+        self._flavour = UNKNOWN
+        try:
+            self._take(checks.flavour(client, self.options)[0])
+        except Failure:
+            # Told by describe() and check(), which need the answer.
+            self._take(UNKNOWN)
+
+    def _take(self, flavour: Flavour) -> None:
+        self._flavour = flavour
+        self.capabilities = flavour.capabilities(self.options)
+
+    # ------------------------------------------------------------------ learning
+
+    def learn(self) -> str:
+        return self._learn().name
+
+    def _learn(self) -> _World:
+        """What does not change while we run. Raises :class:`Failure` when LSF does not answer."""
+        flavour, cluster = checks.flavour(self._client, self.options)
+        self._take(flavour)
+        queues = self._queues()
+        missing = [name for name in self.options.queues if name not in queues]
+        if missing:
+            known = ", ".join(sorted(queues)) or "none"
+            raise UserError(f"cluster.options.queues: LSF has no queue {missing[0]!r}. Known: {known}.")
+        fields, complete = self._fields()
+        probe = self._client.run(("bhosts", "-o", _HOST_FIELDS, "-json"))
+        as_json = False
+        if probe.ok:
+            try:
+                as_json = bool(listing.read_hosts_json(probe.stdout))
+            except Failure:
+                as_json = False
+        world = _World(cluster, flavour, fields, complete, as_json)
+        self._learn_hosts(world, queues)
+        self._world = world
+        return world
+
+    def _queues(self) -> dict[str, Queue]:
+        result = self._client.look([("bqueues", "-l")])[0]
+        queues = listing.read_queues(result.text)
+        if not queues:
+            said = result.text.strip().splitlines()
+            found = repr(said[0][:80]) if said else "nothing"
+            raise Unanswered(f"bqueues -l: expected LSF's listing, found {found}")
+        return queues
+
+    def _fields(self) -> tuple[tuple[str, ...], bool]:
+        """The fields that ``bjobs -o ... -json`` knows here, and whether they say all."""
+        fields: tuple[str, ...] = listing.FIELDS
+        for _ in range(_FIELD_TRIES):
+            result = self._client.run(_json_argv(fields))
+            if result.timed_out or is_silence(result):
+                raise Unanswered(f"bjobs -json: {result.complaint()}")
+            unknown = listing.bad_field(result.stderr)
+            if not unknown or unknown not in fields:
+                break
+            fields = tuple(name for name in fields if name != unknown)
+        if set(fields) >= listing.NEEDED and _is_listing(result):
+            return fields, True
+        result = self._client.run(_json_argv(listing.BASIC_FIELDS))
+        if result.timed_out or is_silence(result):
+            raise Unanswered(f"bjobs -json: {result.complaint()}")
+        return (listing.BASIC_FIELDS if _is_listing(result) else ()), False
+
+    def _learn_hosts(self, world: _World, queues: Mapping[str, Queue]) -> None:
+        """Types, CPUs and memory of the hosts, and the groups that the queues name."""
+        world.static = reader.static_hosts(self._client.look([("lshosts", "-w")])[0].text)
+        words = {word for queue in queues.values() for word in queue.hosts}
+        plain = {word.partition("+")[0].lstrip("~").rstrip("!/") for word in words}
+        if plain - set(world.static) - {"all", "none", "others", "allremote"}:
+            result = self._client.run(("bmgroup", "-r", "-w"))
+            if is_silence(result):
+                raise Unanswered(f"bmgroup: {result.complaint()}")
+            if result.ok:
+                world.groups = listing.read_groups(result.text)
+
+    # ------------------------------------------------------------------ looking
+
+    def look(self, before: Snapshot | None) -> Look[reader.Detail]:
+        world = self._world or self._learn()
+        notes: set[str] = set()
+        now = self._clock()
+        rows, facts = self._jobs(world, Calendar(now), notes)
+        # After the jobs: a host that looks fuller than they make it is fuller.
+        argvs: list[tuple[str, ...]] = [
+            ("bhosts", "-o", _HOST_FIELDS, "-json") if world.hosts_as_json else ("bhosts", "-w"),
+            ("bqueues", "-l"),
+        ]
+        if world.flavour.ibm:
+            argvs.append(("brsvs", "-w"))
+        results = self._client.run_many(argvs)
+        hosts = _hosts(results[0], as_json=world.hosts_as_json)
+        queues = listing.read_queues(results[1].text) if results[1].ok else {}
+        if not queues:
+            raise Unanswered(f"bqueues -l: {results[1].complaint()}")
+        if set(hosts) - set(world.static):
+            self._learn_hosts(world, queues)
+        nodes = reader.read_nodes(hosts, queues, world.static, world.groups, notes)
+        site = reader.Site(self.options.queues, self.options.unlimited_walltime, fills=not world.flavour.ibm)
+        known = before.jobs if before is not None else None
+        found = reader.read_jobs(
+            rows, facts, now, site, queues, nodes, world.static, world.groups, notes, known
+        )
+        managed = {node for name in self.options.queues for node in nodes.members.get(name, ())}
+        pools = {
+            name: reader.pool(queue, managed=name in self.options.queues)
+            for name, queue in queues.items()
+            if name in self.options.queues or managed.intersection(nodes.members[name])
+        }
+        mine = {name: node for name, node in nodes.nodes.items() if not pools.keys().isdisjoint(node.pools)}
+        jobs = {key: job for key, job in found.jobs.items() if job.job.pool in pools}
+        if before is not None:
+            self._fill_in(before, jobs, now)
+        reservations = {}
+        if world.flavour.ibm:
+            if is_silence(results[2]):
+                raise Unanswered(f"brsvs: {results[2].complaint()}")
+            booked = listing.read_reservations(results[2].text, Calendar(now), notes) if results[2].ok else {}
+            reservations = reader.read_reservations(booked, mine)
+        for name in self.options.queues:
+            if not self.read_only and name in queues and not queues[name].inactive:
+                notes.add(f"queue {name} is active: LSF starts its jobs by itself (badmin qinact {name})")
+        self._hidden = _hidden(jobs, nodes.used)
+        snapshot = Snapshot(
+            time=now, jobs=jobs, nodes=mine, pools=pools, reservations=reservations,
+            power={name: power for name, power in nodes.power.items() if name in mine},
+        )  # fmt: skip
+        return Look(snapshot=snapshot, details=found.details, notes=frozenset(notes))
+
+    def _jobs(
+        self, world: _World, times: Calendar, notes: set[str]
+    ) -> tuple[dict[str, Row], dict[str, Facts]]:
+        details = ("bjobs", "-u", "all", "-a", "-UF")
+        rows: dict[str, Row] | None = None
+        if world.fields:
+            argvs = [_json_argv(world.fields)] if world.complete else [_json_argv(world.fields), details]
+            results = [_listed(result) for result in self._client.run_many(argvs)]
+            try:
+                rows, facts = listing.read_json_rows(results[0].stdout, times, notes)
+                if world.complete:
+                    return rows, facts
+                return rows, listing.read_long(results[1].text, times, notes)
+            except Failure as error:
+                # One job's strange name must not blind us.
+                notes.add(f"jobs are read from text, their JSON could not be used: {error}")
+        wide, long = (
+            _listed(result) for result in self._client.run_many([("bjobs", "-u", "all", "-a", "-w"), details])
+        )
+        return (
+            listing.read_wide_rows(wide.text, times, notes),
+            listing.read_long(long.text, times, notes),
+        )
+
+    def _fill_in(self, before: Snapshot, jobs: dict[str, SnapshotJob], now: float) -> None:
+        """Ask about each job that the listing dropped without having shown its end."""
+        missing = [key for key, job in before.jobs.items() if job.state != "ended" and key not in jobs]
+        if not missing:
+            return
+        times = Calendar(now)
+        rows = self._client.rows(missing, times)
+        endings = self._client.endings([key for key in missing if key not in rows], times)
+        for key in missing:
+            ending = endings.get(key)
+            if key in rows and reader.JOB_STATES.get(rows[key].stat) != "ended":
+                # LSF still has it: the listing was incomplete, or it went to a queue that we do not see.
+                if rows[key].queue == before.jobs[key].job.pool:
+                    jobs[key] = before.jobs[key]
+            elif ending is not None and ending.state == "ended":
+                jobs[key] = reader.ended_job(before.jobs[key], ending, now)
+
+    # ------------------------------------------------------------------ starts on their way
+
+    def given_up(self, job: SnapshotJob, detail: reader.Detail | None) -> str:
+        if detail is not None and detail.held:
+            return f"it was held before it started ({job.reason})"
+        return ""
+
+    def take_back(self, flight: Flight[None], *, late: bool) -> bool:
+        """Stop a job that was forced to run and did not start, and let it be pending again."""
+        if not late:
+            return True
+        key = flight.decision.job_id
+        held = self.change([writer.hold(key)])[0]
+        if held is None or not held.ok:
+            if held is not None and any(word in held.stderr for word in writer.ALREADY):
+                return True
+            self._log.error("a start that does not happen could not be held again", job=key,
+                            error="not tried" if held is None else held.complaint())  # fmt: skip
+            return False
+        freed = self.change([writer.release(key)])[0]
+        if freed is None or not freed.ok:
+            self._log.warning("a job stays held after its start was taken back", job=key,
+                              error="not tried" if freed is None else freed.complaint())  # fmt: skip
+        return True
+
+    # ------------------------------------------------------------------ apply
+
+    def start_all(self, starts: Sequence[d.Start]) -> list[Launch[None]]:
+        """Check all, look whether they are still pending, then force them to run."""
+        launches: dict[int, Launch[None]] = {}
+        plans: dict[int, writer.Plan] = {}
+        room = self._room()
+        for index, start in enumerate(starts):
+            try:
+                plans[index] = self._plan_start(start, room)
+            except writer.Unfit as error:
+                launches[index] = Launch(Outcome(False, str(error)))
+        self._still_pending(starts, plans, launches)
+        order = list(plans)
+        step = 0
+        while order:
+            # A frequency is set before the start; all that have a step of this number run together.
+            results = self.change([plans[index].steps[step] for index in order])
+            left = []
+            for index, result in zip(order, results, strict=True):
+                last = step + 1 == len(plans[index].steps)
+                if last:
+                    launches[index] = self._launched(result)
+                elif result is not None and result.ok:
+                    left.append(index)
+                else:
+                    launches[index] = Launch(self.refused(result))
+            order, step = left, step + 1
+        return [launches[index] for index in range(len(starts))]
+
+    def _launched(self, result: Result | None) -> Launch[None]:
+        if result is not None and result.ok:
+            return Launch(Outcome(True))
+        if result is not None and is_silence(result):
+            # Unanswered is not refused: the next look tells.
+            return Launch(Outcome(True, "no answer; the next look will tell"))
+        if result is not None and "already started" in result.stderr:
+            return Launch(Outcome(True, result.complaint()))
+        return Launch(self.refused(result))
+
+    def _still_pending(
+        self, starts: Sequence[d.Start], plans: dict[int, writer.Plan], launches: dict[int, Launch[None]]
+    ) -> None:
+        """Take out what is no longer pending: ``brun`` would start even an ended job again."""
+        if not plans:
+            return
+        try:
+            rows = self._client.rows([starts[index].job_id for index in plans], Calendar(self._clock()))
+        except Failure as error:
+            for index in list(plans):
+                del plans[index]
+                launches[index] = Launch(Outcome(False, f"not tried: {error}"))
+            return
+        for index in list(plans):
+            row = rows.get(starts[index].job_id)
+            if row is None or row.stat != "PEND":
+                del plans[index]
+                now = "gone" if row is None else row.stat
+                said = f"job {starts[index].job_id} is no longer pending, it is {now}"
+                launches[index] = Launch(Outcome(False, said))
+
+    def _room(self) -> dict[str, int]:
+        """Free slots of each usable host by the last look, less what is on its way."""
+        if self._last is None:
+            return {}
+        snapshot = self._last.snapshot
+        room = {name: node.processors for name, node in snapshot.nodes.items() if node.available}
+        for job in snapshot.jobs.values():
+            if job.state in _ON_HOSTS:
+                _occupy(room, job.placement, whole=job.job.request.exclusive)
+        for name, count in self._hidden.items():
+            _occupy(room, ((name, count),), whole=False)
+        for key, flight in self._flights.items():
+            flying = snapshot.jobs.get(key)
+            if flying is not None and flying.state == "pending":
+                _occupy(room, flight.decision.placement, whole=flying.job.request.exclusive)
+        return room
+
+    def _plan_start(self, start: d.Start, room: dict[str, int]) -> writer.Plan:
+        job_id = start.job_id
+        detail = self.detail(job_id)
+        known = self.known(job_id)
+        if detail is None or known is None or self._last is None or self._world is None:
+            raise writer.Unfit(f"job {job_id} is not pending in the last listing")
+        if not detail.managed:
+            raise writer.Unfit(f"job {job_id} is not headway's to start")
+        if known.job.held:
+            raise writer.Unfit(f"job {job_id} is not startable: {known.reason}")
+        if detail.waits:
+            raise writer.Unfit(f"job {job_id} is not startable: {detail.waits}")
+        nodes = self._last.snapshot.nodes
+        whole = known.job.request.exclusive
+        for name, count in start.placement:
+            node = nodes.get(name)
+            if node is None or known.job.pool not in node.pools:
+                raise writer.Unfit(f"job {job_id}: host {name} is not one of queue {known.job.pool}'s")
+            if not node.available:
+                raise writer.Unfit(f"job {job_id}: host {name} takes no jobs: {node.reason}")
+            free = room.get(name, 0)
+            if free < (node.processors if whole else count):
+                raise writer.Unfit(
+                    f"job {job_id}: host {name} has {free} of {node.processors} slots free; "
+                    "LSF would overload it"
+                )
+        cpus = {name: host.processors for name, host in self._world.static.items()}
+        plan = writer.start(start, detail, cpus, ibm=self._flavour.ibm, frequency=self.options.frequency)
+        _occupy(room, start.placement, whole=whole)
+        return plan
+
+    def _carry_out(self, decision: d.Decision, now: float) -> Outcome:
+        if type(decision) not in self.capabilities:
+            return Outcome(False, self._flavour.lacks(type(decision)))
+        return self.carry_out(decision, now)
+
+    def carry_out(self, decision: d.Decision, now: float) -> Outcome:
+        known = self.known(getattr(decision, "job_id", ""))
+        snapshot = self._last.snapshot if self._last is not None else None
+        existing = None
+        if isinstance(decision, d.Reserve) and snapshot is not None:
+            existing = snapshot.reservations.get(decision.reservation.id)
+        slots = {name: node.processors for name, node in snapshot.nodes.items()} if snapshot else {}
+        try:
+            plan = writer.plan(
+                decision,
+                now=now,
+                slots=slots,
+                reservation_exists=existing is not None and existing.ours,
+                placement=known.placement if known is not None else (),
+                pending=known is not None and known.state == "pending",
+                ibm=self._flavour.ibm,
+            )
+        except writer.Unfit as error:
+            return Outcome(False, str(error))
+        return self.run_steps(plan.steps, already=writer.ALREADY)
+
+    # ------------------------------------------------------------------ the rest
+
+    def check(self) -> list[Check]:
+        return checks.run(self._client, self.options, self._clock)
+
+
+def _json_argv(fields: Iterable[str]) -> tuple[str, ...]:
+    return ("bjobs", "-u", "all", "-a", "-o", " ".join(fields), "-json")
+
+
+def _is_listing(result: Result) -> bool:
+    """Whether a probe was answered with a JSON listing (with status 255 when there is no job)."""
+    try:
+        listing.records(result.stdout, "bjobs")
+    except Failure:
+        return False
+    return True
+
+
+def _listed(result: Result) -> Result:
+    """A listing of jobs, also one of none; raises :class:`Unanswered` for anything else."""
+    if result.ok:
+        return result
+    empty = not result.timed_out and not result.too_long and not is_silence(result)
+    if empty and (listing.nothing_found(result.stderr) or _is_listing(result)):
+        return result
+    raise Unanswered(f"{' '.join(result.argv[:2])}: {result.complaint()}")
+
+
+def _hosts(result: Result, *, as_json: bool) -> dict[str, HostState]:
+    if not result.ok:
+        raise Unanswered(f"bhosts: {result.complaint()}")
+    hosts = listing.read_hosts_json(result.stdout) if as_json else listing.read_hosts(result.text)
+    if not hosts:
+        raise Unanswered("bhosts: lists no host")
+    return hosts
+
+
+def _occupy(room: dict[str, int], placement: Iterable[tuple[str, int]], *, whole: bool) -> None:
+    for name, count in placement:
+        if name in room:
+            room[name] = 0 if whole else room[name] - count
+
+
+def _hidden(jobs: Mapping[str, SnapshotJob], used: Mapping[str, int]) -> dict[str, int]:
+    """Slots that LSF counts as used beyond those of the jobs that we see, by host."""
+    left = dict(used)
+    for job in jobs.values():
+        if job.state in _ON_HOSTS:
+            for name, count in job.placement:
+                left[name] = left.get(name, 0) - count
+    return {name: count for name, count in left.items() if count > 0}

@@ -1,0 +1,161 @@
+"""What ``headway check`` looks at on an LSF cluster, each with what to do about it."""
+
+from __future__ import annotations
+
+import getpass
+import re
+from collections.abc import Callable, Sequence
+
+from headway import decisions as d
+from headway.adapter import Check
+from headway.errors import Failure
+from headway_adapters.client import CommandClient, Unanswered
+from headway_adapters.lsf import listing
+from headway_adapters.lsf.flavour import EVERYTHING, Flavour
+from headway_adapters.lsf.options import LsfOptions
+from headway_adapters.lsf.values import Calendar
+
+_PROGRAMS = ("lsid", "bjobs", "bhosts", "bqueues", "lshosts", "brun", "bstop", "bresume", "bkill", "badmin")
+_MAY_MODIFY = re.compile(r"LSB_MOD_ALL_JOBS\s*=\s*[Yy1]")
+
+
+def flavour(client: CommandClient, options: LsfOptions) -> tuple[Flavour, str]:
+    """Which LSF this is, and its cluster's name. Raises :class:`Unanswered` when it does not say."""
+    result = client.look([("lsid",)])[0]
+    system = listing.read_system(result.text)
+    if system is None:
+        said = result.text.strip().splitlines()
+        raise Unanswered(
+            f"lsid: expected LSF's name and cluster, found {said[0][:80] if said else 'nothing'!r}"
+        )
+    may = options.running_limits == "yes"
+    if options.running_limits == "auto" and system.ibm:
+        shown = client.run(("badmin", "showconf", "mbd", "LSB_MOD_ALL_JOBS"))
+        may = shown.ok and _MAY_MODIFY.search(shown.text) is not None
+    return Flavour(system.title, system.ibm, may), system.cluster
+
+
+def run(client: CommandClient, options: LsfOptions, clock: Callable[[], float]) -> list[Check]:
+    """All checks; those that need an answer from LSF are left out when there is none."""
+    found: list[Check] = []
+    try:
+        results = client.run_many([(program, "-V") for program in _PROGRAMS])
+    except Failure as error:
+        remedy = (
+            "install LSF's commands here, or set cluster.options.bin_dir (where profile.lsf puts PATH) and "
+            "cluster.options.environment (its LSF_... variables)"
+        )
+        return [Check("lsf's commands", False, str(error), remedy)]
+    silent = next((result for result in results if result.timed_out), None)
+    found.append(Check("lsf's commands", silent is None, silent.complaint() if silent else "all there",
+                       "look at lsf.conf, or raise cluster.options.command_timeout"))  # fmt: skip
+    try:
+        kind, cluster = flavour(client, options)
+    except Failure as error:
+        remedy = (
+            "start LSF's daemons (lim, mbatchd), or set cluster.options.environment to what profile.lsf "
+            "sets (LSF_ENVDIR, LSF_SERVERDIR)"
+        )
+        return [*found, Check("lsf", False, str(error), remedy)]
+    found.append(Check("lsf", True, f"{kind.title}, cluster {cluster}"))
+    found.append(_capabilities(kind, options))
+    try:
+        queues_out, hosts_out = client.look([("bqueues", "-l"), ("bhosts", "-w")])
+        found += _queues(listing.read_queues(queues_out.text), options)
+        found.append(_privilege(queues_out.text, options, client))
+        found += _jobs(client, clock, listing.read_hosts(hosts_out.text))
+    except Failure as error:
+        found.append(Check("mbatchd", False, str(error), "start mbatchd (badmin mbdrestart), or wait for it"))
+    return found
+
+
+def _capabilities(kind: Flavour, options: LsfOptions) -> Check:
+    able = kind.capabilities(options)
+    missing = sorted(EVERYTHING - able, key=lambda decision: decision.__name__)
+    if not missing:
+        return Check("this LSF can", True, "all that headway may ask of an LSF")
+    why = "; ".join(kind.lacks(decision) for decision in missing if decision is not d.Unreserve)
+    return Check("this LSF can", True, f"start, hold, suspend, requeue, kill, resize pending jobs. {why}")
+
+
+def _queues(queues: dict[str, listing.Queue], options: LsfOptions) -> list[Check]:
+    found = []
+    for name in options.queues:
+        queue = queues.get(name)
+        if queue is None:
+            known = ", ".join(sorted(queues)) or "none"
+            found.append(Check(f"queue {name}", False, f"does not exist; known: {known}",
+                               "correct cluster.options.queues"))  # fmt: skip
+        elif not queue.inactive:
+            remedy = f"to drive: badmin qinact {name} (badmin qact {name} gives it back)"
+            said = f"{queue.status}: LSF starts its jobs by itself"
+            found.append(Check(f"queue {name}", False, said, remedy))
+        elif queue.window_closed:
+            remedy = f"badmin qinact {name}, else LSF starts its jobs when the window opens"
+            said = f"{queue.status}: its run window is closed"
+            found.append(Check(f"queue {name}", False, said, remedy))
+        else:
+            found.append(Check(f"queue {name}", True, f"{queue.status}, hosts {' '.join(queue.hosts)}"))
+    return found
+
+
+_ADMINISTRATORS = re.compile(r"^ADMINISTRATORS: *(.*)$", re.MULTILINE)
+
+
+def _privilege(queues: str, options: LsfOptions, client: CommandClient) -> Check:
+    """Whether brun and bkill are allowed: for the cluster's or the queues' administrators only."""
+    user = options.ssh.user if options.ssh is not None and options.ssh.user else getpass.getuser()
+    shown = client.run(("badmin", "showconf", "mbd", "LSB_MANAGER"))
+    named = {word for line in _ADMINISTRATORS.findall(queues) for word in line.split()}
+    said = _cluster_administrators(client)
+    remedy = (
+        f"add {user} to Administrators in lsf.cluster, or to ADMINISTRATORS of the queues, then reconfigure"
+    )
+    if user in said or user in named or (shown.ok and user in shown.text.split()):
+        return Check("privilege", True, f"{user} administers LSF or the queues")
+    if not said and not named:
+        return Check("privilege", True, f"not known here; brun needs {user} to be an administrator of LSF")
+    listed = ", ".join(sorted(said | named))
+    return Check("privilege", False, f"{user} is an ordinary user; administrators: {listed}", remedy)
+
+
+def _cluster_administrators(client: CommandClient) -> set[str]:
+    """The cluster's administrators, as ``lsclusters -l`` lists them; empty when it does not say."""
+    try:
+        result = client.run(("lsclusters", "-l"))
+    except Failure:
+        return set()
+    match = re.search(r"^LSF administrators?: *(.*)$", result.text, re.MULTILINE | re.IGNORECASE)
+    return set(match.group(1).replace(",", " ").split()) if result.ok and match is not None else set()
+
+
+def _jobs(
+    client: CommandClient, clock: Callable[[], float], hosts: dict[str, listing.HostState]
+) -> Sequence[Check]:
+    """Whether everybody's jobs are seen, and whether LSF's times fit our clock."""
+    shown = client.run(("bjobs", "-u", "all", "-a", "-w"))
+    if not shown.ok and not listing.nothing_found(shown.stderr):
+        raise Unanswered(f"bjobs: {shown.complaint()}")
+    now = clock()
+    rows = listing.read_wide_rows(shown.text, Calendar(now), set()) if shown.ok else {}
+    placed = ("RUN", "USUSP", "SSUSP", "UNKWN", "PROV", "WAIT")
+    seen = sum(count for row in rows.values() if row.stat in placed for _, count in row.hosts)
+    used = sum(host.used for host in hosts.values())
+    return [
+        Check(
+            "everybody's jobs", seen >= used, f"{seen} slots by the jobs listed, {used} by the hosts",
+            "let this user see all jobs (LSB_SECURE_JOBINFO_USERS, SECURE_JOB_INFO_LEVEL)",
+        ),
+        _clock(rows, now),
+    ]  # fmt: skip
+
+
+def _clock(rows: dict[str, listing.Row], now: float) -> Check:
+    newest = max((row.submitted for row in rows.values() if row.submitted is not None), default=None)
+    if newest is None:
+        return Check("clock", True, "not compared: there are no jobs")
+    ahead = newest - now
+    return Check(
+        "clock", ahead < 60.0, f"the newest job was submitted {-ahead:.0f} s ago by LSF's clock",
+        "run an NTP service on both machines; LSF's commands must obey TZ=UTC",
+    )  # fmt: skip

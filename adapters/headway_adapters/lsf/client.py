@@ -1,0 +1,104 @@
+"""LSF's commands: the one place of this adapter that runs any.
+
+LSF's commands wait for ever while the batch daemon is down (``batch system daemon not responding ... still
+trying``), so each is ended after ``command_timeout``; that is silence, never news.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headway_adapters.client import CommandClient, Unanswered
+from headway_adapters.lsf import listing
+from headway_adapters.lsf.listing import Ending, Row
+from headway_adapters.lsf.options import LsfOptions
+from headway_adapters.lsf.values import Calendar
+from headway_adapters.transport import Result, Transport
+from headway_adapters.transport.options import make_transport
+
+_READERS = frozenset(
+    {"bjobs", "bhosts", "bqueues", "bhist", "bacct", "bmgroup", "bparams", "brsvs", "lsid", "lshosts",
+     "lsload"}
+)  # fmt: skip
+_READING_VERBS: dict[str, frozenset[str]] = {"badmin": frozenset({"showconf", "showstatus"})}
+#: Signs in an error message that nobody answered, so that asking again now is useless.
+_SILENCE = (
+    "not responding",
+    "still trying",
+    "LSF is down",
+    "LIM is down",
+    "lim is down",
+    "Please wait",
+    "Communication time out",
+    "Connection refused",
+    "Failed in sending/receiving a message",
+    "Host does not exist in LSF administered cluster",
+)
+#: Jobs named in one command.
+_AT_ONCE = 200
+#: Variables that change what LSF's commands print.
+_FORMATS = (
+    "LSB_BJOBS_", "LSB_BHOSTS_", "LSB_BQUEUES_", "LSB_HMS_", "LSF_LSHOSTS_", "LSB_DISPLAY_", "LSB_JOBID",
+)  # fmt: skip
+
+
+def only_reads(argv: Sequence[str]) -> bool:
+    """Whether a command certainly changes nothing."""
+    if argv[0] in _READERS or list(argv[1:]) == ["-V"]:
+        return True
+    return len(argv) > 1 and argv[1] in _READING_VERBS.get(argv[0], ())
+
+
+def is_silence(result: Result) -> bool:
+    """Whether a failed command failed because nobody answered."""
+    return result.timed_out or (not result.ok and any(sign in result.stderr for sign in _SILENCE))
+
+
+def environment(options: LsfOptions) -> dict[str, str]:
+    """What is added to the commands' environment: times in UTC, and what the options say."""
+    return {**options.environment, "TZ": "UTC"}
+
+
+class LsfClient(CommandClient):
+    """Runs LSF's commands through a transport."""
+
+    def __init__(self, options: LsfOptions, *, read_only: bool, transport: Transport | None = None) -> None:
+        super().__init__(
+            transport or make_transport(options, environment=environment(options), without=_FORMATS),
+            timeout=options.command_timeout,
+            read_only=read_only,
+        )
+
+    def only_reads(self, argv: Sequence[str]) -> bool:
+        return only_reads(argv)
+
+    def is_silence(self, result: Result) -> bool:
+        return is_silence(result)
+
+    def rows(self, job_ids: Sequence[str], times: Calendar) -> dict[str, Row]:
+        """Where these jobs stand now; one that nobody knows is left out.
+
+        Raises :class:`Unanswered` when that cannot be asked now.
+        """
+        found: dict[str, Row] = {}
+        for at in range(0, len(job_ids), _AT_ONCE):
+            result = self.run(("bjobs", "-a", "-w", *job_ids[at : at + _AT_ONCE]))
+            # With several ids the status is 255 as soon as one of them is not known.
+            if result.timed_out or result.too_long or is_silence(result):
+                raise Unanswered(f"bjobs -w: {result.complaint()}")
+            if result.stdout:
+                found.update(listing.read_wide_rows(result.text, times, set()))
+        return found
+
+    def endings(self, job_ids: Sequence[str], times: Calendar) -> dict[str, Ending]:
+        """How jobs ended that the listing no longer shows; a job nobody knows is left out.
+
+        Raises :class:`Unanswered` when that cannot be asked now.
+        """
+        found: dict[str, Ending] = {}
+        for at in range(0, len(job_ids), _AT_ONCE):
+            result = self.run(("bhist", "-a", "-l", "-u", "all", *job_ids[at : at + _AT_ONCE]))
+            if result.timed_out or result.too_long or is_silence(result):
+                raise Unanswered(f"bhist: {result.complaint()}")
+            found.update(listing.read_history(result.text, times))
+        return found

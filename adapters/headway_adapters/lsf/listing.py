@@ -1,0 +1,656 @@
+"""What LSF's commands print -> plain records. Pure; tested on recorded output.
+
+Jobs are read in one of three ways:
+
+* ``bjobs -o FIELDS -json`` of IBM Spectrum LSF tells everything at once.
+* Where only some fields exist (volclava), the JSON tells who and where, and ``bjobs -UF`` the details.
+* Where there is no JSON, ``bjobs -w`` tells who and where, and ``bjobs -UF`` (or ``-l``) the details.
+
+What users write (names, commands) may hold blanks, brackets, quotes and newlines, and might imitate
+a whole record. So *who exists* never comes from the details alone, and a job that is told of twice
+in one listing is *doubtful*: it keeps what it has and is not started.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from headway.errors import Failure
+from headway_adapters.lsf import values
+from headway_adapters.lsf.values import Calendar
+
+#: What we ask IBM Spectrum LSF for; a flavour that lacks a field of ``NEEDED`` is asked with -UF too.
+FIELDS = (
+    "jobid", "jobindex", "stat", "user", "user_group", "queue", "job_name", "job_description", "proj_name",
+    "from_host", "exec_host", "alloc_slot", "nalloc_slot", "ask_hosts", "submit_time", "start_time",
+    "finish_time", "specified_start_time", "min_req_proc", "max_req_proc", "nreq_slot", "runtimelimit",
+    "combined_resreq", "dependency", "exclusive", "rsvid", "exit_code", "exit_reason", "pend_reason",
+)  # fmt: skip
+#: Every flavour with ``-json`` knows these.
+BASIC_FIELDS = (
+    "jobid", "stat", "user", "queue", "job_name", "from_host", "exec_host", "submit_time", "start_time",
+    "finish_time", "proj_name",
+)  # fmt: skip
+#: Without these a JSON listing does not say what a job asks for.
+NEEDED = frozenset(
+    {"jobindex", "specified_start_time", "runtimelimit", "combined_resreq", "dependency"}
+)  # fmt: skip
+
+_BAD_FIELD = re.compile(r"<([A-Za-z_%]+)> in the format string is not a valid field name")
+_NOTHING = re.compile(r"^(?:bjobs: )?No (?:unfinished |matching |pending |running )?job found", re.MULTILINE)
+_ARRAY_NAME = re.compile(r"\[([0-9]+)\]$")
+_JOB_ID = re.compile(r"([0-9]+)(?:\[([0-9]+)\])?")
+
+
+class Row(msgspec.Struct, gc=False):
+    """Who a job is, where it stands and where it runs. Times are absolute seconds."""
+
+    job_id: str
+    user: str
+    #: LSF's word.
+    stat: str
+    queue: str
+    name: str = ""
+    array: str = ""
+    index: int | None = None
+    from_host: str = ""
+    hosts: tuple[tuple[str, int], ...] = ()
+    submitted: float | None = None
+    started: float | None = None
+    ended: float | None = None
+    project: str = ""
+    group: str = ""
+    #: Told of twice in one listing.
+    doubtful: bool = False
+
+
+class Facts(msgspec.Struct, gc=False):
+    """What a job asks for, and how it ended."""
+
+    #: Slots; 0: not told.
+    least: int = 0
+    most: int = 0
+    #: Seconds; None: no limit of its own.
+    run_limit: float | None = None
+    requirement: str = ""
+    dependency: str = ""
+    begin: float | None = None
+    exclusive: bool = False
+    asked_hosts: tuple[str, ...] = ()
+    reservation: str = ""
+    #: The job description (``bsub -Jd``).
+    description: str = ""
+    started: float | None = None
+    ended: float | None = None
+    exit_code: int | None = None
+    #: LSF's word for how it ended, such as TERM_RUNLIMIT.
+    exit_reason: str = ""
+    #: Why it waits.
+    reason: str = ""
+    doubtful: bool = False
+
+
+def text_of(data: bytes) -> str:
+    """Output as text; bytes that are no UTF-8 become the replacement character."""
+    return data.decode("utf-8", errors="replace")
+
+
+def nothing_found(stderr: str) -> bool:
+    """Whether a failed ``bjobs`` only says that there is no job."""
+    return _NOTHING.search(stderr) is not None
+
+
+def bad_field(stderr: str) -> str:
+    """The field that ``bjobs -o`` does not know, in lower case; "" if that is not what was said."""
+    match = _BAD_FIELD.search(stderr)
+    return match.group(1).lower() if match is not None else ""
+
+
+# ---------------------------------------------------------------------- tables
+
+
+def table(text: str) -> list[dict[str, str]]:
+    """A table whose values hold no blanks, except those of the last column, by its header's words."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines:
+        return []
+    header = lines[0].split()
+    found = []
+    for line in lines[1:]:
+        cells = line.split(None, len(header) - 1)
+        if len(cells) == len(header):
+            found.append(dict(zip(header, (cell.strip() for cell in cells), strict=True)))
+    return found
+
+
+def records(data: bytes, what: str) -> list[dict[str, Any]]:
+    """The records of a ``-json`` listing. Raises :class:`Failure` when it is cut off or no such listing."""
+    try:
+        document = msgspec.json.decode(text_of(data).encode())
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise Failure(f"{what}: not the expected JSON ({error}); it begins {data[:60]!r}") from error
+    listed = document.get("RECORDS") if isinstance(document, dict) else None
+    if not isinstance(listed, list):
+        raise Failure(f"{what}: the JSON holds no RECORDS")
+    count = next((document[key] for key in ("JOBS", "HOSTS", "QUEUES") if key in document), None)
+    if isinstance(count, int) and count != len(listed):
+        raise Failure(f"{what}: {len(listed)} of {count} records")
+    return [record for record in listed if isinstance(record, dict)]
+
+
+def _cell(record: Mapping[str, Any], key: str) -> str:
+    value = record.get(key)
+    if value is None or value == "-":
+        return ""
+    return value if isinstance(value, str) else str(value)
+
+
+# ---------------------------------------------------------------------- jobs: who exists
+
+
+def read_json_rows(data: bytes, times: Calendar, notes: set[str]) -> tuple[dict[str, Row], dict[str, Facts]]:
+    """``bjobs -a -o FIELDS -json``: rows, and facts as far as the fields tell them."""
+    rows: dict[str, Row] = {}
+    facts: dict[str, Facts] = {}
+    for record in records(data, "bjobs: the listing of jobs"):
+        if "ERROR" in record:
+            continue
+        name = _cell(record, "JOB_NAME")
+        row = _row(
+            rows, notes, _cell(record, "JOBID"), _cell(record, "JOBINDEX"), name,
+            user=_cell(record, "USER"), stat=_cell(record, "STAT"), queue=_cell(record, "QUEUE"),
+            from_host=_cell(record, "FROM_HOST"),
+            hosts=values.hosts(_cell(record, "ALLOC_SLOT") or _cell(record, "EXEC_HOST")),
+            submitted=times.fact(_cell(record, "SUBMIT_TIME")),
+            started=times.fact(_cell(record, "START_TIME")),
+            ended=times.fact(_cell(record, "FINISH_TIME")), project=_cell(record, "PROJ_NAME"),
+            group=_cell(record, "USER_GROUP"),
+        )  # fmt: skip
+        if row is not None:
+            facts[row.job_id] = _json_facts(record, times)
+    return rows, facts
+
+
+def _json_facts(record: Mapping[str, Any], times: Calendar) -> Facts:
+    begin = _cell(record, "SPECIFIED_START_TIME")
+    code = _cell(record, "EXIT_CODE")
+    least = values.integer(_cell(record, "MIN_REQ_PROC"))
+    return Facts(
+        least=least or values.integer(_cell(record, "NREQ_SLOT")),
+        most=values.integer(_cell(record, "MAX_REQ_PROC")) or least,
+        run_limit=values.run_limit(_cell(record, "RUNTIMELIMIT")),
+        requirement=_cell(record, "COMBINED_RESREQ"),
+        dependency=_cell(record, "DEPENDENCY"),
+        begin=times.wish(begin) if begin else None,
+        exclusive=_cell(record, "EXCLUSIVE").upper() in ("Y", "YES"),
+        asked_hosts=tuple(name for name in re.split(r"[\s:,]+", _cell(record, "ASK_HOSTS")) if name),
+        reservation=_cell(record, "RSVID"),
+        description=_cell(record, "JOB_DESCRIPTION"),
+        exit_code=int(code) if code.isdecimal() else None,
+        exit_reason=_cell(record, "EXIT_REASON"),
+        reason=_cell(record, "PEND_REASON").strip().rstrip(";"),
+    )  # fmt: skip
+
+
+def _row(
+    rows: dict[str, Row], notes: set[str], number: str, element: str, name: str, *, user: str, stat: str,
+    queue: str, **more: Any,
+) -> Row | None:  # fmt: skip
+    match = _JOB_ID.fullmatch(number)
+    if match is None:
+        notes.add("a job without a number was left out")
+        return None
+    array, inner = match.groups()
+    index = inner or (element if element.isdecimal() and int(element) else None)
+    if index is None and not element:
+        # Where the index has no column of its own it stands in the name, and only there.
+        suffix = _ARRAY_NAME.search(name)
+        index = suffix.group(1) if suffix is not None else None
+    job_id = f"{array}[{index}]" if index is not None else array
+    row = Row(
+        job_id, user, stat.upper(), queue, name, array if index is not None else "",
+        int(index) if index is not None else None, **more,
+    )  # fmt: skip
+    if job_id in rows:
+        rows[job_id].doubtful = True
+        notes.add(f"job {job_id} is listed twice; it is left alone")
+        return None
+    rows[job_id] = row
+    return row
+
+
+_ROW_BEGIN = re.compile(r"([0-9]+) +(\S+) +([A-Z_]{2,10}) +(\S+) +(\S+) +")
+_ROW_END = re.compile(r"(?:^|\s)([A-Z][a-z]{2} +[0-9]{1,2} [0-9]{2}:[0-9]{2}(?::[0-9]{2})?(?: [0-9]{4})?) *$")
+_UNPLACED = frozenset({"PEND", "PSUSP", "FWD_PEND"})
+
+
+def read_wide_rows(text: str, times: Calendar, notes: set[str]) -> dict[str, Row]:
+    """``bjobs -w``: the fixed columns from the left, the time from the right, the name between.
+
+    A name may hold blanks and newlines: a row goes on until a line ends with a time. Where a job
+    runs nowhere its column is ``-`` or blank.
+    """
+    rows: dict[str, Row] = {}
+    lines = text.split("\n")
+    column = lines[0].find("JOB_NAME") if lines else -1
+    if text.strip() and column < 0:
+        raise Failure(f"bjobs -w: expected a table of jobs, found {lines[0][:60]!r}")
+    open_row, begin = "", None
+    for line in lines[1:]:
+        if not open_row:
+            if not line.strip():
+                continue
+            begin = _ROW_BEGIN.match(line)
+            if begin is None:
+                notes.add("a line of bjobs -w could not be read")
+                continue
+        at = len(open_row) + 1 if open_row else 0
+        open_row = f"{open_row}\n{line}" if open_row else line
+        end = _ROW_END.search(line)
+        assert begin is not None
+        if end is None or at + end.start() < begin.end() - 1:
+            continue
+        number, user, stat, queue, from_host = begin.groups()
+        rest = open_row[begin.end() : at + end.start()]
+        hosts, name = _placed(rest, stat, begin.end(), column)
+        _row(
+            rows, notes, number, "", name, user=user, stat=stat, queue=queue, from_host=from_host,
+            hosts=values.hosts(hosts), submitted=times.fact(end.group(1)),
+        )  # fmt: skip
+        open_row = ""
+    if open_row:
+        raise Failure("bjobs -w: the table ends in the middle of a row")
+    return rows
+
+
+def _placed(rest: str, stat: str, at: int, column: int) -> tuple[str, str]:
+    """EXEC_HOST and JOB_NAME out of the text that begins at ``at``; JOB_NAME's header is at ``column``."""
+    if rest == "-" or rest.startswith("- "):
+        return "", rest[1:].strip(" ")
+    if stat in _UNPLACED or (stat == "EXIT" and at >= column):
+        return "", rest.strip(" ")
+    hosts, _, name = rest.partition(" ")
+    return hosts, name.strip(" ")
+
+
+# ---------------------------------------------------------------------- jobs: details
+
+_SEPARATOR = "\n" + "-" * 78 + "\n"
+_HEAD = re.compile(r"\s*Job <([0-9]+(?:\[[0-9]+\])?)>, ")
+_STAMP = (
+    r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?[A-Z][a-z]{2} +[0-9]{1,2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?: [0-9]{4})?"
+)
+_SUBMITTED = re.compile(rf"^({_STAMP}): Submitted from host <([^>\n]*)>(.*)$", re.MULTILINE)
+_STARTED = re.compile(
+    rf"^({_STAMP}): (?:\[[0-9]+\] )?(?:[Ss]tarted|[Dd]ispatched) (?:[0-9]+ Task\(s\) )?(?:on|to) (.*)$",
+    re.MULTILINE,
+)
+_FINISHED = re.compile(
+    rf"^({_STAMP}): (?:(Done successfully)|Exited(?: with exit code ([0-9]+)| by signal ([0-9]+))?"
+    r"|Completed <(done|exit)>|Termination request issued)(.*)$",
+    re.MULTILINE,
+)
+_TERM = re.compile(r"\b(TERM_[A-Z_]+)")
+_TASKS = re.compile(r", ([0-9]+)(?:[-,] ?([0-9]+))? (?:Processors Requested|Task\(s\))")
+_REQUIREMENT = re.compile(r", Requested Resources ?<(.*?)>(?=, [A-Z0-9]|;?$)")
+_DEPENDENCY = re.compile(r", Dependency Condition <(.*?)>(?=, [A-Z0-9]|;?$)")
+_BEGIN = re.compile(rf", Specified Start Time <({_STAMP})>")
+_ASKED = re.compile(r", Specified Hosts (<[^>]*>(?:, <[^>]*>)*)")
+_RESERVED = re.compile(r", (?:Advance )?Reservation <([^>]*)>")
+_MARKED = re.compile(r", Job Description <(headway:[a-z,]*)>")
+_LIMITS = re.compile(
+    r"^ ((?:CPULIMIT|RUNLIMIT|PROCLIMIT|TASKLIMIT)(?: +[A-Z]+LIMIT)*) *\n (.*)$", re.MULTILINE
+)
+_MINUTES = re.compile(r"([0-9.]+) min(?: of \S+)?")
+_COMBINED = re.compile(r"^ Combined: (.*)$", re.MULTILINE)
+_REASONS = re.compile(r"^ (?:PENDING|SUSPENDING) REASONS:\n (.*)$", re.MULTILINE)
+
+
+def read_long(text: str, times: Calendar, notes: set[str]) -> dict[str, Facts]:
+    """``bjobs -UF``, or ``bjobs -l`` after :func:`unwrapped`: what each job asks for, by job id."""
+    found: dict[str, Facts] = {}
+    if not text.strip():
+        return found
+    for record in text.split(_SEPARATOR):
+        head = _HEAD.match(record)
+        if head is None:
+            if record.strip():
+                notes.add("a part of bjobs -UF could not be read")
+            continue
+        job_id = head.group(1)
+        if job_id in found:
+            found[job_id].doubtful = True
+            notes.add(f"job {job_id} is described twice; it is left alone")
+            continue
+        found[job_id] = _facts(record, head.end(), times)
+    return found
+
+
+def _facts(record: str, at: int, times: Calendar) -> Facts:
+    facts = Facts()
+    submitted = _SUBMITTED.search(record, at)
+    if submitted is None:
+        # Without this line nobody knows what it asks for.
+        facts.doubtful = True
+        return facts
+    asked = submitted.group(3)
+    facts.least = facts.most = 1
+    if "Task(s)" in asked or "Processors" in asked:
+        for tasks in _TASKS.finditer(asked):
+            facts.least = int(tasks.group(1))
+            facts.most = int(tasks.group(2) or tasks.group(1))
+    requested = _REQUIREMENT.search(asked)
+    if requested is not None:
+        facts.requirement = requested.group(1)
+    combined = _COMBINED.search(record, submitted.end())
+    if combined is not None and combined.group(1).strip() not in ("", "-"):
+        facts.requirement = combined.group(1).strip()
+    if "Dependency" in asked and (match := _DEPENDENCY.search(asked)) is not None:
+        facts.dependency = match.group(1)
+    if "Specified" in asked:
+        if (match := _BEGIN.search(asked)) is not None:
+            facts.begin = times.wish(match.group(1))
+        if (match := _ASKED.search(asked)) is not None:
+            facts.asked_hosts = tuple(re.findall(r"<([^>]*)>", match.group(1)))
+    facts.exclusive = ", Exclusive Execution" in asked
+    if "eservation <" in asked and (match := _RESERVED.search(asked)) is not None:
+        facts.reservation = match.group(1)
+    if "Job Description <" in record and (match := _MARKED.search(record, at, submitted.start())) is not None:
+        facts.description = match.group(1)
+    limits = _LIMITS.search(record, submitted.end())
+    if limits is not None:
+        facts.run_limit = _run_limit(limits)
+    for match in _STARTED.finditer(record, submitted.end()):
+        facts.started = times.fact(match.group(1))
+    for match in _FINISHED.finditer(record, submitted.end()):
+        _finish(facts, match, times)
+    if " REASONS:" in record and (match := _REASONS.search(record, submitted.end())) is not None:
+        facts.reason = match.group(1).strip().rstrip(";")
+    return facts
+
+
+def _run_limit(limits: re.Match[str]) -> float | None:
+    names = [name for name in limits.group(1).split() if name in ("CPULIMIT", "RUNLIMIT")]
+    minutes = _MINUTES.findall(limits.group(2))
+    if "RUNLIMIT" not in names or len(minutes) <= names.index("RUNLIMIT"):
+        return None
+    return float(minutes[names.index("RUNLIMIT")]) * 60.0
+
+
+def _finish(facts: Facts, match: re.Match[str], times: Calendar) -> None:
+    when, done, code, signal, completed, rest = match.groups()
+    facts.ended = times.fact(when)
+    term = _TERM.search(rest)
+    facts.exit_reason = term.group(1) if term is not None else ""
+    if done or completed == "done":
+        facts.exit_code = 0
+    elif code:
+        facts.exit_code = int(code)
+    elif signal:
+        facts.exit_code = 128 + int(signal)
+
+
+_INDENT = " " * 21
+
+
+def unwrapped(text: str) -> str:
+    """``bjobs -l`` and ``bhist -l`` cut lines at 80 characters and go on under 21 blanks: joined again."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if line.startswith(_INDENT) and line.strip() and lines and lines[-1].strip():
+            lines[-1] += line[len(_INDENT) :]
+        else:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+# ---------------------------------------------------------------------- ended jobs
+
+
+class Ending(msgspec.Struct, frozen=True, gc=False):
+    """How a job ended, as its history tells it; ``state`` is "ended", or "alive"."""
+
+    state: str
+    done: bool = False
+    exit_code: int | None = None
+    exit_reason: str = ""
+    started: float | None = None
+    ended: float | None = None
+    hosts: tuple[tuple[str, int], ...] = ()
+
+
+_HISTORY_HOST = re.compile(r"<(?:([0-9]+)\*)?([^<>]+)>")
+_BACK = re.compile(rf"^{_STAMP}: (?:Pending: |Job has been requeued)", re.MULTILINE)
+
+
+def read_history(text: str, times: Calendar) -> dict[str, Ending]:
+    """``bhist -l``: what became of each job; the last execution counts."""
+    found: dict[str, Ending] = {}
+    for record in unwrapped(text).split(_SEPARATOR):
+        head = _HEAD.match(record)
+        if head is None:
+            continue
+        submitted = _SUBMITTED.search(record, head.end())
+        if submitted is None:
+            continue
+        at = submitted.end()
+        last = 0
+        started: float | None = None
+        hosts: dict[str, int] = {}
+        ended = None
+        for match in _STARTED.finditer(record, at):
+            last, started = match.start(), times.fact(match.group(1))
+            hosts = {}
+            for count, name in _HISTORY_HOST.findall(match.group(2).partition(", Exec")[0]):
+                hosts[name] = hosts.get(name, 0) + int(count or 1)
+        for match in _FINISHED.finditer(record, at):
+            last, ended = match.start(), match
+        back = any(match.start() > last for match in _BACK.finditer(record, at))
+        if ended is None or back or ended.start() < last:
+            found[head.group(1)] = Ending("alive", started=started, hosts=tuple(hosts.items()))
+            continue
+        facts = Facts()
+        _finish(facts, ended, times)
+        found[head.group(1)] = Ending(
+            "ended", ended.group(2) is not None or ended.group(5) == "done", facts.exit_code,
+            facts.exit_reason, started, facts.ended, tuple(hosts.items()),
+        )  # fmt: skip
+    return found
+
+
+# ---------------------------------------------------------------------- hosts, queues, the system
+
+
+@dataclass(frozen=True)
+class HostState:
+    """A host as ``bhosts`` shows it."""
+
+    name: str
+    status: str
+    #: Slots; 0: no limit is set.
+    slots: int
+    #: Slots in use.
+    used: int
+
+
+def read_hosts(text: str) -> dict[str, HostState]:
+    """``bhosts -w``, or ``bhosts -l``."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if lines and lines[0].split()[0] == "HOST":
+        found = [
+            {"HOST_NAME": line[len("HOST ") :].strip(), **_paired(lines[at + 1], lines[at + 2])}
+            for at, line in enumerate(lines[:-2])
+            if line.startswith("HOST ")
+        ]
+    else:
+        found = table(text)
+    return _host_states(found)
+
+
+def _paired(header: str, cells: str) -> dict[str, str]:
+    return dict(zip(header.split(), cells.split(), strict=False))
+
+
+def read_hosts_json(data: bytes) -> dict[str, HostState]:
+    """``bhosts -o "host_name status max njobs" -json``."""
+    listed = records(data, "bhosts: the listing of hosts")
+    return _host_states([{key: _cell(record, key) for key in record} for record in listed])
+
+
+def _host_states(listed: list[dict[str, str]]) -> dict[str, HostState]:
+    found = {}
+    for row in listed:
+        name, status = row.get("HOST_NAME", ""), row.get("STATUS", "")
+        if name and status:
+            found[name] = HostState(
+                name, status, values.integer(row.get("MAX", "")), values.integer(row.get("NJOBS", ""))
+            )
+    return found
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A queue, as far as we need it. Times are seconds; None: no limit."""
+
+    name: str
+    #: ``Open:Active``, ``Open:Inact_Adm``, ...
+    status: str = ""
+    #: As written: names of hosts and groups, ``all``, ``none``, ``~name``.
+    hosts: tuple[str, ...] = ("all",)
+    default_limit: float | None = None
+    limit: float | None = None
+
+    @property
+    def inactive(self) -> bool:
+        """LSF starts none of its jobs by itself."""
+        return ":Inact" in self.status
+
+    @property
+    def window_closed(self) -> bool:
+        """Its run window is closed."""
+        return self.status.endswith("Inact_Win")
+
+
+def read_queues(text: str) -> dict[str, Queue]:
+    """``bqueues -l``."""
+    found: dict[str, Queue] = {}
+    for block in re.split(r"^QUEUE: ", text, flags=re.MULTILINE)[1:]:
+        lines = block.split("\n")
+        name = lines[0].strip()
+        status, hosts = "", ("all",)
+        default: float | None = None
+        limit: float | None = None
+        of_default = False
+        for at, line in enumerate(lines):
+            if line.startswith("PRIO ") and at + 1 < len(lines):
+                status = _paired(line, lines[at + 1]).get("STATUS", "")
+            elif line.startswith("DEFAULT LIMITS"):
+                of_default = True
+            elif line.startswith("MAXIMUM LIMITS"):
+                of_default = False
+            elif line.startswith("HOSTS:"):
+                hosts = tuple(line[len("HOSTS:") :].split())
+            elif "RUNLIMIT" in line and at + 1 < len(lines):
+                match = _LIMITS.match(f"{line}\n{lines[at + 1]}")
+                if match is not None and of_default:
+                    default = _run_limit(match)
+                elif match is not None:
+                    limit = _run_limit(match)
+        found[name] = Queue(name, status, hosts, default, limit)
+    return found
+
+
+def read_groups(text: str) -> dict[str, tuple[str, ...]]:
+    """``bmgroup -r -w``: host groups and their members, groups inside groups taken apart."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    found: dict[str, tuple[str, ...]] = {}
+    for line in lines[1:]:
+        cells = line.split()
+        found[cells[0].rstrip("/")] = tuple(cells[1:])
+    return found
+
+
+@dataclass(frozen=True)
+class System:
+    """Which LSF this is."""
+
+    #: Such as ``volclava 2.2``.
+    title: str
+    cluster: str
+    #: IBM (Platform) LSF, not one of its open-source relatives.
+    ibm: bool
+
+
+_CLUSTER = re.compile(r"^My cluster name is (\S+)", re.MULTILINE)
+_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+")
+
+
+def read_system(text: str) -> System | None:
+    """``lsid``; None when that is not what it says."""
+    lines = text.strip().splitlines()
+    cluster = _CLUSTER.search(text)
+    if not lines or cluster is None:
+        return None
+    first = lines[0]
+    version = _VERSION.search(first)
+    low = first.lower()
+    ibm = ("lsf" in low or "ibm" in low or "platform" in low) and "lava" not in low
+    kind = next(
+        (name for name in ("volclava", "openlava") if name in low), "IBM Spectrum LSF" if ibm else "LSF"
+    )
+    return System(f"{kind} {version.group(0)}" if version is not None else kind, cluster.group(1), ibm)
+
+
+# ---------------------------------------------------------------------- reservations
+
+
+class Booking(msgspec.Struct, frozen=True):
+    """An advance reservation as ``brsvs`` shows it."""
+
+    name: str
+    kind: str
+    owner: str
+    hosts: tuple[str, ...]
+    start: float
+    end: float
+
+
+_BOOKED_HOST = re.compile(r"(\S+):[0-9]+/[0-9]+")
+_WINDOW = re.compile(
+    r"(?:([0-9]{4})/)?([0-9]+)/([0-9]+)/([0-9]+)/([0-9]+)-(?:([0-9]{4})/)?([0-9]+)/([0-9]+)/([0-9]+)/([0-9]+)"
+)
+
+
+def read_reservations(text: str, times: Calendar, notes: set[str]) -> dict[str, Booking]:
+    """``brsvs``: a reservation may go on over several lines, one a host. Recurring ones are left out."""
+    found: dict[str, Booking] = {}
+    parts: list[list[str]] = []
+    for line in text.splitlines()[1:]:
+        if line[:1].strip():
+            parts.append(line.split())
+        elif line.strip() and parts:
+            parts[-1] += line.split()
+    for cells in parts:
+        window = next((match for cell in cells if (match := _WINDOW.fullmatch(cell)) is not None), None)
+        hosts = tuple(match.group(1) for cell in cells if (match := _BOOKED_HOST.fullmatch(cell)) is not None)
+        if window is None or len(cells) < 4 or not hosts:
+            notes.add(f"reservation {cells[0]} has no single time or no hosts and is left out")
+            continue
+        numbers = [int(part) if part else None for part in window.groups()]
+        start, end = (_moment(numbers[at : at + 5], times) for at in (0, 5))
+        if start is None or end is None:
+            notes.add(f"reservation {cells[0]} has a time that cannot be read and is left out")
+            continue
+        found[cells[0]] = Booking(cells[0], cells[1], cells[2], hosts, start, end)
+    return found
+
+
+def _moment(numbers: list[int | None], times: Calendar) -> float | None:
+    year, month, day, hour, minute = numbers
+    assert month is not None and day is not None and hour is not None and minute is not None
+    return times.date(year, month, day, hour, minute)

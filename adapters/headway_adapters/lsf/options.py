@@ -1,0 +1,55 @@
+"""The options of the LSF adapter, as they stand under ``cluster: options:`` in the configuration."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from headway_adapters.transport.options import Seconds, TransportOptions
+
+
+class LsfOptions(TransportOptions):
+    """All times are seconds."""
+
+    #: Queues whose jobs headway starts; the administrator inactivates them. Jobs of other queues on
+    #: the same hosts are seen as load and never touched.
+    queues: tuple[str, ...] = Field(min_length=1)
+    #: Between two looks at the cluster when nothing was done.
+    poll_interval: Seconds = 2.0
+    #: From a start to the look that should confirm it.
+    confirm_interval: Seconds = 0.2
+    #: How long a job that was forced to run may stay pending; then the start is taken back.
+    start_timeout: Seconds = 15.0
+    #: Added to the commands' environment: what LSF's own profile.lsf sets. Needed over SSH, and
+    #: where the service's environment lacks it.
+    environment: dict[str, str] = Field(default_factory=dict)
+    #: Whether the run limit of a running job can be changed: auto asks LSF.
+    running_limits: Literal["auto", "yes", "no"] = "auto"
+    #: The limit that a job without any limit is planned with.
+    unlimited_walltime: Annotated[float, Field(gt=0)] = 365 * 86400.0
+    #: True: PowerDown and PowerUp may be used (IBM Spectrum LSF with power parameters configured).
+    power: bool = False
+    #: True: a start may state a clock frequency (IBM Spectrum LSF with energy-aware scheduling).
+    frequency: bool = False
+
+    @field_validator("queues")
+    @classmethod
+    def _queues_are_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            plain = name.replace("_", "a").replace("-", "a").replace(".", "a").isalnum()
+            if not plain or not name.isascii() or name.startswith("-"):
+                raise ValueError("names of queues (letters, digits, '_', '-', '.')")
+        if len(set(value)) != len(value):
+            raise ValueError("each queue once")
+        return value
+
+    @field_validator("environment")
+    @classmethod
+    def _environment_is_lsfs(cls, value: dict[str, str]) -> dict[str, str]:
+        for name, text in value.items():
+            if not name.startswith(("LSF_", "LSB_", "EGO_")) or not name.replace("_", "a").isalnum():
+                raise ValueError("names of LSF's own variables (LSF_..., LSB_..., EGO_...)")
+            if "\0" in text:
+                raise ValueError(f"{name}: no NUL character")
+        return value

@@ -1,0 +1,564 @@
+"""LSF's records -> our snapshot. Pure: no commands, no clock; tested on recorded output.
+
+Choices that LSF leaves to us:
+
+* A job's id is LSF's own: ``123``, and ``123[4]`` for an element of an array.
+* A pool is a queue with the hosts that its HOSTS line names; a node is a host, a processor a slot.
+* The estimate is the job's run limit, else its queue's default or largest one, else the option
+  ``unlimited_walltime``. (Where hosts have CPU factors and ``ABS_RUNLIMIT`` is not set, LSF stretches
+  limits by them; we do not.)
+* A pending job that we cannot start faithfully (a requirement or a dependency that we cannot
+  express, a queue that is not ours, forwarded to another cluster) is shown as held, with the reason.
+* A suspended job (USUSP, SSUSP) keeps its slots. A job that LSF lost sight of (UNKWN, ZOMBI) too.
+* Where ``brun`` cannot say how many slots on each host (OpenLava, volclava), a parallel job that fits on one
+  host gets one, and a larger one whole hosts, where its size allows that.
+* LSF says how a job ended as far as its flavour does. Without a word about it, a job that reached its
+  limit timed out, one that ended by the signals of ``bkill`` (exit codes 130 and 143), or that
+  never ran, was cancelled, any other failed.
+* The job description (``bsub -Jd headway:dedicated``) says what LSF has no word for: ``dedicated``: the
+  job must start at its begin time; ``malleable``: it may lose processors while it runs; both with a
+  comma between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from headway.model import (
+    JobDescription,
+    NodeDescription,
+    Placement,
+    PoolDescription,
+    Request,
+    Reservation,
+)
+from headway_adapters.lsf import depend, listing, values
+from headway_adapters.lsf.listing import Booking, Ending, Facts, HostState, Queue, Row
+from headway_adapters.lsf.resreq import Host, Requirements
+from headway_adapters.snapshot import SnapshotJob
+
+#: LSF's word for a job's state -> ours.
+JOB_STATES: dict[str, str] = {
+    "PEND": "pending",
+    "PSUSP": "pending",
+    "FWD_PEND": "pending",
+    "WAIT": "starting",
+    "PROV": "starting",
+    "RUN": "running",
+    "UNKWN": "running",
+    "ZOMBI": "running",
+    "USUSP": "suspended",
+    "SSUSP": "suspended",
+    "DONE": "ended",
+    "EXIT": "ended",
+}
+_USABLE_HOSTS = frozenset({"ok", "closed_Full", "closed_Excl"})
+#: Host states in which new jobs are not started, and why.
+_BAD_HOSTS: dict[str, str] = {
+    "closed": "closed",
+    "closed_Adm": "closed by the administrator",
+    "closed_Busy": "over its load threshold",
+    "closed_LIM": "its load is not known",
+    "closed_Lock": "locked",
+    "closed_Wind": "outside its dispatch window",
+    "closed_EGO": "not given to LSF",
+    "closed_RC": "given back by the resource connector",
+    "closed_Power": "in power saving",
+    "closed_cu_Excl": "in an exclusive compute unit",
+    "unavail": "its daemons do not run",
+    "unreach": "not reachable",
+    "unlicensed": "not licensed",
+}
+_POWER: dict[str, str] = {"closed_Power": "asleep"}
+#: How a job ended, by LSF's termination reason; the first word that fits.
+_REASONS: tuple[tuple[str, str], ...] = (
+    ("TERM_RUNLIMIT", "timed out"),
+    ("TERM_DEADLINE", "timed out"),
+    ("TERM_WINDOW", "timed out"),
+    ("TERM_PREEMPT", "preempted"),
+    ("TERM_OWNER", "cancelled"),
+    ("TERM_ADMIN", "cancelled"),
+    ("TERM_FORCE_", "cancelled"),
+    ("TERM_ORPHAN", "cancelled"),
+    ("TERM_ZOMBI", "node failure"),
+    ("TERM_REMOVE_HUNG", "node failure"),
+)
+#: Exit codes of a job that ``bkill`` ended: by SIGINT or SIGTERM.
+_KILLED = frozenset({130, 143})
+#: What a job description that is meant for headway begins with.
+MARK = "headway:"
+#: Our reservations' names in LSF.
+RESERVATION_PREFIX = "headway_"
+#: Most that a job may run over its limit before that counts as its end, seconds.
+_GRACE = 5.0
+
+
+@dataclass(frozen=True)
+class Site:
+    """What the reader must know about our configuration."""
+
+    managed: tuple[str, ...]
+    unlimited_walltime: float = 365 * 86400.0
+    #: ``brun`` cannot say how many slots on each host, it fills them one after another up to their CPUs.
+    fills: bool = False
+
+
+@dataclass(frozen=True)
+class Detail:
+    """What the writer and the adapter need to know about a pending job beyond the common form."""
+
+    #: PSUSP: held by its user, an administrator, or us.
+    held: bool
+    #: Why LSF itself would not start it now, though ``brun`` would; "" if nothing stands against it.
+    waits: str = ""
+    #: Slots that it asks for, the least and the most.
+    least: int = 1
+    most: int = 1
+    #: In a queue that we manage.
+    managed: bool = True
+
+
+@dataclass
+class Jobs:
+    """All jobs of a listing."""
+
+    jobs: dict[str, SnapshotJob] = field(default_factory=dict)
+    #: Pending jobs only.
+    details: dict[str, Detail] = field(default_factory=dict)
+
+
+@dataclass
+class Nodes:
+    """All hosts of a listing."""
+
+    nodes: dict[str, NodeDescription] = field(default_factory=dict)
+    power: dict[str, str] = field(default_factory=dict)
+    #: Slots in use by LSF's own count.
+    used: dict[str, int] = field(default_factory=dict)
+    #: Queue -> its hosts.
+    members: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+# ---------------------------------------------------------------------- hosts, queues
+
+
+def static_hosts(text: str) -> dict[str, Host]:
+    """``lshosts -w``: what does not change of each host."""
+    found = {}
+    for row in listing.table(text):
+        name = row.get("HOST_NAME", "")
+        named = row.get("RESOURCES", "").strip("()").split()
+        known = {key: "" if value == "-" else value for key, value in row.items()}
+        found[name] = Host(
+            name=name,
+            kind=known.get("type", ""),
+            model=known.get("model", ""),
+            processors=values.integer(known.get("ncpus", "")),
+            memory=values.size(known.get("maxmem", "")),
+            swap=values.size(known.get("maxswp", "")),
+            resources=frozenset(named),
+        )
+    return found
+
+
+def members(queue: Queue, hosts: Iterable[str], groups: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """The hosts of a queue. ``others`` and preferences (``host+2``) count like plain names."""
+    every = tuple(hosts)
+    chosen: list[str] = []
+    removed: set[str] = set()
+    for word in queue.hosts:
+        name = word.partition("+")[0].rstrip("!/")
+        if name.startswith("~"):
+            name = name[1:].rstrip("/")
+            removed.update(groups.get(name, (name,)))
+        elif name in ("all", "others", "allremote"):
+            chosen.extend(every if name != "allremote" else ())
+        elif name != "none":
+            chosen.extend(groups.get(name, (name,)))
+    for name in tuple(chosen):
+        if name in groups:
+            chosen.extend(groups[name])
+    if any(name == "all" for name in chosen):
+        chosen = [*chosen, *every]
+    known = frozenset(every)
+    return tuple(dict.fromkeys(name for name in chosen if name in known and name not in removed))
+
+
+def pool(queue: Queue, *, managed: bool) -> PoolDescription:
+    """A queue as a pool; open while headway may start its jobs."""
+    return PoolDescription(
+        name=queue.name, max_walltime=queue.limit or 0.0, open=managed and not queue.window_closed
+    )
+
+
+def read_nodes(
+    hosts: Mapping[str, HostState],
+    queues: Mapping[str, Queue],
+    static: Mapping[str, Host],
+    groups: Mapping[str, tuple[str, ...]],
+    notes: set[str],
+) -> Nodes:
+    """Hosts as nodes, each with the queues that it belongs to."""
+    found = Nodes()
+    belongs: dict[str, list[str]] = {}
+    for queue in queues.values():
+        found.members[queue.name] = members(queue, hosts, groups)
+        for name in found.members[queue.name]:
+            belongs.setdefault(name, []).append(queue.name)
+    for name, host in hosts.items():
+        known = static.get(name, Host(name))
+        usable = host.status in _USABLE_HOSTS
+        reason = _BAD_HOSTS.get(host.status, "")
+        if not usable and not reason:
+            notes.add(f"unknown host state {host.status!r}; such a host gets no jobs")
+            reason = host.status
+        if host.status in _POWER:
+            found.power[name] = _POWER[host.status]
+        found.used[name] = host.used
+        found.nodes[name] = NodeDescription(
+            name=name,
+            processors=host.slots or known.processors,
+            memory=known.memory,
+            features=tuple(sorted(known.resources)),
+            pools=tuple(belongs.get(name, ())),
+            available=usable,
+            reason=reason,
+        )
+    return found
+
+
+# ---------------------------------------------------------------------- jobs
+
+
+def read_jobs(
+    rows: Mapping[str, Row],
+    facts: Mapping[str, Facts],
+    now: float,
+    site: Site,
+    queues: Mapping[str, Queue],
+    nodes: Nodes,
+    static: Mapping[str, Host],
+    groups: Mapping[str, tuple[str, ...]],
+    notes: set[str],
+    before: Mapping[str, SnapshotJob] | None = None,
+) -> Jobs:
+    """The jobs of one listing; ``now`` is when it was asked for (seconds). ``notes`` takes what was odd.
+
+    A job of which the listings tell in two ways stays as it was ``before``; one that is pending and
+    whose details are not listed (it was submitted between two commands) is left for the next look.
+    """
+    return _Reading(now, site, queues, nodes, static, groups, notes).read(rows, facts, before or {})
+
+
+_NO_FACTS = Facts()
+
+
+class _Reading:
+    """One reading of one listing."""
+
+    def __init__(
+        self, now: float, site: Site, queues: Mapping[str, Queue], nodes: Nodes, static: Mapping[str, Host],
+        groups: Mapping[str, tuple[str, ...]], notes: set[str],
+    ) -> None:  # fmt: skip
+        self.now = now
+        self.site = site
+        self.queues = queues
+        self.nodes = nodes
+        self.static = static
+        self.groups = groups
+        self.notes = notes
+        self.managed = frozenset(site.managed)
+        self.requirements = Requirements(static)
+        self.known = depend.Jobs()
+        self.found = Jobs()
+        self._outside: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
+        #: Queue -> fewest and most CPUs of its hosts.
+        self._cpus: dict[str, tuple[int, int]] = {}
+
+    def read(
+        self, rows: Mapping[str, Row], facts: Mapping[str, Facts], before: Mapping[str, SnapshotJob]
+    ) -> Jobs:
+        states = {job_id: self._state(row) for job_id, row in rows.items()}
+        if any(each.dependency for each in facts.values()):
+            for job_id, row in rows.items():
+                self.known.add(_known(row, facts.get(job_id, _NO_FACTS), states[job_id]))
+        for job_id, row in rows.items():
+            told, state = facts.get(job_id), states[job_id]
+            if row.doubtful or (told is None and state == "pending"):
+                if job_id in before:
+                    self.found.jobs[job_id] = before[job_id]
+            elif told is None:
+                self._not_pending(row, _NO_FACTS, state)
+            elif state == "pending":
+                self._pending(row, told)
+            else:
+                self._not_pending(row, told, state)
+        return self.found
+
+    def _state(self, row: Row) -> str:
+        state = JOB_STATES.get(row.stat)
+        if state is None:
+            self.notes.add(f"unknown job state {row.stat!r}; such a job is left as it is")
+            # What it has, it keeps; else nobody starts it.
+            return "running" if row.hosts else "pending"
+        return state
+
+    # ------------------------------------------------------------ common parts
+
+    def _walltime(self, row: Row, told: Facts) -> float:
+        if told.run_limit:
+            return told.run_limit
+        queue = self.queues.get(row.queue)
+        if queue is not None:
+            limit = queue.default_limit or queue.limit
+            if limit:
+                return limit
+        return self.site.unlimited_walltime
+
+    def _attributes(self, row: Row, told: Facts) -> dict[str, Any] | None:
+        """What the job description says, and what the request has no field for."""
+        found: dict[str, Any] = {}
+        if told.most > told.least:
+            found["most_processors"] = told.most
+        if told.description.startswith(MARK):
+            words = told.description[len(MARK) :].split(",")
+            if "dedicated" in words:
+                found["requested_start"] = told.begin or row.submitted or self.now
+            if "malleable" in words:
+                found["malleable"] = True
+        return found or None
+
+    def _description(
+        self, row: Row, told: Facts, request: Request, *, held: bool = False,
+        condition: depend.Condition = depend.FREE,
+    ) -> JobDescription:  # fmt: skip
+        begin = told.begin
+        reservation = told.reservation
+        if reservation.startswith(RESERVATION_PREFIX):
+            reservation = reservation[len(RESERVATION_PREFIX) :]
+        return JobDescription(
+            id=row.job_id,
+            submit_time=self.now if row.submitted is None else row.submitted,
+            request=request,
+            pool=row.queue,
+            name=row.name,
+            user=row.user,
+            group=row.group,
+            account=row.project,
+            array_id=row.array,
+            array_index=row.index,
+            dependencies=condition.dependencies,
+            any_dependency=condition.either,
+            begin_time=begin if begin is not None and begin > self.now else None,
+            held=held,
+            reservation=reservation,
+            attributes=self._attributes(row, told),
+        )
+
+    def _asked(self, row: Row, told: Facts) -> tuple[str, dict[str, Any]]:
+        """Why the requirement cannot be expressed ("" if it can), and what it means for the request."""
+        submitted_from = self.static.get(row.from_host)
+        asked = self.requirements.read(told.requirement, submitted_from.kind if submitted_from else "")
+        if asked.unfit:
+            return asked.unfit, {}
+        for note in asked.notes:
+            self.notes.add(note)
+        excluded = asked.excluded
+        if told.asked_hosts:
+            excluded = (*excluded, *self._not_asked(row.queue, told.asked_hosts))
+        nodes, per_node = asked.nodes, asked.per_node
+        if per_node and told.least <= per_node:
+            nodes, per_node = 1, 0
+        elif per_node and told.least % per_node:
+            # LSF puts the rest on one more host, which a request cannot say.
+            self.notes.add(f"span[ptile={per_node}] does not divide {told.least} slots; it is not kept")
+            per_node = 0
+        if self.site.fills:
+            nodes, per_node, unfit = self._filled(row.queue, told, nodes, per_node)
+            if unfit:
+                return unfit, {}
+        return "", {
+            "nodes": nodes,
+            "processors_per_node": per_node,
+            "memory_per_node": asked.memory,
+            "features": asked.features,
+            "excluded_nodes": excluded,
+        }
+
+    def _filled(self, queue: str, told: Facts, nodes: int, per_node: int) -> tuple[int, int, str]:
+        """The shape of a request such that ``brun`` can give it: on one host, or on whole ones."""
+        if queue not in self._cpus:
+            of_queue = [self.static[name].processors for name in self.nodes.members.get(queue, ())
+                        if name in self.static]  # fmt: skip
+            self._cpus[queue] = (min(of_queue, default=0), max(of_queue, default=0))
+        least, most = self._cpus[queue]
+        if nodes == 1 or told.least <= 1:
+            return nodes, per_node, ""
+        if per_node:
+            if per_node == least == most:
+                return nodes, per_node, ""
+            return 0, 0, f"this LSF's brun cannot give {per_node} slots on each of several hosts"
+        if told.least <= most:
+            return 1, 0, ""
+        if least == most and least and told.least % least == 0:
+            return 0, least, ""
+        return nodes, per_node, ""
+
+    def _not_asked(self, queue: str, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Hosts of the queue that ``bsub -m`` leaves out."""
+        key = (queue, names)
+        if key not in self._outside:
+            of_queue = self.nodes.members.get(queue, ())
+            wanted = frozenset(members(Queue("", hosts=names), self.nodes.nodes, self.groups))
+            self._outside[key] = tuple(name for name in of_queue if name not in wanted)
+        return self._outside[key]
+
+    # ------------------------------------------------------------ jobs on hosts, ended jobs
+
+    def _not_pending(self, row: Row, told: Facts, state: str) -> None:
+        placement: Placement = row.hosts
+        slots = sum(count for _, count in placement)
+        started = row.started if row.started is not None else told.started
+        walltime = self._walltime(row, told)
+        more = self._asked(row, told)[1] if state != "ended" and told.requirement else {}
+        request = Request(
+            processors=max(slots, told.least, 1),
+            walltime=walltime,
+            nodes=len(placement),
+            memory_per_node=more.get("memory_per_node", 0),
+            exclusive=told.exclusive,
+        )
+        ended = state == "ended"
+        end = (row.ended if row.ended is not None else told.ended) if ended else None
+        outcome, code = "", None
+        if ended:
+            if row.stat == "EXIT" and not placement:
+                started = None
+            ran = None if started is None or end is None else end - started
+            outcome, code = _outcome(row.stat, told, ran, walltime)
+            end = self.now if end is None else end
+        self.found.jobs[row.job_id] = SnapshotJob(
+            job=self._description(row, told, request),
+            state=state,
+            placement=placement,
+            start_time=started if placement else None,
+            end_time=end,
+            outcome=outcome,
+            exit_code=code,
+            reason=told.exit_reason if ended else told.reason,
+        )
+
+    # ------------------------------------------------------------ pending jobs
+
+    def _pending(self, row: Row, told: Facts) -> None:
+        managed = row.queue in self.managed
+        blocked = "LSF tells of it in two ways" if told.doubtful else ""
+        condition = depend.FREE
+        if told.dependency:
+            condition = depend.judge(told.dependency, self.known, user=row.user, index=row.index)
+        unfit, more = self._asked(row, told)
+        held_by = ""
+        held = row.stat == "PSUSP"
+        if held:
+            blocked, held_by = "held (PSUSP); bresume releases it", "user"
+        elif row.stat != "PEND":
+            blocked = f"its state is {row.stat}"
+        elif not managed:
+            blocked = f"queue {row.queue} is not headway's"
+        elif unfit:
+            blocked = unfit
+        elif condition.held:
+            blocked = condition.waits
+        if blocked and not held_by:
+            held_by = "system"
+        waits = condition.waits
+        if not waits and told.begin is not None and told.begin > self.now:
+            waits = "its begin time lies ahead"
+        least = max(told.least, 1)
+        request = Request(
+            processors=least, walltime=self._walltime(row, told), exclusive=told.exclusive, **more
+        )
+        self.found.details[row.job_id] = Detail(
+            held=held, waits=waits, least=least, most=max(told.most, least), managed=managed
+        )
+        self.found.jobs[row.job_id] = SnapshotJob(
+            job=self._description(row, told, request, held=bool(blocked), condition=condition),
+            state="pending",
+            held_by=held_by,
+            reason=blocked or told.reason,
+        )
+
+
+def _known(row: Row, told: Facts, state: str) -> depend.Known:
+    if state == "pending":
+        word = depend.PENDING
+    elif state != "ended":
+        word = depend.STARTED
+    else:
+        word = depend.DONE if row.stat == "DONE" else depend.EXITED
+    return depend.Known(
+        row.job_id, row.user, row.name, word, told.exit_code, row.stat == "PSUSP", row.array, row.index
+    )
+
+
+def _outcome(stat: str, told: Facts, ran: float | None, limit: float) -> tuple[str, int | None]:
+    """How a job ended, and its exit status. ``ran``: seconds; None: it never started."""
+    if stat == "DONE":
+        return "completed", 0
+    for word, outcome in _REASONS:
+        if told.exit_reason.startswith(word):
+            return outcome, told.exit_code
+    if ran is None:
+        return "cancelled", told.exit_code
+    if told.exit_reason.startswith("TERM_"):
+        return "failed", told.exit_code
+    if ran >= limit - _GRACE and told.exit_code != 0:
+        return "timed out", told.exit_code
+    return ("cancelled" if told.exit_code in _KILLED else "failed"), told.exit_code
+
+
+def ended_job(known: SnapshotJob, ending: Ending, now: float) -> SnapshotJob:
+    """A job as it was last seen, with the end that its history tells."""
+    placement = known.placement or ending.hosts
+    started = ending.started
+    told = Facts(exit_code=ending.exit_code, exit_reason=ending.exit_reason)
+    ran = None if started is None or ending.ended is None else ending.ended - started
+    outcome, code = _outcome("DONE" if ending.done else "EXIT", told, ran, known.job.request.walltime)
+    return SnapshotJob(
+        job=known.job, state="ended", placement=placement if started is not None else (),
+        start_time=started, end_time=now if ending.ended is None else ending.ended, outcome=outcome,
+        exit_code=code, reason=ending.exit_reason, restarts=known.restarts,
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------------- reservations
+
+
+def read_reservations(
+    bookings: Mapping[str, Booking], nodes: Mapping[str, NodeDescription]
+) -> dict[str, Reservation]:
+    """Advance reservations by our id: the name, without the prefix if headway made it.
+
+    A reservation of some slots of a host is taken as one of the whole host.
+    """
+    found = {}
+    for name, booking in bookings.items():
+        kept = tuple(host for host in booking.hosts if host in nodes)
+        if not kept:
+            continue
+        ours = name.startswith(RESERVATION_PREFIX)
+        key = name[len(RESERVATION_PREFIX) :] if ours else name
+        system = booking.kind == "sys" or booking.owner in ("-", "sys")
+        found[key] = Reservation(
+            id=key,
+            start=booking.start,
+            end=booking.end,
+            nodes=kept,
+            users=() if system or booking.kind == "group" else (booking.owner,),
+            accounts=(booking.owner,) if booking.kind == "group" else (),
+            ours=ours,
+            reason="" if ours else booking.kind,
+        )
+    return found

@@ -1,0 +1,262 @@
+"""Decision -> argument vectors. Pure: looks at nothing and runs nothing.
+
+Everything that comes from users, plugins or the batch system is checked here before it may stand
+in a command: an id is digits with an index in brackets, a name begins with a letter or digit and
+holds no blank, so that nothing can be taken for an option or for two words. What does not pass
+raises :class:`Unfit`.
+
+LSF's limits are whole minutes: a limit in seconds is rounded up.
+
+Starts. IBM's ``brun`` takes the slots on each host, ``-m "h1#2 h2#1"`` (its manual; one host alone needs
+none). OpenLava's and volclava's does not: it gives the hosts in the order in which they are named as
+many slots as they have CPUs (``ncpus`` of ``lshosts``) until the job has enough
+(``setUrgentJobExecHosts`` in mbatchd). There the hosts are named so that this gives what was decided,
+and where no order does, the start is refused rather than made elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from headway import decisions as d
+from headway.errors import Failure
+from headway.model import Placement, Reservation
+from headway_adapters.lsf.reader import RESERVATION_PREFIX, Detail
+
+Argv = tuple[str, ...]
+
+_JOB = re.compile(r"[0-9]{1,18}(?:\[[0-9]{1,9}\])?")
+_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,99}")
+
+#: LSF's answers that mean that what was asked for is already so.
+ALREADY = (
+    "has already finished",
+    "already finished",
+    "has already been stopped",
+    "has already been suspended",
+    "already suspended",
+    "has already started",
+    "has already been requeued",
+)
+#: Most hosts in one command (LSB_MAX_ASKED_HOSTS_NUMBER).
+MOST_HOSTS = 512
+
+
+class Unfit(Failure):
+    """A decision that cannot be written as a command."""
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Commands to run one after another; the first that fails ends it."""
+
+    steps: tuple[Argv, ...]
+
+
+def job(job_id: str) -> str:
+    """A job's id, checked."""
+    if _JOB.fullmatch(job_id) is None:
+        raise Unfit(f"{job_id!r} is not the id of an LSF job")
+    return job_id
+
+
+def host(name: str) -> str:
+    """A host's name, checked."""
+    if _HOST.fullmatch(name) is None:
+        raise Unfit(f"{name!r} is not the name of a host")
+    return name
+
+
+def name(text: str, what: str) -> str:
+    """A user's, group's, queue's or reservation's name, checked."""
+    if _NAME.fullmatch(text) is None:
+        raise Unfit(f"{text!r} is not the name of {what}")
+    return text
+
+
+def minutes(seconds: float) -> str:
+    """A run limit in whole minutes, rounded up, at least one."""
+    if not math.isfinite(seconds) or seconds <= 0 or seconds > 366 * 86400 * 10:
+        raise Unfit(f"{seconds!r} seconds is no time limit")
+    return str(max(1, math.ceil(seconds / 60 - 1e-9)))
+
+
+def moment(seconds: float) -> str:
+    """An absolute time as ``brsvadd`` reads it, rounded up to a minute; commands run with TZ=UTC."""
+    if not math.isfinite(seconds) or not 0 <= seconds < 1 << 33:
+        raise Unfit(f"{seconds!r} is no point in time")
+    return time.strftime("%Y:%m:%d:%H:%M", time.gmtime(math.ceil(seconds / 60 - 1e-9) * 60))
+
+
+# ---------------------------------------------------------------------- starts
+
+
+def start(decision: d.Start, detail: Detail, cpus: Mapping[str, int], *, ibm: bool, frequency: bool) -> Plan:
+    """Force the job to run on its hosts. ``cpus``: host -> ``ncpus``; ``frequency``: one may be stated."""
+    job_id = job(decision.job_id)
+    if decision.tier != "foreground":
+        raise Unfit(f"job {job_id}: LSF offers no tiers")
+    steps: list[Argv] = []
+    if decision.frequency is not None:
+        if not (ibm and frequency):
+            raise Unfit(
+                f"job {job_id}: a start with a clock frequency needs IBM Spectrum LSF with energy-aware "
+                "scheduling and cluster.options.frequency: true"
+            )
+        if not math.isfinite(decision.frequency) or decision.frequency < 1e6:
+            raise Unfit(f"job {job_id}: {decision.frequency!r} is no clock frequency in hertz")
+        steps.append(("bmod", "-freq", f"{round(decision.frequency / 1e6)}MHz", job_id))
+    steps.append(("brun", "-m", _where(decision.placement, detail, cpus, ibm=ibm, job_id=job_id), job_id))
+    return Plan(tuple(steps))
+
+
+def _where(
+    placement: Placement, detail: Detail, cpus: Mapping[str, int], *, ibm: bool, job_id: str
+) -> str:  # fmt: skip
+    if not placement:
+        raise Unfit(f"job {job_id}: a start on LSF must name hosts")
+    names = [host(node) for node, _ in placement]
+    if len(set(names)) != len(names):
+        raise Unfit(f"job {job_id}: a host is named twice")
+    if len(names) > MOST_HOSTS:
+        raise Unfit(f"job {job_id}: LSF takes at most {MOST_HOSTS} hosts in one start")
+    total = sum(count for _, count in placement)
+    if any(count < 1 for _, count in placement) or not detail.least <= total <= detail.most:
+        asked = str(detail.least) if detail.least == detail.most else f"{detail.least} to {detail.most}"
+        raise Unfit(f"job {job_id}: it asks for {asked} slots, not for {total}")
+    if ibm:
+        if len(names) == 1:
+            return names[0]
+        return " ".join(f"{node}#{count}" for node, count in placement)
+    ordered = sorted(placement, key=lambda part: part[1] < cpus.get(part[0], 0))
+    given = fills(tuple(node for node, _ in ordered), cpus, detail)
+    if given != dict(placement):
+        wanted = ", ".join(f"{count} on {node}" for node, count in placement)
+        raise Unfit(
+            f"job {job_id}: this LSF's brun fills hosts one after another up to their CPUs and cannot "
+            f"give {wanted}"
+        )
+    return " ".join(node for node, _ in ordered)
+
+
+def fills(names: tuple[str, ...], cpus: Mapping[str, int], detail: Detail) -> dict[str, int]:
+    """The slots that OpenLava's ``brun`` gives on each host; empty if it refuses."""
+    whole = sum(cpus.get(node, 0) for node in names)
+    if whole < detail.least or (detail.least != detail.most and whole > detail.most):
+        return {}
+    left = min(whole, detail.most)
+    given = {}
+    for node in names:
+        share = min(cpus.get(node, 0), left)
+        if share:
+            given[node] = share
+        left -= share
+    return given
+
+
+def hold(job_id: str) -> Argv:
+    """Keep a pending job from starting, or stop a running one."""
+    return ("bstop", job(job_id))
+
+
+def release(job_id: str) -> Argv:
+    """Let a held or a stopped job go on."""
+    return ("bresume", job(job_id))
+
+
+# ---------------------------------------------------------------------- everything else
+
+
+def plan(
+    decision: d.Decision,
+    *,
+    now: float,
+    slots: Mapping[str, int],
+    reservation_exists: bool = False,
+    placement: Placement = (),
+    pending: bool = False,
+    ibm: bool = True,
+) -> Plan:
+    """The commands of every decision but :class:`Start`. Raises :class:`Unfit`.
+
+    ``now``: absolute seconds. ``slots``: those of each host. ``placement``: where the job runs;
+    ``pending``: it does not.
+    """
+    if isinstance(decision, (d.Hold, d.Suspend)):
+        return Plan((hold(decision.job_id),))
+    if isinstance(decision, (d.Release, d.Resume)):
+        return Plan((release(decision.job_id),))
+    if isinstance(decision, (d.Kill, d.Cancel)):
+        return Plan((("bkill", job(decision.job_id)),))
+    if isinstance(decision, d.Requeue):
+        return Plan((("brequeue", job(decision.job_id)),))
+    if isinstance(decision, d.SetTimeLimit):
+        return Plan((("bmod", "-W", minutes(decision.walltime), job(decision.job_id)),))
+    if isinstance(decision, d.Resize):
+        return _resize(decision, placement, pending=pending, ibm=ibm)
+    if isinstance(decision, d.Reserve):
+        return _reserve(decision.reservation, now, slots, reservation_exists)
+    if isinstance(decision, d.Unreserve):
+        key = name(RESERVATION_PREFIX + decision.reservation_id, "a reservation")
+        return Plan((("brsvdel", key),))
+    if isinstance(decision, d.PowerDown):
+        return Plan((("badmin", "hpower", "suspend", *_some(decision.nodes)),))
+    if isinstance(decision, d.PowerUp):
+        return Plan((("badmin", "hpower", "resume", *_some(decision.nodes)),))
+    raise Unfit(f"{type(decision).__name__} cannot be carried out on LSF")
+
+
+def _some(names: Iterable[str]) -> list[str]:
+    found = [host(one) for one in names]
+    if not found:
+        raise Unfit("no hosts are named")
+    return found
+
+
+def _resize(decision: d.Resize, placement: Placement, *, pending: bool, ibm: bool) -> Plan:
+    """A pending job asks for another number; a running one gives slots back."""
+    job_id = job(decision.job_id)
+    if pending:
+        if decision.processors < 1:
+            raise Unfit(f"job {job_id}: {decision.processors} is no number of slots")
+        return Plan((("bmod", "-n", str(decision.processors), job_id),))
+    if not ibm:
+        raise Unfit(f"job {job_id}: a running job keeps its size here (bresize is IBM Spectrum LSF's)")
+    had, kept = dict(placement), dict(decision.placement)
+    given_back = {node: count - kept.get(node, 0) for node, count in had.items()}
+    if not kept or set(kept) - set(had) or any(count < 0 for count in given_back.values()):
+        raise Unfit(f"job {job_id}: only giving slots of a running job back is possible on LSF")
+    first = placement[0][0]
+    if not kept.get(first):
+        raise Unfit(f"job {job_id}: it cannot give {first} back, its first process runs there")
+    words = [f"{count}*{host(node)}" for node, count in given_back.items() if count]
+    if not words:
+        raise Unfit(f"job {job_id}: it has that size already")
+    return Plan((("bresize", "release", " ".join(words), job_id),))
+
+
+def _reserve(reservation: Reservation, now: float, slots: Mapping[str, int], exists: bool) -> Plan:
+    """A reservation of whole hosts. LSF cannot change its hosts and times at once: it is made anew."""
+    if not reservation.nodes:
+        raise Unfit(f"reservation {reservation.id}: on LSF it must name hosts")
+    # LSF refuses a time that has passed: at the next full minute, then.
+    begin = max(reservation.start, now + 60.0)
+    if reservation.end <= begin:
+        raise Unfit(f"reservation {reservation.id}: it would be over before it begins")
+    key = name(RESERVATION_PREFIX + reservation.id, "a reservation")
+    hosts = _some(reservation.nodes)
+    total = sum(slots.get(one, 0) for one in hosts)
+    if not total:
+        raise Unfit(f"reservation {reservation.id}: its hosts have no slots")
+    who = [name(one, "a user or a group") for one in (*reservation.users, *reservation.accounts)]
+    argv = ["brsvadd", "-N", key, "-n", str(total), "-m", " ".join(hosts)]
+    # For nobody in particular: a system reservation, in which no job starts.
+    argv += ["-u", " ".join(who)] if who else ["-s"]
+    argv += ["-b", moment(begin), "-e", moment(reservation.end)]
+    add = tuple(argv)
+    return Plan((("brsvdel", key), add) if exists else (add,))
