@@ -53,6 +53,12 @@ class CommandClient(abc.ABC):
                     raise Failure(f"monitor mode: {' '.join(argv[:3])} is not run")
         return self._transport.run_many(argvs, self._timeout)
 
+    def act(self, argv: Sequence[str], timeout: float) -> Result:
+        """One command that changes something, with a time-out of its own (seconds)."""
+        if self.read_only:
+            raise Failure(f"monitor mode: {' '.join(argv[:3])} is not run")
+        return self._transport.run(argv, timeout)
+
     def look(self, argvs: Sequence[Sequence[str]]) -> list[Result]:
         """Commands that must succeed; raises :class:`Unanswered` with what was said otherwise."""
         results = self.run_many(argvs)

@@ -17,6 +17,9 @@ overrides:
 and, where the system needs it:
 
 ===================  ==========================================================================
+:meth:`drain`        takes a node out of service; with ``drains = True`` nodes can then sleep through
+                     the site's own commands (:mod:`headway_adapters.actuators`)
+:meth:`undrain`      puts it back
 :meth:`adopt`        starts that an earlier run asked for and that are on their way
 :meth:`given_up`     why a start that is on its way cannot happen any more
 :meth:`take_back`    undo a start that did not happen, so that it never happens later
@@ -44,9 +47,10 @@ import select
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
+import msgspec
 import structlog
 from pydantic import BaseModel, ValidationError
 
@@ -54,8 +58,9 @@ from headway import decisions as d
 from headway import events as ev
 from headway.adapter import ClusterAdapter, Outcome
 from headway.errors import Failure, UserError
-from headway.model import ClusterDescription
+from headway.model import ClusterDescription, Placement
 from headway_adapters import differ
+from headway_adapters.actuators import ActuatorOptions, Actuators, capabilities
 from headway_adapters.client import CommandClient
 from headway_adapters.snapshot import Snapshot, SnapshotJob
 from headway_adapters.transport import Result
@@ -126,26 +131,37 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
     system: ClassVar[str]
     #: Its name for people.
     title: ClassVar[str]
+    #: Whether :meth:`drain` and :meth:`undrain` are there.
+    drains: ClassVar[bool] = False
 
     def __init__(
         self,
         client: CommandClient,
         pace: Pace,
         *,
+        actuators: ActuatorOptions | None = None,
         read_only: bool = False,
         log: Any = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """``read_only``: monitor mode; nothing is adopted, confirmed or tended.
-
-        ``clock`` tells the time in absolute seconds.
+        """``actuators``: the site's commands for frequencies and power. ``read_only``: monitor mode; nothing
+        is adopted, confirmed or tended. ``clock`` tells the time in absolute seconds.
         """
+        if actuators is not None and actuators.power_down is not None and not self.drains:
+            raise UserError(
+                f"cluster.options.actuators.power_down: on {self.title} headway cannot take a node out of "
+                "service, so it cannot put one to sleep either"
+            )
         self.read_only = read_only
         self._client = client
         self._pace = pace
         self._log = log if log is not None else structlog.get_logger(f"headway.{self.system}")
         self._clock = clock
+        self.capabilities = self.capabilities | capabilities(actuators, drains=self.drains)
+        self._actuators = Actuators(actuators or ActuatorOptions(), self, log=self._log, clock=clock)
         self._last: Look[DetailT] | None = None
+        #: The last look as the batch system gave it: without what only the actuators know.
+        self._raw: Snapshot | None = None
         #: Nodes and reservations as :meth:`describe` gave them, until the first look after it.
         self._described: Snapshot | None = None
         self._flights: dict[str, Flight[PayloadT]] = {}
@@ -214,18 +230,29 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
     def tend(self, look: Look[DetailT], in_flight: set[str]) -> None:
         """Housekeeping after a look; not for the jobs that were ``in_flight`` in it."""
 
+    def drain(self, node: str, reason: str) -> tuple[str, ...]:
+        """The command that takes a node out of service; for a drained one: with another reason."""
+        raise NotImplementedError
+
+    def undrain(self, node: str) -> tuple[str, ...]:
+        """The command that puts a node back into service."""
+        raise NotImplementedError
+
     # ------------------------------------------------------------------ describe
 
     def describe(self) -> ClusterDescription:
         name = self.learn()
         look = self.look(None)
-        self._described = look.snapshot
+        self._actuators.adopt(look.snapshot)
+        shown = self._actuators.show(look.snapshot)
+        # A description knows no power states: the first look tells of those that are not on.
+        self._described = replace(shown, power={})
         self.note(look.notes)
         return ClusterDescription(
             name=name,
-            pools=tuple(look.snapshot.pools.values()),
-            nodes=tuple(look.snapshot.nodes.values()),
-            reservations=tuple(look.snapshot.reservations.values()),
+            pools=tuple(shown.pools.values()),
+            nodes=tuple(shown.nodes.values()),
+            reservations=tuple(shown.reservations.values()),
         )
 
     def note(self, notes: Iterable[str]) -> None:
@@ -240,6 +267,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         if self._closed:
             return None
         while True:
+            self._advance()
             if self._told:
                 return self._tell([])
             now = self._clock()
@@ -256,6 +284,8 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
             if deadline is not None and now >= deadline and not self._may_answer_soon():
                 return now, []
             until = math.inf if self._looking is not None else self._next_look
+            if (due := self._actuators.due) is not None:
+                until = min(until, now + due)
             if deadline is not None:
                 # A passed deadline waits a little for a look that is under way.
                 until = min(until, deadline if now < deadline else self._look_began + _PATIENCE)
@@ -291,7 +321,10 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         self.note(look.notes)
         first = self._last is None
         old = self._last.snapshot if self._last is not None else None
-        self._last = look
+        self._raw = look.snapshot
+        if not self.read_only:
+            self._actuators.looked(look.snapshot)
+        look = self._last = replace(look, snapshot=self._actuators.show(look.snapshot))
         events = list(differ.diff_jobs(old, look.snapshot))
         since = old if old is not None else self._described
         self._described = None
@@ -301,11 +334,28 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         if not self.read_only:
             if first:
                 self._adopt(look)
+                self._actuators.go_on_waking()
             self.tend(look, self._confirm(look))
+            for event in events:
+                if isinstance(event, ev.JobEnded | ev.JobRequeued):
+                    self._actuators.job_ended(event.job_id)
         self._schedule_look()
         if not events and not first and not self._told:
             return None
         return ev.in_order(events)
+
+    def _advance(self) -> None:
+        """Let the actuators go on, and tell what became of their work."""
+        changes = self._actuators.advance()
+        self._told += changes.events
+        if changes.acted:
+            self._changes += 1
+            self._next_look = min(self._next_look, self._clock() + self._pace.confirm_interval)
+        if changes.moved and self._raw is not None and self._last is not None:
+            now = replace(self._raw, time=self._clock())
+            shown = self._actuators.show(now)
+            self._told += differ.diff_nodes(self._last.snapshot, shown)
+            self._last = replace(self._last, snapshot=replace(shown, time=self._last.snapshot.time))
 
     def _tell(self, events: Sequence[ev.Event]) -> tuple[float, Sequence[ev.Event]]:
         told, self._told = self._told, []
@@ -385,6 +435,10 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
                     got = sorted(node for node, _ in job.placement)
                     said = "a job runs on other nodes than it was sent to"
                     self._log.warning(said, job=key, wanted=sorted(wanted), got=got)
+                if flight.decision.frequency is not None and job.restarts == flight.restarts:
+                    wish = d.SetFrequency(key, flight.decision.frequency, flight.decision.reason)
+                    if problem := self._actuators.set_frequency(wish, job.placement):
+                        self._refuse(wish, problem, self._clock())
                 continue
             why = self.given_up(job, look.details.get(key))
             if why:
@@ -432,15 +486,17 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
                 at += 1
         for decision, outcome in zip(decisions, outcomes, strict=True):
             if not outcome.accepted:
-                wish = cast(d.AnyDecision, decision)
-                self._log.warning(f"{self.system} refused", decision=type(decision).__name__,
-                                  job=getattr(decision, "job_id", None), error=outcome.message)  # fmt: skip
-                self._told.append(ev.DecisionFailed(time=now, decision=wish, message=outcome.message))
+                self._refuse(cast(d.AnyDecision, decision), outcome.message, now)
         self._confirm_pause = self._pace.confirm_interval
         self._next_look = min(self._next_look, self._clock() + self._pace.confirm_interval)
         if self._down_since is not None:
             self._next_look = max(self._next_look, self._clock() + self._pace.confirm_interval)
         return outcomes
+
+    def _refuse(self, decision: d.AnyDecision, message: str, now: float) -> None:
+        self._log.warning(f"{self.system} refused", decision=type(decision).__name__,
+                          job=getattr(decision, "job_id", None), error=message)  # fmt: skip
+        self._told.append(ev.DecisionFailed(time=now, decision=decision, message=message))
 
     def _start_all(self, starts: Sequence[d.Start]) -> list[Outcome]:
         outcomes: dict[int, Outcome] = {}
@@ -471,7 +527,60 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
     def _carry_out(self, decision: d.Decision, now: float) -> Outcome:
         if type(decision) not in self.capabilities:
             return Outcome(False, f"{type(decision).__name__} cannot be carried out on this {self.title}")
-        return self.carry_out(decision, now)
+        if isinstance(decision, d.PowerDown):
+            for node in decision.nodes:
+                if job_id := self._occupant(node):
+                    return Outcome(False, f"node {node} is not idle: job {job_id} has it")
+        problem: str | None = None
+        if isinstance(decision, d.SetFrequency):
+            problem = self._set_frequency(decision)
+        elif isinstance(decision, d.PowerDown) and self._actuators.options.power_down is not None:
+            problem = self._actuators.power_down(decision)
+        elif isinstance(decision, d.PowerUp) and self._actuators.options.power_up is not None:
+            problem = self._actuators.power_up(decision)
+        if problem is None:
+            return self.carry_out(decision, now)
+        return Outcome(not problem, problem)
+
+    def _set_frequency(self, decision: d.SetFrequency) -> str:
+        flight = self._flights.get(decision.job_id)
+        if flight is not None:
+            # Done once it is seen to run.
+            flight.decision = msgspec.structs.replace(flight.decision, frequency=decision.frequency)
+            return ""
+        job = self.known(decision.job_id)
+        if job is None or job.state not in ("starting", "running", "suspended"):
+            return f"job {decision.job_id} does not run"
+        return self._actuators.set_frequency(decision, job.placement)
+
+    def _occupant(self, node: str) -> str:
+        """A job that runs on a node, or is on its way there; "" if there is none."""
+
+        def there(placement: Placement) -> bool:
+            return any(name == node for name, _ in placement)
+
+        for key, flight in self._flights.items():
+            if there(flight.decision.placement):
+                return key
+        for key, job in self._last.snapshot.jobs.items() if self._last is not None else ():
+            if job.state in ("starting", "running", "suspended") and there(job.placement):
+                return key
+        return ""
+
+    # ------------------------------------------------------------------ what the actuators need
+
+    def act(self, argv: Sequence[str], timeout: float) -> Result:
+        """Run one command that changes something. On any thread."""
+        return self._client.act(argv, timeout)
+
+    def usable(self, node: str) -> bool:
+        """Whether the batch system, at the last look, could start jobs on a node."""
+        described = self._raw.nodes.get(node) if self._raw is not None else None
+        return described is not None and described.available
+
+    def poke(self) -> None:
+        """Make :meth:`wait` look around. On any thread."""
+        self._poke(b"a")
 
     def known(self, job_id: str) -> SnapshotJob | None:
         """A job as the last look showed it."""
@@ -515,6 +624,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
             return
         self._closed = True
         self._client.close()
+        self._actuators.close()
         self._looker.shutdown(wait=True, cancel_futures=True)
         os.close(self._wake_read)
         os.close(self._wake_write)

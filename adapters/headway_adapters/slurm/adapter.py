@@ -29,11 +29,13 @@ from headway import decisions as d
 from headway.adapter import Check, Outcome
 from headway.errors import Failure, UserError
 from headway.model import NodeDescription, Placement, PoolDescription
+from headway_adapters.actuators import OURS
 from headway_adapters.client import Unanswered
 from headway_adapters.polling import Flight, Launch, Look, PollingAdapter, validated
 from headway_adapters.slurm import checks, marker, reader, writer
 from headway_adapters.slurm.client import SlurmClient, is_silence
 from headway_adapters.slurm.options import SlurmOptions
+from headway_adapters.slurm.power import PowerSaving
 from headway_adapters.snapshot import Snapshot, SnapshotJob
 from headway_adapters.transport import Result, Transport
 
@@ -78,6 +80,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
 
     system = "slurm"
     title = "Slurm"
+    drains = True
     Options = SlurmOptions
 
     _client: SlurmClient
@@ -100,8 +103,12 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         """
         self.options = validated(SlurmOptions, options)
         client = SlurmClient(self.options, read_only=read_only, transport=transport)
-        super().__init__(client, self.options, read_only=read_only, log=log, clock=clock)
-        self.capabilities = CAPABILITIES | ({d.PowerDown, d.PowerUp} if self.options.power else set())
+        super().__init__(
+            client, self.options, actuators=self.options.actuators, read_only=read_only, log=log, clock=clock
+        )
+        if self.options.power:
+            self.capabilities = self.capabilities | {d.PowerDown, d.PowerUp}
+        self._power_saving = PowerSaving()
         self._world: _World | None = None
         self._taken: set[str] = set()
 
@@ -135,6 +142,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
             memory_managed="MEMORY" in parameters,
             whole_nodes=select_type == "select/linear",
             whole_cores="CR_CPU" not in parameters,
+            power=self.options.power,
         )
         nodes = {node for name in self.options.partitions for node in partitions[name].nodes}
         sharing = frozenset(p.name for p in partitions.values() if nodes & set(p.nodes))
@@ -284,6 +292,8 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
 
         Not for jobs that were ``in_flight`` in this look: what it shows of them is over.
         """
+        if self.options.power:
+            self._tend_power(look.snapshot)
         takes: dict[str, tuple[str, ...]] = {}
         clears: dict[str, tuple[str, ...]] = {}
         for key, detail in look.details.items():
@@ -311,6 +321,33 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
                     self._log.info("took a job over: it is held for headway", job=key)
             elif result is not None and not is_silence(result):
                 self.note([f"job {key} could not be taken over: {result.complaint()}"])
+
+    def _tend_power(self, snapshot: Snapshot) -> None:
+        """Wake those that are to wake since they fell asleep, and drain those that did not wake."""
+        wake, failed = self._power_saving.looked(snapshot)
+        if wake:
+            self._ask_power(writer.power(wake, "POWER_UP"))
+        for node in failed:
+            reason = snapshot.nodes[node].reason
+            self._log.error("a node does not wake; it is drained", node=node, error=reason)
+            self._ask_power(writer.drain(node, f"{OURS}did not wake in time"))
+
+    def _ask_power(self, argv: tuple[str, ...]) -> Outcome:
+        if self._actuators.options.dry:
+            self._actuators.say_dry(argv)
+            return Outcome(True, "dry: only logged")
+        outcome = self.run_steps([argv])
+        if not outcome.accepted:
+            self._log.warning(
+                "a node's power could not be changed", command=" ".join(argv), error=outcome.message
+            )
+        return outcome
+
+    def drain(self, node: str, reason: str) -> tuple[str, ...]:
+        return writer.drain(node, reason)
+
+    def undrain(self, node: str) -> tuple[str, ...]:
+        return writer.undrain(node)
 
     # ------------------------------------------------------------------ apply
 
@@ -367,8 +404,10 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         return [launches[index] for index in range(len(starts))]
 
     def _plan_start(self, start: d.Start) -> writer.Plan:
-        if start.tier != "foreground" or start.frequency is not None:
-            raise writer.Unfit(f"job {start.job_id}: Slurm offers no tiers and no frequency at a start")
+        if start.tier != "foreground":
+            raise writer.Unfit(f"job {start.job_id}: Slurm offers no tiers")
+        if start.frequency is not None and d.SetFrequency not in self.capabilities:
+            raise writer.Unfit(f"job {start.job_id}: its frequency cannot be set without an actuator")
         detail = self.detail(start.job_id)
         if detail is None or self._last is None:
             raise writer.Unfit(f"job {start.job_id} is not pending in the last listing")
@@ -381,6 +420,8 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         return writer.start(start, detail, job.job.pool, reserved=reserved)
 
     def carry_out(self, decision: d.Decision, now: float) -> Outcome:
+        if isinstance(decision, d.PowerDown | d.PowerUp):
+            return self._change_power(decision)
         job_id = getattr(decision, "job_id", "")
         known, detail = self.known(job_id), self.detail(job_id)
         existing = None
@@ -401,6 +442,24 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         gone = (writer.NO_RESERVATION,) if isinstance(decision, d.Unreserve) else ()
         already = (*writer.ALREADY, *gone)
         return self.run_steps(plan.steps, essential=plan.essential, already=already)
+
+    def _change_power(self, decision: d.PowerDown | d.PowerUp) -> Outcome:
+        falls = isinstance(decision, d.PowerDown)
+        word = "POWER_DOWN" if falls else "POWER_UP"
+        try:
+            argv = writer.power(decision.nodes, word)
+        except writer.Unfit as error:
+            return Outcome(False, str(error))
+        if self._actuators.options.dry:
+            return self._ask_power(argv)
+        saving, last = self._power_saving, self._last.snapshot if self._last is not None else None
+        nodes = saving.down(decision.nodes, last) if falls else saving.up(decision.nodes, last)
+        if not nodes:
+            return Outcome(True)
+        outcome = self._ask_power(writer.power(nodes, word))
+        if falls and outcome.accepted:
+            saving.went(nodes)
+        return outcome
 
     # ------------------------------------------------------------------ the rest
 

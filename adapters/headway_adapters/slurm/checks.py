@@ -50,6 +50,8 @@ def run(client: SlurmClient, options: SlurmOptions, clock: Callable[[], float]) 
     found.append(_privilege(client, config))
     found.append(_scheduler(config))
     found.append(_delay(config))
+    if options.power:
+        found.append(_power(config))
     found += _partitions(client, options)
     found.append(_entry(client, config, options))
     found.append(_clock(client, clock))
@@ -91,6 +93,20 @@ def _delay(config: dict[str, str]) -> Check:
     return Check(
         "batch_sched_delay", delay == 0, f"{delay} s",
         "set SchedulerParameters=batch_sched_delay=0: else starts come 1 to 3 s late",
+    )  # fmt: skip
+
+
+def _power(config: dict[str, str]) -> Check:
+    missing = [
+        key for key in ("SuspendProgram", "ResumeProgram") if config.get(key, "(null)") in ("(null)", "")
+    ]
+    time = config.get("SuspendTime", "")
+    if time in ("NONE", "INFINITE", "-1"):
+        # Slurm then refuses POWER_DOWN as well.
+        missing.append("SuspendTime")
+    return Check(
+        "power saving", not missing, f"not set: {', '.join(missing)}" if missing else f"SuspendTime={time}",
+        "set SuspendProgram, ResumeProgram and a SuspendTime (a long one leaves sleep to headway)",
     )  # fmt: skip
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
+from headway_adapters.actuators import ActuatorOptions
 from headway_adapters.transport.options import Seconds, TransportOptions
 
 
@@ -33,8 +34,11 @@ class SlurmOptions(TransportOptions):
     unlimited_walltime: Annotated[float, Field(gt=0)] = 365 * 86400.0
     #: Whose reservation it is when a plugin's reservation names no users and no accounts.
     reservation_user: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")] = "root"
-    #: True: PowerDown and PowerUp may be used (Suspend/ResumeProgram are configured).
+    #: True: headway puts nodes to sleep and wakes them through Slurm's power saving
+    #: (Suspend/ResumeProgram are configured).
     power: bool = False
+    #: The site's own commands for frequencies and power.
+    actuators: ActuatorOptions | None = None
 
     @field_validator("partitions")
     @classmethod
@@ -46,3 +50,9 @@ class SlurmOptions(TransportOptions):
         if len(set(value)) != len(value):
             raise ValueError("each partition once")
         return value
+
+    @model_validator(mode="after")
+    def _one_way_to_sleep(self) -> SlurmOptions:
+        if self.power and self.actuators is not None and self.actuators.power_down is not None:
+            raise ValueError("power and actuators.power_down: expected one way to sleep, found both")
+        return self

@@ -112,13 +112,16 @@ _GOOD_NODE_FLAGS = frozenset(
     {"COMPLETING", "RESERVED", "PLANNED", "CLOUD", "DYNAMIC_FUTURE", "DYNAMIC_NORM", "RES", "NET",
      "EXTERNAL", "UNDRAIN", "RESUME"}
 )  # fmt: skip
+#: Where several stand together the first of these counts: what was asked for comes before what is.
 _POWER: dict[str, str] = {
-    "POWERED_DOWN": "asleep",
-    "POWERING_DOWN": "falling asleep",
-    "POWER_DOWN": "falling asleep",
     "POWERING_UP": "waking",
     "POWER_UP": "waking",
+    "POWERING_DOWN": "falling asleep",
+    "POWER_DOWN": "falling asleep",
+    "POWERED_DOWN": "asleep",
 }
+#: What a sleeping node is too.
+_SILENT = frozenset({"NOT_RESPONDING", "NO_RESPOND"})
 
 
 class JobRecord(msgspec.Struct, gc=False):
@@ -212,6 +215,8 @@ class Site:
     whole_nodes: bool = False
     #: Jobs get whole cores.
     whole_cores: bool = True
+    #: headway rules sleep: a sleeping node is in order.
+    power: bool = False
 
 
 @dataclass(frozen=True)
@@ -470,7 +475,12 @@ def _put_node(
     memory: int, gres_text: str, features: tuple[str, ...], pools: tuple[str, ...], reason: str, threads: int,
 ) -> None:  # fmt: skip
     bad: list[str] = []
+    power = next((meaning for word, meaning in _POWER.items() if word in states), None)
+    if power is not None:
+        found.power[name] = power
     for word in states:
+        if site.power and power is not None and (word in _POWER or word in _SILENT):
+            continue
         if word in _USABLE_NODE_STATES or word in _GOOD_NODE_FLAGS:
             pass
         elif word in _NODE_STATES:
@@ -479,8 +489,6 @@ def _put_node(
             bad.append(_BAD_NODE_FLAGS[word])
         else:
             notes.add(f"unknown node state {word!r} is taken as harmless")
-        if word in _POWER:
-            found.power[name] = _POWER[word]
     if not any(word in _NODE_STATES for word in states):
         bad.append("in no state that we know")
     why = ", ".join(dict.fromkeys(word for word in bad if word))

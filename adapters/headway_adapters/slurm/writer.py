@@ -223,10 +223,25 @@ def plan(
         key = name(RESERVATION_PREFIX + decision.reservation_id, "a reservation")
         return Plan((("scontrol", "delete", f"ReservationName={key}"),))
     if isinstance(decision, d.PowerDown):
-        return Plan((("scontrol", "update", f"NodeName={_some(decision.nodes)}", "State=POWER_DOWN"),))
+        return Plan((power(decision.nodes, "POWER_DOWN"),))
     if isinstance(decision, d.PowerUp):
-        return Plan((("scontrol", "update", f"NodeName={_some(decision.nodes)}", "State=POWER_UP"),))
+        return Plan((power(decision.nodes, "POWER_UP"),))
     raise Unfit(f"{type(decision).__name__} cannot be carried out on Slurm")
+
+
+def power(names: Iterable[str], state: str) -> Argv:
+    """Ask Slurm's power saving for "POWER_DOWN" or "POWER_UP"."""
+    return ("scontrol", "update", f"NodeName={_some(tuple(names))}", f"State={state}")
+
+
+def drain(node: str, reason: str) -> Argv:
+    """Take a node out of service, or give another reason why it is. ``reason`` is a text of ours."""
+    return ("scontrol", "update", f"NodeName={nodes([node])}", "State=DRAIN", f"Reason={reason}")
+
+
+def undrain(node: str) -> Argv:
+    """Put a node back into service."""
+    return ("scontrol", "update", f"NodeName={nodes([node])}", "State=RESUME")
 
 
 def _some(names: tuple[str, ...]) -> str:
