@@ -136,6 +136,7 @@ def emulate(
     faults: Faults | None = None,
     physics: Sequence[Any] = (),
     seed: int = 0,
+    cycle: float | None = None,
     max_rounds: int = 100_000,
     **more: Any,
 ) -> Run:
@@ -143,7 +144,9 @@ def emulate(
     adapter = RecordingAdapter(
         cluster, list(jobs), faults=faults, physics=physics, rng=np.random.default_rng(seed), **more
     )
-    scheduler = Scheduler(cluster, plugged(*plugins), seed=seed, capabilities=adapter.capabilities)
+    scheduler = Scheduler(
+        cluster, plugged(*plugins), seed=seed, capabilities=adapter.capabilities, cycle=cycle
+    )
     run = Run(adapter, scheduler, [])
 
     def on_decisions(now: float, decisions: Sequence[Decision], outcomes: object) -> None:
