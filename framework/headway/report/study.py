@@ -147,7 +147,7 @@ def render_study(study: Study) -> RenderableType:
     """What :command:`headway analyze` prints; 80 columns wide at most."""
     gap = Text()
     parts: list[RenderableType] = [
-        Text.assemble((study.path, "bold"), f": {number(study.summary['jobs'])} jobs"), gap,
+        Text.assemble((Path(study.path).name, "bold"), f": {number(study.summary['jobs'])} jobs"), gap,
         _summary(study), gap, _classes(study), gap, _cells(study), gap,
         _hours(study),
     ]  # fmt: skip

@@ -59,6 +59,9 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 #: Days (a century) beyond which a trace's submit times are no times any more, and days are not listed.
 MOST_DAYS = 36_525
 
+#: Seconds (30,000 years): a submit time beyond is none.
+_LAST_TIME = 1e12
+
 #: Epoch seconds that :mod:`datetime` can tell the date of, with a day to spare for zones.
 _LAST_DATE = 253_402_300_799 - DAY
 
@@ -163,11 +166,16 @@ def study(
     ``length_bounds`` (seconds) and ``width_bounds`` (processors) are the upper bounds of the bins, rising;
     ``zone`` is the machine's time zone, such as "Europe/Stockholm", instead of the header's.
 
-    Raises :class:`UserError` for bounds that do not rise from above 0, for an unknown zone, and for a trace
-    without jobs.
+    Raises :class:`UserError` for bounds that do not rise from above 0, for an unknown zone, for a trace
+    without jobs, and for submit times that cannot be any.
     """
     if not len(trace):
         raise UserError(f"{trace.path}: expected jobs to analyse, found none")
+    submit = trace.records[:, Column.SUBMIT]
+    if not np.abs(submit).max() <= _LAST_TIME:
+        raise UserError(
+            f"{trace.path}: expected submit times in seconds, found {submit.min():g} to {submit.max():g}"
+        )
     _rising("lengths", length_bounds)
     _rising("widths", width_bounds)
     notes: list[str] = []
