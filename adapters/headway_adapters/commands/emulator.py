@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from headway.errors import UserError
-from headway_adapters.commands import pbs, pbs_text
+from headway_adapters.commands import lsf, pbs, pbs_text
 from headway_adapters.commands.machine import Job, Machine, Node
 from headway_adapters.commands.server import Call, Fault, Late, Reply, Server
 from headway_adapters.commands.system import Refused, System
@@ -137,7 +137,8 @@ class Emulator:
             command = self.system.commands.get(call.name)
             if command is None:
                 return Reply(127, "", f"{call.name}: command not found\n")
-            reply = command(call)
+            version = self.system.version if call.words == ("-V",) else None
+            reply = command(call) if version is None else Reply(0, "", version)
         except Refused as refused:
             reply = Reply(refused.rc, "", refused.message + "\n")
         self.machine.settle()
@@ -253,6 +254,11 @@ def _system(options: EmulatorOptions, machine: Machine) -> System:
     if options.system == "pbs":
         queues = options.queues or ("workq",)
         return pbs.Pbs(machine, server=_name(options), queues=queues, scheduling=options.scheduling)
+    if options.system == "lsf":
+        queues = options.queues or ("normal",)
+        return lsf.Lsf(
+            machine, cluster=_name(options), queues=queues, flavour=options.flavour, active=options.scheduling
+        )
     raise UserError(f"emulate-commands: expected pbs or lsf, found {options.system!r}")
 
 

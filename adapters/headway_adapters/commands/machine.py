@@ -154,7 +154,8 @@ class Machine:
         self._cluster = EmulatedAdapter(ClusterDescription.flat(_ENDLESS), [], start=0.0)
         #: The batch system's own scheduler; called whenever something may have become possible.
         self.scheduler: Callable[[], None] | None = None
-        #: Told of each job that ended.
+        #: Told of each execution that begins, and of each job that ended.
+        self.began: Callable[[Job], None] = lambda job: None
         self.ended: Callable[[Job], None] = lambda job: None
         self._disturbed = False
         for node in self.nodes.values():
@@ -324,6 +325,7 @@ class Machine:
         job.ran, job.since = 0.0, self.now
         self._occupy(job)
         self._disturbed = True
+        self.began(job)
 
     def suspend(self, job: Job, *, keep: bool) -> None:
         """Stop a running job; ``keep``: its processors stay its own."""

@@ -30,6 +30,8 @@ class Refused(Exception):
 class System(abc.ABC):
     """A batch system's commands over a machine."""
 
+    #: What every command says to ``-V``, on standard error; None: there is no such option.
+    version: str | None = None
     #: Name of each command -> what carries it out.
     commands: Mapping[str, Callable[[Call], Reply]]
 

@@ -15,9 +15,9 @@ class Zone:
         self._zone: datetime.tzinfo | None = None
         if name is not None:
             try:
-                self._zone = ZoneInfo(name.removeprefix(":")) if name else datetime.timezone.utc
+                self._zone = ZoneInfo(name.removeprefix(":")) if name else datetime.UTC
             except (ZoneInfoNotFoundError, ValueError, OSError):
-                self._zone = datetime.timezone.utc if name.startswith("UTC") else None
+                self._zone = datetime.UTC if name.startswith("UTC") else None
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> Zone:
