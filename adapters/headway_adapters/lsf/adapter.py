@@ -43,7 +43,8 @@ from headway_adapters.polling import Flight, Launch, Look, PollingAdapter, valid
 from headway_adapters.snapshot import Snapshot, SnapshotJob
 from headway_adapters.transport import Result, Transport
 
-_HOST_FIELDS = "host_name status max njobs"
+#: For ``bhosts -o ... -json``; the comment is why an administrator closed a host.
+_HOST_FIELDS = ("host_name status max njobs comments", "host_name status max njobs")
 #: Times that a field which bjobs does not know is left out and the listing asked for again.
 _FIELD_TRIES = len(listing.FIELDS)
 _ON_HOSTS = ("starting", "running", "suspended")
@@ -55,11 +56,10 @@ class _World:
 
     name: str
     flavour: Flavour
-    #: Fields for ``bjobs -o ... -json``; empty: no JSON.
+    #: Fields for ``bjobs -o ... -json``; empty: jobs are read from text.
     fields: tuple[str, ...]
-    #: The JSON says what jobs ask for; otherwise ``bjobs -UF`` is read too.
-    complete: bool
-    hosts_as_json: bool
+    #: Fields for ``bhosts -o ... -json``; "": hosts are read from text.
+    host_fields: str
     static: dict[str, Host] = field(default_factory=dict)
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -69,6 +69,7 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
 
     system = "lsf"
     title = "LSF"
+    drains = True
     Options = LsfOptions
 
     _client: LsfClient
@@ -92,7 +93,9 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
         """
         self.options = validated(LsfOptions, options)
         client = LsfClient(self.options, read_only=read_only, transport=transport)
-        super().__init__(client, self.options, read_only=read_only, log=log, clock=clock)
+        super().__init__(
+            client, self.options, actuators=self.options.actuators, read_only=read_only, log=log, clock=clock
+        )
         self._world: _World | None = None
         #: Slots that LSF counts as used on a host beyond those of the listed jobs.
         self._hidden: dict[str, int] = {}
@@ -121,15 +124,13 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
         if missing:
             known = ", ".join(sorted(queues)) or "none"
             raise UserError(f"cluster.options.queues: LSF has no queue {missing[0]!r}. Known: {known}.")
-        fields, complete = self._fields()
-        probe = self._client.run(("bhosts", "-o", _HOST_FIELDS, "-json"))
-        as_json = False
-        if probe.ok:
-            try:
-                as_json = bool(listing.read_hosts_json(probe.stdout))
-            except Failure:
-                as_json = False
-        world = _World(cluster, flavour, fields, complete, as_json)
+        sleeps = self.options.actuators is not None and self.options.actuators.power_down is not None
+        if sleeps and not flavour.ibm:
+            raise UserError(
+                f"cluster.options.actuators.power_down: {flavour.title} closes a host without a comment, so "
+                "a sleeping host could not be told from a broken one; it needs IBM Spectrum LSF"
+            )
+        world = _World(cluster, flavour, self._fields(), self._host_fields())
         self._learn_hosts(world, queues)
         self._world = world
         return world
@@ -143,8 +144,8 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
             raise Unanswered(f"bqueues -l: expected LSF's listing, found {found}")
         return queues
 
-    def _fields(self) -> tuple[tuple[str, ...], bool]:
-        """The fields that ``bjobs -o ... -json`` knows here, and whether they say all."""
+    def _fields(self) -> tuple[str, ...]:
+        """The fields that ``bjobs -o ... -json`` knows here, if they say all; else none."""
         fields: tuple[str, ...] = listing.FIELDS
         for _ in range(_FIELD_TRIES):
             result = self._client.run(_json_argv(fields))
@@ -152,14 +153,26 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
                 raise Unanswered(f"bjobs -json: {result.complaint()}")
             unknown = listing.bad_field(result.stderr)
             if not unknown or unknown not in fields:
-                break
+                return fields if _is_listing(result) else ()
+            if unknown in listing.NEEDED:
+                return ()
             fields = tuple(name for name in fields if name != unknown)
-        if set(fields) >= listing.NEEDED and _is_listing(result):
-            return fields, True
-        result = self._client.run(_json_argv(listing.BASIC_FIELDS))
-        if result.timed_out or is_silence(result):
-            raise Unanswered(f"bjobs -json: {result.complaint()}")
-        return (listing.BASIC_FIELDS if _is_listing(result) else ()), False
+        return ()
+
+    def _host_fields(self) -> str:
+        """The fields that ``bhosts -o ... -json`` knows here; "" where there is no such listing."""
+        for fields in _HOST_FIELDS:
+            result = self._client.run(("bhosts", "-o", fields, "-json"))
+            if is_silence(result):
+                raise Unanswered(f"bhosts: {result.complaint()}")
+            if not result.ok:
+                continue
+            try:
+                if listing.read_hosts_json(result.stdout):
+                    return fields
+            except Failure:
+                continue
+        return ""
 
     def _learn_hosts(self, world: _World, queues: Mapping[str, Queue]) -> None:
         """Types, CPUs and memory of the hosts, and the groups that the queues name."""
@@ -182,13 +195,13 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
         rows, facts = self._jobs(world, Calendar(now), notes)
         # After the jobs: a host that looks fuller than they make it is fuller.
         argvs: list[tuple[str, ...]] = [
-            ("bhosts", "-o", _HOST_FIELDS, "-json") if world.hosts_as_json else ("bhosts", "-w"),
+            ("bhosts", "-o", world.host_fields, "-json") if world.host_fields else ("bhosts", "-w"),
             ("bqueues", "-l"),
         ]
         if world.flavour.ibm:
             argvs.append(("brsvs", "-w"))
         results = self._client.run_many(argvs)
-        hosts = _hosts(results[0], as_json=world.hosts_as_json)
+        hosts = _hosts(results[0], as_json=bool(world.host_fields))
         queues = listing.read_queues(results[1].text) if results[1].ok else {}
         if not queues:
             raise Unanswered(f"bqueues -l: {results[1].complaint()}")
@@ -229,22 +242,15 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
     def _jobs(
         self, world: _World, times: Calendar, notes: set[str]
     ) -> tuple[dict[str, Row], dict[str, Facts]]:
-        details = ("bjobs", "-u", "all", "-a", "-UF")
-        rows: dict[str, Row] | None = None
         if world.fields:
-            argvs = [_json_argv(world.fields)] if world.complete else [_json_argv(world.fields), details]
-            results = [_listed(result) for result in self._client.run_many(argvs)]
+            result = _listed(self._client.run(_json_argv(world.fields)))
             try:
-                rows, facts = listing.read_json_rows(results[0].stdout, times, notes)
-                if world.complete:
-                    return rows, facts
-                return rows, listing.read_long(results[1].text, times, notes)
+                return listing.read_json_rows(result.stdout, times, notes)
             except Failure as error:
                 # One job's strange name must not blind us.
                 notes.add(f"jobs are read from text, their JSON could not be used: {error}")
-        wide, long = (
-            _listed(result) for result in self._client.run_many([("bjobs", "-u", "all", "-a", "-w"), details])
-        )
+        every = ("bjobs", "-u", "all", "-a")
+        wide, long = (_listed(result) for result in self._client.run_many([(*every, "-w"), (*every, "-UF")]))
         return (
             listing.read_wide_rows(wide.text, times, notes),
             listing.read_long(long.text, times, notes),
@@ -297,29 +303,17 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
     def start_all(self, starts: Sequence[d.Start]) -> list[Launch[None]]:
         """Check all, look whether they are still pending, then force them to run."""
         launches: dict[int, Launch[None]] = {}
-        plans: dict[int, writer.Plan] = {}
+        argvs: dict[int, tuple[str, ...]] = {}
         room = self._room()
         for index, start in enumerate(starts):
             try:
-                plans[index] = self._plan_start(start, room)
+                argvs[index] = self._plan_start(start, room)
             except writer.Unfit as error:
                 launches[index] = Launch(Outcome(False, str(error)))
-        self._still_pending(starts, plans, launches)
-        order = list(plans)
-        step = 0
-        while order:
-            # A frequency is set before the start; all that have a step of this number run together.
-            results = self.change([plans[index].steps[step] for index in order])
-            left = []
-            for index, result in zip(order, results, strict=True):
-                last = step + 1 == len(plans[index].steps)
-                if last:
-                    launches[index] = self._launched(result)
-                elif result is not None and result.ok:
-                    left.append(index)
-                else:
-                    launches[index] = Launch(self.refused(result))
-            order, step = left, step + 1
+        self._still_pending(starts, argvs, launches)
+        results = self.change(list(argvs.values())) if argvs else []
+        for index, result in zip(argvs, results, strict=True):
+            launches[index] = self._launched(result)
         return [launches[index] for index in range(len(starts))]
 
     def _launched(self, result: Result | None) -> Launch[None]:
@@ -333,22 +327,22 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
         return Launch(self.refused(result))
 
     def _still_pending(
-        self, starts: Sequence[d.Start], plans: dict[int, writer.Plan], launches: dict[int, Launch[None]]
+        self, starts: Sequence[d.Start], argvs: dict[int, tuple[str, ...]], launches: dict[int, Launch[None]]
     ) -> None:
         """Take out what is no longer pending: ``brun`` would start even an ended job again."""
-        if not plans:
+        if not argvs:
             return
         try:
-            rows = self._client.rows([starts[index].job_id for index in plans], Calendar(self._clock()))
+            rows = self._client.rows([starts[index].job_id for index in argvs], Calendar(self._clock()))
         except Failure as error:
-            for index in list(plans):
-                del plans[index]
+            for index in list(argvs):
+                del argvs[index]
                 launches[index] = Launch(Outcome(False, f"not tried: {error}"))
             return
-        for index in list(plans):
+        for index in list(argvs):
             row = rows.get(starts[index].job_id)
             if row is None or row.stat != "PEND":
-                del plans[index]
+                del argvs[index]
                 now = "gone" if row is None else row.stat
                 said = f"job {starts[index].job_id} is no longer pending, it is {now}"
                 launches[index] = Launch(Outcome(False, said))
@@ -370,7 +364,7 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
                 _occupy(room, flight.decision.placement, whole=flying.job.request.exclusive)
         return room
 
-    def _plan_start(self, start: d.Start, room: dict[str, int]) -> writer.Plan:
+    def _plan_start(self, start: d.Start, room: dict[str, int]) -> tuple[str, ...]:
         job_id = start.job_id
         detail = self.detail(job_id)
         known = self.known(job_id)
@@ -396,15 +390,23 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
                     f"job {job_id}: host {name} has {free} of {node.processors} slots free; "
                     "LSF would overload it"
                 )
+        if start.frequency is not None and d.SetFrequency not in self.capabilities:
+            raise writer.Unfit(f"job {job_id}: {self._flavour.lacks(d.SetFrequency)}")
         cpus = {name: host.processors for name, host in self._world.static.items()}
-        plan = writer.start(start, detail, cpus, ibm=self._flavour.ibm, frequency=self.options.frequency)
+        argv = writer.start(start, detail, cpus, ibm=self._flavour.ibm)
         _occupy(room, start.placement, whole=whole)
-        return plan
+        return argv
 
     def _carry_out(self, decision: d.Decision, now: float) -> Outcome:
         if type(decision) not in self.capabilities:
             return Outcome(False, self._flavour.lacks(type(decision)))
-        return self.carry_out(decision, now)
+        return super()._carry_out(decision, now)
+
+    def drain(self, node: str, reason: str) -> tuple[str, ...]:
+        return writer.drain(node, reason)
+
+    def undrain(self, node: str) -> tuple[str, ...]:
+        return writer.undrain(node)
 
     def carry_out(self, decision: d.Decision, now: float) -> Outcome:
         known = self.known(getattr(decision, "job_id", ""))
@@ -425,6 +427,10 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
             )
         except writer.Unfit as error:
             return Outcome(False, str(error))
+        if isinstance(decision, (d.PowerDown, d.PowerUp)) and self._actuators.options.dry:
+            for argv in plan.steps:
+                self._actuators.say_dry(argv)
+            return Outcome(True, "dry: only logged")
         return self.run_steps(plan.steps, already=writer.ALREADY)
 
     # ------------------------------------------------------------------ the rest

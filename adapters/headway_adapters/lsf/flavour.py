@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headway import decisions as d
+from headway_adapters import actuators
 from headway_adapters.lsf.options import LsfOptions
 
 COMMON: frozenset[type[d.Decision]] = frozenset(
@@ -20,7 +21,7 @@ COMMON: frozenset[type[d.Decision]] = frozenset(
 )  # fmt: skip
 #: Of the most able flavour under the most generous configuration.
 EVERYTHING: frozenset[type[d.Decision]] = COMMON | {
-    d.SetTimeLimit, d.Reserve, d.Unreserve, d.PowerDown, d.PowerUp,
+    d.SetTimeLimit, d.Reserve, d.Unreserve, d.PowerDown, d.PowerUp, d.SetFrequency,
 }  # fmt: skip
 
 
@@ -37,6 +38,8 @@ class Flavour:
     def capabilities(self, options: LsfOptions) -> frozenset[type[d.Decision]]:
         """The decisions that it carries out under these options."""
         able = set(COMMON)
+        # Only IBM's badmin hclose takes the comment by which a sleeping host is known again.
+        able |= actuators.capabilities(options.actuators, drains=self.ibm)
         if self.running_limits:
             able.add(d.SetTimeLimit)
         if self.ibm:
@@ -56,9 +59,12 @@ class Flavour:
         elif kind in (d.PowerDown, d.PowerUp):
             why = "it has no power states (badmin hpower is IBM Spectrum LSF's)"
             if self.ibm:
-                why = "cluster.options.power is false"
+                why = "neither cluster.options.power nor actuators for it are configured"
         elif kind is d.SetFrequency:
-            why = "LSF sets a clock frequency when a job is submitted or started, not later"
+            why = (
+                "LSF sets a clock frequency at a job's submission only (IBM's bsub -freq); "
+                "cluster.options.actuators.set_frequency can name a command of the site"
+            )
         else:
             why = "LSF has no command for it"
         return f"{kind.__name__} cannot be carried out on {self.title}: {why}"

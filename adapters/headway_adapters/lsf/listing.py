@@ -1,10 +1,10 @@
 """What LSF's commands print -> plain records. Pure; tested on recorded output.
 
-Jobs are read in one of three ways:
+Jobs are read in one of two ways:
 
 * ``bjobs -o FIELDS -json`` of IBM Spectrum LSF tells everything at once.
-* Where only some fields exist (volclava), the JSON tells who and where, and ``bjobs -UF`` the details.
-* Where there is no JSON, ``bjobs -w`` tells who and where, and ``bjobs -UF`` (or ``-l``) the details.
+* Elsewhere ``bjobs -w`` tells who and where, and ``bjobs -UF`` (or ``-l``) the details. (volclava's JSON has
+  some of the fields only, and of a parallel job only the first host.)
 
 What users write (names, commands) may hold blanks, brackets, quotes and newlines, and might imitate
 a whole record. So *who exists* never comes from the details alone, and a job that is told of twice
@@ -24,17 +24,12 @@ from headway.errors import Failure
 from headway_adapters.lsf import values
 from headway_adapters.lsf.values import Calendar
 
-#: What we ask IBM Spectrum LSF for; a flavour that lacks a field of ``NEEDED`` is asked with -UF too.
+#: What we ask IBM Spectrum LSF for; where a field of ``NEEDED`` is lacking, jobs are read from text.
 FIELDS = (
     "jobid", "jobindex", "stat", "user", "user_group", "queue", "job_name", "job_description", "proj_name",
     "from_host", "exec_host", "alloc_slot", "nalloc_slot", "ask_hosts", "submit_time", "start_time",
     "finish_time", "specified_start_time", "min_req_proc", "max_req_proc", "nreq_slot", "runtimelimit",
     "combined_resreq", "dependency", "exclusive", "rsvid", "exit_code", "exit_reason", "pend_reason",
-)  # fmt: skip
-#: Every flavour with ``-json`` knows these.
-BASIC_FIELDS = (
-    "jobid", "stat", "user", "queue", "job_name", "from_host", "exec_host", "submit_time", "start_time",
-    "finish_time", "proj_name",
 )  # fmt: skip
 #: Without these a JSON listing does not say what a job asks for.
 NEEDED = frozenset(
@@ -476,6 +471,8 @@ class HostState:
     slots: int
     #: Slots in use.
     used: int
+    #: Why an administrator closed it, where that is told.
+    comment: str = ""
 
 
 def read_hosts(text: str) -> dict[str, HostState]:
@@ -497,7 +494,7 @@ def _paired(header: str, cells: str) -> dict[str, str]:
 
 
 def read_hosts_json(data: bytes) -> dict[str, HostState]:
-    """``bhosts -o "host_name status max njobs" -json``."""
+    """``bhosts -o "host_name status max njobs comments" -json``."""
     listed = records(data, "bhosts: the listing of hosts")
     return _host_states([{key: _cell(record, key) for key in record} for record in listed])
 
@@ -508,8 +505,9 @@ def _host_states(listed: list[dict[str, str]]) -> dict[str, HostState]:
         name, status = row.get("HOST_NAME", ""), row.get("STATUS", "")
         if name and status:
             found[name] = HostState(
-                name, status, values.integer(row.get("MAX", "")), values.integer(row.get("NJOBS", ""))
-            )
+                name, status, values.integer(row.get("MAX", "")), values.integer(row.get("NJOBS", "")),
+                row.get("COMMENTS", "").strip().strip('"'),
+            )  # fmt: skip
     return found
 
 

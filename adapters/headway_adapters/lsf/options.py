@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
+from headway_adapters.actuators import ActuatorOptions
 from headway_adapters.transport.options import Seconds, TransportOptions
 
 
@@ -28,10 +29,10 @@ class LsfOptions(TransportOptions):
     running_limits: Literal["auto", "yes", "no"] = "auto"
     #: The limit that a job without any limit is planned with.
     unlimited_walltime: Annotated[float, Field(gt=0)] = 365 * 86400.0
-    #: True: PowerDown and PowerUp may be used (IBM Spectrum LSF with power parameters configured).
+    #: True: headway puts hosts to sleep and wakes them through IBM Spectrum LSF's power saving.
     power: bool = False
-    #: True: a start may state a clock frequency (IBM Spectrum LSF with energy-aware scheduling).
-    frequency: bool = False
+    #: The site's own commands for frequencies and power.
+    actuators: ActuatorOptions | None = None
 
     @field_validator("queues")
     @classmethod
@@ -53,3 +54,9 @@ class LsfOptions(TransportOptions):
             if "\0" in text:
                 raise ValueError(f"{name}: no NUL character")
         return value
+
+    @model_validator(mode="after")
+    def _one_way_to_sleep(self) -> LsfOptions:
+        if self.power and self.actuators is not None and self.actuators.power_down is not None:
+            raise ValueError("power and actuators.power_down: expected one way to sleep, found both")
+        return self

@@ -214,6 +214,8 @@ def read_nodes(
         if not usable and not reason:
             notes.add(f"unknown host state {host.status!r}; such a host gets no jobs")
             reason = host.status
+        if reason and host.comment:
+            reason = f"{reason}: {host.comment}"
         if host.status in _POWER:
             found.power[name] = _POWER[host.status]
         found.used[name] = host.used
@@ -434,10 +436,8 @@ class _Reading:
         end = (row.ended if row.ended is not None else told.ended) if ended else None
         outcome, code = "", None
         if ended:
-            if row.stat == "EXIT" and not placement:
-                started = None
             ran = None if started is None or end is None else end - started
-            outcome, code = _outcome(row.stat, told, ran, walltime)
+            outcome, code = _outcome(row.stat, told, bool(placement), ran, walltime)
             end = self.now if end is None else end
         self.found.jobs[row.job_id] = SnapshotJob(
             job=self._description(row, told, request),
@@ -503,18 +503,20 @@ def _known(row: Row, told: Facts, state: str) -> depend.Known:
     )
 
 
-def _outcome(stat: str, told: Facts, ran: float | None, limit: float) -> tuple[str, int | None]:
-    """How a job ended, and its exit status. ``ran``: seconds; None: it never started."""
+def _outcome(
+    stat: str, told: Facts, started: bool, ran: float | None, limit: float
+) -> tuple[str, int | None]:
+    """How a job ended, and its exit status. ``ran``: seconds, None where that is not told."""
     if stat == "DONE":
         return "completed", 0
     for word, outcome in _REASONS:
         if told.exit_reason.startswith(word):
             return outcome, told.exit_code
-    if ran is None:
+    if not started:
         return "cancelled", told.exit_code
     if told.exit_reason.startswith("TERM_"):
         return "failed", told.exit_code
-    if ran >= limit - _GRACE and told.exit_code != 0:
+    if ran is not None and ran >= limit - _GRACE and told.exit_code != 0:
         return "timed out", told.exit_code
     return ("cancelled" if told.exit_code in _KILLED else "failed"), told.exit_code
 
@@ -525,7 +527,8 @@ def ended_job(known: SnapshotJob, ending: Ending, now: float) -> SnapshotJob:
     started = ending.started
     told = Facts(exit_code=ending.exit_code, exit_reason=ending.exit_reason)
     ran = None if started is None or ending.ended is None else ending.ended - started
-    outcome, code = _outcome("DONE" if ending.done else "EXIT", told, ran, known.job.request.walltime)
+    limit = known.job.request.walltime
+    outcome, code = _outcome("DONE" if ending.done else "EXIT", told, started is not None, ran, limit)
     return SnapshotJob(
         job=known.job, state="ended", placement=placement if started is not None else (),
         start_time=started, end_time=now if ending.ended is None else ending.ended, outcome=outcome,

@@ -7,11 +7,11 @@ raises :class:`Unfit`.
 
 LSF's limits are whole minutes: a limit in seconds is rounded up.
 
-Starts. IBM's ``brun`` takes the slots on each host, ``-m "h1#2 h2#1"`` (its manual; one host alone needs
-none). OpenLava's and volclava's does not: it gives the hosts in the order in which they are named as
-many slots as they have CPUs (``ncpus`` of ``lshosts``) until the job has enough
-(``setUrgentJobExecHosts`` in mbatchd). There the hosts are named so that this gives what was decided,
-and where no order does, the start is refused rather than made elsewhere.
+Starts. ``brun -m "h1 h2"`` gives the hosts, in the order in which they are named, as many slots as they
+have CPUs (``ncpus`` of ``lshosts``) until the job has enough (IBM's manual, under ``-c``; OpenLava's and
+volclava's ``setUrgentJobExecHosts`` in mbatchd). So the hosts are named such that this gives what was
+decided. Where no order does, IBM's takes the slots on each host, ``-m "h1#2 h2#1"``; on the others the
+start is refused rather than made elsewhere.
 """
 
 from __future__ import annotations
@@ -96,23 +96,12 @@ def moment(seconds: float) -> str:
 # ---------------------------------------------------------------------- starts
 
 
-def start(decision: d.Start, detail: Detail, cpus: Mapping[str, int], *, ibm: bool, frequency: bool) -> Plan:
-    """Force the job to run on its hosts. ``cpus``: host -> ``ncpus``; ``frequency``: one may be stated."""
+def start(decision: d.Start, detail: Detail, cpus: Mapping[str, int], *, ibm: bool) -> Argv:
+    """Force the job to run on its hosts. ``cpus``: host -> ``ncpus``."""
     job_id = job(decision.job_id)
     if decision.tier != "foreground":
         raise Unfit(f"job {job_id}: LSF offers no tiers")
-    steps: list[Argv] = []
-    if decision.frequency is not None:
-        if not (ibm and frequency):
-            raise Unfit(
-                f"job {job_id}: a start with a clock frequency needs IBM Spectrum LSF with energy-aware "
-                "scheduling and cluster.options.frequency: true"
-            )
-        if not math.isfinite(decision.frequency) or decision.frequency < 1e6:
-            raise Unfit(f"job {job_id}: {decision.frequency!r} is no clock frequency in hertz")
-        steps.append(("bmod", "-freq", f"{round(decision.frequency / 1e6)}MHz", job_id))
-    steps.append(("brun", "-m", _where(decision.placement, detail, cpus, ibm=ibm, job_id=job_id), job_id))
-    return Plan(tuple(steps))
+    return ("brun", "-m", _where(decision.placement, detail, cpus, ibm=ibm, job_id=job_id), job_id)
 
 
 def _where(
@@ -129,19 +118,17 @@ def _where(
     if any(count < 1 for _, count in placement) or not detail.least <= total <= detail.most:
         asked = str(detail.least) if detail.least == detail.most else f"{detail.least} to {detail.most}"
         raise Unfit(f"job {job_id}: it asks for {asked} slots, not for {total}")
-    if ibm:
-        if len(names) == 1:
-            return names[0]
-        return " ".join(f"{node}#{count}" for node, count in placement)
     ordered = sorted(placement, key=lambda part: part[1] < cpus.get(part[0], 0))
     given = fills(tuple(node for node, _ in ordered), cpus, detail)
-    if given != dict(placement):
-        wanted = ", ".join(f"{count} on {node}" for node, count in placement)
-        raise Unfit(
-            f"job {job_id}: this LSF's brun fills hosts one after another up to their CPUs and cannot "
-            f"give {wanted}"
-        )
-    return " ".join(node for node, _ in ordered)
+    if given == dict(placement):
+        return " ".join(node for node, _ in ordered)
+    if ibm:
+        return " ".join(f"{node}#{count}" for node, count in placement)
+    wanted = ", ".join(f"{count} on {node}" for node, count in placement)
+    raise Unfit(
+        f"job {job_id}: this LSF's brun fills hosts one after another up to their CPUs and cannot give "
+        f"{wanted}"
+    )
 
 
 def fills(names: tuple[str, ...], cpus: Mapping[str, int], detail: Detail) -> dict[str, int]:
@@ -167,6 +154,16 @@ def hold(job_id: str) -> Argv:
 def release(job_id: str) -> Argv:
     """Let a held or a stopped job go on."""
     return ("bresume", job(job_id))
+
+
+def drain(node: str, reason: str) -> Argv:
+    """Close a host: running jobs go on, no new ones start. IBM only, for the comment."""
+    return ("badmin", "hclose", "-C", reason, host(node))
+
+
+def undrain(node: str) -> Argv:
+    """Open a host."""
+    return ("badmin", "hopen", host(node))
 
 
 # ---------------------------------------------------------------------- everything else
