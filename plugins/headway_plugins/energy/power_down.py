@@ -32,6 +32,7 @@ from headway.results import RunResult
 from headway.state import Job, PoolState, State, Status
 
 _INF = float("inf")
+_WAITING = (Status.PENDING, Status.WAITING)
 
 
 class PowerDownIdle(Plugin):
@@ -163,6 +164,9 @@ class PowerDownIdle(Plugin):
         # What the jobs that nothing is booked for can count on: on and idle, or on the way.
         spare = idle.copy()
         spare[[table.index[name] for name, power in table.power.items() if power == "waking"]] = True
+        asleep = np.zeros(len(table.total), np.bool_)
+        asleep[[table.index[name] for name in table.power]] = True
+        asleep &= ~spare & (needed == _INF)
         spare &= needed == _INF
         for pool in state.pools.values():
             booked = set()
@@ -172,16 +176,16 @@ class PowerDownIdle(Plugin):
                     if name in table.index:
                         at = table.index[name]
                         needed[at] = min(needed[at], booking.start)
-                        spare[at] = False
+                        spare[at] = asleep[at] = False
             if pool.flat or not pool.open:
                 continue
-            for job in pool.queue[: self.options.depth]:
-                if job not in booked and job.status is Status.PENDING:
-                    self._claim(state, pool, job, state.now, needed, spare)
-            for job in self._soon(pool, state.now):
-                begin = job.description.begin_time
-                if job not in booked and begin is not None:
-                    self._claim(state, pool, job, begin, needed, spare)
+            wanting = [(job, state.now) for job in pool.queue[: self.options.depth]]
+            wanting += [(job, job.description.begin_time or 0.0) for job in self._soon(pool, state.now)]
+            for job, when in wanting:
+                if not (spare.any() or asleep.any()):
+                    break
+                if job not in booked:
+                    self._claim(state, pool, job, when, needed, (spare, asleep))
         return needed
 
     def _soon(self, pool: PoolState, now: float) -> list[Job]:
@@ -196,23 +200,28 @@ class PowerDownIdle(Plugin):
         return sorted(coming, key=lambda job: (job.description.begin_time, job.seq))
 
     def _claim(
-        self, state: State, pool: PoolState, job: Job, when: float, needed: np.ndarray, spare: np.ndarray
+        self,
+        state: State,
+        pool: PoolState,
+        job: Job,
+        when: float,
+        needed: np.ndarray,
+        left_over: tuple[np.ndarray, np.ndarray],
     ) -> None:
-        """Mark the nodes that a job without a booking will need: those that are on first, then sleepers."""
+        """Mark the nodes that a job without a booking will need: of those left over (masks) first the
+        ones that are on, then sleepers."""
         table, request = state.nodes, job.request
-        if request.processors > pool.total:
+        if job.status not in _WAITING or request.processors > pool.total:
             return
         eligible = table.eligible(request, pool.name)
-        asleep = np.zeros(len(table.total), np.bool_)
-        asleep[[table.index[name] for name in table.power]] = True
         per_node = request.processors_per_node
         left = request.nodes or (-(-request.processors // per_node) if per_node else request.processors)
-        for mask in (eligible & spare, eligible & asleep & (needed == _INF)):
-            for node in np.flatnonzero(mask):
+        for mask in left_over:
+            for node in np.flatnonzero(eligible & mask):
                 if left <= 0:
                     return
                 needed[node] = min(needed[node], when)
-                spare[node] = False
+                mask[node] = False
                 left -= 1 if request.nodes or per_node else int(table.total[node])
 
     # ------------------------------------------------------------------ what is done
