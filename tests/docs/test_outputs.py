@@ -15,7 +15,10 @@ from headway.experiment.campaign import measure
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig
 from headway.report import write_outputs
+from headway.report.study import write_study
 from headway.results import RunResult
+from headway.workload import Trace, to_records
+from headway.workload.analysis import study
 
 PAGE = (Path(__file__).parents[2] / "docs" / "outputs.md").read_text(encoding="utf-8")
 
@@ -56,7 +59,8 @@ def test_every_column_is_documented(directory: Path, name: str) -> None:
 
 def test_every_system_metric_is_documented(directory: Path) -> None:
     metrics = json.loads((directory / "metrics.json").read_text())
-    assert list(metrics["system"]) == first_column(section("metrics.json"))
+    text = section("metrics.json")
+    assert list(metrics["system"]) == first_column(text[text.index("`system`:") : text.index("`energy`:")])
 
 
 @pytest.mark.parametrize("key", ["run", "counts", "jobs", "class_bounds"])
@@ -79,6 +83,22 @@ def test_every_file_is_documented(directory: Path) -> None:
     titles = " ".join(re.findall(r"^## (.*)$", PAGE, re.MULTILINE))
     for path in directory.iterdir():
         assert path.name in titles
+
+
+def subsection(title: str) -> str:
+    text = section("The study of a workload")
+    return re.search(rf"^### {re.escape(title)}\n(.*?)(?=^### |\Z)", text, re.MULTILINE | re.DOTALL)[1]
+
+
+def test_every_column_of_a_workloads_study_is_documented(tmp_path: Path) -> None:
+    records = to_records([traced("1", 3, 20, 5, runtime=10)])
+    found = study(Trace("x", fields={"MaxProcs": "8"}, records=records))
+    for name, columns in found.columns.items():
+        assert first_column(subsection(f"{name}.csv")) == list(columns)
+    assert first_column(subsection("summary.csv")) == list(found.summary)
+    text = section("The study of a workload")
+    for path in write_study(found, tmp_path):
+        assert f"`{path.name}`" in text or f"### {path.name}\n" in text
 
 
 def test_every_metric_of_rows_is_named(run: RunResult) -> None:

@@ -4,7 +4,7 @@ Everything here is computed from a :class:`headway.results.RunResult` alone, so 
 emulated cluster and one of a real machine are judged alike. ``docs/outputs.md`` defines each figure.
 """
 
-from headway.metrics.classes import GROUPS, slowdown_ratio
+from headway.metrics.classes import GROUPS
 from headway.metrics.jobs import BOUND, JobColumns, job_columns
 from headway.metrics.steps import Steps
 from headway.metrics.summary import Metric, Summary, summarise
@@ -20,7 +20,6 @@ __all__ = [
     "SystemCurves",
     "SystemMetrics",
     "job_columns",
-    "slowdown_ratio",
     "summarise",
     "system_curves",
     "system_metrics",

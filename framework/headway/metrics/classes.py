@@ -30,30 +30,26 @@ def metrics_by_class(
     columns: JobColumns,
     bounds: ClassBounds,
     measured: Mapping[str, Floats],
-    whole: Mapping[str, dict[str, float | None]],
     statistics: Callable[[Floats], dict[str, float | None]],
 ) -> dict[str, dict[str, Any]]:
     """For each of :data:`GROUPS`: how many jobs ran and ended, their slowdown ratio, and their metrics.
 
-    ``measured`` are the per-job metrics, ``whole`` the statistics of each over all jobs. Only jobs that ran
-    and ended have a class.
+    ``measured`` are the per-job metrics by name. Only jobs that ran and ended have a class.
     """
     which = bounds.of(columns.processors, columns.runtime)
-    found: dict[str, dict[str, Any]] = {
-        "all": {"jobs": int(columns.finished.sum()), "slowdown_ratio": slowdown_ratio(columns), **whole}
-    }
-    for at, name in enumerate(CLASSES):
-        here = which == at
+    everywhere = np.ones(len(which), np.bool_)
+    found: dict[str, dict[str, Any]] = {}
+    for name, here in zip(GROUPS, (everywhere, *(which == at for at in range(len(CLASSES)))), strict=True):
         found[name] = {
-            "jobs": int(here.sum()),
+            "jobs": int((columns.finished & here).sum()),
             "slowdown_ratio": slowdown_ratio(columns, here),
             **{metric: statistics(values[here]) for metric, values in measured.items()},
         }
     return found
 
 
-def slowdown_ratio(columns: JobColumns, which: NDArray[np.bool_] | None = None) -> float | None:
-    """Mean turnaround over mean runtime of the jobs that ran and ended; None without any runtime."""
-    ended = columns.finished if which is None else columns.finished & which
+def slowdown_ratio(columns: JobColumns, which: NDArray[np.bool_]) -> float | None:
+    """Mean turnaround over mean runtime of those jobs that ran and ended; None without any runtime."""
+    ended = columns.finished & which
     runtime = float(columns.runtime[ended].sum())
     return float((columns.end - columns.submit)[ended].sum()) / runtime if runtime > 0 else None

@@ -59,8 +59,10 @@ def summarise(
     energy = energy or energy_use(result, columns=columns, curves=curves)
     contributed = {**(extra or {}), **result.contributed}
     measured = {name: getattr(columns, name) for name in JOB_METRICS}
-    whole = {name: statistics(values) for name, values in measured.items()}
+    if energy is not None:
+        measured["energy"] = _used(energy)
     bounds = result.class_bounds
+    classes = metrics_by_class(columns, bounds, measured, statistics)
     return {
         "run": {
             "label": result.label,
@@ -73,9 +75,9 @@ def summarise(
             "about": dict(result.about),
         },
         "counts": _counts(result, columns),
-        "jobs": whole,
+        "jobs": {name: classes["all"][name] for name in JOB_METRICS},
         "class_bounds": {"narrow": bounds.narrow, "short": bounds.short},
-        "classes": metrics_by_class(columns, bounds, measured, whole, statistics),
+        "classes": classes,
         "system": {
             name: _plain(value)
             for name, value in asdict(system_metrics(result, columns=columns, curves=curves)).items()
@@ -85,13 +87,18 @@ def summarise(
     }
 
 
+def _used(use: EnergyUse) -> NDArray[np.float64]:
+    """The energy of each job; NaN for one that used none."""
+    return np.where(use.jobs > 0, use.jobs, np.nan)
+
+
 def _energy(use: EnergyUse) -> dict[str, Any]:
     figures = ("total", "busy", "idle", "asleep", "mean_power", "peak_power", "node_seconds_asleep")
     return {
         "profile": use.profile,
         "absolute": use.absolute,
         **{name: _plain(getattr(use, name)) for name in figures},
-        "per_job": statistics(use.jobs[use.jobs > 0]),
+        "per_job": statistics(_used(use)),
         "by_class": _plain(use.by_class),
         "by_pool": _plain(use.by_pool),
     }

@@ -142,7 +142,7 @@ def write_classes_csv(path: Path, summary: Summary) -> None:
         out = csv.writer(stream, lineterminator="\n")
         out.writerow((*CLASS_COLUMNS, *STATISTICS))
         for name, found in summary["classes"].items():
-            for metric in summary["jobs"]:
+            for metric in (key for key, value in found.items() if isinstance(value, dict)):
                 out.writerow((name, metric, *(_number(found[metric][key]) for key in STATISTICS)))
             ratio = {"count": found["jobs"], "mean": found["slowdown_ratio"]}
             out.writerow((name, "slowdown_ratio", *(_number(ratio.get(key)) for key in STATISTICS)))

@@ -10,6 +10,7 @@ from building import described
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headway.energy.profiles import load_profile, with_energy
 from headway.metrics import job_columns, summarise, system_curves, system_metrics
 from headway.model import ClusterDescription
 from headway.model.classes import CLASSES, ClassBounds
@@ -204,3 +205,16 @@ def test_the_classes_make_up_the_whole(drawn):
         total = sum(part[metric]["count"] * (part[metric]["mean"] or 0) for part in parts)
         assert total == pytest.approx(len(jobs) * (whole[metric]["mean"] or 0))
         assert whole[metric] == summary["jobs"][metric]
+
+
+def test_with_an_energy_profile_the_classes_have_their_energy():
+    cluster = with_energy(ClusterDescription.flat(10), load_profile("present-day"))
+    summary = summarise(RunResult("test", cluster, list(FOUR[:4])))
+    energy = {name: summary["classes"][name]["energy"] for name in CLASSES}
+    total = sum(one["count"] * one["mean"] for one in energy.values())
+    assert total == pytest.approx(summary["energy"]["busy"])
+    # Twice the processors for twice the time, but for a second.
+    assert energy["LW"]["mean"] == pytest.approx(4 * energy["SN"]["mean"], rel=0.001)
+    assert summary["classes"]["all"]["energy"] == summary["energy"]["per_job"]
+    assert "energy" not in summary["jobs"]
+    assert "energy" not in summarise(result(*FOUR))["classes"]["all"]
