@@ -16,7 +16,7 @@ from typing import ClassVar
 import msgspec
 
 from headway.decisions import AnyDecision
-from headway.model import JobDescription, NodeDescription, Placement, Reservation
+from headway.model import JobDescription, NodeDescription, Placement, PoolDescription, Reservation
 
 #: How a job can end; the values of :attr:`JobEnded.outcome`.
 OUTCOMES = ("completed", "failed", "cancelled", "timed out", "preempted", "node failure", "vanished")
@@ -181,6 +181,12 @@ class ReservationReturned(Event, frozen=True):
     operator: bool = False
 
 
+class PoolChanged(Event, frozen=True):
+    """A pool appeared, or its description changed. Whether it is flat cannot change."""
+
+    pool: PoolDescription
+
+
 class NodeUp(Event, frozen=True):
     """A node became usable, appeared, or changed its description."""
 
@@ -259,6 +265,7 @@ AnyEvent = (
     | ElasticCommandReceived
     | ReservationRequested
     | ReservationReturned
+    | PoolChanged
     | NodeUp
     | NodeDown
     | NodeFrequencyChanged

@@ -157,18 +157,24 @@ class Scheduler:
             if (function := getattr(plugins.by_name[name], "placement_kind", None)) is not None
         ]
         kind = (lambda job: tuple(function(job) for function in kinds)) if kinds else None
-        self.views: dict[str, View] = {
-            name: FlatView(pool, state, clock, self.rng)
-            if pool.flat
-            else NodeView(pool, state, clock, self.rng, place=self._find_place, kind=kind)
-            for name, pool in state.pools.items()
-        }
-        for name, view in self.views.items():
-            state.pools[name].view = view
+        self.views: dict[str, View] = {}
+        self._pools: list[tuple[PoolState, View]] = []
+
+        def look_at(pool: PoolState) -> None:
+            view: View = (
+                FlatView(pool, state, clock, self.rng)
+                if pool.flat
+                else NodeView(pool, state, clock, self.rng, place=self._find_place, kind=kind)
+            )
+            self.views[pool.name] = pool.view = view
+            self._pools.append((pool, view))
+
+        for pool in state.pools.values():
+            look_at(pool)
+        state.pool_made = look_at
         #: When a step is due even if no event comes; None: never.
         self.next_wakeup = state.next_wakeup if cycle is None else self._next_wakeup
         self._handlers = state.handlers
-        self._pools = [(pool, self.views[name]) for name, pool in state.pools.items()]
         caller("startup").all(state, capabilities)
         for name, function in caller("restore").implementations:
             if saved and name in saved:

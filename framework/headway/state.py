@@ -210,6 +210,8 @@ class State:
         self.anomalies: list[str] = []
         #: Called for each job that arrives, before it is queued.
         self.admit: Callable[[Job], None] | None = None
+        #: Called for each pool that appears later.
+        self.pool_made: Callable[[PoolState], None] | None = None
         #: Gives a job's place in the queue, where a plugin defines one.
         self.queue_key: Callable[[Job], tuple[Any, ...]] | None = None
         #: Expected runtime of a job in seconds, where a predictor answers.
@@ -248,6 +250,7 @@ class State:
             ev.JobMigrated: self._migrated,
             ev.JobTierChanged: self._tier_changed,
             ev.JobFrequencyChanged: self._frequency_changed,
+            ev.PoolChanged: self._pool_changed,
             ev.NodeUp: self._node_up,
             ev.NodeDown: self._node_down,
             ev.ReservationMade: self._reservation_made,
@@ -680,6 +683,35 @@ class State:
             self._set_expectation(job)
             job.pool.touch()
 
+    def _pool_changed(self, event: ev.PoolChanged) -> None:
+        description = event.pool
+        pool = self.pools.get(description.name)
+        if pool is None:
+            pool = self.pools[description.name] = PoolState(description)
+            if self.pool_made is not None:
+                self.pool_made(pool)
+            for reservation in self.reservations.values():
+                self._keep_from(pool, reservation)
+        elif pool.flat is not description.flat:
+            kind = "flat" if description.flat else "one of nodes"
+            self.anomalies.append(f"pool {pool.name!r} cannot become {kind}; ignored")
+            return
+        else:
+            if pool.flat:
+                pool.total += description.processors - pool.description.processors
+                pool.free += description.processors - pool.description.processors
+            pool.description = description
+            if pool.open is not description.open:
+                pool.open = description.open
+                for job in [job for job in self.jobs.values() if job.pool is pool]:
+                    if job.status is _PENDING:
+                        self._leave_queue(job)
+                        job.status = _WAITING
+                    if job.status is _WAITING:
+                        self._queue_or_wait(job)
+        self._recount((pool.name,))
+        pool.touch()
+
     def _node_up(self, event: ev.NodeUp) -> None:
         old = self.nodes.descriptions.get(event.node.name)
         self.nodes.put(event.node)
@@ -735,22 +767,26 @@ class State:
     def _put_reservation(self, reservation: Reservation) -> None:
         self.reservations[reservation.id] = reservation
         for pool in self.pools.values():
-            mine = (
-                reservation.pool == pool.name or (not reservation.pool and len(self.pools) == 1)
-                if pool.flat
-                else self.nodes.any_in(pool.name, reservation.nodes)
-            )
-            if mine:
-                insort(pool.reservations, reservation, key=lambda r: (r.start, r.id))
-                pool.touch()
-                for time in (reservation.start, reservation.end):
-                    if time > self.now:
-                        self.wake_at(time, pool)
+            self._keep_from(pool, reservation)
         if reservation.nodes:
             self.nodes.set_reservations(self.reservations.values())
         for job in self.jobs.values():
             if job.description.reservation == reservation.id and job.status is _WAITING:
                 self._queue_or_wait(job)
+
+    def _keep_from(self, pool: PoolState, reservation: Reservation) -> None:
+        """Take a reservation from a pool if it is made of something there."""
+        mine = (
+            reservation.pool == pool.name or (not reservation.pool and len(self.pools) == 1)
+            if pool.flat
+            else self.nodes.any_in(pool.name, reservation.nodes)
+        )
+        if mine:
+            insort(pool.reservations, reservation, key=lambda r: (r.start, r.id))
+            pool.touch()
+            for time in (reservation.start, reservation.end):
+                if time > self.now:
+                    self.wake_at(time, pool)
 
     def _drop_reservation(self, reservation_id: str) -> None:
         gone = self.reservations.pop(reservation_id, None)
