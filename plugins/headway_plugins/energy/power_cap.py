@@ -9,8 +9,8 @@ it):
 - A start that would exceed the cap is slowed to the fastest level at which it fits (``slow``), if that
   delays nothing that is booked or reserved; else it is delayed.
 - What is delayed is not overtaken by later starts in its pool (``overtake: true`` lets them), so a job
-  that needs much power is not starved. A job that the largest cap of the pool could never hold, alone
-  on the machine at its slowest level, is passed by: nobody waits for it.
+  that needs much power is not starved. A job that the cap at all times could never hold, not even on the
+  least powerful nodes at the slowest level with nothing else on the machine, is refused when it comes.
 - When the cap falls below what is drawn, running jobs are slowed, the youngest first (``slow_running``),
   and their limits lengthened by the factor that they need. They get their frequency back, the oldest
   first, when there is room for it and nothing waits for the power. What cannot be saved so is drawn:
@@ -36,11 +36,12 @@ import msgspec
 import pydantic
 
 from headway.decisions import Decision, PowerUp, SetFrequency, SetTimeLimit, Start
+from headway.energy import EnergyModel
 from headway.energy.meter import PowerMeter
 from headway.errors import UserError
-from headway.events import Event, JobEnded, JobRequeued
+from headway.events import Event, JobEnded, JobRequeued, NodeUp
 from headway.hookspecs import Plugin, hookimpl
-from headway.model import NodeClass
+from headway.model import NodeClass, NodeDescription
 from headway.results import RunResult
 from headway.state import Job, PoolState, State, Status
 
@@ -161,6 +162,8 @@ class PowerCap(Plugin):
         #: Running jobs that we slowed -> the frequency that they had.
         self._slowed: dict[str, float | None] = {}
         self._planned: float = -_INF
+        #: What the nodes of each pool draw at the least.
+        self._idle: dict[str, float] = {}
         #: What the metrics tell.
         self._counts = {"starts_delayed": 0, "starts_slowed": 0, "running_slowed": 0, "running_restored": 0}
         self._above = 0.0
@@ -185,8 +188,23 @@ class PowerCap(Plugin):
             return
         self._account(event.time, state)
         self._meter.observe(event)
+        if isinstance(event, NodeUp):
+            self._idle.clear()
         if isinstance(event, JobEnded | JobRequeued):
             self._slowed.pop(event.job_id, None)
+
+    @hookimpl
+    def admit_job(self, job: Job, state: State) -> str | None:
+        if self._meter is None or state.energy is None:
+            return None
+        pool = job.pool.name
+        cap = self._standing_cap(pool)
+        if cap == _INF:
+            return None
+        least = self._least(job, state)
+        if least <= cap:
+            return None
+        return f"it draws {least:.0f} W with its pool at the least, the power cap is {cap:.0f} W"
 
     @hookimpl
     def control(self, state: State) -> Iterable[Decision]:
@@ -258,10 +276,36 @@ class PowerCap(Plugin):
                 caps += [cap.watts for cap in options.prices.caps if price > cap.above]
         return min(caps)
 
-    def _largest_cap(self, pool: str) -> float:
+    def _standing_cap(self, pool: str) -> float:
         """The cap that is left when no window is open and the price is low."""
         options = self.options
         return options.pools.get(pool, options.watts if options.watts is not None else _INF)
+
+    def _least(self, job: Job, state: State) -> float:
+        """What the pool draws at the least while the job runs in it."""
+        model = state.energy
+        assert model is not None
+        slowed = self.options.slow and self._can_slow
+
+        def added(kind: NodeClass) -> float:
+            frequency = kind.levels[-1].frequency if slowed else None
+            return model.busy_power(kind, frequency) - kind.idle_power
+
+        if job.pool.flat:
+            kind = model.class_of_pool(job.pool.name)
+            return job.pool.description.processors * kind.idle_power + job.processors * added(kind)
+        nodes = [n for n in state.nodes.descriptions.values() if job.pool.name in n.pools]
+        kinds = {model.class_of(node.name).name: model.class_of(node.name) for node in nodes}
+        on = self._idle_least(job.pool.name, nodes, model)
+        return on + job.processors * min((added(kind) for kind in kinds.values()), default=0.0)
+
+    def _idle_least(self, pool: str, nodes: list[NodeDescription], model: EnergyModel) -> float:
+        """What the nodes of a pool draw beside their jobs, if all that can sleep do."""
+        if pool not in self._idle:
+            self._idle[pool] = sum(
+                min(model.idle_node(node), model.node_power(node, "asleep")) for node in nodes
+            )
+        return self._idle[pool]
 
     def _plan_next_look(self, state: State) -> None:
         """Have a step come when a window opens or closes, or the price changes."""
@@ -318,7 +362,7 @@ class PowerCap(Plugin):
             self._delay(
                 job, f"power cap of pool {pool!r}: {drawn:.0f} W are drawn of {cap:.0f} W, too little is left"
             )
-            if not self.options.overtake and self._possible(start, job, state):
+            if not self.options.overtake:
                 closed.add(pool)
             return start
         if frequency != start.frequency:
@@ -360,20 +404,6 @@ class PowerCap(Plugin):
                     return level.frequency
                 return _NONE
         return _NONE
-
-    def _possible(self, start: Start, job: Job, state: State) -> bool:
-        """Whether the job would fit under the largest cap if it were alone, at its slowest level."""
-        assert self._meter is not None and state.energy is not None
-        slowest = self._kind(start, job, state).levels[-1].frequency
-        frequency = slowest if self.options.slow and self._can_slow else start.frequency
-        added = self._meter.added(job, start.placement, frequency)
-        for pool, watts in added.items():
-            others = sum(
-                self._meter.of(other.id).get(pool, 0.0) for other in state.running_jobs() if other is not job
-            )
-            if self._meter.watts[pool] - others + watts > self._largest_cap(pool):
-                return False
-        return True
 
     def _kind(self, start: Start, job: Job, state: State) -> NodeClass:
         assert state.energy is not None
