@@ -96,6 +96,8 @@ def prepare(arguments: list[str], directory: Path) -> None:
             path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
 
     make(value_after(arguments, "--trace"), TRACE)
+    if arguments[0] == "analyze":
+        make(arguments[1], TRACE)
     plugin = value_after(arguments, "--plugin")
     if plugin is not None:
         make(plugin, named_blocks(README, "python")[plugin])
