@@ -6,7 +6,6 @@ import getpass
 import re
 from collections.abc import Callable, Sequence
 
-from headway import decisions as d
 from headway.adapter import Check
 from headway.errors import Failure
 from headway_adapters.client import CommandClient, Unanswered
@@ -74,8 +73,8 @@ def _capabilities(kind: Flavour, options: LsfOptions) -> Check:
     missing = sorted(EVERYTHING - able, key=lambda decision: decision.__name__)
     if not missing:
         return Check("this LSF can", True, "all that headway may ask of an LSF")
-    why = "; ".join(kind.lacks(decision) for decision in missing if decision is not d.Unreserve)
-    return Check("this LSF can", True, f"start, hold, suspend, requeue, kill, resize pending jobs. {why}")
+    why = "; ".join(f"{decision.__name__}: {kind.why_not(decision)}" for decision in missing)
+    return Check("this LSF can", True, f"all but {why}")
 
 
 def _queues(queues: dict[str, listing.Queue], options: LsfOptions) -> list[Check]:

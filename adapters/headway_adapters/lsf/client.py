@@ -18,7 +18,7 @@ from headway_adapters.transport.options import make_transport
 
 _READERS = frozenset(
     {"bjobs", "bhosts", "bqueues", "bhist", "bacct", "bmgroup", "bparams", "brsvs", "lsid", "lshosts",
-     "lsload"}
+     "lsload", "lsclusters"}
 )  # fmt: skip
 _READING_VERBS: dict[str, frozenset[str]] = {"badmin": frozenset({"showconf", "showstatus"})}
 #: Signs in an error message that nobody answered, so that asking again now is useless.

@@ -49,25 +49,23 @@ class Flavour:
         return frozenset(able)
 
     def lacks(self, kind: type[d.Decision]) -> str:
-        """Why a decision of this kind cannot be carried out, for a person."""
+        """That a decision of this kind cannot be carried out, and why, for a person."""
+        return f"{kind.__name__} cannot be carried out on {self.title}: {self.why_not(kind)}"
+
+    def why_not(self, kind: type[d.Decision]) -> str:
+        """Why a decision of this kind cannot be carried out."""
         if kind is d.SetTimeLimit:
-            why = "it refuses to change the limit of a running job"
+            allowed = " unless lsf.conf has LSB_MOD_ALL_JOBS=Y" if self.ibm else ""
+            return f"it refuses to change the limit of a running job{allowed}"
+        if kind in (d.Reserve, d.Unreserve):
+            return "brsvadd is IBM Spectrum LSF's"
+        if kind in (d.PowerDown, d.PowerUp):
             if self.ibm:
-                why += " (LSB_MOD_ALL_JOBS=Y in lsf.conf allows it)"
-        elif kind in (d.Reserve, d.Unreserve):
-            why = "it has no advance reservations (brsvadd is IBM Spectrum LSF's)"
-        elif kind in (d.PowerDown, d.PowerUp):
-            why = "it has no power states (badmin hpower is IBM Spectrum LSF's)"
-            if self.ibm:
-                why = "neither cluster.options.power nor actuators for it are configured"
-        elif kind is d.SetFrequency:
-            why = (
-                "LSF sets a clock frequency at a job's submission only (IBM's bsub -freq); "
-                "cluster.options.actuators.set_frequency can name a command of the site"
-            )
-        else:
-            why = "LSF has no command for it"
-        return f"{kind.__name__} cannot be carried out on {self.title}: {why}"
+                return "neither cluster.options.power nor actuators.power_down is set"
+            return "badmin hpower is IBM Spectrum LSF's"
+        if kind is d.SetFrequency:
+            return "only at a job's submission (IBM's bsub -freq), or by actuators.set_frequency"
+        return "LSF has no command for it"
 
 
 #: As long as nobody answered: all is thought possible, and refused later if it is not.
