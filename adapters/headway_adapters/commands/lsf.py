@@ -937,7 +937,7 @@ class Lsf(System):
                 f"CWD <{words['cwd']}>;",
             ]
             if not math.isinf(job.walltime):
-                lines += ["", " RUNLIMIT                ", f" {text.minutes(job.walltime)}"]
+                lines += ["", " RUNLIMIT                ", f" {text.minutes(job.walltime):<24}"]
             lines += [text.event(self._full(wall), what) for wall, what in words["events"]]
             until = job.stopped if job.state == "ended" and job.stopped is not None else self.machine.wall()
             ran = int(self.machine.elapsed(job) / self.machine.speed)

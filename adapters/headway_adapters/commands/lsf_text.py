@@ -94,7 +94,7 @@ def long_job(
     *, limit_first: bool,
 ) -> str:  # fmt: skip
     """One job of ``bjobs -l`` (``limit_first``: the limit follows the submission) or ``bjobs -UF``."""
-    limit = [f"\n RUNLIMIT                \n {run_limit}\n"] if run_limit else []
+    limit = [f"\n RUNLIMIT                \n {run_limit:<24}\n"] if run_limit else []
     why = [f" {reason[0]}:\n {reason[1]};\n"] if reason else []
     first, *later = (line + "\n" for line in history)
     parts = [first, *limit, *later, *why] if limit_first else [first, *later, *why, *limit]

@@ -122,6 +122,7 @@ class Pbs(System):
         self._next = 0
         self._session = 500
         machine.scheduler = self._cycle
+        machine.began = self._on_start
         machine.ended = self._on_end
         self.commands = {
             "qstat": self._qstat, "qsub": self._qsub, "qrun": self._qrun, "qdel": self._qdel,
@@ -265,6 +266,23 @@ class Pbs(System):
                 else:
                     del room[found.name]
         return shares
+
+    def _on_start(self, job: Job) -> None:
+        self._session += 13
+        job.words["session_id"] = self._session
+        # Each chunk has the lowest number that is free on its host.
+        taken: dict[str, set[int]] = {}
+        for other in self.machine.alive.values():
+            if other is not job and other.state in ("running", "suspended"):
+                for share, number in zip(other.shares, other.words["numbers"], strict=True):
+                    taken.setdefault(self.machine.nodes[share.node].host, set()).add(number)
+        numbers = []
+        for share in job.shares:
+            used = taken.setdefault(self.machine.nodes[share.node].host, set())
+            number = next(n for n in range(len(used) + 1) if n not in used)
+            used.add(number)
+            numbers.append(number)
+        job.words["numbers"] = numbers
 
     def _on_end(self, job: Job) -> None:
         if not job.executions:
@@ -471,8 +489,6 @@ class Pbs(System):
                 shares = self._shares(job, where)
             if shares is None:
                 raise unavailable
-            self._session += 13
-            job.words["session_id"] = self._session
             self.machine.start(job, shares)
 
     def _shares(self, job: Job, where: str) -> list[Share] | None:
@@ -690,6 +706,8 @@ class Pbs(System):
                 )
         for name in names:
             self.machine.nodes[name].given.pop(job.id, None)
+        pairs = zip(job.shares, job.words["numbers"], strict=True)
+        job.words["numbers"] = [number for share, number in pairs if share.node not in names]
         job.shares = [share for share in job.shares if share.node not in names]
         select = "+".join(
             f"1:ncpus={s.processors}" + (f":mem={text.size_text(s.memory)}" if s.memory else "")
@@ -827,7 +845,11 @@ class Pbs(System):
             record["job_state"], record["substate"] = self._letter(job)
             record["Hold_Types"] = "".join(sorted(job.holds)) or "n"
             return record
-        return self._full_record(job, array)
+        record = self._full_record(job, array)
+        if record["job_state"] == "X":
+            for key in ("resources_used", "exec_host", "exec_vnode", "Hold_Types", "comment"):
+                record.pop(key, None)
+        return record
 
     def _array_record(self, array: Array) -> dict[str, Any]:
         first = array.elements[0]
@@ -838,6 +860,8 @@ class Pbs(System):
                     "run_count", "run_version", "obittime", "comment"):  # fmt: skip
             record.pop(key, None)
         held = alive[0].holds if alive else set()
+        if alive:
+            record.pop("history_timestamp", None)
         state, substate = ("F", 92) if not alive else ("B", 70) if begun else self._letter(alive[0])
         counts = {
             "Queued": sum(job.state == "queued" for job in alive),
@@ -877,10 +901,10 @@ class Pbs(System):
         ran = job.executions > 0
         index = str(job.index) if job.index is not None else ""
         at = self._clock
-        hosts, used = [], 0
-        for share in job.shares:
-            hosts.append(f"{self.machine.nodes[share.node].host}/{used}*{share.processors}")
-            used += share.processors
+        hosts = [
+            f"{self.machine.nodes[share.node].host}/{number}*{share.processors}"
+            for share, number in zip(job.shares, words.get("numbers", range(1 << 20)), strict=False)
+        ]
         processors = sum(share.processors for share in job.shares)
         record: dict[str, Any] = {"Job_Name": job.name, "Job_Owner": f"{job.user}@{self.server}"}
         if ran and state != "Q" and state != "H":
