@@ -10,7 +10,8 @@ As in the paper, processors are kept for the earliest group of dedicated jobs on
 A. Chandio, K. Bilal, N. Tziritas, Z. Yu, Q. Jiang, S. Khan, C. Xu: A comparative study on resource
 allocation and energy efficient job scheduling strategies in large-scale parallel computing systems.
 Cluster Computing, 2014, section 5: each of five orders of the queue under a strict rule and, with the
-suffix -FF, under a greedy one. The order of submission needs no plugin. Its FCFS, EASY and K-reserved
+suffix -FF, under a greedy one, and Algorithm 1: three of them with DVFS (the suffix -EE), for which
+the cluster needs an energy profile. The order of submission needs no plugin. Its FCFS, EASY and K-reserved
 are the plugins ``fcfs``, ``easy`` and ``k-reserved`` themselves.
 """
 
@@ -60,4 +61,12 @@ MINET = Preset("Shortest estimate first.", (_STRICT, _SHORTEST), _CHANDIO)
 MINET_FF = Preset("Shortest estimate first, passing over what does not fit.", (_GREEDY, _SHORTEST), _CHANDIO)
 MAXET = Preset("Longest estimate first.", (_STRICT, _LONGEST), _CHANDIO)
 MAXET_FF = Preset("Longest estimate first, passing over what does not fit.", (_GREEDY, _LONGEST), _CHANDIO)
+_EE: tuple[str, dict[str, Any]] = ("dvfs", {"deadlines": "random"})
+SJF_EE = Preset("Smallest job first, as slowly as its deadline allows.", (_STRICT, _SMALLEST, _EE), _CHANDIO)
+LJF_EE = Preset("Largest job first, as slowly as its deadline allows.", (_STRICT, _LARGEST, _EE), _CHANDIO)
+LJFFF_EE = Preset(
+    "Largest job first, passing over what does not fit, as slowly as its deadline allows.",
+    (_GREEDY, _LARGEST, _EE),
+    _CHANDIO,
+)
 WINDOW_K = Preset("Any that fits of the ten first jobs in the queue.", (("window", {}),), _CHANDIO)

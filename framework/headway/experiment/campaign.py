@@ -49,6 +49,8 @@ class Scenario:
     trace: str = ""
     arrival_factor: float = 1.0
     limit: int | None = None
+    #: The machine, if it is not a flat pool of ``processors``: nodes, an energy profile.
+    cluster: ClusterDescription | None = None
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,19 @@ def measure(result: RunResult) -> dict[str, float]:
         "makespan": _number(system["makespan"]),
         "mean dedicated delay": float(np.mean(delays)) if delays else float("nan"),
         **_of_classes(summary),
+        **_of_energy(summary),
+    }
+
+
+def _of_energy(summary: Summary) -> dict[str, float]:
+    """What was used, where the cluster has an energy profile."""
+    energy = summary["energy"]
+    if energy is None:
+        return {}
+    return {
+        "energy": _number(energy["total"]),
+        "energy of jobs": _number(energy["busy"]),
+        "peak power": _number(energy["peak_power"]),
     }
 
 
@@ -171,7 +186,7 @@ def _run_scenario(scenario: Scenario, seed: int, variants: Sequence[Variant]) ->
     """All variants on one workload; in a process of its own."""
     catalogue = Catalogue()
     workload = workload_of(scenario, seed, catalogue)
-    cluster = ClusterDescription.flat(scenario.processors)
+    cluster = scenario.cluster or ClusterDescription.flat(scenario.processors)
     rows = []
     for variant in variants:
         result = emulate(
