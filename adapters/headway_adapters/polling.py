@@ -444,8 +444,8 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
             if why:
                 self._end_flight(key, flight, why, late=False)
             elif job.restarts != flight.restarts:
-                # It ran, and is back in the queue.
-                del self._flights[key]
+                # No look saw it run, so nobody was told that it did.
+                self._failed(key, flight, "it started and went back to the queue at once")
             elif time.monotonic() >= flight.deadline:
                 seconds = self._pace.start_timeout
                 why = f" ({job.reason})" if job.reason and job.reason != "None" else ""
@@ -453,8 +453,10 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         return seen
 
     def _end_flight(self, key: str, flight: Flight[PayloadT], why: str, *, late: bool) -> None:
-        if not self.take_back(flight, late=late):
-            return
+        if self.take_back(flight, late=late):
+            self._failed(key, flight, why)
+
+    def _failed(self, key: str, flight: Flight[PayloadT], why: str) -> None:
         del self._flights[key]
         self._log.warning("a start did not happen", job=key, why=why)
         self._told.append(ev.DecisionFailed(time=self._clock(), decision=flight.decision, message=why))

@@ -659,7 +659,9 @@ class _Reader:
             total = values.size(listed.get("mem")) or 0
             wanted = values.text(listed.get("nodes")) or values.text(listed.get("neednodes"))
             parse = select.parse_nodes
+            place = place or "scatter"
             if not wanted or values.integer(listed.get("procs")):
+                place = "free"
                 wanted = values.text(listed.get("procs")) or f"1:ppn={self._processors(record)}"
         key = (wanted, place, pool, total)
         shape = self.shapes.get(key)
