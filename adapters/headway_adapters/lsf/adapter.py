@@ -209,9 +209,8 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
             self._learn_hosts(world, queues)
         nodes = reader.read_nodes(hosts, queues, world.static, world.groups, notes)
         site = reader.Site(self.options.queues, self.options.unlimited_walltime, fills=not world.flavour.ibm)
-        known = before.jobs if before is not None else None
         found = reader.read_jobs(
-            rows, facts, now, site, queues, nodes, world.static, world.groups, notes, known
+            rows, facts, now, site, queues, nodes, world.static, world.groups, notes, before
         )
         managed = {node for name in self.options.queues for node in nodes.members.get(name, ())}
         pools = {

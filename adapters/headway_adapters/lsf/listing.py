@@ -80,6 +80,7 @@ class Facts(msgspec.Struct, gc=False):
     reservation: str = ""
     #: The job description (``bsub -Jd``).
     description: str = ""
+    submitted: float | None = None
     started: float | None = None
     ended: float | None = None
     exit_code: int | None = None
@@ -333,6 +334,7 @@ def _facts(record: str, at: int, times: Calendar) -> Facts:
         # Without this line nobody knows what it asks for.
         facts.doubtful = True
         return facts
+    facts.submitted = times.fact(submitted.group(1))
     asked = submitted.group(3)
     facts.least = facts.most = 1
     if "Task(s)" in asked or "Processors" in asked:

@@ -37,7 +37,7 @@ from headway.model import (
 from headway_adapters.lsf import depend, listing, values
 from headway_adapters.lsf.listing import Booking, Ending, Facts, HostState, Queue, Row
 from headway_adapters.lsf.resreq import Host, Requirements
-from headway_adapters.snapshot import SnapshotJob
+from headway_adapters.snapshot import Snapshot, SnapshotJob
 
 #: LSF's word for a job's state -> ours.
 JOB_STATES: dict[str, str] = {
@@ -244,14 +244,14 @@ def read_jobs(
     static: Mapping[str, Host],
     groups: Mapping[str, tuple[str, ...]],
     notes: set[str],
-    before: Mapping[str, SnapshotJob] | None = None,
+    before: Snapshot | None = None,
 ) -> Jobs:
     """The jobs of one listing; ``now`` is when it was asked for (seconds). ``notes`` takes what was odd.
 
     A job of which the listings tell in two ways stays as it was ``before``; one that is pending and
     whose details are not listed (it was submitted between two commands) is left for the next look.
     """
-    return _Reading(now, site, queues, nodes, static, groups, notes).read(rows, facts, before or {})
+    return _Reading(now, site, queues, nodes, static, groups, notes, before).read(rows, facts)
 
 
 _NO_FACTS = Facts()
@@ -262,7 +262,7 @@ class _Reading:
 
     def __init__(
         self, now: float, site: Site, queues: Mapping[str, Queue], nodes: Nodes, static: Mapping[str, Host],
-        groups: Mapping[str, tuple[str, ...]], notes: set[str],
+        groups: Mapping[str, tuple[str, ...]], notes: set[str], before: Snapshot | None,
     ) -> None:  # fmt: skip
         self.now = now
         self.site = site
@@ -271,6 +271,9 @@ class _Reading:
         self.static = static
         self.groups = groups
         self.notes = notes
+        self.before: Mapping[str, SnapshotJob] = before.jobs if before is not None else {}
+        #: When it was looked the last time.
+        self.seen = before.time if before is not None else None
         self.managed = frozenset(site.managed)
         self.requirements = Requirements(static)
         self.known = depend.Jobs()
@@ -279,9 +282,7 @@ class _Reading:
         #: Queue -> fewest and most CPUs of its hosts.
         self._cpus: dict[str, tuple[int, int]] = {}
 
-    def read(
-        self, rows: Mapping[str, Row], facts: Mapping[str, Facts], before: Mapping[str, SnapshotJob]
-    ) -> Jobs:
+    def read(self, rows: Mapping[str, Row], facts: Mapping[str, Facts]) -> Jobs:
         states = {job_id: self._state(row) for job_id, row in rows.items()}
         if any(each.dependency for each in facts.values()):
             for job_id, row in rows.items():
@@ -289,8 +290,8 @@ class _Reading:
         for job_id, row in rows.items():
             told, state = facts.get(job_id), states[job_id]
             if row.doubtful or (told is None and state == "pending"):
-                if job_id in before:
-                    self.found.jobs[job_id] = before[job_id]
+                if job_id in self.before:
+                    self.found.jobs[job_id] = self.before[job_id]
             elif told is None:
                 self._not_pending(row, _NO_FACTS, state)
             elif state == "pending":
@@ -319,6 +320,27 @@ class _Reading:
                 return limit
         return self.site.unlimited_walltime
 
+    def _submitted(self, row: Row, told: Facts) -> float:
+        if told.submitted is not None:
+            return told.submitted
+        if row.submitted is None:
+            return self.now
+        known = self.before.get(row.job_id)
+        return self._sharper(row.submitted, None if known is None else known.job.submit_time, known is None)
+
+    def _sharper(self, moment: float, known: float | None, fresh: bool) -> float:
+        """A time that is told in whole minutes, with its seconds as far as our looks tell them.
+
+        ``known``: what it was taken for before; ``fresh``: it had not happened at the look before.
+        """
+        if moment % 60:
+            return moment
+        if known is not None and moment <= known < moment + 60:
+            return known
+        if fresh and self.seen is not None:
+            return max(moment, min(self.seen, moment + 59.0))
+        return moment
+
     def _attributes(self, row: Row, told: Facts) -> dict[str, Any] | None:
         """What the job description says, and what the request has no field for."""
         found: dict[str, Any] = {}
@@ -342,7 +364,7 @@ class _Reading:
             reservation = reservation[len(RESERVATION_PREFIX) :]
         return JobDescription(
             id=row.job_id,
-            submit_time=self.now if row.submitted is None else row.submitted,
+            submit_time=self._submitted(row, told),
             request=request,
             pool=row.queue,
             name=row.name,
@@ -423,6 +445,9 @@ class _Reading:
         placement: Placement = row.hosts
         slots = sum(count for _, count in placement)
         started = row.started if row.started is not None else told.started
+        known = self.before.get(row.job_id)
+        if started is not None and known is not None:
+            started = self._sharper(started, known.start_time, known.state == "pending")
         walltime = self._walltime(row, told)
         more = self._asked(row, told)[1] if state != "ended" and told.requirement else {}
         request = Request(
@@ -436,9 +461,12 @@ class _Reading:
         end = (row.ended if row.ended is not None else told.ended) if ended else None
         outcome, code = "", None
         if ended:
-            ran = None if started is None or end is None else end - started
+            if end is None:
+                end = self.now
+            elif known is not None:
+                end = self._sharper(end, known.end_time, known.state != "ended")
+            ran = None if started is None else end - started
             outcome, code = _outcome(row.stat, told, bool(placement), ran, walltime)
-            end = self.now if end is None else end
         self.found.jobs[row.job_id] = SnapshotJob(
             job=self._description(row, told, request),
             state=state,
