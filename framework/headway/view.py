@@ -407,7 +407,8 @@ class NodeView(View):
             if mine.start > self.now:
                 return None
             self.bookings = [booking for booking in bookings if booking is not mine]
-            self._ahead = None
+            # What is left at the start of a booking that was made after it lacks what it keeps itself.
+            self._ahead = self._timeline() if self.bookings else None
             self._failed = {}
         request = job.request
         shape = _shape(request, job.description.reservation)
@@ -419,7 +420,8 @@ class NodeView(View):
         placement = self._place_now(job, self.now + runtime)
         if placement is None:
             self._failed[shape] = runtime
-            self.bookings = bookings
+            if mine is not None:
+                self.bookings, self._ahead = bookings, None
             return None
         try:
             self._state.begin(job, placement, "foreground", None)
@@ -427,7 +429,8 @@ class NodeView(View):
             if job.status is not Status.PENDING:
                 raise
             self._state.anomalies.append(f"a placement that cannot be had: {error}; not started")
-            self.bookings = bookings
+            if mine is not None:
+                self.bookings, self._ahead = bookings, None
             return None
         self.started.append(job)
         if mine is not None and bookings.index(mine) < self.prepared:
@@ -565,14 +568,10 @@ class NodeView(View):
 
     def _next_opening(self, job: Job, after: float) -> tuple[float, Placement, Free | None]:
         """As :meth:`_first_opening` when other jobs are booked already: node by node over time."""
-        timeline = self._ahead
         table = self._state.nodes
-        if timeline is None:
-            releases = _Releases(self.pool.running, table.index, self.now)
-            timeline = self._ahead = _Timeline(self.now, releases, table.free)
-            for booking in self.bookings:
-                if booking.room is not None:
-                    timeline.book(booking, table.index)
+        if self._ahead is None:
+            self._ahead = self._timeline()
+        timeline = self._ahead
         runtime = job.expected_runtime
         moments = {t for t in timeline.times if t > after} | {after}
         moments.update(r.end for r in self.pool.reservations if r.end > after)
@@ -592,6 +591,15 @@ class NodeView(View):
                 return moment, placement, free
         return _INF, (), None
 
+
+    def _timeline(self) -> _Timeline:
+        """What every node has left over time, all bookings taken out."""
+        index = self._state.nodes.index
+        timeline = _Timeline(self.now, _Releases(self.pool.running, index, self.now), self._state.nodes.free)
+        for booking in self.bookings:
+            if booking.room is not None:
+                timeline.book(booking, index)
+        return timeline
 
     def _may_run_on(self, job: Job, before: float, after: float) -> bool:
         table = self._state.nodes

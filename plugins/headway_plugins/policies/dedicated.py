@@ -34,7 +34,7 @@ import numpy as np
 import pydantic
 
 from headway.decisions import Decision
-from headway.events import Event, JobChanged, JobSubmitted
+from headway.events import Event, JobChanged, JobHeld, JobReleased, JobSubmitted
 from headway.hookspecs import Plugin, hookimpl
 from headway.results import RunResult
 from headway.state import Job, PoolState, State, Status
@@ -74,6 +74,8 @@ class DedicatedQueue:
                     self._waiting[job.id] = job
                 # It changes what is kept, even if it only came to the queue's tail.
                 job.pool.touch()
+        elif isinstance(event, JobHeld | JobReleased) and event.job_id in self._waiting:
+            self._waiting[event.job_id].pool.touch()
 
     def ahead(self, pool: PoolState, now: float) -> list[Job]:
         """Jobs of ``pool`` that are due after ``now``, by requested start, then arrival."""

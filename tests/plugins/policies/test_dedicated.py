@@ -195,6 +195,23 @@ def test_on_nodes_its_very_nodes_are_kept(kind, freeze):
     assert run.results["b"].placement == (("n1", 4),)
 
 
+def test_on_nodes_a_group_starts_together(kind, freeze):
+    cluster = node_cluster(*alike(4, 4))
+    jobs = [wanted("d", 8, 30, 60), wanted("e", 4, 40, 60), wanted("f", 4, 50, 60), traced("b", 4, 100)]
+    run = emulate(cluster, jobs, *kind(freeze), FirstFit())
+    assert run.problems == []
+    assert [run.starts[name] for name in "def"] == [60, 60, 60]
+
+
+def test_one_that_was_held_is_kept_for_as_soon_as_it_is_released():
+    scheduler = Scheduler(FLAT, plugged(Easy(), queue()))
+    scheduler.step(0.0, [ev.JobSubmitted(0.0, dedicated(described("d", 8, 30), 60.0)), ev.JobHeld(0.0, "d")])
+    scheduler.step(1.0, [ev.JobSubmitted(1.0, described("b", 2, 100, 1))])
+    scheduler.step(2.0, [ev.JobReleased(2.0, "d")])
+    decisions = scheduler.step(3.0, [ev.JobSubmitted(3.0, described("c", 4, 100, 3))])
+    assert not [d for d in decisions if isinstance(d, Start)]
+
+
 def test_the_delay_is_a_metric():
     policy = queue()
     jobs = [traced("r", 4, 100), wanted("d", 8, 50, 60, submit=1), wanted("e", 1, 1, 30, submit=1)]
