@@ -27,7 +27,7 @@ def test_the_three_policies_are_compared_and_written(headway: Headway, tmp_path:
     assert (tmp_path / "out" / "report.html").read_text().startswith("<!DOCTYPE html>")
     for policy in POLICIES:
         there = {path.name for path in (tmp_path / "out" / policy).iterdir()}
-        assert there == {"jobs.csv", "decisions.csv", "metrics.json", "schedule.swf"}
+        assert there == {"jobs.csv", "decisions.csv", "metrics_by_class.csv", "metrics.json", "schedule.swf"}
         metrics = json.loads((tmp_path / "out" / policy / "metrics.json").read_text())
         assert f"{metrics['counts']['jobs']} generated jobs" in first
 
