@@ -131,6 +131,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
     system: ClassVar[str]
     #: Its name for people.
     title: ClassVar[str]
+    Options: ClassVar[type[BaseModel]]
     #: Whether :meth:`drain` and :meth:`undrain` are there.
     drains: ClassVar[bool] = False
 
@@ -182,6 +183,18 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         os.set_blocking(self._wake_write, False)
         self._woken = False
         self._closed = False
+
+    @classmethod
+    def capable_of(
+        cls, cluster: ClusterDescription, options: Mapping[str, Any] | None = None
+    ) -> frozenset[type[d.Decision]]:
+        able = cls.capabilities
+        if options:
+            read = validated(cls.Options, options)
+            able = able | capabilities(getattr(read, "actuators", None), drains=cls.drains)
+            if getattr(read, "power", False):
+                able = able | {d.PowerDown, d.PowerUp}
+        return able
 
     # ------------------------------------------------------------------ the system's own part
 

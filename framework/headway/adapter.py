@@ -8,7 +8,8 @@ carries decisions out; it never decides.
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -45,9 +46,11 @@ class ClusterAdapter(abc.ABC):
     capabilities: frozenset[type[Decision]] = frozenset()
 
     @classmethod
-    def capable_of(cls, cluster: ClusterDescription) -> frozenset[type[Decision]]:
+    def capable_of(
+        cls, cluster: ClusterDescription, options: Mapping[str, Any] | None = None
+    ) -> frozenset[type[Decision]]:
         """The decision types that an adapter of this class can carry out on such a cluster, as far as
-        that can be said without asking it."""
+        that can be said without asking it. ``options``: as under ``cluster.options``."""
         return cls.capabilities
 
     @abc.abstractmethod

@@ -45,7 +45,7 @@ def scheduler_of(run: RunRecord, catalogue: Catalogue) -> Scheduler:
         run.info.cluster,
         Plugins.load(catalogue.enabled(config.plugin_configs()), catalogue, None),
         seed=run.info.seed,
-        capabilities=adapter_class(adapter).capable_of(run.info.cluster),
+        capabilities=adapter_class(adapter).capable_of(run.info.cluster, config.cluster.options),
         saved=run.info.plugin_states,
         monitor=run.info.mode == Mode.MONITOR,
         cycle=config.cycle,

@@ -11,7 +11,7 @@ and refuses what does not fit with a :class:`~headway.events.DecisionFailed`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Any
@@ -85,7 +85,9 @@ class EmulatedAdapter(ClusterAdapter):
     })  # fmt: skip
 
     @classmethod
-    def capable_of(cls, cluster: ClusterDescription) -> frozenset[type[dec.Decision]]:
+    def capable_of(
+        cls, cluster: ClusterDescription, options: Mapping[str, Any] | None = None
+    ) -> frozenset[type[dec.Decision]]:
         """Frequencies and sleep need an energy profile."""
         if cluster.energy is None:
             return cls.capabilities

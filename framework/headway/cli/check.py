@@ -36,6 +36,7 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
     from headway.config import adapter_class, live_adapter, load_config
     from headway.emulation import validated_faults
     from headway.engine import Mode
+    from headway.model import ClusterDescription
     from headway.plugins import Catalogue, Plugins
 
     config = load_config(config_path)
@@ -44,7 +45,7 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
     catalogue = Catalogue(plugin_files)
     configs = catalogue.enabled(config.plugin_configs())
     kind = adapter_class(config.cluster.adapter, f"{config.source}: cluster.adapter")
-    capabilities = kind.capabilities
+    capabilities = kind.capable_of(config.with_energy(ClusterDescription.flat(1)), config.cluster.options)
     plugins = Plugins.load(configs, catalogue, capabilities)
     if not plugins.implementations("schedule"):
         raise UserError(f"{config.source}: plugins: no policy is enabled (such as easy)")

@@ -88,4 +88,19 @@ def test_commands_that_are_not_installed(
     ran = headway("check", "-c", config)
     assert ran.code == 1
     assert "the program 'squeue' is not installed" in ran.out
-    assert "→ install Slurm's client commands here, or set" in ran.out
+    assert "→ install Slurm's client commands where they run, or set" in ran.out
+
+
+def test_what_options_add_to_a_cluster_counts(
+    headway: Headway, pretended_slurm: Callable[..., Path], config: Path, trace: Path
+) -> None:
+    site = pretended_slurm()
+    site.write_text(site.read_text() + "plugins: [easy, first-fit, power-down]\n")
+    refused = headway("check", "-c", site)
+    assert refused.code == 2 and "power-down" in refused.err and "PowerDown" in refused.err
+    site.write_text(site.read_text().replace("    partitions:", "    power: true\n    partitions:"))
+    ran = headway("check", "-c", site)
+    assert lines(ran.out)["capabilities"] == "ok" and "PowerDown" in ran.out
+    text = config.read_text().replace("[easy", "[power-down, easy")
+    config.write_text(text + "energy: {profile: present-day}\n")
+    assert lines(headway("check", "-c", config).out)["capabilities"] == "ok"
