@@ -1,0 +1,542 @@
+"""The adapter against a pretended PBS: outages, nonsense, monitor mode, lost jobs, full vnodes."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from pbs_recorded import FIXTURES, job, listing, recorded, stdout
+from structlog.testing import capture_logs
+
+from headway import decisions as d
+from headway import events as ev
+from headway.errors import Failure, UserError
+from headway_adapters.pbs import PbsAdapter, PbsOptions, give_back
+from headway_adapters.pbs.client import PbsClient, only_reads
+from headway_adapters.transport import Result, Transport
+
+RUNS = {"job_state": "R", "substate": 42, "stime": "Sat Nov 21 06:33:00 2026", "run_count": 1}
+NODES = json.loads(stdout("pbsnodes_json"))
+NODES["nodes"]["pbshost[3]"].update(state="free", resources_assigned={})
+Answer = Callable[[tuple[str, ...]], Result | None]
+
+
+class PretendedPbs(Transport):
+    """Answers from recorded output; ``jobs`` is what qstat lists, ``gone`` what its history knows, and
+    ``answer`` overrides any command."""
+
+    user = "root"
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, dict[str, Any]] = {
+            "1.pbshost": job(select="2:ncpus=4"),
+            "2.pbshost": job(**RUNS, exec_vnode="(pbshost[0]:ncpus=6)"),
+        }
+        self.gone: dict[str, dict[str, Any]] = {}
+        self.nodes = json.loads(json.dumps(NODES))
+        self.said: list[tuple[str, ...]] = []
+        self.answer: Answer = lambda argv: None
+
+    def run(self, argv: Sequence[str], timeout: float) -> Result:
+        words = tuple(argv)
+        self.said.append(words)
+        return self.answer(words) or self._listed(words)
+
+    def _listed(self, argv: tuple[str, ...]) -> Result:
+        if "--version" in argv:
+            return result(argv, "pbs_version = 23.06.06")
+        if argv[0] == "pbsnodes":
+            return result(argv, json.dumps(self.nodes) if "json" in argv else text_of("pbsnodes_text"))
+        if argv[0] != "qstat":
+            return result(argv)
+        if "-B" in argv or "-Q" in argv:
+            return result(argv, text_of("qstat_server_json" if "-B" in argv else "qstat_queue_json"))
+        asked = [word for word in argv[1:] if word[0].isdigit()]
+        if not asked:
+            return result(argv, listing(self.jobs).decode())
+        known = {**self.gone, **self.jobs} if "-x" in argv else self.jobs
+        unknown = "".join(f"qstat: Unknown Job Id {one}\n" for one in asked if one not in known)
+        found = listing({one: known[one] for one in asked if one in known}).decode()
+        return result(argv, found, rc=153 if unknown else 0, stderr=unknown)
+
+
+def text_of(name: str) -> str:
+    return recorded(name)["stdout"]
+
+
+def result(argv: tuple[str, ...], stdout: str = "", rc: int = 0, stderr: str = "") -> Result:
+    return Result(argv=argv, rc=rc, stdout=stdout.encode(), stderr=stderr, seconds=0.01)
+
+
+@pytest.fixture
+def pbs() -> PretendedPbs:
+    return PretendedPbs()
+
+
+def adapter(pbs: PretendedPbs, **fields: Any) -> PbsAdapter:
+    read_only = fields.pop("read_only", False)
+    options = PbsOptions(**{"queues": ("workq",), "poll_interval": 0.05, **fields})
+    return PbsAdapter(options, read_only=read_only, transport=pbs)
+
+
+def events(one: PbsAdapter, seconds: float = 0.3) -> list[ev.Event]:
+    found: list[ev.Event] = []
+    end = time.time() + seconds
+    while time.time() < end:
+        moment = one.wait(end)
+        assert moment is not None
+        found += moment[1]
+    return found
+
+
+def started(one: PbsAdapter) -> None:
+    one.describe()
+    events(one, 0.1)
+
+
+START = d.Start("1.pbshost", (("pbshost[1]", 8),))
+
+
+def test_the_cluster_is_described(pbs: PretendedPbs) -> None:
+    with adapter(pbs) as one:
+        found = one.describe()
+    assert (found.name, [pool.name for pool in found.pools]) == ("pbshost", ["workq"])
+    assert [node.name for node in found.nodes] == [f"pbshost[{at}]" for at in range(4)]
+
+
+def test_a_start_and_its_confirmation(pbs: PretendedPbs) -> None:
+    with adapter(pbs) as one:
+        started(one)
+        assert one.apply(time.time(), [START])[0].accepted
+        pbs.jobs["1.pbshost"].update(RUNS, exec_vnode="(pbshost[1]:ncpus=4)+(pbshost[1]:ncpus=4)")
+        (told,) = [event for event in events(one) if isinstance(event, ev.JobStarted)]
+    assert (told.job_id, told.placement) == ("1.pbshost", (("pbshost[1]", 8),))
+    assert ("qrun", "-H", "(pbshost[1]:ncpus=4)+(pbshost[1]:ncpus=4)", "1.pbshost") in pbs.said
+
+
+@pytest.mark.parametrize(
+    ("placement", "says"),
+    [
+        ((("pbshost[0]", 8),), "vnode pbshost[0] has 2 processors free, not 8"),
+        ((("pbshost[9]", 8),), "'pbshost[9]' is not a vnode of the managed queues"),
+        ((("pbshost", 8),), "'pbshost' is not a vnode of the managed queues"),
+        ((("pbshost[2]", 8),), "vnode pbshost[2] is not usable (offline)"),
+        ((("pbshost[1]", 4),), "a chunk of 4 processors has no vnode"),
+    ],
+)
+def test_what_qrun_would_do_without_a_word_is_refused_here(
+    pbs: PretendedPbs, placement: Any, says: str
+) -> None:
+    pbs.nodes["nodes"]["pbshost[2]"]["state"] = "offline"
+    with adapter(pbs) as one:
+        started(one)
+        (outcome,) = one.apply(time.time(), [d.Start("1.pbshost", placement)])
+        assert not outcome.accepted
+        assert says in outcome.message
+        assert [event.message for event in events(one) if isinstance(event, ev.DecisionFailed)]
+    assert not [argv for argv in pbs.said if argv[0] == "qrun"]
+
+
+def test_starts_of_one_moment_and_those_on_their_way_share_no_processor(pbs: PretendedPbs) -> None:
+    pbs.jobs["3.pbshost"] = job(select="1:ncpus=2")
+    pbs.jobs["4.pbshost"] = job(select="1:ncpus=1")
+    with adapter(pbs, start_timeout=60) as one:
+        started(one)
+        outcomes = one.apply(
+            time.time(),
+            [START, d.Start("3.pbshost", (("pbshost[1]", 2),)), d.Start("3.pbshost", (("pbshost[0]", 2),))],
+        )
+        assert [outcome.accepted for outcome in outcomes] == [True, False, False]
+        assert one.apply(time.time(), [d.Start("3.pbshost", (("pbshost[0]", 2),))])[0].accepted
+        events(one, 0.1)
+        for full in ("pbshost[0]", "pbshost[1]"):
+            assert not one.apply(time.time(), [d.Start("4.pbshost", ((full, 1),))])[0].accepted
+
+
+def test_memory_is_looked_at_too(pbs: PretendedPbs) -> None:
+    pbs.jobs["3.pbshost"] = job(select="1:ncpus=1:mem=3gb")
+    pbs.jobs["4.pbshost"] = job(select="1:ncpus=1:mem=2gb")
+    with adapter(pbs) as one:
+        started(one)
+        both = [d.Start(key, (("pbshost[1]", 1),)) for key in ("3.pbshost", "4.pbshost")]
+        outcomes = one.apply(time.time(), both)
+    assert [outcome.accepted for outcome in outcomes] == [True, False]
+    assert "too little memory" in outcomes[1].message
+
+
+def test_a_host_that_is_to_be_had_whole_must_be_empty(pbs: PretendedPbs) -> None:
+    pbs.jobs["3.pbshost"] = job(select="1:ncpus=1", place="exclhost")
+    with adapter(pbs) as one:
+        started(one)
+        (outcome,) = one.apply(time.time(), [d.Start("3.pbshost", (("pbshost[1]", 8),))])
+    assert "its host is to be had whole, pbshost[0] is in use" in outcome.message
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"job_state": "H", "Hold_Types": "u"}, "held by its user"),
+        ({"job_state": "W", "Execution_Time": "Sat Nov 21 08:33:00 2099"}, "it is not queued"),
+        ({"job_state": "H", "Hold_Types": "s", "depend": "afterok:2.pbshost@pbshost"}, "it is not queued"),
+    ],
+)
+def test_a_job_that_qrun_would_start_against_its_owners_will_is_refused_here(
+    pbs: PretendedPbs, fields: dict[str, Any], says: str
+) -> None:
+    pbs.jobs["1.pbshost"].update(fields)
+    with adapter(pbs) as one:
+        started(one)
+        (outcome,) = one.apply(time.time(), [START])
+    assert not outcome.accepted
+    assert says in outcome.message
+
+
+@pytest.mark.parametrize(
+    ("stderr", "accepted"),
+    [
+        ("qrun: Unknown Job Id 1.pbshost", False), ("qrun: Unauthorized Request  1.pbshost", False),
+        ("qrun: Resource temporarily unavailable 1.pbshost", False),
+        ("qrun: Unknown node  (v:ncpus=1)", False),
+        # It runs already, perhaps because an answer was lost: the next look tells.
+        ("qrun: Request invalid for state of job 1.pbshost", True),
+        ("Connection refused\nqrun: cannot connect to server pbshost (errno=15010)", True),
+    ],
+)  # fmt: skip
+def test_refusals_and_what_is_left_open(pbs: PretendedPbs, stderr: str, accepted: bool) -> None:
+    pbs.answer = lambda argv: result(argv, rc=2, stderr=stderr) if argv[0] == "qrun" else None
+    with adapter(pbs) as one:
+        started(one)
+        (outcome,) = one.apply(time.time(), [START])
+        assert outcome.accepted is accepted
+
+
+def test_a_start_that_does_not_happen_is_told(pbs: PretendedPbs) -> None:
+    with adapter(pbs, start_timeout=0.2) as one:
+        started(one)
+        assert one.apply(time.time(), [START])[0].accepted
+        (told,) = [event for event in events(one, 0.8) if isinstance(event, ev.DecisionFailed)]
+    assert told.decision == START
+    assert "did not start within 0.2 s" in told.message
+
+
+def test_a_start_that_bounced_before_it_was_seen_is_told(pbs: PretendedPbs) -> None:
+    with adapter(pbs, start_timeout=60) as one:
+        started(one)
+        assert one.apply(time.time(), [START])[0].accepted
+        pbs.jobs["1.pbshost"]["run_count"] = 1
+        (told,) = [event for event in events(one) if isinstance(event, ev.DecisionFailed)]
+    assert told.message == "it started and went back to the queue at once"
+
+
+# ---------------------------------------------------------------------- outages, lost jobs
+
+
+def silent(argv: tuple[str, ...]) -> Result:
+    said = "Connection refused\nqstat: cannot connect to server pbshost (errno=15010)"
+    return result(argv, rc=255, stderr=said)
+
+
+def cut(argv: tuple[str, ...]) -> Result | None:
+    if argv[0] == "qstat" and "-t" in argv and "-x" not in argv:
+        return result(argv, text_of("qstat_full_json" if "json" in argv else "qstat_full_text")[:2000])
+    return None
+
+
+BROKEN: dict[str, Answer] = {
+    "refused": silent,
+    "hangs": lambda argv: Result(argv, 124, b"", "", 15.0, timed_out=True),
+    "connection cut": lambda argv: Result(argv, 255, b"", "", 15.0, cut=True),
+    "nonsense": lambda argv: result(argv, "<html>Bad gateway</html>\n"),
+    "nothing at all": result,
+    "wrong bytes": lambda argv: Result(argv, 0, b"\xff\xfe\x00", "", 0.01),
+    "cut in the middle": cut,
+    "history refused": lambda argv: (
+        silent(argv) if "-x" in argv else result(argv, listing({}).decode()) if "-t" in argv else None
+    ),
+    "no vnodes": lambda argv: result(argv, '{"nodes": {}}') if argv[0] == "pbsnodes" else None,
+    "no queues": lambda argv: result(argv, "{}") if "-Q" in argv else None,
+    "no reservations": lambda argv: silent(argv) if argv[0] == "pbs_rstat" else None,
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_an_outage_is_no_news_and_is_logged_once(pbs: PretendedPbs, what: str) -> None:
+    with capture_logs() as logs, adapter(pbs) as one:
+        one.describe()
+        assert {e.job.id for e in events(one) if isinstance(e, ev.JobSubmitted)} == {"1.pbshost", "2.pbshost"}
+        pbs.answer = BROKEN[what]
+        assert events(one, 0.5) == []
+        pbs.answer = lambda argv: None
+        assert events(one, 0.5) == []
+    told = [log["event"] for log in logs if "answer" in log["event"]]
+    assert told == ["pbs does not answer; waiting for it", "pbs answers again"]
+
+
+def test_a_server_that_is_down_at_first_is_a_failure(pbs: PretendedPbs) -> None:
+    pbs.answer = silent
+    with adapter(pbs) as one, pytest.raises(Failure, match="cannot connect to server"):
+        one.describe()
+
+
+def test_how_a_job_ended_is_in_pbss_history(pbs: PretendedPbs) -> None:
+    with adapter(pbs) as one:
+        started(one)
+        ended = {"job_state": "F", "substate": 92, "Exit_status": 3, "obittime": "Sat Nov 21 06:40:00 2026"}
+        pbs.gone["2.pbshost"] = {**pbs.jobs["2.pbshost"], **ended}
+        pbs.jobs = {}
+        told = {e.job_id: e for e in events(one) if isinstance(e, ev.JobEnded)}
+    assert (told["2.pbshost"].outcome, told["2.pbshost"].exit_code) == ("failed", 3)
+    assert told["2.pbshost"].time == 1795243200.0
+    assert told["1.pbshost"].outcome == "vanished"
+
+
+def test_a_job_that_only_the_listing_forgot_goes_on(pbs: PretendedPbs) -> None:
+    with adapter(pbs) as one:
+        started(one)
+        pbs.gone, pbs.jobs = pbs.jobs, {}
+        assert events(one) == []
+
+
+def test_without_a_history_ends_are_asked_all_the_same(pbs: PretendedPbs) -> None:
+    off = text_of("qstat_server_json").replace(
+        '"job_history_enable":\t"True"', '"job_history_enable":\t"False"'
+    )
+    pbs.answer = lambda argv: result(argv, off) if "-B" in argv else None
+    with adapter(pbs) as one:
+        started(one)
+        pbs.jobs = {}
+        told = [e.outcome for e in events(one) if isinstance(e, ev.JobEnded)]
+    assert told == ["vanished", "vanished"]
+    assert not [argv for argv in pbs.said if argv[0] == "qstat" and "-x" in argv]
+
+
+def test_jobs_are_read_from_text_where_their_json_is_unusable(pbs: PretendedPbs) -> None:
+    def answer(argv: tuple[str, ...]) -> Result | None:
+        if argv == ("qstat", "-t", "-f", "-F", "json"):
+            return result(argv, '{"Jobs": {"1.s": {"Job_Name": "a"b"}}}')
+        return result(argv, text_of("qstat_full_text")) if argv == ("qstat", "-t", "-f") else None
+
+    pbs.answer = answer
+    with capture_logs() as logs, adapter(pbs) as one:
+        one.describe()
+        seen = {e.job.id for e in events(one) if isinstance(e, ev.JobSubmitted)}
+    assert seen == {f"{n}.pbshost" for n in (1, 2, 9, 10, 11, 12, 13)}
+    assert [log["event"] for log in logs] == ["odd in pbs's output"]
+    assert pbs.said.count(("qstat", "-t", "-f", "-F", "json")) == 1
+
+
+def test_vnodes_are_read_from_text_where_their_json_is_unusable(pbs: PretendedPbs) -> None:
+    pbs.answer = lambda argv: (
+        result(argv, '{"nodes": {"a": 007}}') if argv[0] == "pbsnodes" and "-F" in argv else None
+    )
+    with adapter(pbs) as one:
+        assert len(one.describe().nodes) == 4
+
+
+def test_a_job_of_another_queue_is_load(pbs: PretendedPbs) -> None:
+    pbs.jobs["7.pbshost"] = job(queue="R5", **RUNS, exec_vnode="(pbshost[1]:ncpus=8)")
+    with adapter(pbs) as one:
+        one.describe()
+        told = [e for e in events(one) if isinstance(e, ev.JobStarted) and e.job_id == "7.pbshost"]
+        assert [e.placement for e in told] == [(("pbshost[1]", 8),)]
+        assert not one.apply(time.time(), [START])[0].accepted
+
+
+def test_times_are_read_right_where_the_zone_is_not_passed_on(pbs: PretendedPbs) -> None:
+    later = text_of("pbsnodes_text").replace(" 06:", " 08:")
+    pbs.answer = lambda argv: result(argv, later) if argv == ("pbsnodes", "-av") else None
+    with adapter(pbs) as one:
+        one.describe()
+        told = {e.job.id: e.job for e in events(one) if isinstance(e, ev.JobSubmitted)}
+    assert told["1.pbshost"].submit_time == 1795242600.0 - 7200
+
+
+# ---------------------------------------------------------------------- everything else
+
+
+def test_monitor_mode_runs_no_command_that_changes_anything(pbs: PretendedPbs) -> None:
+    with adapter(pbs, read_only=True) as one:
+        started(one)
+        for decision in (START, d.Kill("2.pbshost"), d.Hold("1.pbshost"), d.SetTimeLimit("1.pbshost", 60)):
+            assert not one.apply(time.time(), [decision])[0].accepted
+        one.check()
+    assert pbs.said
+    assert all(only_reads(argv) for argv in pbs.said)
+
+
+def test_the_servers_own_scheduling_is_noticed(pbs: PretendedPbs) -> None:
+    on = text_of("qstat_server_json").replace('"scheduling":\t"False"', '"scheduling":\t"True"')
+    pbs.answer = lambda argv: result(argv, on) if "-B" in argv else None
+    with capture_logs() as logs, adapter(pbs) as one:
+        started(one)
+        events(one)
+        (scheduling,) = [check for check in one.check() if check.subject == "server scheduling"]
+    (note,) = [log["what"] for log in logs if log["event"] == "odd in pbs's output"]
+    assert "scheduling is on" in note
+    assert not scheduling.ok
+    assert "scheduling = False" in scheduling.remedy
+
+
+def test_ending_a_job_that_has_ended_is_done_already(pbs: PretendedPbs) -> None:
+    pbs.answer = lambda argv: (
+        result(argv, rc=153, stderr=f"{argv[0]}: Unknown Job Id {argv[-1]}")
+        if argv[0] in ("qdel", "qhold")
+        else None
+    )
+    with adapter(pbs) as one:
+        started(one)
+        assert one.apply(time.time(), [d.Kill("2.pbshost")])[0].accepted
+        assert not one.apply(time.time(), [d.Hold("1.pbshost")])[0].accepted
+
+
+def test_what_is_so_already_needs_no_command(pbs: PretendedPbs) -> None:
+    pbs.jobs["3.pbshost"] = job(**{**RUNS, "job_state": "S"}, exec_vnode="(pbshost[1]:ncpus=1)")
+    with adapter(pbs) as one:
+        started(one)
+        asked = [d.Suspend("3.pbshost"), d.Resume("2.pbshost")]
+        assert [outcome.accepted for outcome in one.apply(time.time(), asked)] == [True, True]
+    assert not [argv for argv in pbs.said if argv[0] == "qsig"]
+
+
+def test_missing_capabilities_are_said_clearly(pbs: PretendedPbs) -> None:
+    with adapter(pbs) as one:
+        started(one)
+        outcomes = one.apply(time.time(), [d.SetFrequency("2.pbshost", 2e9), d.PowerDown(("pbshost[0]",))])
+    assert [outcome.message for outcome in outcomes] == [
+        "SetFrequency cannot be carried out on this PBS", "PowerDown cannot be carried out on this PBS",
+    ]  # fmt: skip
+
+
+def test_options_add_and_torque_takes_capabilities() -> None:
+    def capabilities(**options: Any) -> set[str]:
+        with PbsAdapter({"queues": ["q"], **options}) as one:
+            return {kind.__name__ for kind in one.capabilities}
+
+    plain = capabilities()
+    assert capabilities(power=True, reservations=True) - plain == {
+        "PowerDown", "PowerUp", "Reserve", "Unreserve",
+    }  # fmt: skip
+    assert plain - capabilities(flavour="torque", reservations=True) == {"Resize"}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, ["cluster.options.queues", "required"]),
+        ({"queues": ["workq"], "pollinterval": 3}, ["cluster.options.pollinterval", "not permitted"]),
+        ({"queues": ["-Q"]}, ["cluster.options.queues", "'-Q'"]),
+        ({"queues": ["a", "a"]}, ["cluster.options.queues", "once"]),
+        ({"queues": ["a"], "flavour": "slurm"}, ["cluster.options.flavour", "'slurm'"]),
+        ({"queues": ["a"], "server": "-x"}, ["cluster.options.server"]),
+    ],
+)
+def test_wrong_options_are_named(options: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(UserError) as raised:
+        PbsAdapter(options)
+    assert all(word in str(raised.value) for word in words)
+
+
+def test_an_unknown_queue_is_the_users_mistake(pbs: PretendedPbs) -> None:
+    with adapter(pbs, queues=("wrokq",)) as one, pytest.raises(UserError, match=r"wrokq.*Known: workq"):
+        one.describe()
+
+
+def checks(pbs: PretendedPbs, **fields: Any) -> dict[str, Any]:
+    with adapter(pbs, read_only=True, **fields) as one:
+        return {check.subject: check for check in one.check()}
+
+
+def test_a_cluster_that_is_in_order(pbs: PretendedPbs) -> None:
+    found = checks(pbs)
+    assert list(found) == [
+        "pbs's commands", "pbs server", "server scheduling", "privilege", "job history", "queue workq",
+        "vnodes", "clock",
+    ]  # fmt: skip
+    assert {subject for subject, check in found.items() if not check.ok} == {"clock"}
+
+
+@pytest.mark.parametrize(
+    ("server", "ok"),
+    [
+        ({"managers": "headway@*"}, True),
+        ({"operators": "headway@*"}, False),
+        ({"managers": "eve@*"}, False),
+        ({}, False),
+    ],
+)
+def test_only_a_manager_may_drive(pbs: PretendedPbs, server: dict[str, str], ok: bool) -> None:
+    pbs.user = "headway"
+    described = json.loads(text_of("qstat_server_json"))
+    described["Server"]["pbshost"].update(server)
+    pbs.answer = lambda argv: result(argv, json.dumps(described)) if "-B" in argv else None
+    found = checks(pbs)["privilege"]
+    assert found.ok is ok
+    assert ok or "managers += headway@" in found.remedy
+
+
+def test_a_silent_server_is_named_by_the_check(pbs: PretendedPbs) -> None:
+    pbs.answer = lambda argv: None if "--version" in argv else silent(argv)
+    found = checks(pbs)
+    assert list(found) == ["pbs's commands", "pbs server"]
+    assert "cannot connect to server" in found["pbs server"].detail
+
+
+def test_check_without_pbs_names_what_is_missing() -> None:
+    with PbsAdapter({"queues": ["workq"], "bin_dir": "/nowhere"}) as one:
+        (check,) = one.check()
+    assert not check.ok
+    assert "'qstat' is not installed" in check.detail
+    assert "nor are pbsnodes, qrun" in check.detail
+    assert "cluster.options.bin_dir" in check.remedy
+
+
+@pytest.mark.parametrize(
+    ("version", "flavour"),
+    [("pbs_version = 23.06.06", "openpbs"), ("Version: 6.1.3\nCommit: 1", "torque"), ("", "openpbs")],
+)
+def test_the_flavour_is_found_out(version: str, flavour: str) -> None:
+    from headway_adapters.pbs import checks as lines
+
+    options = PbsOptions(queues=("q",))
+    assert lines.flavour_of(result(("qstat", "--version"), version), options) == flavour
+    assert lines.flavour_of(result(("qstat", "--version"), stderr=version), options) == flavour
+
+
+def test_torque_is_read_and_started_in_its_own_way(pbs: PretendedPbs) -> None:
+    from test_pbs_documents import TORQUE_JOBS, TORQUE_NODES
+
+    def answer(argv: tuple[str, ...]) -> Result | None:
+        if "--version" in argv:
+            return result(argv, stderr="Version: 6.1.3\nCommit: 1")
+        if argv[0] == "pbsnodes":
+            free = TORQUE_NODES.replace(b"<state>down,offline", b"<state>free")
+            return result(argv, free.decode())
+        if "-Q" in argv:
+            return result(argv, "Queue: batch\n    queue_type = Execution\n    started = True\n\n")
+        if "-B" in argv:
+            return result(argv, "Server: head\n    server_state = Idle\n    scheduling = False\n\n")
+        if argv[0] == "qstat":
+            return result(argv, TORQUE_JOBS.replace(b"+n2/0-3", b"").decode())
+        return None
+
+    pbs.answer = answer
+    with adapter(pbs, queues=("batch",)) as one:
+        started(one)
+        assert one.apply(time.time(), [d.Start("8[2].head", (("n2", 1),)), d.Suspend("7.head")])[0].accepted
+    assert ("qrun", "-H", "n2:ppn=1", "8[2].head") in pbs.said
+    assert ("qsig", "-s", "suspend", "7.head") in pbs.said
+
+
+def test_control_is_given_back_and_what_waits_is_listed(pbs: PretendedPbs) -> None:
+    pbs.answer = lambda argv: result(argv, text_of("qstat_full_text")) if argv[0] == "qstat" else None
+    client = PbsClient(PbsOptions(queues=("workq",)), read_only=False, transport=pbs)
+    give_back.give_back(client)
+    assert pbs.said == [("qmgr", "-c", "set server scheduling = True")]
+    assert dict(give_back.left_alone(client)) == {"1.pbshost": "suspended: qsig -s admin-resume 1.pbshost"}
+
+
+def test_fixtures_are_all_there() -> None:
+    assert len(list(FIXTURES.glob("*.json"))) == 11
