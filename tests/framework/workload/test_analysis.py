@@ -250,19 +250,19 @@ def test_sizes_are_between_powers_of_two() -> None:
 
 
 def test_accuracy_is_runtime_over_estimate() -> None:
-    # Accuracies 0, 0.1, 0.11, 0.95, 1 (completed), 1 (failed), 1.5 (cancelled); one without an estimate.
+    # Accuracies 0, 0.1, 0.11, 0.95, 1 (completed), 1 (failed), 1.5 (completed), 1.5 (cancelled); one has none.
     jobs = [(0, runtime, 1, 100, 1) for runtime in (0, 10, 11, 95, 100)]
-    jobs += [(0, 100, 1, 100, 0), (0, 150, 1, 100, 5), (0, 70, 1, -1, 1)]
+    jobs += [(0, 100, 1, 100, 0), (0, 150, 1, 100, 1), (0, 150, 1, 100, 5), (0, 70, 1, -1, 1)]
     found = study(traced(*jobs))
     rows = found.tables["accuracy"]
-    assert [row["jobs"] for row in rows] == [2, 1, 0, 0, 0, 0, 0, 0, 0, 1, 2, 1]
+    assert [row["jobs"] for row in rows] == [2, 1, 0, 0, 0, 0, 0, 0, 0, 1, 2, 2]
     assert [(row["above"], row["to"]) for row in rows[-3:]] == [(0.9, 1), (1, 1), (1, None)]
     summary = found.summary
-    assert summary["estimated"] == 7
-    assert summary["exact_estimates"] == pytest.approx(2 / 7)
-    assert summary["at_limit"] == pytest.approx(3 / 7)
-    assert summary["killed_at_limit"] == pytest.approx(2 / 7)
-    assert summary["median_accuracy"] == 0.95
+    assert summary["estimated"] == 8
+    assert summary["exact_estimates"] == 2 / 8
+    assert summary["at_limit"] == 4 / 8
+    assert summary["killed_at_limit"] == 2 / 8
+    assert summary["median_accuracy"] == pytest.approx(0.975)
 
 
 def test_no_estimates_and_no_status_are_no_accuracy() -> None:
