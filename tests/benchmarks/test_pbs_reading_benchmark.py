@@ -1,0 +1,74 @@
+"""How long it takes to understand a large PBS. Target: 10,000 jobs and 2,000 vnodes in under 1.5 s."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headway_adapters import differ
+from headway_adapters.pbs import documents, reader
+from headway_adapters.snapshot import Snapshot
+
+FIXTURES = Path(__file__).parents[1] / "adapters" / "pbs" / "fixtures"
+SITE = reader.Site(managed=("workq",))
+NOW = 1795242861.0
+
+
+def recorded(name: str) -> dict[str, Any]:
+    return json.loads(json.loads((FIXTURES / f"{name}.json").read_text())["stdout"])
+
+
+def jobs(count: int) -> bytes:
+    """``qstat -t -f -F json`` with ``count`` jobs, a tenth of them running."""
+    listing = recorded("qstat_full_json")
+    kinds = [listing["Jobs"][f"{number}.pbshost"] for number in (2, 9, 10)]
+    running = listing["Jobs"]["13.pbshost"]
+    found = {}
+    for at in range(count):
+        record = kinds[at % 3]
+        if at % 10 == 0:
+            vnode = at // 10
+            record = {**running, "exec_vnode": f"(n{vnode}[0]:ncpus=2)+(n{vnode}[1]:ncpus=2)"}
+        found[f"{1000 + at}.pbshost"] = {**record, "Job_Name": f"job {at}"}
+    return json.dumps({**listing, "Jobs": found}, indent="\t").encode()
+
+
+def vnodes(count: int) -> bytes:
+    """``pbsnodes -av -F json`` with ``count`` vnodes, two on each host."""
+    listing = recorded("pbsnodes_json")
+    kind = listing["nodes"]["pbshost[0]"]
+    found = {}
+    for at in range(count):
+        host, name = f"n{at // 2}", f"n{at // 2}[{at % 2}]"
+        available = {**kind["resources_available"], "host": host, "vnode": name}
+        found[name] = {**kind, "Mom": host, "resources_available": available}
+    return json.dumps({**listing, "nodes": found}, indent="\t").encode()
+
+
+def look(job_data: bytes, node_data: bytes, queue_data: bytes) -> Snapshot:
+    """What the adapter does with the listings of one look."""
+    notes: set[str] = set()
+    queues = reader.read_queues(documents.objects_json(queue_data, "Queue"))
+    nodes = reader.read_nodes(documents.nodes_json(node_data), queues, notes)
+    found = reader.read_jobs(documents.jobs_json(job_data), NOW, SITE, queues, nodes, notes)
+    pools = reader.pools(queues, nodes, SITE.managed)
+    assert not notes
+    return Snapshot(time=NOW, jobs=found.jobs, nodes=nodes.nodes, pools=pools)
+
+
+@pytest.mark.benchmark(group="pbs")
+def test_reading_ten_thousand_jobs_and_two_thousand_vnodes(benchmark: Any) -> None:
+    data = jobs(10_000), vnodes(2_000), json.dumps(recorded("qstat_queue_json")).encode()
+    found = benchmark.pedantic(lambda: look(*data), rounds=3, warmup_rounds=1)
+    assert (len(found.jobs), len(found.nodes)) == (10_000, 2_000)
+    assert benchmark.stats.stats.min < 1.5
+
+
+@pytest.mark.benchmark(group="pbs")
+def test_comparing_two_looks_at_ten_thousand_pbs_jobs(benchmark: Any) -> None:
+    data = jobs(10_000), vnodes(2_000), json.dumps(recorded("qstat_queue_json")).encode()
+    old, new = look(*data), look(*data)
+    assert not benchmark.pedantic(lambda: differ.diff(old, new), rounds=3, warmup_rounds=1)
