@@ -54,9 +54,11 @@ def test_the_table_of_events_says_each_phase():
 
 def test_the_table_of_events_says_who_produces_which():
     adapters = ROOT / "adapters" / "headway_adapters"
+    shared = [adapters / "differ.py", adapters / "polling.py"]
     files = {
         "E": (adapters / "emulated").glob("*.py"),
-        "S": [adapters / "differ.py", *(adapters / "slurm").glob("*.py")],
+        "S": [*shared, *(adapters / "slurm").glob("*.py")],
+        "P": [*shared, *(adapters / "pbs").glob("*.py")],
     }
     source = {letter: "".join(path.read_text("utf-8") for path in paths) for letter, paths in files.items()}
     made = {
@@ -70,7 +72,7 @@ def test_the_table_of_decisions_says_who_carries_out_which():
     able = {
         name: [
             letter
-            for letter, adapter in (("E", "emulated"), ("S", "slurm"))
+            for letter, adapter in (("E", "emulated"), ("S", "slurm"), ("P", "pbs"))
             if kind in ADAPTERS[adapter].capabilities
         ]
         for name, kind in DECISION_TYPES.items()
