@@ -250,7 +250,7 @@ def test_sizes_are_between_powers_of_two() -> None:
 
 
 def test_accuracy_is_runtime_over_estimate() -> None:
-    # Accuracies 0, 0.1, 0.11, 0.95, 1 (completed), 1 (failed), 1.5 (completed), 1.5 (cancelled); one has none.
+    # Accuracies 0, 0.1, 0.11, 0.95, 1, 1 (failed), 1.5 (completed), 1.5 (cancelled); one has none.
     jobs = [(0, runtime, 1, 100, 1) for runtime in (0, 10, 11, 95, 100)]
     jobs += [(0, 100, 1, 100, 0), (0, 150, 1, 100, 1), (0, 150, 1, 100, 5), (0, 70, 1, -1, 1)]
     found = study(traced(*jobs))
