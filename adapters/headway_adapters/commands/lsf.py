@@ -786,6 +786,12 @@ class Lsf(System):
                 return self._minute(self.machine.wall() + left) + " L"
             return "-"
 
+        def listed_hosts(job: Job) -> str:
+            if self.flavour == "ibm":
+                return self._hosts(job) or "-"
+            # Each host once, however many slots the job has there.
+            return ":".join(dict.fromkeys(self._hosts(job).split(":")))
+
         def slots(job: Job) -> int:
             return sum(share.processors for share in job.shares)
 
@@ -803,7 +809,7 @@ class Lsf(System):
             "job_description": lambda job: job.words["description"] or "-",
             "proj_name": lambda job: job.words["project"],
             "from_host": lambda job: self.master,
-            "exec_host": lambda job: self._hosts(job) or ("" if self.flavour == "volclava" else "-"),
+            "exec_host": listed_hosts,
             "alloc_slot": lambda job: ":".join(f"{s.processors}*{s.node}" for s in job.shares)
             if placed(job) else "-",
             "nalloc_slot": lambda job: str(slots(job)) if placed(job) else "-",
@@ -861,23 +867,8 @@ class Lsf(System):
             f"Job <{job.id}>, Job Name <{job.name}>, User <{job.user}>, Project <{words['project']}>, "
             f"Status <{_stat(job)}>, Queue <{job.queue}>, Command <{words['command']}>"
         )
-        submitted = f"{self._full(job.submitted)}: Submitted from host <{self.master}>"
-        submitted += " with hold" if words["with_hold"] else ""
-        if job.begin is not None:
-            submitted += f", Specified Start Time <{self._full(job.begin)}>"
-        submitted += f", CWD <{words['cwd']}>"
-        if words["slots"] > 1:
-            kind = "Task(s)" if unwrapped else "Processors Requested"
-            submitted += f", {words['slots']} {kind}"
-        if words["requirement"]:
-            submitted += f", Requested Resources <{words['requirement']}>"
-        if words["condition"]:
-            submitted += f", Dependency Condition <{words['condition']}>"
-        if words["hosts"]:
-            submitted += f", Specified Hosts <{'>, <'.join(words['hosts'])}>"
-        if words["exclusive"]:
-            submitted += ", Exclusive Execution"
-        lines = [submitted + ";"]
+        kind = "Task(s)" if unwrapped else "Processors Requested"
+        lines = [self._submission(job, "", kind)]
         if job.started is not None and job.state in ("running", "suspended", "ended"):
             lines.append(f"{self._full(job.started)}: {self._start_line(job, unwrapped)};")
         if job.state == "ended" and job.stopped is not None:
@@ -897,6 +888,29 @@ class Lsf(System):
             head, lines, text.minutes(job.walltime), reason, self._needs(job),
             job.state in ("running", "suspended"), limit_first=not unwrapped,
         )  # fmt: skip
+
+    def _submission(self, job: Job, queue: str, kind: str) -> str:
+        """The first line of a job's history; ``kind`` is what its slots are called."""
+        words = job.words
+        parts = [
+            f"{self._full(job.submitted)}: Submitted from host <{self.master}>"
+            + (" with hold" if words["with_hold"] else "")
+            + queue
+        ]
+        if job.begin is not None:
+            parts.append(f"Specified Start Time <{self._full(job.begin)}>")
+        parts.append(f"CWD <{words['cwd']}>")
+        if words["slots"] > 1:
+            parts.append(f"{words['slots']} {kind}")
+        if words["requirement"]:
+            parts.append(f"Requested Resources <{words['requirement']}>")
+        if words["condition"]:
+            parts.append(f"Dependency Condition <{words['condition']}>")
+        if words["hosts"]:
+            parts.append(f"Specified Hosts <{'>, <'.join(words['hosts'])}>")
+        if words["exclusive"]:
+            parts.append("Exclusive Execution")
+        return ", ".join(parts) + ";"
 
     def _start_line(self, job: Job, unwrapped: bool) -> str:
         element = f"[{job.index}] started" if job.index is not None else "Started"
@@ -932,9 +946,7 @@ class Lsf(System):
             lines = [
                 f"\nJob <{job.id}>, Job Name <{job.name}>, User <{job.user}>, Project <{words['project']}>, "
                 f"Command <{words['command']}>",
-                f"{self._full(job.submitted)}: Submitted from host <{self.master}>"
-                f"{' with hold' if words['with_hold'] else ''}, to Queue <{job.queue}>, "
-                f"CWD <{words['cwd']}>;",
+                self._submission(job, f", to Queue <{job.queue}>", "Processors Requested"),
             ]
             if not math.isinf(job.walltime):
                 lines += ["", " RUNLIMIT                ", f" {text.minutes(job.walltime):<24}"]

@@ -1317,7 +1317,7 @@ class Pbs(System):
                 out.append(f"Resv ID: {reservation.id}\n")
             elif flags & {"-F", "-f"}:
                 record = self._reservation_record(reservation)
-                out.append(f"Resv ID: {reservation.id}\n{text.attributes(record, '')}\n")
+                out.append(f"Resv ID: {reservation.id}\n{text.attributes(record, '', fold=False)}\n")
         if not flags & {"-F", "-f", "-B"} and known:
             out.append("Resv ID         Queue         User     State             Start / Duration / End\n")
             out.append("-" * 79 + "\n")

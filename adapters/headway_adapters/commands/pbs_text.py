@@ -55,9 +55,9 @@ def _listed(start: str, entries: Sequence[str], width: int) -> str:
     for at, entry in enumerate(entries):
         word = entry + ("," if at + 1 < len(entries) else "")
         if at and column + len(word) > width:
-            text, column = text + "\n\t", 8
+            text, column = text + "\n\t", 9
         for letter in word:
-            if column == width - 1:
+            if column == width:
                 text, column = text + "\n\t", 8
             text += letter
             column += 1
