@@ -56,7 +56,7 @@ from pydantic import BaseModel, ValidationError
 
 from headway import decisions as d
 from headway import events as ev
-from headway.adapter import ClusterAdapter, Outcome
+from headway.adapter import ClusterAdapter, Outage, Outcome
 from headway.errors import Failure, UserError
 from headway.model import ClusterDescription, Placement
 from headway_adapters import differ
@@ -177,6 +177,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         self._look_began = 0.0
         self._confirm_pause = pace.confirm_interval
         self._down_since: float | None = None
+        self._down: Outage | None = None
         self._backoff = 0.0
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
@@ -389,6 +390,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         if self._down_since is None:
             self._down_since = now
             self._backoff = min(1.0, self._pace.poll_interval)
+            self._down = Outage(self.system, now, str(error))
             self._log.error(f"{self.system} does not answer; waiting for it", error=str(error))
         self._next_look = now + self._backoff
         self._backoff = min(self._backoff * 2, _LONGEST_BACKOFF)
@@ -397,10 +399,14 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         if self._down_since is not None:
             seconds = round(self._clock() - self._down_since, 1)
             self._log.info(f"{self.system} answers again", seconds=seconds)
-            self._down_since = None
+            self._down_since = self._down = None
             # The time without an answer is nobody's fault: starts may take their time anew.
             for flight in self._flights.values():
                 flight.deadline = time.monotonic() + self._pace.start_timeout
+
+    def outages(self) -> Sequence[Outage]:
+        down = self._down
+        return () if down is None else (down,)
 
     def _sleep(self, seconds: float) -> None:
         ready, _, _ = select.select([self._wake_read], [], [], min(seconds, 86400.0))

@@ -39,6 +39,15 @@ class Check(msgspec.Struct, frozen=True):
     remedy: str = ""
 
 
+class Outage(msgspec.Struct, frozen=True):
+    """A cluster that does not answer."""
+
+    cluster: str
+    #: Absolute seconds.
+    since: float
+    message: str
+
+
 class ClusterAdapter(abc.ABC):
     """A cluster, seen by the engine."""
 
@@ -83,6 +92,10 @@ class ClusterAdapter(abc.ABC):
     def check(self) -> list[Check]:
         """What ``headway check`` reports about this cluster: connection, privileges, set-up."""
         return []
+
+    def outages(self) -> Sequence[Outage]:
+        """What does not answer now, for ``headway status``. May be called from any thread."""
+        return ()
 
     def wake(self) -> None:  # noqa: B027 (an adapter that never blocks has nothing to do)
         """Make a blocked :meth:`wait` return soon. Called from a signal handler."""

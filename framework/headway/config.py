@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 import pydantic
 import yaml
 
+from headway.decisions import Decision
 from headway.durations import EXPECTED, seconds_of
 from headway.energy.profiles import load_profile, with_energy
 from headway.engine import Mode
@@ -24,6 +25,8 @@ from headway.model.classes import ClassBounds
 from headway.plugins import PluginConfig, explain_validation
 
 ADAPTERS = "headway.adapters"
+#: The adapter that makes one cluster of several.
+FEDERATION = "federation"
 
 
 #: Where a configuration that was read from no file says it comes from.
@@ -39,6 +42,11 @@ class ClusterConfig(_Section):
 
     adapter: str = pydantic.Field(default="emulated", description="name of the adapter: slurm, emulated, ...")
     options: dict[str, Any] = pydantic.Field(default_factory=dict, description="the adapter's own options")
+
+
+#: Of a cluster in a federation: it leads the names of its jobs, pools and nodes. Without an underscore
+#: none can be taken for the beginning of a job's reservation (:data:`headway.model.FOR_JOB`).
+ClusterName = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z][A-Za-z0-9-]{0,31}$")]
 
 
 class NodesConfig(_Section):
@@ -191,6 +199,11 @@ class Config(_Section):
         description="drive: apply decisions; monitor: journal them only; dry-run: emulate",
     )
     cluster: ClusterConfig = ClusterConfig()
+    clusters: dict[ClusterName, ClusterConfig] = pydantic.Field(
+        default_factory=dict,
+        description="several clusters instead of one: name: {adapter, options}. Their pools, jobs and nodes "
+        "are called NAME:pool, NAME:job, NAME:node",
+    )
     plugins: list[PluginEntry] = pydantic.Field(
         default=["easy", "first-fit"],
         description="enabled plugins in order: a name, or a name with its options",
@@ -210,6 +223,12 @@ class Config(_Section):
     #: Where it was read from, for messages; not a key of the file.
     _source: str = pydantic.PrivateAttr(_NOWHERE)
     _text: str = pydantic.PrivateAttr("")
+
+    @pydantic.model_validator(mode="after")
+    def _one_or_several_clusters(self) -> Config:
+        if self.clusters and "cluster" in self.model_fields_set:
+            raise ValueError("either cluster (one) or clusters (several), not both")
+        return self
 
     @property
     def source(self) -> str:
@@ -232,6 +251,21 @@ class Config(_Section):
         where = "--energy" if profile is not None else f"{self._source}: energy.profile"
         loaded = load_profile(name, where, beside)
         return with_energy(cluster, loaded, self.energy.classes, f"{self._source}: energy.classes")
+
+    def clusters_by_place(self) -> list[tuple[str, ClusterConfig]]:
+        """Each configured cluster, and where it stands: file and key."""
+        if not self.clusters:
+            return [(f"{self._source}: cluster", self.cluster)]
+        return [(f"{self._source}: clusters.{name}", cluster) for name, cluster in self.clusters.items()]
+
+    def capabilities(self, cluster: ClusterDescription) -> frozenset[type[Decision]]:
+        """What the configured adapters can carry out on ``cluster``, as far as that can be said without
+        asking them; of several clusters, what one of them can."""
+        able = [
+            adapter_class(one.adapter, f"{where}.adapter").capable_of(cluster, one.options)
+            for where, one in self.clusters_by_place()
+        ]
+        return frozenset[type[Decision]]().union(*able)
 
     def trace_path(self) -> Path:
         """The trace of ``emulation.trace``, which is relative to the configuration file."""
@@ -309,13 +343,14 @@ def parse_config(text: str, source: str = _NOWHERE) -> Config:
         config = Config.model_validate(data)
     except pydantic.ValidationError as error:
         raise UserError(explain_validation(error, source, Config)) from error
-    kind = adapter_class(config.cluster.adapter, f"{source}: cluster.adapter")
-    if config.cluster.options and getattr(kind, "Options", None) is None:
-        raise UserError(
-            f"{source}: cluster.options: adapter {config.cluster.adapter!r} has no options, found "
-            f"{', '.join(config.cluster.options)}"
-        )
     config._source = source
+    for where, cluster in config.clusters_by_place():
+        kind = adapter_class(cluster.adapter, f"{where}.adapter")
+        if cluster.options and getattr(kind, "Options", None) is None:
+            raise UserError(
+                f"{where}.options: adapter {cluster.adapter!r} has no options, found "
+                f"{', '.join(cluster.options)}"
+            )
     config._text = text
     return config
 
@@ -334,17 +369,33 @@ def adapter_class(name: str, where: str = "cluster.adapter") -> Any:
 
 
 def live_adapter(config: Config, *, read_only: bool) -> Any:
-    """The adapter of a real cluster, with validated options. ``read_only``: it must change nothing."""
-    where = f"{config.source}: cluster"
-    kind = adapter_class(config.cluster.adapter, f"{where}.adapter")
+    """The adapter of a real cluster, with validated options; of several, a federation of theirs.
+
+    ``read_only``: it must change nothing.
+    """
+    if not config.clusters:
+        return _live_adapter(config.cluster, f"{config.source}: cluster", read_only)
+    members: dict[str, Any] = {}
+    try:
+        for name, cluster in config.clusters.items():
+            members[name] = _live_adapter(cluster, f"{config.source}: clusters.{name}", read_only)
+    except BaseException:
+        for member in members.values():
+            member.close()
+        raise
+    return adapter_class(FEDERATION, f"{config.source}: clusters")(members)
+
+
+def _live_adapter(cluster: ClusterConfig, where: str, read_only: bool) -> Any:
+    kind = adapter_class(cluster.adapter, f"{where}.adapter")
     model = getattr(kind, "Options", None)
     if model is None:
         raise UserError(
             f"{where}.adapter: expected a real cluster's adapter (such as slurm), found "
-            f"{config.cluster.adapter!r}; emulation is `headway dry-run`, or mode: dry-run"
+            f"{cluster.adapter!r}; emulation is `headway dry-run`, or mode: dry-run"
         )
     try:
-        options = model.model_validate(config.cluster.options)
+        options = model.model_validate(cluster.options)
     except pydantic.ValidationError as error:
         raise UserError(explain_validation(error, f"{where}.options", model)) from error
     return kind(options, read_only=read_only)

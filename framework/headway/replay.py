@@ -40,12 +40,13 @@ class Replay:
 def scheduler_of(run: RunRecord, catalogue: Catalogue) -> Scheduler:
     """A scheduler as it was when ``run`` began."""
     config = parse_config(run.info.config_text, f"journal, run {run.id}")
-    adapter = "emulated" if run.info.mode == Mode.DRY_RUN else config.cluster.adapter
+    cluster = run.info.cluster
+    emulated = adapter_class("emulated").capable_of(cluster) if run.info.mode == Mode.DRY_RUN else None
     return Scheduler(
-        run.info.cluster,
+        cluster,
         Plugins.load(catalogue.enabled(config.plugin_configs()), catalogue, None),
         seed=run.info.seed,
-        capabilities=adapter_class(adapter).capable_of(run.info.cluster, config.cluster.options),
+        capabilities=emulated if emulated is not None else config.capabilities(cluster),
         saved=run.info.plugin_states,
         monitor=run.info.mode == Mode.MONITOR,
         cycle=config.cycle,

@@ -33,7 +33,7 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
     Exit code 0 if all is in order, 2 if the configuration is wrong, 1 if something else is missing.
     """
     from headway.adapter import Check
-    from headway.config import adapter_class, live_adapter, load_config
+    from headway.config import live_adapter, load_config
     from headway.emulation import validated_faults
     from headway.engine import Mode
     from headway.model import ClusterDescription
@@ -44,8 +44,7 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
     checks = [Check("configuration", True, f"{config_path}: mode {config.mode}")]
     catalogue = Catalogue(plugin_files)
     configs = catalogue.enabled(config.plugin_configs())
-    kind = adapter_class(config.cluster.adapter, f"{config.source}: cluster.adapter")
-    capabilities = kind.capable_of(config.with_energy(ClusterDescription.flat(1)), config.cluster.options)
+    capabilities = config.capabilities(config.with_energy(ClusterDescription.flat(1)))
     plugins = Plugins.load(configs, catalogue, capabilities)
     if not plugins.implementations("schedule"):
         raise UserError(f"{config.source}: plugins: no policy is enabled (such as easy)")
@@ -56,7 +55,8 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
         later = ", ".join(policies[1:])
         checks.append(Check("policy", True, f"{policies[0]}; only where it gives no answer: {later}"))
     able = ", ".join(sorted(capability.__name__ for capability in capabilities))
-    checks.append(Check("capabilities", True, f"{config.cluster.adapter}: {able}"))
+    adapters = ", ".join(dict.fromkeys(cluster.adapter for _, cluster in config.clusters_by_place()))
+    checks.append(Check("capabilities", True, f"{adapters}: {able}"))
     checks.append(_journal(config.journal))
     if config.mode is not Mode.DRY_RUN:
         try:

@@ -39,12 +39,13 @@ def command(job_id: str, config_path: Path, plugin_files: tuple[Path, ...], jour
 
     config = load_config(config_path)
     set_up_log(config.log)
-    kind = adapter_class(config.cluster.adapter, f"{config.source}: cluster.adapter")
-    if not journal_only and getattr(kind, "Options", None) is None:
-        raise UserError(
-            f"{config.source}: cluster.adapter: {config.cluster.adapter!r} is no real cluster that could be "
-            "asked; --journal-only explains a job of a recorded run"
-        )
+    for where, cluster in config.clusters_by_place():
+        kind = adapter_class(cluster.adapter, f"{where}.adapter")
+        if not journal_only and getattr(kind, "Options", None) is None:
+            raise UserError(
+                f"{where}.adapter: {cluster.adapter!r} is no real cluster that could be "
+                "asked; --journal-only explains a job of a recorded run"
+            )
     catalogue = Catalogue(plugin_files)
     history = _history(config, job_id)
     source = _from_journal if journal_only else _from_cluster

@@ -84,7 +84,7 @@ def _serve_until_stopped(
         fresh = _reloaded(config, path, monitor, plugin_files)
         config, before = fresh, config if fresh is not config else None
         # The cluster that was driven until now is waited for; another one must answer.
-        patient = before is None or config.cluster == before.cluster
+        patient = before is None or config.clusters_by_place() == before.clusters_by_place()
 
 
 def _dry_run(config: Config, config_path: Path, plugin_files: tuple[Path, ...], out: Path | None) -> None:
@@ -232,7 +232,9 @@ def _service(
         yield None
         return
     report = Report(str(config.mode), cluster, 0, time.time(), tuple(plugins))
-    inbox = Inbox(adapter.wake, report, watching=config.mode is Mode.MONITOR, clock=time.time)
+    inbox = Inbox(
+        adapter.wake, report, watching=config.mode is Mode.MONITOR, clock=time.time, outages=adapter.outages
+    )
     try:
         server = Server(
             path, inbox, operators=config.service.operators, timeout=config.service.timeout, log=log

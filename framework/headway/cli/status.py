@@ -41,6 +41,9 @@ def _show(report: Report) -> None:
         f"{report.cluster}: mode {report.mode}, run {report.run} since {wall_clock(report.started)}, "
         f"plugins {', '.join(report.plugins)}"
     )
+    for outage in report.outages:
+        since = wall_clock(outage.since)
+        say(f"{outage.cluster} has not answered since {since}: {outage.message}", style="red")
     if report.last_cycle is None:
         say("No cycle yet: the cluster has not answered.")
         return

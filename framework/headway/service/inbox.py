@@ -16,14 +16,14 @@ from dataclasses import dataclass
 
 import msgspec
 
-from headway.adapter import Outcome
+from headway.adapter import Outage, Outcome
 from headway.decisions import Decision
 from headway.events import ElasticCommandReceived, Event, ReservationRequested, ReservationReturned
 from headway.plugins import Problem
 from headway.requests import Answer
 from headway.scheduler import Scheduler
 from headway.service import protocol
-from headway.service.protocol import PoolReport, Reply, Report
+from headway.service.protocol import OutageReport, PoolReport, Reply, Report
 
 #: Requests that wait for a cycle, at most.
 MAX_WAITING = 1000
@@ -48,13 +48,15 @@ class Inbox:
         *,
         watching: bool = False,
         clock: Callable[[], float],
+        outages: Callable[[], Sequence[Outage]] = tuple,
     ) -> None:
         """``wake`` makes the adapter's wait return. ``watching``: monitor mode, where nothing is changed.
-        ``report`` says what stays the same during the run."""
+        ``report`` says what stays the same during the run; ``outages`` what does not answer now."""
         self._wake = wake
         self._report = report
         self._watching = watching
         self._clock = clock
+        self._outages = outages
         self._lock = threading.Lock()
         self._waiting: deque[tuple[protocol.AnyRequest, Peer, Future[Reply]]] = deque()
         self._taken: dict[str, Future[Reply]] = {}
@@ -75,7 +77,10 @@ class Inbox:
             with self._lock:
                 report = self._report
                 problems, count = tuple(self._problems), self._problem_count
-            report = msgspec.structs.replace(report, problems=problems, problems_in_all=count)
+            outages = tuple(OutageReport(one.cluster, one.since, one.message) for one in self._outages())
+            report = msgspec.structs.replace(
+                report, problems=problems, problems_in_all=count, outages=outages
+            )
             future.set_result(Reply("accepted", status=report))
             return future
         if self._watching:

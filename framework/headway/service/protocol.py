@@ -63,6 +63,14 @@ class PoolReport(msgspec.Struct, frozen=True):
     running: int
 
 
+class OutageReport(msgspec.Struct, frozen=True):
+    """A cluster that does not answer, since when (absolute seconds), and why."""
+
+    cluster: str
+    since: float
+    message: str
+
+
 class Report(msgspec.Struct, frozen=True):
     """The state of a daemon as of its last cycle; times are absolute seconds."""
 
@@ -79,6 +87,7 @@ class Report(msgspec.Struct, frozen=True):
     #: The latest problems, oldest first: (time, text).
     problems: tuple[tuple[float, str], ...] = ()
     problems_in_all: int = 0
+    outages: tuple[OutageReport, ...] = ()
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
