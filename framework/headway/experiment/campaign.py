@@ -49,6 +49,8 @@ class Scenario:
     trace: str = ""
     arrival_factor: float = 1.0
     limit: int | None = None
+    #: Only jobs of at least and at most so many processors.
+    sizes: tuple[int, int] | None = None
     #: The machine, if it is not a flat pool of ``processors``: nodes, an energy profile.
     cluster: ClusterDescription | None = None
 
@@ -85,6 +87,17 @@ def seeds_of(scenario: Scenario, seeds: Sequence[int]) -> Sequence[int]:
 
 def workload_of(scenario: Scenario, seed: int, catalogue: Catalogue) -> Workload:
     """The scenario's jobs and commands for one seed."""
+    workload = _drawn(scenario, seed, catalogue)
+    if scenario.sizes is None:
+        return workload
+    least, most = scenario.sizes
+    jobs = [job for job in workload.jobs if least <= job.job.request.processors <= most]
+    kept = {job.job.id for job in jobs}
+    return Workload(jobs, [command for command in workload.commands if command.job_id in kept])
+
+
+def _drawn(scenario: Scenario, seed: int, catalogue: Catalogue) -> Workload:
+    """All jobs and commands of the scenario's model or trace."""
     if scenario.trace:
         trace = read_trace(scenario.trace)
         if scenario.arrival_factor != 1.0:
@@ -145,6 +158,7 @@ def measure(result: RunResult) -> dict[str, float]:
         "utilisation": _number(system["utilisation"]),
         "mean wait": mean_wait,
         "mean runtime": mean_runtime,
+        "total runtime": float(np.sum(runtimes)),
         "slowdown of means": (mean_wait + mean_runtime) / mean_runtime if mean_runtime else float("nan"),
         "mean bounded slowdown": _number(bounded),
         "makespan": _number(system["makespan"]),
