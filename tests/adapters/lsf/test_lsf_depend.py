@@ -87,7 +87,8 @@ def test_a_name_means_ones_own_jobs() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "done(99)", 'done("nobody")', "post_done(1)", "external(1, ready)", "done(", "done(1) &&", "&&", "done(1))",
+        "done(99)", 'done("nobody")', "post_done(1)", "external(1, ready)", "done(", "done(1) &&", "&&",
+        "done(1))",
         "exit(2,x)", "numdone(99, 1)", "numdone(7)", "numdone(7, x)", "(" * 200 + "done(1)" + ")" * 200,
         "!!done(99)", 'done("x', "done(1) done(2)", "frob(1)",
     ],
@@ -106,7 +107,9 @@ def test_what_dependencies_cannot_say_is_judged_again_at_the_next_look(text: str
     assert found.held and "is not met" in found.waits and not found.dependencies
 
 
-@given(st.text(max_size=60) | st.from_regex(r"(done|exit|ended)\([0-9a-z\[\]*\",<> ]{0,12}\)", fullmatch=True))
+@given(
+    st.text(max_size=60) | st.from_regex(r"(done|exit|ended)\([0-9a-z\[\]*\",<> ]{0,12}\)", fullmatch=True)
+)
 def test_no_text_breaks_the_judgement(text: str) -> None:
     found = judged(text)
     assert not (found.held and found.dependencies)

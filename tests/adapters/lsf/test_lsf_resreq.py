@@ -81,7 +81,8 @@ def test_boolean_resources_are_features() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "same[type:model]", "cu[type=enclosure]", "affinity[core(2)]", "rusage[licences=2]", "select[license1]",
+        "same[type:model]", "cu[type=enclosure]", "affinity[core(2)]", "rusage[licences=2]",
+        "select[license1]",
         "span[stripe]", "span[ptile='!',HP:8]", "span[block=4]",
     ],
 )  # fmt: skip
@@ -102,7 +103,9 @@ def test_what_we_cannot_read_makes_a_job_unfit(text: str) -> None:
     assert "cannot be expressed" in asked(text).unfit
 
 
-@given(st.text(max_size=80) | st.from_regex(r"(select|span|rusage)\[[a-z0-9=<>!&|() ]{0,30}\]", fullmatch=True))
+@given(
+    st.text(max_size=80) | st.from_regex(r"(select|span|rusage)\[[a-z0-9=<>!&|() ]{0,30}\]", fullmatch=True)
+)
 def test_no_text_breaks_the_reading(text: str) -> None:
     found = asked(text)
     assert set(found.excluded) <= set(HOSTS)

@@ -43,7 +43,9 @@ def test_facts_lie_in_the_last_year_that_fits(text: str, moment: float) -> None:
     assert Calendar(NOW).fact(text) == moment
 
 
-@pytest.mark.parametrize("text", ["", "-", "Nov 31 06:38", "Foo 21 06:38", "Nov 21 25:00", "13/41-06:38:58", "x" * 999])
+@pytest.mark.parametrize(
+    "text", ["", "-", "Nov 31 06:38", "Foo 21 06:38", "Nov 21 25:00", "13/41-06:38:58", "x" * 999]
+)
 def test_what_is_no_time_is_none(text: str) -> None:
     assert Calendar(NOW).fact(text) is None
 
