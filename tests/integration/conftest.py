@@ -6,134 +6,14 @@ skipped with their names; with CI=true in the environment that is a failure inst
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-LAUNCHER = Path(__file__).parent / "slurm" / "testcluster"
-SYSTEM = ":/usr/sbin:/usr/bin:/sbin:/bin"
-PROGRAMS = {
-    "munged": "munge",
-    "slurmctld": "slurmctld",
-    "slurmd": "slurmd",
-    "scontrol": "slurm-client",
-    "sbatch": "slurm-client",
-}
-
-
-class SlurmCluster:
-    """A running test cluster and what tests do with it."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        conf = str(root / "etc" / "slurm.conf")
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM", "SBATCH_", "SQUEUE_"))}
-        #: The environment that points Slurm's commands at this cluster.
-        self.env: dict[str, str] = {**kept, "SLURM_CONF": conf, "PATH": kept.get("PATH", "") + SYSTEM}
-        self.conf = conf
-
-    def launcher(self, verb: str, *words: str) -> str:
-        done = subprocess.run(
-            [sys.executable, str(LAUNCHER), verb, str(self.root), *words],
-            capture_output=True, text=True, timeout=120,
-        )  # fmt: skip
-        assert done.returncode == 0, f"testcluster {verb}: {done.stderr}"
-        return done.stdout
-
-    def run(self, *argv: str, user: str | None = None, check: bool = True) -> str:
-        """Run a command against the cluster; what it printed."""
-        if user is not None:
-            argv = (sys.executable, str(LAUNCHER), "exec", str(self.root), "--as", user, "--", *argv)
-        done = subprocess.run(argv, env=self.env, capture_output=True, text=True, timeout=60)
-        assert not check or done.returncode == 0, f"{argv}: {done.stdout}{done.stderr}"
-        return done.stdout.strip()
-
-    def scontrol(self, *words: str) -> str:
-        return self.run("scontrol", *words)
-
-    def submit(
-        self,
-        processors: int = 1,
-        seconds: float = 60,
-        *,
-        nodes: int | None = None,
-        hold: bool = True,
-        administrator: bool = True,
-        user: str | None = None,
-        minutes: int = 5,
-        script: str | None = None,
-        **options: str | int | bool,
-    ) -> str:
-        """Submit a job that sleeps; its id.
-
-        ``hold``: it enters held, as administrator if ``administrator``, which is how a job waits
-        for headway; else as its user. More options of sbatch by name: ``exclusive=True``, ``array="1-4"``.
-        """
-        argv = ["sbatch", "--parsable", "-o", "/dev/null", "-D", "/", f"-n{processors}", f"-t{minutes}"]
-        argv += [f"-N{nodes}"] if nodes is not None else []
-        argv += ["--hold"] if hold else []
-        for key, value in options.items():
-            word = "--" + key.replace("_", "-")
-            argv.append(word if value is True else f"{word}={value}")
-        argv += ["--wrap", script or f"sleep {seconds}"]
-        job_id = self.run(*argv, user=user).split(";")[0]
-        if hold and administrator:
-            self.scontrol("update", f"JobId={job_id}", "Priority=0")
-        return job_id
-
-    def jobs(self) -> dict[str, dict[str, Any]]:
-        """Every job's record by id (array elements as ``12_3``), as ``squeue --json`` has it."""
-        found = {}
-        for record in json.loads(self.run("squeue", "--json", "-a", "-t", "all"))["jobs"]:
-            task = record["array_task_id"]
-            key = str(record["job_id"]) if task is None else f"{record['array_job_id']}_{task}"
-            found[key] = record
-        return found
-
-    def state(self, job_id: str) -> str:
-        """A job's state, such as "RUNNING"; "" if Slurm does not list it."""
-        return self.jobs().get(job_id, {}).get("job_state", "")
-
-    def until(self, condition: Callable[[], object], seconds: float = 20.0, what: str = "") -> None:
-        """Wait until ``condition`` holds."""
-        end = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < end, f"not within {seconds} s: {what or condition}"
-            time.sleep(0.1)
-
-    def saved(self) -> None:
-        """Wait until slurmctld has saved its state: it does so 5 s after a change, and forgets what is
-        younger (submissions too) when it is killed."""
-        time.sleep(6.5)
-
-    def kill(self, daemon: str, signal: str = "KILL") -> None:
-        """End a daemon ("slurmctld", "munged", a node's name), or send it another signal.
-
-        Before killing slurmctld see :meth:`saved`.
-        """
-        self.launcher("kill", daemon, "--signal", signal)
-
-    def up(self, daemon: str) -> None:
-        """Start a daemon again with its saved state."""
-        self.launcher("up", daemon)
-
-    def stop(self) -> None:
-        self.launcher("stop", "--purge")
-
-
-def missing_packages() -> list[str]:
-    path = os.environ.get("PATH", "") + SYSTEM
-    gone = {package for program, package in PROGRAMS.items() if shutil.which(program, path=path) is None}
-    return sorted(gone)
+from slurm_cluster import SlurmCluster, missing_packages
 
 
 @pytest.fixture
