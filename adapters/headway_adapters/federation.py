@@ -397,6 +397,7 @@ class Federation(ClusterAdapter):
     # ------------------------------------------------------------------ apply
 
     def apply(self, now: float, decisions: Sequence[d.Decision]) -> Sequence[Outcome]:
+        self._now = max(self._now, now)
         outcomes: list[list[Outcome]] = [[] for _ in decisions]
         #: Cluster -> places in ``decisions``, and the decisions in its names.
         shares: dict[str, tuple[list[int], list[d.Decision]]] = {}
