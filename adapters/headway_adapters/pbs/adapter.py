@@ -29,7 +29,7 @@ import msgspec
 from headway import decisions as d
 from headway.adapter import Check, Outcome
 from headway.errors import Failure, UserError
-from headway.model import NodeDescription, Placement, Reservation
+from headway.model import ClusterDescription, NodeDescription, Placement, Reservation
 from headway.nodes import memory_on_node
 from headway_adapters.client import Unanswered
 from headway_adapters.pbs import checks, documents, reader, values, writer
@@ -80,6 +80,7 @@ class PbsAdapter(PollingAdapter[reader.Detail, None]):
 
     system = "pbs"
     title = "PBS"
+    drains = True
     Options = PbsOptions
 
     _client: PbsClient
@@ -102,16 +103,20 @@ class PbsAdapter(PollingAdapter[reader.Detail, None]):
         """
         self.options = validated(PbsOptions, options)
         client = PbsClient(self.options, read_only=read_only, transport=transport)
-        super().__init__(client, self.options, read_only=read_only, log=log, clock=clock)
-        torque = self.options.flavour == "torque"
-        self.capabilities = CAPABILITIES - ({d.Resize} if torque else set())
-        if self.options.power:
-            self.capabilities |= {d.PowerDown, d.PowerUp}
-        if self.options.reservations and not torque:
-            self.capabilities |= {d.Reserve, d.Unreserve}
+        super().__init__(
+            client, self.options, actuators=self.options.actuators, read_only=read_only, log=log, clock=clock
+        )
+        self.capabilities = _adjusted(self.capabilities, self.options)
         self._world: _World | None = None
         #: Listing -> the time until which its text form is read.
         self._as_text: dict[str, float] = {}
+
+    @classmethod
+    def capable_of(
+        cls, cluster: ClusterDescription, options: Mapping[str, Any] | None = None
+    ) -> frozenset[type[d.Decision]]:
+        able = super().capable_of(cluster, options)
+        return _adjusted(able, validated(PbsOptions, options)) if options else able
 
     # ------------------------------------------------------------------ learning
 
@@ -394,8 +399,10 @@ class PbsAdapter(PollingAdapter[reader.Detail, None]):
         return [launches[index] for index in range(len(starts))]
 
     def _plan_start(self, start: d.Start, room: _Room) -> tuple[str, ...]:
-        if start.tier != "foreground" or start.frequency is not None:
-            raise writer.Unfit(f"job {start.job_id}: PBS offers no tiers and no frequency at a start")
+        if start.tier != "foreground":
+            raise writer.Unfit(f"job {start.job_id}: PBS offers no tiers")
+        if start.frequency is not None and d.SetFrequency not in self.capabilities:
+            raise writer.Unfit(f"job {start.job_id}: its frequency cannot be set without an actuator")
         detail, job = self.detail(start.job_id), self.known(start.job_id)
         if detail is None or job is None:
             raise writer.Unfit(f"job {start.job_id} is not pending in the last listing")
@@ -438,8 +445,21 @@ class PbsAdapter(PollingAdapter[reader.Detail, None]):
             return Outcome(False, str(error))
         return self.run_steps(plan.steps, already=plan.already)
 
+    def drain(self, node: str, reason: str) -> tuple[str, ...]:
+        return writer.offline(node, reason)
+
+    def undrain(self, node: str) -> tuple[str, ...]:
+        return writer.online(node)
+
     def check(self) -> list[Check]:
         return checks.run(self._client, self.options, self._clock)
+
+
+def _adjusted(able: frozenset[type[d.Decision]], options: PbsOptions) -> frozenset[type[d.Decision]]:
+    """Capabilities as the options add to them and take from them."""
+    if options.flavour == "torque":
+        return able - {d.Resize}
+    return able | {d.Reserve, d.Unreserve} if options.reservations else able
 
 
 class _Room:
@@ -447,6 +467,7 @@ class _Room:
 
     def __init__(self, look: Look[reader.Detail] | None, flights: Sequence[d.Start]) -> None:
         self._nodes = look.snapshot.nodes if look is not None else {}
+        self._power = look.snapshot.power if look is not None else {}
         self._hosts = look.hosts if isinstance(look, PbsLook) else {}
         self._vnodes = look.vnodes if isinstance(look, PbsLook) else {}
         self._used: dict[str, int] = {}
@@ -473,6 +494,8 @@ class _Room:
                 raise writer.Unfit(f"job {job_id}: {name!r} is not a vnode of the managed queues")
             if not node.available:
                 raise writer.Unfit(f"job {job_id}: vnode {name} is not usable ({node.reason})")
+            if self._power.get(name, "on") != "on":
+                raise writer.Unfit(f"job {job_id}: vnode {name} is {self._power[name]}")
             if job.job.pool not in node.pools:
                 raise writer.Unfit(f"job {job_id}: vnode {name} does not serve queue {job.job.pool}")
             left = node.processors - self._used.get(name, 0)

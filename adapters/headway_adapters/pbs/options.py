@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
+from headway_adapters.actuators import ActuatorOptions
 from headway_adapters.transport.options import Seconds, TransportOptions
 
 _QUEUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -36,9 +37,8 @@ class PbsOptions(TransportOptions):
     unlimited_walltime: Annotated[float, Field(gt=0)] = 365 * 86400.0
     #: True: Reserve and Unreserve may be used (PBS's own scheduler runs, and confirms reservations).
     reservations: bool = False
-    #: True: PowerDown and PowerUp may be used: hosts are taken offline with a comment, for a site's
-    #: script that switches such hosts off, and brought back.
-    power: bool = False
+    #: The site's own commands for frequencies and power.
+    actuators: ActuatorOptions | None = None
 
     @field_validator("queues")
     @classmethod

@@ -85,8 +85,6 @@ _UNUSABLE: dict[str, str] = {
     "wait-provisioning": "being provisioned",
     "sleep": "asleep",
 }
-#: What headway writes into the comment of a host that it takes offline to be switched off.
-POWER_MARK = "headway: switched off"
 #: Our reservations' names in PBS.
 RESERVATION_PREFIX = "headway_"
 #: Resources of a vnode that have fields of their own, or are its names.
@@ -252,8 +250,7 @@ def read_nodes(records: Mapping[str, NodeRecord], queues: Mapping[str, Queue], n
         found.hosts[name] = host
         found.vnodes.setdefault(host, []).append(name)
         states = values.text(record.state)
-        ours = values.text(record.comment).startswith(POWER_MARK)
-        if "sleep" in states or ("offline" in states and ours):
+        if "sleep" in states:
             found.power[name] = "asleep"
         sharing = values.text(record.sharing)
         if sharing.startswith("force_excl"):

@@ -5,8 +5,9 @@ command: an id is digits, an index and a server's name; a vnode's name begins wi
 and has nothing that PBS's ``(a:ncpus=1)+(b:ncpus=1)`` is made of. What does not pass raises
 :class:`Unfit`.
 
-What PBS has no command for is no capability of the adapter: a clock frequency, tiers, more nodes for a
-running job, a migration, a checkpoint by command.
+What PBS has no command for is no capability of the adapter: tiers, more nodes for a running job, a
+migration, a checkpoint by command. Frequencies and sleep are the site's own commands'
+(:mod:`headway_adapters.actuators`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from headway import decisions as d
 from headway.errors import Failure
 from headway.model import Reservation
 from headway_adapters.pbs import select, values
-from headway_adapters.pbs.reader import POWER_MARK, RESERVATION_PREFIX, Detail
+from headway_adapters.pbs.reader import RESERVATION_PREFIX, Detail
 
 Argv = tuple[str, ...]
 
@@ -176,30 +177,17 @@ def plan(
         if not reservation:
             raise Unfit(f"reservation {decision.reservation_id}: PBS has none of that name")
         return Plan((("pbs_rdel", name(reservation, "a reservation")),))
-    if isinstance(decision, d.PowerDown):
-        return Plan(tuple(
-            ("pbsnodes", "-C", POWER_MARK, "-o", one) for one in _whole_hosts(decision.nodes, hosts or {})
-        ))  # fmt: skip
-    if isinstance(decision, d.PowerUp):
-        return Plan(tuple(
-            ("pbsnodes", "-C", "", "-c", one) for one in _whole_hosts(decision.nodes, hosts or {})
-        ))  # fmt: skip
     raise Unfit(f"{type(decision).__name__} cannot be carried out on PBS")
 
 
-def _whole_hosts(nodes: tuple[str, ...], hosts: Mapping[str, str]) -> list[str]:
-    """The hosts of these vnodes; each must be named with all of its vnodes."""
-    if not nodes:
-        raise Unfit("no vnodes are named")
-    named: dict[str, None] = {}
-    for one in nodes:
-        if one not in hosts:
-            raise Unfit(f"{one!r} is not the name of a vnode")
-        named[host(hosts[one])] = None
-    left_out = [one for one, where in hosts.items() if where in named and one not in nodes]
-    if left_out:
-        raise Unfit(f"hosts are switched whole: {', '.join(sorted(left_out))} would go with them")
-    return list(named)
+def offline(name: str, reason: str) -> Argv:
+    """Take a host out of service."""
+    return ("pbsnodes", "-C", reason, "-o", host(name))
+
+
+def online(name: str) -> Argv:
+    """Put a host back into service."""
+    return ("pbsnodes", "-C", "", "-c", host(name))
 
 
 def _shrink(decision: d.Resize, running_on: tuple[str, ...], hosts: Mapping[str, str]) -> Plan:

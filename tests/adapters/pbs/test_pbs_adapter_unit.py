@@ -14,6 +14,7 @@ from structlog.testing import capture_logs
 from headway import decisions as d
 from headway import events as ev
 from headway.errors import Failure, UserError
+from headway.model import ClusterDescription
 from headway_adapters.pbs import PbsAdapter, PbsOptions, give_back
 from headway_adapters.pbs.client import PbsClient, only_reads
 from headway_adapters.transport import Result, Transport
@@ -416,9 +417,15 @@ def test_options_add_and_torque_takes_capabilities() -> None:
             return {kind.__name__ for kind in one.capabilities}
 
     plain = capabilities()
-    assert capabilities(power=True, reservations=True) - plain == {
-        "PowerDown", "PowerUp", "Reserve", "Unreserve",
+    actuators = {
+        "power_down": ["ipmi", "{node}"], "power_up": ["ipmi", "{node}"],
+        "set_frequency": ["clock", "{node}", "{hertz}"],
     }  # fmt: skip
+    assert capabilities(actuators=actuators, reservations=True) - plain == {
+        "PowerDown", "PowerUp", "Reserve", "Unreserve", "SetFrequency",
+    }  # fmt: skip
+    able = PbsAdapter.capable_of(ClusterDescription.flat(1), {"queues": ["q"], "reservations": True})
+    assert {kind.__name__ for kind in able} - plain == {"Reserve", "Unreserve"}
     assert plain - capabilities(flavour="torque", reservations=True) == {"Resize"}
 
 

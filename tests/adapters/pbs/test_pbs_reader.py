@@ -448,10 +448,8 @@ def test_vnodes_and_why_they_take_no_jobs(fields: dict[str, Any], available: boo
 
 
 def test_power_as_far_as_pbs_says() -> None:
-    found = nodes(
-        {"state": "sleep"}, {"state": "offline", "comment": reader.POWER_MARK}, {"state": "offline"}
-    )
-    assert found.power == {"a": "asleep", "b": "asleep"}
+    found = nodes({"state": "sleep"}, {"state": "offline"}, {"state": "free"})
+    assert found.power == {"a": "asleep"}
 
 
 def test_which_vnodes_serve_which_queue() -> None:

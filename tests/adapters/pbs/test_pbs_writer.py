@@ -90,13 +90,11 @@ def test_torque_suspends_in_its_own_way() -> None:
     assert writer.plan(d.Resume("1.s"), now=0, torque=True).steps == (("qsig", "-s", "resume", "1.s"),)
 
 
-def test_hosts_are_switched_off_and_on_whole() -> None:
-    off = writer.plan(d.PowerDown(("h[0]", "h[1]")), now=0, hosts=HOSTS)
-    assert off.steps == (("pbsnodes", "-C", "headway: switched off", "-o", "h"),)
-    assert writer.plan(d.PowerUp(("g[0]",)), now=0, hosts=HOSTS).steps == (("pbsnodes", "-C", "", "-c", "g"),)
-    for nodes in (("h[0]",), (), ("gone",)):
-        with pytest.raises(writer.Unfit):
-            writer.plan(d.PowerDown(nodes), now=0, hosts=HOSTS)
+def test_hosts_are_taken_out_of_service_and_put_back() -> None:
+    assert writer.offline("h", "headway: asleep") == ("pbsnodes", "-C", "headway: asleep", "-o", "h")
+    assert writer.online("h") == ("pbsnodes", "-C", "", "-c", "h")
+    with pytest.raises(writer.Unfit):
+        writer.offline("-a", "x")
 
 
 def test_reservations_are_made_moved_and_refused() -> None:
@@ -150,14 +148,10 @@ SAFE = re.compile(r"[A-Za-z0-9._\[\]#^:=+() -]*")
 @given(st.text(), st.text(), st.text())
 def test_nothing_but_checked_names_becomes_an_argument(job_id: str, node: str, resource: str) -> None:
     chunk = Chunk(1, 0, ((resource, 1),))
-    decisions: list[d.Decision] = [
-        d.Kill(job_id),
-        d.Hold(job_id),
-        d.SetTimeLimit(job_id, 60),
-        d.PowerDown((node,)),
-    ]
-    plans = [lambda one=one: writer.plan(one, now=0, hosts={node: node}).steps for one in decisions]
+    decisions: list[d.Decision] = [d.Kill(job_id), d.Hold(job_id), d.SetTimeLimit(job_id, 60)]
+    plans = [lambda one=one: writer.plan(one, now=0).steps for one in decisions]
     plans.append(lambda: (start(((node, 1),), chunk, job_id=job_id),))
+    plans.append(lambda: (writer.offline(node, "headway: asleep"),))
     for plan in plans:
         try:
             steps = plan()
