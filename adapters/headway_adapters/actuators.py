@@ -27,7 +27,7 @@ import re
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Protocol
 
 import msgspec
@@ -151,7 +151,10 @@ class Host(Protocol):
         """Run one command that changes something, on any thread. Raises :class:`Failure`."""
 
     def drain(self, node: str, reason: str) -> Argv:
-        """The command that takes a node out of service; again: with another reason."""
+        """The command that takes a node out of service; again: with another reason.
+
+        Raises :class:`Failure` for a node that cannot be.
+        """
 
     def undrain(self, node: str) -> Argv:
         """The command that puts it back."""
@@ -285,9 +288,14 @@ class Actuators:
         if problem := _unfit(wish.nodes):
             return problem
         for node in wish.nodes:
-            state = self.power.get(node)
-            if state == "waking":
+            if self.power.get(node) == "waking":
                 return f"node {node} is waking"
+            try:
+                self._host.drain(node, FALLING_ASLEEP)
+            except Failure as error:
+                return str(error)
+        for node in wish.nodes:
+            state = self.power.get(node)
             self._recalled.discard(node)
             if state is not None:
                 continue
@@ -346,10 +354,7 @@ class Actuators:
             power[name] = state
             if not node.available:
                 nodes[name] = msgspec.structs.replace(node, available=True, reason="")
-        return Snapshot(
-            time=snapshot.time, jobs=snapshot.jobs, nodes=nodes, pools=snapshot.pools,
-            reservations=snapshot.reservations, power=power,
-        )  # fmt: skip
+        return replace(snapshot, nodes=nodes, power=power)
 
     def looked(self, snapshot: Snapshot) -> None:
         """See in a look, as the batch system gave it, which sleepers somebody else has taken."""

@@ -640,6 +640,9 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
 
     # ------------------------------------------------------------------ the rest
 
+    def measured_watts(self) -> Mapping[str, float]:
+        return self._last.snapshot.watts if self._last is not None else {}
+
     def close(self) -> None:
         if self._closed:
             return

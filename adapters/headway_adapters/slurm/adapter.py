@@ -42,6 +42,9 @@ from headway_adapters.transport import Result, Transport
 #: Jobs that one look's housekeeping touches at most; the rest comes at the next look.
 _TEND_AT_ONCE = 500
 
+#: Looks after a job's end in which its energy is asked for.
+_ENERGY_TRIES = 5
+
 CAPABILITIES: frozenset[type[d.Decision]] = frozenset(
     {
         d.Start, d.Hold, d.Release, d.Kill, d.Cancel, d.Requeue, d.Suspend, d.Resume, d.SetTimeLimit,
@@ -72,6 +75,8 @@ class _World:
     partitions: frozenset[str]
     nodes_as_json: Sequence[str] | None
     accounting: bool
+    #: Slurm measures what nodes draw.
+    measures: bool
     config: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -109,6 +114,8 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         if self.options.power:
             self.capabilities = self.capabilities | {d.PowerDown, d.PowerUp}
         self._power_saving = PowerSaving()
+        #: Jobs that ended, and how many more looks ask for what they used.
+        self._unmeasured: dict[str, int] = {}
         self._world: _World | None = None
         self._taken: set[str] = set()
 
@@ -160,6 +167,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
             partitions=sharing | set(self.options.partitions),
             nodes_as_json=as_json,
             accounting=accounting,
+            measures=config.get("AcctGatherEnergyType", "").rpartition("/")[2] not in ("", "none", "(null)"),
             config=config,
         )
         return self._world
@@ -170,13 +178,15 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         world = self._world or self._learn()
         notes: set[str] = set()
         now = self._clock()
-        nodes_argv = world.nodes_as_json or ("scontrol", "-o", "show", "nodes", "-a")
-        queue, partitions_out, reservations_out, nodes_out = self._client.run_many(
+        nodes_as_text = ("scontrol", "-o", "show", "nodes", "-a")
+        queue, partitions_out, reservations_out, nodes_out, *measured = self._client.run_many(
             [
                 ("squeue", "--json", "-a", "-t", "all"),
                 ("scontrol", "-o", "show", "partition", "-a"),
                 ("scontrol", "-o", "show", "reservation"),
-                nodes_argv,
+                world.nodes_as_json or nodes_as_text,
+                # Not every Slurm writes watts into its JSON.
+                *([nodes_as_text] if world.measures else []),
             ]
         )
         for result in (queue, partitions_out, reservations_out):
@@ -204,9 +214,13 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         jobs = {key: job for key, job in found.jobs.items() if job.job.pool in pools}
         if before is not None:
             self._fill_in(before, jobs, world, now)
+        watts = reader.read_watts(measured[0].text) if measured and measured[0].ok else {}
+        if world.measures and world.accounting and before is not None:
+            self._ask_energies(before, jobs)
         snapshot = Snapshot(
             time=now, jobs=jobs, nodes=mine, pools=pools, reservations=reservations,
             power={name: power for name, power in nodes.power.items() if name in mine},
+            watts={name: value for name, value in watts.items() if name in mine},
         )  # fmt: skip
         return Look(snapshot=snapshot, details=found.details, notes=frozenset(notes))
 
@@ -257,6 +271,22 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
                 start_time=ending.start_time, end_time=ending.end_time or now, outcome=ending.outcome,
                 exit_code=ending.exit_code, restarts=known.restarts,
             )  # fmt: skip
+
+    def _ask_energies(self, before: Snapshot, jobs: Mapping[str, SnapshotJob]) -> None:
+        """Log what the jobs used that ended; the accounting knows it a little later than the end."""
+        for key, job in jobs.items():
+            known = before.jobs.get(key)
+            if job.state == "ended" and job.placement and known is not None and known.state != "ended":
+                self._unmeasured[key] = _ENERGY_TRIES
+        if not self._unmeasured:
+            return
+        found = self._client.energies(list(self._unmeasured))
+        for key in list(self._unmeasured):
+            self._unmeasured[key] -= 1
+            if key in found:
+                self._log.info("what a job used", job=key, joules=round(found[key]))
+            if key in found or not self._unmeasured[key]:
+                del self._unmeasured[key]
 
     # ------------------------------------------------------------------ housekeeping
 

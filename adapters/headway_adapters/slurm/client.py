@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from headway_adapters.client import CommandClient, Unanswered
 from headway_adapters.slurm.options import SlurmOptions
-from headway_adapters.slurm.reader import Ending, read_job_text, read_sacct
+from headway_adapters.slurm.reader import Ending, read_energies, read_job_text, read_sacct
 from headway_adapters.transport import Result, Transport, make_transport
 
 _READERS = frozenset({"squeue", "sinfo", "sacct", "sdiag", "sprio"})
@@ -94,3 +94,10 @@ class SlurmClient(CommandClient):
             elif "Invalid job id" not in result.stderr:
                 raise Unanswered(f"scontrol show job: {result.complaint()}")
         return found
+
+    def energies(self, job_ids: Sequence[str]) -> Mapping[str, float]:
+        """What jobs used, joules, as far as the accounting says already."""
+        part = ",".join(job_id for job_id in job_ids if job_id.replace("_", "", 1).isdecimal())
+        argv = ("sacct", "-n", "-P", "-a", "-S", "now-30days", "-o", "JobID,ConsumedEnergyRaw", "-j", part)
+        result = self.run(argv) if part else None
+        return read_energies(result.text) if result is not None and result.ok else {}
