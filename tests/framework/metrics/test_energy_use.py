@@ -193,7 +193,8 @@ class Meddler:
     def control(self, state):
         self.check(state)
         decisions = []
-        if self.left <= 0:
+        if self.left <= 0 or not any(True for _ in state.running_jobs()):
+            # Nothing would call again, so whoever sleeps is woken now.
             asleep = [name for name, power in state.nodes.power.items() if power == "asleep"]
             waiting = [job for job in state.running_jobs() if job.status is Status.SUSPENDED]
             return [Resume(job.id) for job in waiting] + ([PowerUp(tuple(asleep))] if asleep else [])
