@@ -109,3 +109,67 @@ def test_a_dedicated_job_starts_at_its_second_inside_a_reservation_that_is_kept(
     assert len([d for d in decisions if isinstance(d, Unreserve)]) == 1
     assert not daemon.events(ev.DecisionFailed)
     daemon.assert_replays()
+
+
+def test_its_nodes_are_kept_from_slurms_own_scheduling_and_follow_its_booking(
+    slurm_factory: Callable[..., Any], tmp_path: Path
+) -> None:
+    cluster = slurm_factory(
+        "--line", "PartitionName=batch Nodes=ALL Default=YES State=UP",
+        "--line", "PartitionName=theirs Nodes=ALL State=UP", nodes=3,
+    )  # fmt: skip
+    begin = int(time.time()) + 40
+    dedicated = cluster.submit(
+        8,
+        300,
+        nodes=2,
+        minutes=3,
+        begin=local(begin),
+        comment="headway:dedicated",
+        user=OWNER,
+        exclusive=True,
+    )
+    daemon = Daemon(cluster, tmp_path, plugins=["dedicated", "easy", "first-fit"])
+    try:
+        daemon.start()
+
+        def nodes() -> str:
+            return reservation(cluster, dedicated).get("Nodes", "")
+
+        daemon.until(lambda: nodes() == "node[1-2]", 8, "its reservation is made")
+        cluster.scontrol("update", "NodeName=node1", "State=DRAIN", "Reason=test")
+        daemon.until(lambda: nodes() == "node[2-3]", 8, "it moves when a node goes down")
+        cluster.scontrol("update", "NodeName=node1", "State=RESUME")
+        theirs = [
+            cluster.submit(4, 300, nodes=1, hold=False, partition="theirs", exclusive=True) for _ in range(3)
+        ]
+
+        def running() -> list[str]:
+            return [job for job in theirs if cluster.state(job) == "RUNNING"]
+
+        daemon.until(running, what="Slurm starts another partition's job")
+        daemon.until(lambda: cluster.state(dedicated) == "RUNNING", begin - time.time() + 5, "it starts")
+        assert len(running()) == 1
+        assert shown(cluster)[dedicated].fields["NodeList"] == "node[2-3]"
+
+        # It goes back to the queue, where Slurm keeps it for two minutes: so does its reservation.
+        daemon.until(
+            lambda: dedicated in {e.job_id for e in daemon.events(ev.JobStarted)}, what="headway sees it"
+        )
+        cluster.scontrol("requeue", dedicated)
+        daemon.until(lambda: daemon.events(ev.JobRequeued), what="its requeuing is seen")
+
+        def kept_again() -> bool:
+            return reservation(cluster, dedicated).get("StartTime", "") > local(begin + 100)
+
+        daemon.until(kept_again, 30, "its reservation is made for the time when it may start again")
+        assert len(running()) == 1
+        cluster.run("scancel", dedicated)
+        daemon.until(lambda: not reservation(cluster, dedicated), 15, "its reservation goes with it")
+        daemon.until(lambda: len(running()) == 3, what="Slurm has the nodes")
+
+        assert not daemon.said("slurm refused") and not daemon.said("inconsistent")
+        assert daemon.stop() == 0
+        daemon.assert_replays()
+    finally:
+        daemon.clean_up()

@@ -85,8 +85,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         client = SlurmClient(SlurmOptions(partitions=partitions), read_only=False)
         failed = 0
         for given, problem in give_back(client, partitions):
-            what = f"reservation {given}" if given.startswith(FOR_JOB) else f"job {given}"
-            print(f"{what}: {problem or 'released'}")
+            if given.startswith(FOR_JOB):
+                print(f"reservation {given}: {problem or 'removed'}")
+            else:
+                print(f"job {given}: {problem or 'released'}")
             failed += bool(problem)
         return 1 if failed else 0
     except writer.Unfit as error:

@@ -38,14 +38,16 @@ from typing import Literal
 import msgspec
 import pydantic
 
-from headway.decisions import Decision, Reserve, Unreserve
-from headway.events import DecisionFailed, Event, ReservationEnded, ReservationMade
+from headway.decisions import Decision, Reserve, Start, Unreserve
+from headway.events import DecisionFailed, Event, JobRequeued, ReservationEnded, ReservationMade
 from headway.model import FOR_JOB, Reservation
 from headway.state import Job, State, Status
 from headway.view import Booking
 
 _INF = float("inf")
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 15.0, 600.0
+#: How long a job that did not start, or that was requeued, may need to leave its reservation, seconds.
+_LEAVE = 5.0
 #: How long an answer to what was asked for is waited for, seconds.
 _PATIENCE = 600.0
 #: By how much a reservation may differ from what it should be, seconds: batch systems know whole
@@ -110,8 +112,24 @@ class DedicatedReservations:
                 effort.since = None
                 if effort.asked is not None and effort.asked.end <= event.time:
                     effort.made = False
+        elif isinstance(event, JobRequeued):
+            self._leaving(event.job_id, event.time, state)
+        elif isinstance(event, DecisionFailed) and isinstance(event.decision, Start):
+            self._leaving(event.decision.job_id, event.time, state)
         elif isinstance(event, DecisionFailed):
             self._failed(event, state)
+
+    def _leaving(self, job_id: str, now: float, state: State) -> None:
+        """The job goes back to the queue: let it leave its reservation before that is touched."""
+        effort = self._efforts.get(job_id)
+        if effort is not None:
+            effort.retry = max(effort.retry, now + _LEAVE)
+            self._wake(effort, state)
+
+    @staticmethod
+    def _wake(effort: _Effort, state: State) -> None:
+        for pool in state.pools.values():
+            state.wake_at(effort.retry, pool)
 
     def _failed(self, event: DecisionFailed, state: State) -> None:
         decision = event.decision
@@ -131,8 +149,7 @@ class DedicatedReservations:
             f"reservation {name} could not be {what}: {event.message}; it is tried again in "
             f"{effort.pause:.0f} s, and headway's own booking stands"
         )
-        for pool in state.pools.values():
-            state.wake_at(effort.retry, pool)
+        self._wake(effort, state)
 
     # ------------------------------------------------------------------ decisions
 

@@ -218,6 +218,45 @@ def test_a_start_is_idempotent(slurm: PretendedSlurm) -> None:
     assert slurm.said.count(("scontrol", "release", "15")) == 1
 
 
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_dedicated_job_starts_in_its_reservation_or_beside_it_if_slurm_refuses(
+    slurm: PretendedSlurm, gone: bool
+) -> None:
+    shown = (FIXTURES / "show-reservations-oneline.txt").read_text().splitlines()[0]
+
+    def answer(argv: tuple[str, ...]) -> Result | None:
+        if argv[-1] == "reservation":
+            return result(argv, shown.replace("ReservationName=ded1", "ReservationName=headway_job_15"))
+        if gone and any(word.startswith("ReservationName=") for word in argv):
+            return result(argv, rc=1, stderr="Requested reservation is invalid for job 15")
+        return None
+
+    slurm.answer = answer
+    with capture_logs() as logs, adapter(slurm) as one:
+        one.describe()
+        events(one)
+        (outcome,) = one.apply(time.time(), [d.Start("15", (("node3", 4), ("node4", 4)))])
+        assert outcome.accepted
+    updates = [argv for argv in slurm.said if argv[1] == "update"]
+    assert ["ReservationName=headway_job_15" in argv for argv in updates] == [True, *([False] * gone)]
+    assert slurm.said.count(("scontrol", "release", "15")) == 1
+    assert gone == any(entry["event"] == "a job could not enter its reservation" for entry in logs)
+
+
+@pytest.mark.parametrize(
+    ("said", "accepted"),
+    [("Requested reservation is invalid", True), ("Requested reservation is in use", False)],
+)
+def test_removing_a_reservation_that_is_gone_is_no_failure(
+    slurm: PretendedSlurm, said: str, accepted: bool
+) -> None:
+    slurm.answer = lambda argv: result(argv, rc=1, stderr=said) if "delete" in argv else None
+    with adapter(slurm) as one:
+        one.describe()
+        (outcome,) = one.apply(time.time(), [d.Unreserve("job_15")])
+        assert outcome.accepted is accepted
+
+
 def test_after_silence_the_rest_of_the_starts_is_not_tried(slurm: PretendedSlurm) -> None:
     slurm.jobs = [
         {**RECORDS[16], "job_id": n, "admin_comment": "headway:held"} for n in range(1, 301)

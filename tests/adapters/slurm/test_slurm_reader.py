@@ -251,6 +251,8 @@ def test_a_pin_of_ours_is_not_the_users_wish() -> None:
 def test_a_marker_says_what_it_was_given() -> None:
     pin = marker.Pin(("b2", "a1"), ("a1",), 1, 4, (("b2", 3), ("a1", 1)), 2)
     assert marker.parse(pin.text()) == marker.Pin(("a1", "b2"), ("a1",), 1, 4, (("a1", 1), ("b2", 3)), 2)
+    own = marker.Pin(("a1",), reserved=True)
+    assert marker.parse(own.text()) == own
     for text in ("", "headway:held", "headway:pin=n[;asked=", "headway:pin=n1;nodes=x-y", "ours"):
         assert marker.parse(text) is None
 
@@ -309,6 +311,7 @@ def test_reservations() -> None:
     assert (found["ded1"].start, found["ded1"].end) == (1795331000, 1795345400)
     assert (found["ded1"].users, found["core1"].accounts) == (("alice", "carol"), ("test",))
     assert found["exam"].ours and not found["ded1"].ours
+    assert found["exam"].job_id == ""
     assert any("lic1" in note for note in notes)
 
 
@@ -363,6 +366,14 @@ def test_a_users_comment_marks_dedicated_and_malleable_jobs(
     job = only(read(pending(comment=comment, eligible_time=int(NOW) + 500))).job
     assert job.attributes == attributes
     assert job.begin_time == NOW + 500
+
+
+@pytest.mark.parametrize(
+    ("name", "reservation"),
+    [("headway_job_15", ""), ("headway_job_16", "job_16"), ("headway_r1", "r1"), ("exam", "exam"), ("", "")],
+)
+def test_the_reservation_that_headway_put_a_job_into_is_not_its_users(name: str, reservation: str) -> None:
+    assert only(read(pending(resv_name=name))).job.reservation == reservation
 
 
 def test_a_dedicated_job_whose_begin_time_slurm_forgot_is_due() -> None:

@@ -55,6 +55,20 @@ def test_a_start_must_name_each_node_once(placement: tuple[tuple[str, int], ...]
         writer.start(d.Start("7", placement), HELD, "batch")
 
 
+def test_a_dedicated_job_starts_inside_its_own_reservation_and_leaves_it_if_it_does_not_start() -> None:
+    plan = writer.start(d.Start("7_3", TWO), HELD, "batch", reserved=True)
+    assert "ReservationName=headway_job_7_3" in plan.steps[0]
+    (comment,) = [word for word in plan.steps[0] if word.startswith("AdminComment=")]
+    pin = marker.parse(comment.partition("=")[2])
+    assert plan.pin is not None and pin is not None and pin.reserved and plan.pin.reserved
+    assert "ReservationName=" in writer.restore("7_3", plan.pin, mark=True)
+    users = writer.start(d.Start("7_3", TWO), HELD, "batch")
+    assert users.pin is not None
+    assert not any(
+        "Reservation" in word for word in (*users.steps[0], *writer.restore("7_3", users.pin, mark=True))
+    )
+
+
 def test_what_is_restored_is_what_the_user_asked_for() -> None:
     pin = marker.Pin(nodes=("n1", "n2"), asked=("n2",), least=1, most=4)
     argv = writer.restore("7", pin, mark=True)
@@ -92,6 +106,12 @@ def test_a_reservation_is_made_and_changed() -> None:
     assert steps(d.Reserve(exam)) == [f"scontrol create reservation ReservationName=headway_exam {rest}"]
     changed = steps(d.Reserve(exam), reservation_exists=True)
     assert changed == [f"scontrol update ReservationName=headway_exam {rest}"]
+
+
+def test_a_reservation_for_a_job_does_not_end_the_job() -> None:
+    own = Reservation("job_7", NOW + 3600, NOW + 7200, nodes=("n1",), users=("ann",), ours=True)
+    assert steps(d.Reserve(own))[0].endswith("Users=ann Flags=FLEX")
+    assert "FLEX" not in steps(d.Reserve(own), reservation_exists=True)[0]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 
 from headway import decisions as d
 from headway import events as ev
+from headway.model import Reservation
 from headway_adapters.slurm import SlurmAdapter
 
 pytestmark = pytest.mark.slurm
@@ -60,10 +61,13 @@ def test_control_is_handed_back(filtered: Any) -> None:
     plain, pinned = filtered.submit(1, 60, hold=False), filtered.submit(1, 60, hold=False)
     array = filtered.submit(1, 60, hold=False, array="1-4%2")
     theirs = filtered.submit(1, 60, administrator=False)
+    dedicated = filtered.submit(1, 60, hold=False, begin="now+600", comment="headway:dedicated")
+    kept = Reservation(f"job_{dedicated}", time.time() + 600, time.time() + 900, nodes=("node4",), ours=True)
     with SlurmAdapter(options(filtered)) as adapter:
         adapter.describe()
         adapter.wait(time.time())
         adapter.wait(time.time() + 1)
+        assert adapter.apply(time.time(), [d.Reserve(kept)])[0].accepted
         adapter.apply(time.time(), [d.Start(job, ((f"node{n}", 4),)) for n, job in enumerate(blockers, 1)])
         filtered.until(lambda: all(filtered.state(job) == "RUNNING" for job in blockers))
         adapter.apply(time.time(), [d.Start(pinned, (("node1", 1),))])
@@ -79,6 +83,8 @@ def test_control_is_handed_back(filtered: Any) -> None:
     assert filtered.jobs()[pinned]["required_nodes"] == ""
     assert filtered.jobs()[theirs]["state_reason"] == "JobHeldUser"
     assert theirs not in done.stdout
+    assert f"reservation job_{dedicated}: removed" in done.stdout
+    assert "headway_job" not in filtered.run("scontrol", "show", "reservation", check=False)
 
 
 @pytest.mark.parametrize("argument", ["-x", "a b", "$(id)", ""])
