@@ -93,6 +93,11 @@ class ClusterAdapter(abc.ABC):
         """What ``headway check`` reports about this cluster: connection, privileges, set-up."""
         return []
 
+    def measured_watts(self) -> Mapping[str, float]:
+        """Node -> watts that the batch system measured last, for ``headway status``; only of nodes that it
+        measures. May be called from any thread."""
+        return {}
+
     def outages(self) -> Sequence[Outage]:
         """What does not answer now, for ``headway status``. May be called from any thread."""
         return ()

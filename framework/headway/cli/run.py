@@ -233,7 +233,12 @@ def _service(
         return
     report = Report(str(config.mode), cluster, 0, time.time(), tuple(plugins))
     inbox = Inbox(
-        adapter.wake, report, watching=config.mode is Mode.MONITOR, clock=time.time, outages=adapter.outages
+        adapter.wake,
+        report,
+        watching=config.mode is Mode.MONITOR,
+        clock=time.time,
+        outages=adapter.outages,
+        watts=adapter.measured_watts,
     )
     try:
         server = Server(

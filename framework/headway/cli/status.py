@@ -58,6 +58,11 @@ def _show(report: Report) -> None:
     for pool in report.pools:
         table.add_row(pool.name, *(str(n) for n in (pool.total, pool.free, pool.queued, pool.running)))
     console().print(table)
+    power = [f"{count} {state}" for state, count in sorted(report.power.items())]
+    if report.watts:
+        power.append(f"{sum(report.watts.values()):.0f} W measured on {len(report.watts)} nodes")
+    if power:
+        say("Power: " + ", ".join(power))
     if report.problems_in_all:
         say(f"{report.problems_in_all} problems; the latest:")
         for at, text in report.problems:

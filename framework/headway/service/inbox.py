@@ -9,8 +9,8 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -49,14 +49,17 @@ class Inbox:
         watching: bool = False,
         clock: Callable[[], float],
         outages: Callable[[], Sequence[Outage]] = tuple,
+        watts: Callable[[], Mapping[str, float]] = dict,
     ) -> None:
         """``wake`` makes the adapter's wait return. ``watching``: monitor mode, where nothing is changed.
-        ``report`` says what stays the same during the run; ``outages`` what does not answer now."""
+        ``report`` says what stays the same during the run; ``outages`` what does not answer now,
+        ``watts`` what nodes were measured to draw."""
         self._wake = wake
         self._report = report
         self._watching = watching
         self._clock = clock
         self._outages = outages
+        self._watts = watts
         self._lock = threading.Lock()
         self._waiting: deque[tuple[protocol.AnyRequest, Peer, Future[Reply]]] = deque()
         self._taken: dict[str, Future[Reply]] = {}
@@ -79,7 +82,7 @@ class Inbox:
                 problems, count = tuple(self._problems), self._problem_count
             outages = tuple(OutageReport(one.cluster, one.since, one.message) for one in self._outages())
             report = msgspec.structs.replace(
-                report, problems=problems, problems_in_all=count, outages=outages
+                report, problems=problems, problems_in_all=count, outages=outages, watts=dict(self._watts())
             )
             future.set_result(Reply("accepted", status=report))
             return future
@@ -129,7 +132,7 @@ class Inbox:
         )
         report = msgspec.structs.replace(
             self._report, cycles=scheduler.cycles, last_cycle=now, jobs=len(state.jobs), pools=pools,
-            reservations=len(state.reservations),
+            reservations=len(state.reservations), power=dict(Counter(state.nodes.power.values())),
         )  # fmt: skip
         with self._lock:
             self._report = report

@@ -88,6 +88,10 @@ class Report(msgspec.Struct, frozen=True):
     problems: tuple[tuple[float, str], ...] = ()
     problems_in_all: int = 0
     outages: tuple[OutageReport, ...] = ()
+    #: Power state -> nodes in it, without those that are on.
+    power: dict[str, int] = {}
+    #: Node -> watts, of the nodes that the batch system measures.
+    watts: dict[str, float] = {}
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -30,8 +30,9 @@ class Scripted(Inbox):
         report = Report(
             "drive", "tc", 3, time.time() - 60, ("easy", "elastic"), 9, time.time() - 1, 5, 1,
             (PoolReport("batch", 16, 4, 2, 3),), ((time.time(), "easy: schedule: broken"),), 1,
+            power={"asleep": 3, "waking": 1},
         )  # fmt: skip
-        super().__init__(lambda: None, report, clock=time.time)
+        super().__init__(lambda: None, report, clock=time.time, watts=lambda: {"n1": 200.4, "n2": 50.0})
         self.replies = list(replies)
         self.asked: list[Any] = []
 
@@ -167,11 +168,13 @@ def test_status_shows_run_queues_and_problems(site: Any, capsys: Any) -> None:
     config, _ = site()
     assert headway("status", "-c", config) == 0
     out = " ".join(capsys.readouterr().out.split())
-    for part in ("tc: mode drive, run 3", "easy, elastic", "9 cycles", "5 jobs", "batch", "1 reservations"):
+    for part in ("tc: mode drive, run 3", "easy, elastic", "9 cycles", "5 jobs", "batch", "1 reservations",
+                 "Power: 3 asleep, 1 waking, 250 W measured on 2 nodes"):  # fmt: skip
         assert part in out
     assert headway("status", "--json", "-c", config) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["pools"] == [{"name": "batch", "total": 16, "free": 4, "queued": 2, "running": 3}]
+    assert report["watts"] == {"n1": 200.4, "n2": 50.0} and report["power"] == {"asleep": 3, "waking": 1}
 
 
 def test_without_a_daemon_it_says_so(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
