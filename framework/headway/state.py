@@ -713,9 +713,13 @@ class State:
         pool.touch()
 
     def _node_up(self, event: ev.NodeUp) -> None:
-        old = self.nodes.descriptions.get(event.node.name)
-        self.nodes.put(event.node)
-        self._recount((*event.node.pools, *(old.pools if old is not None else ())))
+        node, old = event.node, self.nodes.descriptions.get(event.node.name)
+        if old is not None:
+            # These the configuration said; a batch system that describes the node anew does not know them.
+            kind, wake = node.node_class or old.node_class, node.wake_time or old.wake_time
+            node = msgspec.structs.replace(node, node_class=kind, wake_time=wake)
+        self.nodes.put(node)
+        self._recount((*node.pools, *(old.pools if old is not None else ())))
         # The table may have grown, so no pool may keep arrays of the old size.
         for pool in self.pools.values():
             if not pool.flat:

@@ -504,6 +504,14 @@ def test_a_node_comes_back_with_the_jobs_that_stayed_on_it():
     assert (pool(state).total, pool(state).free) == (16, 13)
 
 
+def test_a_node_described_anew_keeps_what_only_the_configuration_knew():
+    state = State(node_cluster(NodeDescription("n1", 4, pools=("pool",), node_class="fast", wake_time=90.0)))
+    tell(state, ev.NodeDown(1, "n1", "drained"))
+    tell(state, ev.NodeUp(2, NodeDescription("n1", 8, pools=("pool",))))
+    again = state.nodes.descriptions["n1"]
+    assert (again.processors, again.node_class, again.wake_time) == (8, "fast", 90.0)
+
+
 def test_a_new_node_adds_to_its_pool():
     state = nodes()
     tell(state, ev.NodeUp(1, NodeDescription("n9", 16, pools=("pool",))))
