@@ -8,9 +8,10 @@ import re
 from pathlib import Path
 
 import pytest
-from building import traced
+from building import alike, node_cluster, traced
 
 from headway.emulation import emulate
+from headway.energy.profiles import load_profile, with_energy
 from headway.experiment.campaign import measure
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig
@@ -55,6 +56,34 @@ def directory(run: RunResult, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_column_is_documented(directory: Path, name: str) -> None:
     with open(directory / name, newline="") as stream:
         assert next(csv.reader(stream)) == first_column(section(name))
+
+
+@pytest.fixture(scope="module")
+def with_energy_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    cluster = with_energy(node_cluster(*alike(2, 4)), load_profile("present-day"))
+    jobs = [traced("1", 3, 20), traced("2", 8, 20)]
+    run = emulate(cluster, jobs, [PluginConfig("easy")], Catalogue(), label="easy")
+    out = tmp_path_factory.mktemp("energy")
+    write_outputs(run, out)
+    return out
+
+
+@pytest.mark.parametrize("name", ["jobs.csv", "power.csv", "nodes.csv"])
+def test_every_column_of_energy_is_documented(with_energy_directory: Path, name: str) -> None:
+    with open(with_energy_directory / name, newline="") as stream:
+        assert next(csv.reader(stream)) == first_column(section(name))
+
+
+def test_every_figure_of_energy_is_documented(with_energy_directory: Path) -> None:
+    metrics = json.loads((with_energy_directory / "metrics.json").read_text())
+    text = section("metrics.json")
+    assert list(metrics["energy"]) == first_column(text[text.index("`energy`:") : text.index("`extra`:")])
+
+
+def test_the_nodes_energy_is_that_of_the_run(with_energy_directory: Path) -> None:
+    total = json.loads((with_energy_directory / "metrics.json").read_text())["energy"]["total"]
+    with open(with_energy_directory / "nodes.csv", newline="") as stream:
+        assert sum(float(row["energy"]) for row in csv.DictReader(stream)) == pytest.approx(total)
 
 
 def test_every_system_metric_is_documented(directory: Path) -> None:

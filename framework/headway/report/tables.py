@@ -18,9 +18,10 @@ from rich.table import Table
 from rich.text import Text
 
 from headway.decisions import Decision
+from headway.energy import EnergyModel
 from headway.errors import Failure, UserError, nearest
 from headway.metrics import Metric, Summary, job_columns, summarise
-from headway.metrics.energy import EnergyUse, energy_use
+from headway.metrics.energy import EnergyUse, energy_use, node_energy
 from headway.metrics.jobs import allocated
 from headway.metrics.steps import common_times
 from headway.metrics.summary import STATISTICS
@@ -43,6 +44,8 @@ DECISION_COLUMNS = ("time", "decision", "job_id", "nodes", "reason", "accepted",
 
 POWER_COLUMNS = ("time", "power", "busy_power")
 
+NODE_COLUMNS = ("node", "class", "processors", "energy")
+
 #: Behind them, the statistics.
 CLASS_COLUMNS = ("class", "metric")
 
@@ -51,7 +54,7 @@ _SHOWN = frozenset({"decision", "job_id", "parent_id", "nodes", "placement", "re
 
 #: What :func:`write_outputs` can write, and the name of each file.
 FORMATS = {
-    "csv": "jobs.csv, decisions.csv, metrics_by_class.csv and, with an energy profile, power.csv",
+    "csv": "jobs.csv, decisions.csv, metrics_by_class.csv; with an energy profile power.csv, nodes.csv",
     "json": "metrics.json",
     "swf": "schedule.swf",
     "html": "report.html",
@@ -112,6 +115,18 @@ def write_power_csv(path: Path, use: EnergyUse) -> None:
             times.tolist(), use.power.at(times).tolist(), use.busy_power.at(times).tolist(), strict=True
         ):
             out.writerow(map(_number, row))
+
+
+def write_nodes_csv(path: Path, result: RunResult) -> None:
+    """The energy of each node, in the cluster's order. Raises :class:`Failure` if it cannot be written."""
+    used = node_energy(result)
+    model = EnergyModel(result.cluster)
+    with writing(path) as stream:
+        out = csv.writer(stream, lineterminator="\n")
+        out.writerow(NODE_COLUMNS)
+        for node in result.cluster.nodes:
+            kind = model.class_of(node.name).name
+            out.writerow((node.name, kind, node.processors, _number(used[node.name])))
 
 
 def write_decisions_csv(path: Path, result: RunResult) -> None:
@@ -193,6 +208,8 @@ def write_outputs(
         put("metrics_by_class.csv", lambda path: write_classes_csv(path, summary))
         if use is not None:
             put("power.csv", lambda path: write_power_csv(path, use))
+            if result.cluster.nodes:
+                put("nodes.csv", lambda path: write_nodes_csv(path, result))
     if "json" in formats and summary is not None:
         put("metrics.json", lambda path: write_metrics_json(path, summary))
     if "swf" in formats:
