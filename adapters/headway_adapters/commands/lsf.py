@@ -430,12 +430,13 @@ class Lsf(System):
         return Reply(0, f"Job <{rest[0]}> is being forced to run.\n")
 
     def _forced(self, job: Job, asked: Sequence[str]) -> list[Share]:
-        """The slots on the hosts that ``brun -m`` names (``host`` or ``host*slots``), full or not."""
+        """The slots on the hosts that ``brun -m`` names (``host``, ``host#slots`` as IBM's manual has it, or
+        ``host*slots``), full or not."""
         left = job.words["slots"]
         counts: dict[str, int] = {}
         open_ended = []
         for word in asked:
-            host, star, count = word.partition("*")
+            host, star, count = word.replace("#", "*").partition("*")
             if host not in self.machine.nodes:
                 raise Refused(_FAILED, f"{host}: Bad host name, host group name or cluster name")
             if self.machine.nodes[host].down:
