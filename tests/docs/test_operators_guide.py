@@ -20,6 +20,7 @@ from pydantic_core import PydanticUndefined
 from headway.cli import cli
 from headway.config import Config, EmulationConfig, NodesConfig, adapter_class, parse_config
 from headway.workload import read_swf
+from headway_adapters.actuators import ActuatorOptions
 from headway_adapters.emulated.faults import Faults
 from headway_adapters.slurm import SlurmOptions
 from headway_adapters.transport import SshOptions
@@ -30,6 +31,7 @@ GUIDE = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
 #: Models that stand under a key as plain mappings or lists.
 UNDER: dict[str, type[BaseModel]] = {
     "cluster.options": SlurmOptions, "cluster.options.ssh": SshOptions,
+    "cluster.options.actuators": ActuatorOptions,
     "emulation.nodes[]": NodesConfig, "emulation.faults": Faults,
 }  # fmt: skip
 
@@ -152,7 +154,7 @@ def messages() -> set[str]:
     for name in (
         "framework/headway/engine.py", "framework/headway/cli/run.py",
         "framework/headway/service/server.py", "adapters/headway_adapters/polling.py",
-        "adapters/headway_adapters/slurm/adapter.py",
+        "adapters/headway_adapters/slurm/adapter.py", "adapters/headway_adapters/actuators.py",
     ):  # fmt: skip
         tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
         named = {
