@@ -54,7 +54,7 @@ def test_the_table_of_events_says_each_phase():
 
 def test_the_table_of_events_says_who_produces_which():
     adapters = ROOT / "adapters" / "headway_adapters"
-    shared = [adapters / "differ.py", adapters / "polling.py"]
+    shared = [adapters / name for name in ("differ.py", "polling.py", "actuators.py")]
     files = {
         "E": (adapters / "emulated").glob("*.py"),
         "S": [*shared, *(adapters / "slurm").glob("*.py")],
