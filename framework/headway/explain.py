@@ -68,6 +68,10 @@ def _in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> 
     if job.processors > pool.total:
         lines.append(f"It needs more processors than the {pool.total} that are usable now (nodes are down).")
         return lines
+    due = scheduler.next_cycle
+    if due is not None and pool.changed:
+        lines.append(f"Something happened since the queue was examined; it is examined next at {clock(due)}.")
+        return lines
     booking = view.booked(job)
     if job.veto:
         lines.append(f"The policy would start it, but a plugin vetoes that: {job.veto}.")

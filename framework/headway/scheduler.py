@@ -232,6 +232,11 @@ class Scheduler:
         self._due = None
         return True
 
+    @property
+    def next_cycle(self) -> float | None:
+        """In batch mode: when the policies are asked next, if something waits for that."""
+        return self._due
+
     def _next_wakeup(self) -> float | None:
         due, wakeup = self._due, self.state.next_wakeup()
         if due is None or wakeup is None:

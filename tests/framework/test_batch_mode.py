@@ -16,6 +16,7 @@ from headway.emulation import emulate as emulate_configured
 from headway.errors import UserError
 from headway.experiment import run_campaign
 from headway.experiment.definition import load_campaign
+from headway.explain import explain
 from headway.hookspecs import hookimpl
 from headway.journal import Journal
 from headway.model import ClusterDescription, PoolDescription, Reservation
@@ -147,6 +148,18 @@ def test_an_earlier_time_of_something_else_comes_first():
     assert s.next_wakeup() == 4
     assert s.step(4, []) == []
     assert [d.job_id for d in s.step(10, [])] == ["a", "b"]
+
+
+def test_between_two_cycles_the_explanation_is_when_the_next_one_is():
+    s = Scheduler(FLAT, plugged(Fcfs()), cycle=10)
+    s.step(0, [ev.JobSubmitted(0, described("a", 8, 50))])
+    s.step(3, [ev.JobSubmitted(3, described("b", 8, 50))])
+    assert "It waits for 8 more processors." in explain(s, "b", str)
+    s.step(4, [ev.JobEnded(4, "a")])
+    told = explain(s, "b", str)
+    assert told[-1] == "Something happened since the queue was examined; it is examined next at 10."
+    s.step(10, [])
+    assert "It is being started" in explain(s, "b", str)[-1]
 
 
 # ---------------------------------------------------------------- what does not wait

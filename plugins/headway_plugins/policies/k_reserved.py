@@ -29,7 +29,7 @@ import pydantic
 
 from headway.decisions import Decision, Start
 from headway.hookspecs import hookimpl
-from headway.state import State, Status
+from headway.state import Job, State, Status
 from headway.view import Booking, View
 from headway_plugins.policies.easy import may_backfill, why_backfilled
 
@@ -61,25 +61,21 @@ class KReserved:
         self._counts: dict[str, int] = {}
         #: By pool, for each start of its last cycle: whom it overtook.
         self._overtaken: dict[str, dict[str, list[str]]] = {}
-        #: Pools in which, at the end of the last cycle, an exhausted job waited.
-        self._closed: set[str] = set()
 
     @hookimpl
     def schedule(self, view: View) -> list[Start]:
         queue, pool = view.queue, view.pool
         self._overtaken[pool.name] = {}
-        booking = view.booked(queue[0]) if view.fresh >= 0 and view.bookings else None
-        if booking is not None:
-            if pool.name not in self._closed:
-                self._backfill(view, booking, 0, len(queue) - view.fresh)
+        own = view.bookings[view.prepared :] if view.fresh >= 0 else []
+        if own and own[0].job is queue[0]:
+            self._backfill(view, own[0], 0, len(queue) - view.fresh)
             return view.made
-        self._closed.discard(pool.name)
         first = 0
         for job in queue:
             if view.start(job, "first in the queue") is None:
                 break
             first += 1
-        if first < len(queue) and pool.free:
+        if first < len(queue) and pool.free and not self._exhausted(queue[first]):
             self._backfill(view, view.book(queue[first]), first, first + 1)
         return view.made
 
@@ -89,7 +85,7 @@ class KReserved:
         overtaken = self._overtaken[pool.name]
         #: As they will be if all starts of this cycle come about.
         counts: dict[str, int] = {}
-        closed = known.get(queue[head].id, 0) >= limit
+        closed = False
         for at in range(candidates, len(queue)):
             if closed or not pool.free:
                 break
@@ -104,11 +100,15 @@ class KReserved:
                 for other in passed:
                     counts[other] = count = counts.get(other, known.get(other, 0)) + 1
                     closed = closed or count >= limit
-            elif known.get(job.id, 0) >= limit:
+            elif self._exhausted(job):
                 # Nothing behind it was tried yet in this cycle, so that is still its count.
                 closed = True
         if closed:
-            self._closed.add(pool.name)
+            # No arrival may be tried under this booking.
+            view.forget()
+
+    def _exhausted(self, job: Job) -> bool:
+        return self._counts.get(job.id, 0) >= self.options.limit
 
     @hookimpl
     def decided(self, decisions: Sequence[Decision], state: State) -> None:
