@@ -31,10 +31,11 @@ from typing import Any
 from headway import decisions as d
 from headway.adapter import Check, Outcome
 from headway.errors import Failure, UserError
+from headway.model import ClusterDescription
 from headway_adapters.client import Unanswered
 from headway_adapters.lsf import checks, listing, reader, writer
 from headway_adapters.lsf.client import LsfClient, is_silence
-from headway_adapters.lsf.flavour import EVERYTHING, UNKNOWN, Flavour
+from headway_adapters.lsf.flavour import EVERYTHING, Flavour, expected
 from headway_adapters.lsf.listing import Facts, HostState, Queue, Row
 from headway_adapters.lsf.options import LsfOptions
 from headway_adapters.lsf.resreq import Host
@@ -99,12 +100,21 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
         self._world: _World | None = None
         #: Slots that LSF counts as used on a host beyond those of the listed jobs.
         self._hidden: dict[str, int] = {}
-        self._flavour = UNKNOWN
+        self._flavour = expected(self.options)
         try:
             self._take(checks.flavour(client, self.options)[0])
         except Failure:
             # Told by describe() and check(), which need the answer.
-            self._take(UNKNOWN)
+            self._take(self._flavour)
+
+    @classmethod
+    def capable_of(
+        cls, cluster: ClusterDescription, options: Mapping[str, Any] | None = None
+    ) -> frozenset[type[d.Decision]]:
+        if not options:
+            return cls.capabilities
+        read = validated(LsfOptions, options)
+        return expected(read).capabilities(read)
 
     def _take(self, flavour: Flavour) -> None:
         self._flavour = flavour

@@ -27,11 +27,12 @@ def flavour(client: CommandClient, options: LsfOptions) -> tuple[Flavour, str]:
         raise Unanswered(
             f"lsid: expected LSF's name and cluster, found {said[0][:80] if said else 'nothing'!r}"
         )
+    ibm = system.ibm if options.flavour == "auto" else options.flavour == "ibm"
     may = options.running_limits == "yes"
-    if options.running_limits == "auto" and system.ibm:
+    if options.running_limits == "auto" and ibm:
         shown = client.run(("badmin", "showconf", "mbd", "LSB_MOD_ALL_JOBS"))
         may = shown.ok and _MAY_MODIFY.search(shown.text) is not None
-    return Flavour(system.title, system.ibm, may), system.cluster
+    return Flavour(system.title, ibm, may), system.cluster
 
 
 def run(client: CommandClient, options: LsfOptions, clock: Callable[[], float]) -> list[Check]:

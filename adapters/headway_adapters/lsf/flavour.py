@@ -68,5 +68,10 @@ class Flavour:
         return "LSF has no command for it"
 
 
-#: As long as nobody answered: all is thought possible, and refused later if it is not.
-UNKNOWN = Flavour("LSF", ibm=True, running_limits=True)
+def expected(options: LsfOptions) -> Flavour:
+    """The flavour as far as the options say it. As long as nobody was asked, what they leave open is
+    thought possible; it is refused later if it is not."""
+    if options.flavour == "openlava":
+        return Flavour("OpenLava", ibm=False, running_limits=options.running_limits == "yes")
+    title = "IBM Spectrum LSF" if options.flavour == "ibm" else "LSF"
+    return Flavour(title, ibm=True, running_limits=options.running_limits != "no")

@@ -22,6 +22,8 @@ class LsfOptions(TransportOptions):
     confirm_interval: Seconds = 0.2
     #: How long a job that was forced to run may stay pending; then the start is taken back.
     start_timeout: Seconds = 15.0
+    #: Which LSF it is: IBM Spectrum LSF, or a relative (OpenLava, volclava); auto asks lsid.
+    flavour: Literal["auto", "ibm", "openlava"] = "auto"
     #: Added to the commands' environment: what LSF's own profile.lsf sets. Needed over SSH, and
     #: where the service's environment lacks it.
     environment: dict[str, str] = Field(default_factory=dict)

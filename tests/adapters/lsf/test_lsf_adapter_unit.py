@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from headway import decisions as d
 from headway import events as ev
 from headway.errors import Failure, UserError
-from headway.model import Reservation
+from headway.model import ClusterDescription, Reservation
 from headway_adapters.lsf import LsfAdapter, LsfOptions
 from headway_adapters.lsf.client import LsfClient, environment, only_reads
 from headway_adapters.transport import Result, Transport
@@ -219,6 +219,20 @@ def test_what_a_flavour_lacks_is_a_missing_capability(lsf: PretendedLsf) -> None
         assert not {d.PowerDown, d.SetFrequency} & one.capabilities
     with adapter(lsf, power=True, running_limits="no") as one:
         assert d.PowerDown in one.capabilities and d.SetTimeLimit not in one.capabilities
+
+
+def test_what_can_be_said_without_asking(lsf: PretendedLsf) -> None:
+    flat = ClusterDescription.flat(1)
+    assert d.Reserve in LsfAdapter.capable_of(flat)
+    options = {"queues": ["normal"], "flavour": "openlava"}
+    assert not {d.Reserve, d.SetTimeLimit, d.PowerDown} & LsfAdapter.capable_of(flat, options)
+    options["flavour"] = "ibm"
+    assert {d.Reserve, d.SetTimeLimit} <= LsfAdapter.capable_of(flat, options)
+    assert d.PowerDown not in LsfAdapter.capable_of(flat, options)
+    assert d.PowerDown in LsfAdapter.capable_of(flat, {**options, "power": True})
+    # The configuration's word counts more than lsid's.
+    with adapter(lsf, flavour="ibm") as one:
+        assert d.Reserve in one.capabilities
 
 
 def test_site_commands_for_frequencies_are_a_capability_everywhere(lsf: PretendedLsf) -> None:
