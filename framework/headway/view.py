@@ -238,9 +238,10 @@ class View:
 
         Returns whether it may; then it is expected to.
         """
-        if job.entries is None or job.start_time != self.now:
+        now = self._state.now
+        if job.entries is None or job.start_time != now:
             return False
-        before, after = self.now + job.expected_runtime, self.now + runtime
+        before, after = now + job.expected_runtime, now + runtime
         own = self._state.reservations.get(job.description.reservation)
         if after > before and (
             (own is not None and after > own.end) or not self._may_run_on(job, before, after)

@@ -708,7 +708,6 @@ def test_an_event_about_something_unknown_is_an_anomaly_and_changes_nothing(even
         ev.JobCheckpointed(1, "x"),
         ev.ElasticCommandReceived(1, "x", "ET", 60),
         ev.NodeFrequencyChanged(1, "x", 1e9),
-        ev.NodePowerChanged(1, "x", "asleep"),
         ev.Tick(1),
         ev.DecisionFailed(1, Start("x"), "no"),
     ],
