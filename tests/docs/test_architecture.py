@@ -59,6 +59,7 @@ def test_the_table_of_events_says_who_produces_which():
         "E": (adapters / "emulated").glob("*.py"),
         "S": [*shared, *(adapters / "slurm").glob("*.py")],
         "P": [*shared, *(adapters / "pbs").glob("*.py")],
+        "L": [*shared, *(adapters / "lsf").glob("*.py")],
     }
     source = {letter: "".join(path.read_text("utf-8") for path in paths) for letter, paths in files.items()}
     made = {
@@ -72,7 +73,7 @@ def test_the_table_of_decisions_says_who_carries_out_which():
     able = {
         name: [
             letter
-            for letter, adapter in (("E", "emulated"), ("S", "slurm"), ("P", "pbs"))
+            for letter, adapter in (("E", "emulated"), ("S", "slurm"), ("P", "pbs"), ("L", "lsf"))
             if kind in ADAPTERS[adapter].capabilities
         ]
         for name, kind in DECISION_TYPES.items()

@@ -155,6 +155,7 @@ def messages() -> set[str]:
         "framework/headway/engine.py", "framework/headway/cli/run.py",
         "framework/headway/service/server.py", "adapters/headway_adapters/polling.py",
         "adapters/headway_adapters/slurm/adapter.py", "adapters/headway_adapters/actuators.py",
+        "adapters/headway_adapters/lsf/adapter.py",
     ):  # fmt: skip
         tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
         named = {

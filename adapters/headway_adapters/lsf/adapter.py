@@ -35,7 +35,7 @@ from headway.model import ClusterDescription
 from headway_adapters.client import Unanswered
 from headway_adapters.lsf import checks, listing, reader, writer
 from headway_adapters.lsf.client import LsfClient, is_silence
-from headway_adapters.lsf.flavour import EVERYTHING, Flavour, expected
+from headway_adapters.lsf.flavour import POSSIBLE, Flavour, expected
 from headway_adapters.lsf.listing import Facts, HostState, Queue, Row
 from headway_adapters.lsf.options import LsfOptions
 from headway_adapters.lsf.resreq import Host
@@ -76,7 +76,7 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
     _client: LsfClient
 
     #: Of the most able flavour; an instance has those of the LSF that it finds.
-    capabilities = EVERYTHING
+    capabilities = POSSIBLE
 
     def __init__(
         self,

@@ -19,10 +19,10 @@ COMMON: frozenset[type[d.Decision]] = frozenset(
         d.Start, d.Hold, d.Release, d.Kill, d.Cancel, d.Requeue, d.Suspend, d.Resume, d.Resize,
     }
 )  # fmt: skip
+#: Of the most able flavour; options add to that.
+POSSIBLE: frozenset[type[d.Decision]] = COMMON | {d.SetTimeLimit, d.Reserve, d.Unreserve}
 #: Of the most able flavour under the most generous configuration.
-EVERYTHING: frozenset[type[d.Decision]] = COMMON | {
-    d.SetTimeLimit, d.Reserve, d.Unreserve, d.PowerDown, d.PowerUp, d.SetFrequency,
-}  # fmt: skip
+EVERYTHING: frozenset[type[d.Decision]] = POSSIBLE | {d.PowerDown, d.PowerUp, d.SetFrequency}
 
 
 @dataclass(frozen=True)
