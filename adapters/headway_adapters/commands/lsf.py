@@ -34,7 +34,7 @@ from headway_adapters.commands.system import Refused, System, stated_exit, state
 _FAILED = 255
 _BAD_FIELD = 99
 _JOB_ID = re.compile(r"(\d+)(?:\[([\d,-]*)\])?$")
-_INDICES = re.compile(r"(.*)\[(\d+)-(\d+)(?::(\d+))?\](?:%\d+)?$")
+_INDICES = re.compile(r"(.*)\[(\d[\d,:-]*)\](?:%\d+)?$", re.DOTALL)
 _CONDITION = re.compile(r'(done|ended|started|exit)\(\s*(?:"([^"]*)"|([^")]+?))\s*\)$')
 _KINDS = {"done": "completed", "ended": "ended", "started": "started", "exit": "failed"}
 #: Fields of ``bjobs -o`` that volclava was seen to know.
@@ -296,7 +296,7 @@ class Lsf(System):
         indices: Sequence[int | None] = [None]
         if found is not None:
             name = found.group(1)
-            indices = range(int(found.group(2)), int(found.group(3)) + 1, int(found.group(4) or 1))
+            indices = sorted(_expand(found.group(2)))
             if not indices:
                 raise Refused(_FAILED, "Bad index list. Job not submitted.")
         settings = self._settings(call, chosen, "Job not submitted.")
@@ -1349,12 +1349,14 @@ def _angled(shares: Sequence[Share]) -> str:
 
 
 def _expand(given: str) -> set[int]:
-    """``1,3-5`` as numbers."""
+    """``1,3-9:2`` as numbers; none for what is no such list."""
     found: set[int] = set()
     for part in given.split(","):
-        first, _, last = part.partition("-")
-        if first:
-            found |= set(range(int(first), int(last or first) + 1))
+        match = re.fullmatch(r"(\d+)(?:-(\d+)(?::(\d+))?)?", part)
+        if match is None:
+            return set()
+        first, last, step = (int(number) if number else 0 for number in match.groups())
+        found |= set(range(first, (last or first) + 1, step or 1))
     return found
 
 

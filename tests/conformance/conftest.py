@@ -1,0 +1,102 @@
+"""The clusters of the conformance suite, each started once: fixtures ``site`` and ``drive``.
+
+``HEADWAY_CONFORMANCE=pbs`` (or ``lsf``) runs the suite on the real one whose commands are in PATH instead:
+see the operators' guide.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from driven import Driven
+from sites import EmulatedLsf, EmulatedPbs, EmulatedSite, LsfSite, PbsSite, Site, SlurmOverSsh, SlurmSite
+from slurm_cluster import SlurmCluster, missing_packages
+from sshd import Sshd
+
+REAL = os.environ.get("HEADWAY_CONFORMANCE", "")
+ALL = ("emulated", "pbs-emulator", "lsf-emulator-ibm", "lsf-emulator-volclava", "slurm", "slurm-over-ssh")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One test for each cluster, all tests of one cluster together."""
+    if "site" in metafunc.fixturenames:
+        names = (REAL,) if REAL else ALL
+        marks = {"slurm": [pytest.mark.slurm], "slurm-over-ssh": [pytest.mark.slurm, pytest.mark.sshd]}
+        parameters = [pytest.param(name, marks=marks.get(name, [])) for name in names]
+        metafunc.parametrize("site", parameters, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def throw_away_slurm() -> Iterator[SlurmCluster]:
+    """A Slurm for both ways to it."""
+    if packages := missing_packages():
+        text = f"Slurm is not installed; missing Debian packages: {' '.join(packages)}"
+        if os.environ.get("CI", "").lower() == "true":
+            pytest.fail(text)
+        pytest.skip(text)
+    base = Path(tempfile.mkdtemp(prefix="hw-"))
+    base.chmod(0o755)
+    cluster = SlurmCluster(base / "c")
+    cluster.launcher(
+        "start", "--nodes", "4", "--cpus", "4", "--set", "SchedulerParameters=batch_sched_delay=0"
+    )
+    yield cluster
+    cluster.stop()
+    shutil.rmtree(base, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """The cluster."""
+    name: str = request.param
+    made: Site
+    if name == "emulated":
+        made = EmulatedSite()
+    elif name == "pbs-emulator":
+        made = EmulatedPbs(tmp_path_factory.mktemp("pbs"))
+    elif name.startswith("lsf-emulator"):
+        made = EmulatedLsf(tmp_path_factory.mktemp("lsf"), name.rpartition("-")[2])
+    elif name == "slurm":
+        made = SlurmSite(request.getfixturevalue("throw_away_slurm"))
+    elif name == "slurm-over-ssh":
+        server: Sshd = request.getfixturevalue("sshd")
+        made = SlurmOverSsh(request.getfixturevalue("throw_away_slurm"), server)
+    else:
+        made = _real(name)
+    yield made
+    if not isinstance(made, SlurmSite):
+        made.close()
+
+
+def _real(name: str) -> Site:
+    kinds: dict[str, Any] = {"pbs": PbsSite, "lsf": LsfSite}
+    if name not in kinds:
+        pytest.fail(f"HEADWAY_CONFORMANCE: expected pbs or lsf, found {name!r}")
+    settings = {
+        key: value
+        for key in ("queue", "user")
+        if (value := os.environ.get(f"HEADWAY_CONFORMANCE_{key.upper()}"))
+    }
+    return kinds[name](os.environ, **settings)
+
+
+@pytest.fixture
+def drive(site: Site) -> Iterator[Callable[..., Driven]]:
+    """Begin to drive the cluster: ``drive(read_only=True)``. What a test leaves there is removed."""
+    opened: list[Driven] = []
+
+    def begin(**options: Any) -> Driven:
+        opened.append(Driven(site, **options))
+        return opened[-1]
+
+    site.clean()
+    yield begin
+    for driven in opened:
+        driven.adapter.close()
+    site.clean()

@@ -1,0 +1,554 @@
+"""Clusters that the conformance suite runs on: what a test does to them behind the adapter's back.
+
+A :class:`Site` is a cluster with at least three nodes on which nobody else works, whose own scheduler is
+switched off, and an adapter for it. What a cluster cannot be made to do (a real server is not stopped)
+its ``can`` does not name, and the test says so and is skipped.
+"""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import getpass
+import json
+import os
+import re
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from slurm_cluster import SlurmCluster
+
+from headway import decisions as d
+from headway.adapter import ClusterAdapter
+from headway.errors import Failure
+from headway.model import (
+    ClusterDescription,
+    Dependency,
+    JobDescription,
+    NodeDescription,
+    Placement,
+    PoolDescription,
+    Request,
+)
+from headway.workload.jobs import TraceJob
+from headway_adapters.commands import Emulator, EmulatorOptions
+from headway_adapters.emulated import EmulatedAdapter
+from headway_adapters.lsf import LsfAdapter
+from headway_adapters.pbs import PbsAdapter
+from headway_adapters.slurm import SlurmAdapter, hostlist
+from headway_adapters.transport import LocalTransport, Result, Transport
+
+#: Processors of each node of the clusters that we make ourselves.
+PROCESSORS = 4
+#: How often an adapter looks, seconds: the tests wait for it.
+PACE = {"poll_interval": 0.25, "confirm_interval": 0.05, "start_timeout": 2.0, "command_timeout": 5.0}
+
+
+class Recorder(Transport):
+    """Commands on this machine, and which ran."""
+
+    def __init__(self, **settings: Any) -> None:
+        self._inner = LocalTransport(**settings)
+        self.commands: list[tuple[str, ...]] = []
+
+    def run(self, argv: Sequence[str], timeout: float) -> Result:
+        self.commands.append(tuple(argv))
+        return self._inner.run(argv, timeout)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A job that a test submits; see :meth:`Site.submit`."""
+
+    processors: int
+    seconds: float
+    nodes: int
+    held: bool
+    name: str
+    minutes: int
+    after: str
+
+
+class Site(abc.ABC):
+    """A cluster. Times are seconds."""
+
+    name: str
+    #: What beyond the commands can be done to it: "outage", "drop", "users", "restart", "names".
+    can: frozenset[str] = frozenset()
+    #: How long to wait for what should happen.
+    patience: float = 15.0
+    #: The jobs of the present test.
+    mine: set[str]
+
+    @abc.abstractmethod
+    def adapter(self, *, read_only: bool = False, **options: Any) -> ClusterAdapter:
+        """A new adapter of this cluster."""
+
+    def submit(
+        self,
+        processors: int = 1,
+        seconds: float = 60.0,
+        *,
+        nodes: int = 0,
+        held: bool = False,
+        name: str = "job",
+        minutes: int = 10,
+        after: str = "",
+    ) -> str:
+        """A user's job of so many processors (on so many nodes, the same number on each); its id.
+
+        ``held``: by its user. ``after``: a job that must have completed.
+        """
+        job_id = self.bring(Wanted(processors, seconds, nodes, held, name, minutes, after))
+        self.mine.add(job_id)
+        return job_id
+
+    @abc.abstractmethod
+    def bring(self, job: Wanted) -> str:
+        """Submit a job; its id."""
+
+    @abc.abstractmethod
+    def release(self, job_id: str) -> None:
+        """Its user ends the hold."""
+
+    @abc.abstractmethod
+    def cancel(self, job_id: str) -> None:
+        """Its user removes it."""
+
+    @abc.abstractmethod
+    def drain(self, node: str) -> None:
+        """An operator takes a node out of service."""
+
+    @abc.abstractmethod
+    def undrain(self, node: str) -> None:
+        """And puts it back."""
+
+    @abc.abstractmethod
+    def running(self) -> dict[str, Placement]:
+        """What the cluster itself says that runs (or is suspended), and where."""
+
+    @abc.abstractmethod
+    def waiting(self) -> set[str]:
+        """What the cluster itself says that waits."""
+
+    def now(self) -> float:
+        """The time that the adapter tells."""
+        return time.time()
+
+    def executions(self, job_id: str) -> int:
+        """How often a job was started, where that is known."""
+        raise NotImplementedError
+
+    def drop(self, job_id: str) -> None:
+        """Make a job disappear without a trace."""
+        raise NotImplementedError
+
+    @contextlib.contextmanager
+    def outage(self) -> Iterator[None]:
+        """The batch system's daemon does not answer."""
+        raise NotImplementedError
+        yield
+
+    def commands(self, adapter: ClusterAdapter) -> list[tuple[str, ...]]:
+        """The commands that an adapter has run, where they are recorded."""
+        raise NotImplementedError
+
+    def clean(self) -> None:
+        """Remove every job and put every node back."""
+        self.mine = set()
+        for job_id in {*self.running(), *self.waiting()}:
+            with contextlib.suppress(Failure):
+                self.cancel(job_id)
+
+    def close(self) -> None:  # noqa: B027 (a real one stays)
+        """Take the cluster down."""
+
+
+# ---------------------------------------------------------------------- the emulated cluster
+
+
+class EmulatedSite(Site):
+    """The emulated cluster in virtual time: the adapter is the cluster, so there is one for each test."""
+
+    name = "emulated"
+    can = frozenset({"names", "shapes"})
+
+    def __init__(self) -> None:
+        pool = PoolDescription("batch")
+        nodes = tuple(NodeDescription(f"node{n}", PROCESSORS, pools=("batch",)) for n in range(1, 5))
+        self._description = ClusterDescription("emulated", (pool,), nodes)
+        self.clean()
+
+    def clean(self) -> None:
+        self.mine = set()
+        self._adapter = EmulatedAdapter(self._description, [], start=1000.0)
+        self._count = 0
+
+    def adapter(self, *, read_only: bool = False, **options: Any) -> ClusterAdapter:
+        return self._adapter
+
+    def now(self) -> float:
+        return self._adapter.now
+
+    def bring(self, job: Wanted) -> str:
+        self._count += 1
+        on_each = job.processors // job.nodes if job.nodes else 0
+        described = JobDescription(
+            str(self._count), self.now(),
+            Request(job.processors, job.minutes * 60.0, nodes=job.nodes, processors_per_node=on_each),
+            pool="batch", name=job.name, user="alice", held=job.held,
+            dependencies=(Dependency("completed", job.after),) if job.after else (),
+        )  # fmt: skip
+        self._adapter.submit(TraceJob(described, job.seconds))
+        return described.id
+
+    def release(self, job_id: str) -> None:
+        self._adapter.apply(self.now(), [d.Release(job_id)])
+
+    def cancel(self, job_id: str) -> None:
+        self._adapter.apply(self.now(), [d.Cancel(job_id)])
+
+    def drain(self, node: str) -> None:
+        raise NotImplementedError
+
+    def undrain(self, node: str) -> None:
+        raise NotImplementedError
+
+    def running(self) -> dict[str, Placement]:
+        return {r.job.id: r.placement for r in self._adapter.results() if r.state == "running"}
+
+    def waiting(self) -> set[str]:
+        return {r.job.id for r in self._adapter.results() if r.state == "pending"}
+
+    def executions(self, job_id: str) -> int:
+        record = next(r for r in self._adapter.results() if r.job.id == job_id)
+        return record.starts if record.start is not None else 0
+
+
+# ---------------------------------------------------------------------- batch systems
+
+
+class CommandSite(Site):
+    """A batch system that is spoken to through its commands."""
+
+    can = frozenset({"drain", "read_only", "again", "shapes"})
+
+    def __init__(self, environment: Mapping[str, str], *, user: str = "") -> None:
+        """``user`` gives the users' commands."""
+        self.environment = dict(environment)
+        self.user = user
+        self._recorders: dict[int, Recorder] = {}
+
+    def run(self, *argv: str, user: bool = False, stdin: str = "") -> str:
+        """Run a command, as the user if ``user``; what it printed. Raises :class:`Failure`."""
+        argv, environment = self.as_user(argv) if user else (argv, self.environment)
+        done = subprocess.run(
+            argv, env=environment, input=stdin, capture_output=True, text=True, timeout=60, cwd="/"
+        )
+        if done.returncode != 0:
+            raise Failure(f"{argv}: {done.returncode} {done.stdout} {done.stderr}")
+        return done.stdout
+
+    def as_user(self, argv: tuple[str, ...]) -> tuple[tuple[str, ...], dict[str, str]]:
+        """A command line and environment that run it as the user."""
+        if not self.user or self.user == getpass.getuser():
+            return argv, self.environment
+        return ("runuser", "-u", self.user, "--", *argv), self.environment
+
+    def recorder(self, adapter_of: Any) -> Any:
+        """An adapter whose commands are recorded: ``adapter_of(transport)``."""
+        recorder = Recorder(environment=self.environment, workers=8)
+        adapter = adapter_of(recorder)
+        self._recorders[id(adapter)] = recorder
+        return adapter
+
+    def commands(self, adapter: ClusterAdapter) -> list[tuple[str, ...]]:
+        return self._recorders[id(adapter)].commands
+
+
+class PbsSite(CommandSite):
+    """A PBS with a queue of its own for the tests."""
+
+    name = "pbs"
+
+    def __init__(self, environment: Mapping[str, str], *, queue: str = "workq", user: str = "") -> None:
+        super().__init__(environment, user=user)
+        self.queue = queue
+
+    def adapter(self, *, read_only: bool = False, **options: Any) -> ClusterAdapter:
+        settings = {"queues": [self.queue], **PACE, **options}
+        return self.recorder(lambda transport: PbsAdapter(settings, read_only=read_only, transport=transport))
+
+    def bring(self, job: Wanted) -> str:
+        chunks = job.nodes or 1
+        words = ["qsub", "-q", self.queue, "-l", f"select={chunks}:ncpus={job.processors // chunks}"]
+        words += ["-l", f"walltime={job.minutes // 60}:{job.minutes % 60:02}:00", "-N", job.name]
+        words += ["-l", "place=scatter"] if job.nodes > 1 else []
+        words += ["-h"] if job.held else []
+        words += ["-W", f"depend=afterok:{job.after}"] if job.after else []
+        return self.run(*words, "--", "/bin/sleep", str(job.seconds), user=True).strip()
+
+    def release(self, job_id: str) -> None:
+        self.run("qrls", "-h", "u", job_id, user=True)
+
+    def cancel(self, job_id: str) -> None:
+        self.run("qdel", job_id)
+
+    def drain(self, node: str) -> None:
+        self.run("pbsnodes", "-o", node)
+
+    def undrain(self, node: str) -> None:
+        self.run("pbsnodes", "-c", node)
+
+    def _jobs(self) -> dict[str, dict[str, Any]]:
+        return json.loads(self.run("qstat", "-t", "-f", "-F", "json")).get("Jobs", {})
+
+    def running(self) -> dict[str, Placement]:
+        found = {}
+        for job_id, record in self._jobs().items():
+            if record["job_state"] in ("R", "S", "E"):
+                counts: dict[str, int] = {}
+                for node, count in re.findall(r"\(?([^+():]+):(?:[^+)]*:)?ncpus=(\d+)", record["exec_vnode"]):
+                    counts[node] = counts.get(node, 0) + int(count)
+                found[job_id] = tuple(counts.items())
+        return found
+
+    def waiting(self) -> set[str]:
+        return {job_id for job_id, record in self._jobs().items() if record["job_state"] in ("Q", "H", "W")}
+
+    def executions(self, job_id: str) -> int:
+        shown = json.loads(self.run("qstat", "-x", "-f", "-F", "json", job_id))
+        return int(shown["Jobs"][job_id].get("run_count", 0))
+
+    def clean(self) -> None:
+        super().clean()
+        nodes = json.loads(self.run("pbsnodes", "-av", "-F", "json"))["nodes"]
+        for name, record in nodes.items():
+            if "offline" in record["state"]:
+                self.undrain(name)
+
+
+class LsfSite(CommandSite):
+    """An LSF with a queue of its own for the tests."""
+
+    name = "lsf"
+
+    def __init__(self, environment: Mapping[str, str], *, queue: str = "normal", user: str = "") -> None:
+        super().__init__(environment, user=user)
+        self.queue = queue
+
+    def adapter(self, *, read_only: bool = False, **options: Any) -> ClusterAdapter:
+        settings = {"queues": [self.queue], **PACE, **options}
+        return self.recorder(lambda transport: LsfAdapter(settings, read_only=read_only, transport=transport))
+
+    def bring(self, job: Wanted) -> str:
+        words = ["bsub", "-q", self.queue, "-n", str(job.processors), "-W", str(job.minutes), "-J", job.name]
+        words += ["-R", f"span[ptile={job.processors // job.nodes}]"] if job.nodes else []
+        words += ["-H"] if job.held else []
+        words += ["-w", f"done({job.after})"] if job.after else []
+        said = self.run(*words, "sleep", str(job.seconds), user=True)
+        return re.match(r"Job <(\d+)>", said)[1]  # type: ignore[index]
+
+    def release(self, job_id: str) -> None:
+        self.run("bresume", job_id, user=True)
+
+    def cancel(self, job_id: str) -> None:
+        self.run("bkill", job_id)
+
+    def drain(self, node: str) -> None:
+        self.run("badmin", "hclose", node)
+
+    def undrain(self, node: str) -> None:
+        self.run("badmin", "hopen", node)
+
+    def _rows(self, *options: str) -> list[list[str]]:
+        with contextlib.suppress(Failure):
+            lines = self.run("bjobs", "-u", "all", "-w", *options).splitlines()[1:]
+            return [line.split() for line in lines if re.match(r"\d", line)]
+        return []
+
+    def running(self) -> dict[str, Placement]:
+        found = {}
+        for row in self._rows():
+            if row[2] in ("RUN", "USUSP", "SSUSP"):
+                counts: dict[str, int] = {}
+                for word in row[5].split(":"):
+                    count, star, host = word.rpartition("*")
+                    counts[host] = counts.get(host, 0) + (int(count) if star else 1)
+                found[row[0]] = tuple(counts.items())
+        return found
+
+    def waiting(self) -> set[str]:
+        return {row[0] for row in self._rows() if row[2] in ("PEND", "PSUSP")}
+
+    def executions(self, job_id: str) -> int:
+        return self.run("bhist", "-a", "-l", job_id).count("Starting (Pid")
+
+    def clean(self) -> None:
+        super().clean()
+        for line in self.run("bhosts", "-w").splitlines()[1:]:
+            if "closed_Adm" in line:
+                self.undrain(line.split()[0])
+
+
+class _Emulated(CommandSite):
+    """What an emulator can be made to do besides."""
+
+    can = CommandSite.can | {"outage", "drop", "names"}
+    emulator: Emulator
+
+    def as_user(self, argv: tuple[str, ...]) -> tuple[tuple[str, ...], dict[str, str]]:
+        return argv, {**self.environment, "HEADWAY_EMULATED_USER": "alice"}
+
+    def control(self, *words: str) -> str:
+        return self.run("emulator-ctl", *words)
+
+    def drop(self, job_id: str) -> None:
+        self.control("drop", job_id)
+
+    @contextlib.contextmanager
+    def outage(self) -> Iterator[None]:
+        self.control("fault", "down")
+        yield
+        self.control("fault", "none")
+
+    def close(self) -> None:
+        self.emulator.stop()
+
+
+def _emulator(directory: Path, **options: Any) -> tuple[Emulator, dict[str, str]]:
+    settings = EmulatorOptions(nodes=4, processors=PROCESSORS, scheduling=False, start_delay=0.1, **options)
+    emulator = Emulator(directory, settings)
+    emulator.__enter__()
+    return emulator, {**os.environ, "PATH": f"{emulator.bin}:{os.environ['PATH']}"}
+
+
+class EmulatedPbs(_Emulated, PbsSite):
+    """PBS's commands over the emulated cluster."""
+
+    name = "pbs-emulator"
+
+    def __init__(self, directory: Path) -> None:
+        self.emulator, environment = _emulator(directory, system="pbs")
+        PbsSite.__init__(self, environment)
+
+
+class EmulatedLsf(_Emulated, LsfSite):
+    """LSF's commands over the emulated cluster."""
+
+    def __init__(self, directory: Path, flavour: str) -> None:
+        self.name = f"lsf-emulator-{flavour}"
+        self.emulator, environment = _emulator(directory, system="lsf", flavour=flavour)
+        LsfSite.__init__(self, environment)
+        if flavour == "volclava":
+            # Its brun fills one host after the other.
+            self.can = self.can - {"shapes"}
+
+
+class SlurmSite(CommandSite):
+    """A throw-away Slurm of four nodes."""
+
+    name = "slurm"
+    can = CommandSite.can | {"outage", "names"}
+    patience = 30.0
+
+    def __init__(self, cluster: SlurmCluster) -> None:
+        super().__init__(cluster.env)
+        self.cluster = cluster
+
+    def settings(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The adapter's options."""
+        pace = {**PACE, "start_timeout": 5.0}
+        return {"partitions": ["batch"], "slurm_conf": self.cluster.conf, **pace, **options}
+
+    def adapter(self, *, read_only: bool = False, **options: Any) -> ClusterAdapter:
+        settings = self.settings(options)
+        return self.recorder(
+            lambda transport: SlurmAdapter(settings, read_only=read_only, transport=transport)
+        )
+
+    def bring(self, job: Wanted) -> str:
+        more: dict[str, Any] = {"dependency": f"afterok:{job.after}"} if job.after else {}
+        if job.nodes:
+            more["ntasks_per_node"] = job.processors // job.nodes
+        return self.cluster.submit(
+            job.processors, job.seconds, nodes=job.nodes or None, administrator=not job.held,
+            minutes=job.minutes, job_name=job.name, **more,
+        )  # fmt: skip
+
+    def release(self, job_id: str) -> None:
+        self.cluster.scontrol("release", job_id)
+
+    def cancel(self, job_id: str) -> None:
+        self.cluster.run("scancel", job_id)
+
+    def drain(self, node: str) -> None:
+        self.cluster.scontrol("update", f"NodeName={node}", "State=DRAIN", "Reason=test")
+
+    def undrain(self, node: str) -> None:
+        self.cluster.scontrol("update", f"NodeName={node}", "State=RESUME")
+
+    def running(self) -> dict[str, Placement]:
+        found = {}
+        for line in self.cluster.run("scontrol", "-d", "-o", "show", "job").splitlines():
+            fields = dict(re.findall(r"(\S+?)=(\S*)", line))
+            if fields.get("JobState") in ("RUNNING", "SUSPENDED", "COMPLETING"):
+                found[fields["JobId"]] = tuple(
+                    (node, sum(_span(part) for part in cpus.split(",")))
+                    for names, cpus in re.findall(r"Nodes=(\S+) CPU_IDs=([0-9,-]+)", line)
+                    for node in hostlist.expand(names)
+                )
+        return found
+
+    def waiting(self) -> set[str]:
+        return {key for key, r in self.cluster.jobs().items() if r["job_state"] == "PENDING"}
+
+    @contextlib.contextmanager
+    def outage(self) -> Iterator[None]:
+        # What is younger than a few seconds is forgotten otherwise.
+        self.cluster.saved()
+        self.cluster.kill("slurmctld")
+        yield
+        self.cluster.up("slurmctld")
+
+    def clean(self) -> None:
+        super().clean()
+        for line in self.cluster.run("sinfo", "-h", "-N", "-o", "%N %T").splitlines():
+            node, _, state = line.partition(" ")
+            if "drain" in state:
+                self.undrain(node)
+        self.cluster.until(lambda: not self.running(), what="every job has left")
+
+    def close(self) -> None:
+        self.cluster.stop()
+
+
+class SlurmOverSsh(SlurmSite):
+    """The same Slurm, reached through an SSH server on this machine."""
+
+    name = "slurm-over-ssh"
+    can = SlurmSite.can - {"read_only"}
+
+    def __init__(self, cluster: SlurmCluster, server: Any) -> None:
+        super().__init__(cluster)
+        self.server = server
+
+    def adapter(self, *, read_only: bool = False, **options: Any) -> ClusterAdapter:
+        ssh = {
+            "host": "127.0.0.1", "port": self.server.port, "user": self.server.user,
+            "key_file": str(self.server.key), "known_hosts": str(self.server.known_hosts), "agent": False,
+        }  # fmt: skip
+        return SlurmAdapter(self.settings({"ssh": ssh, **options}), read_only=read_only)
+
+
+def _span(part: str) -> int:
+    """How many numbers ``3`` or ``0-3`` are."""
+    first, _, last = part.partition("-")
+    return int(last or first) - int(first) + 1
