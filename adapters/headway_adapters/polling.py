@@ -58,7 +58,7 @@ from headway import decisions as d
 from headway import events as ev
 from headway.adapter import ClusterAdapter, Outage, Outcome
 from headway.errors import Failure, UserError
-from headway.model import ClusterDescription, Placement
+from headway.model import ClusterDescription
 from headway_adapters import differ
 from headway_adapters.actuators import ActuatorOptions, Actuators, capabilities
 from headway_adapters.client import CommandClient
@@ -549,9 +549,10 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         if type(decision) not in self.capabilities:
             return Outcome(False, f"{type(decision).__name__} cannot be carried out on this {self.title}")
         if isinstance(decision, d.PowerDown):
+            occupants = self._occupants()
             for node in decision.nodes:
-                if job_id := self._occupant(node):
-                    return Outcome(False, f"node {node} is not idle: job {job_id} has it")
+                if node in occupants:
+                    return Outcome(False, f"node {node} is not idle: job {occupants[node]} has it")
         problem: str | None = None
         if isinstance(decision, d.SetFrequency):
             problem = self._set_frequency(decision)
@@ -574,19 +575,13 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
             return f"job {decision.job_id} does not run"
         return self._actuators.set_frequency(decision, job.placement)
 
-    def _occupant(self, node: str) -> str:
-        """A job that runs on a node, or is on its way there; "" if there is none."""
-
-        def there(placement: Placement) -> bool:
-            return any(name == node for name, _ in placement)
-
-        for key, flight in self._flights.items():
-            if there(flight.decision.placement):
-                return key
+    def _occupants(self) -> dict[str, str]:
+        """Node -> a job that runs there or is on its way there."""
+        found = {node: key for key, f in self._flights.items() for node, _ in f.decision.placement}
         for key, job in self._last.snapshot.jobs.items() if self._last is not None else ():
-            if job.state in ("starting", "running", "suspended") and there(job.placement):
-                return key
-        return ""
+            if job.state in ("starting", "running", "suspended"):
+                found.update((node, key) for node, _ in job.placement)
+        return found
 
     # ------------------------------------------------------------------ what the actuators need
 
