@@ -326,7 +326,7 @@ class Federation(ClusterAdapter):
     def _take_in(self, member: _Member, events: list[ev.Event]) -> bool:
         """Add what a cluster has told to ``events``; whether the engine should hear of it."""
         heard = False
-        while member.outbox and not self._joining:
+        while member.outbox:
             told = member.outbox.popleft()
             if told.error is not None:
                 raise told.error

@@ -154,13 +154,18 @@ def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
 def drain(one: Federation, seconds: float = 0.3) -> list[ev.Event]:
     """All that is told until it has been quiet for a while."""
     found: list[ev.Event] = []
-    timer = threading.Timer(seconds, one.wake)
-    timer.start()
+    over = threading.Event()
+
+    def wake() -> None:
+        over.set()
+        one.wake()
+
+    threading.Timer(seconds, wake).start()
     while True:
         moment = one.wait(None)
         assert moment is not None
         found += moment[1]
-        if not timer.is_alive():
+        if over.is_set():
             return found
 
 
