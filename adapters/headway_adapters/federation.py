@@ -274,6 +274,8 @@ class Federation(ClusterAdapter):
             pools=tuple(pool for part in parts for pool in part.pools),
             nodes=tuple(node for part in parts for node in part.nodes),
             reservations=tuple(one for part in parts for one in part.reservations),
+            # Their names would have to tell jobs of several clusters.
+            enters_reservations=False,
         )
 
     def _join(self, member: _Member) -> ClusterDescription:

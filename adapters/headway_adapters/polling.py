@@ -134,6 +134,8 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
     Options: ClassVar[type[BaseModel]]
     #: Whether :meth:`drain` and :meth:`undrain` are there.
     drains: ClassVar[bool] = False
+    #: A start puts a job into the reservation that headway keeps for it.
+    enters_reservations: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -267,6 +269,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
             pools=tuple(shown.pools.values()),
             nodes=tuple(shown.nodes.values()),
             reservations=tuple(shown.reservations.values()),
+            enters_reservations=self.enters_reservations,
         )
 
     def note(self, notes: Iterable[str]) -> None:

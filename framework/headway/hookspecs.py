@@ -130,7 +130,7 @@ class HookSpecs:
     def prepare(self, view: View) -> None:
         """Book capacity before the policy is asked, for jobs that are not in the queue yet
         (``view.book(job, after=...)``). No start may break such a booking. Called when the pool's
-        bookings are made anew."""
+        bookings are made anew, also when its queue is empty."""
 
     @hookspec(firstresult=True)
     def schedule(self, view: View) -> Iterable[Decision] | None:

@@ -86,6 +86,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
     system = "slurm"
     title = "Slurm"
     drains = True
+    enters_reservations = True
     Options = SlurmOptions
 
     _client: SlurmClient

@@ -59,6 +59,8 @@ class ClusterDescription(msgspec.Struct, frozen=True, gc=False):
     reservations: tuple[Reservation, ...] = ()
     #: What its nodes draw; None: nobody said.
     energy: EnergyProfile | None = None
+    #: A start puts a job into the reservation that headway keeps for it (:attr:`Reservation.job_id`).
+    enters_reservations: bool = True
 
     @classmethod
     def flat(cls, processors: int, *, name: str = "cluster", pool: str = "pool") -> ClusterDescription:

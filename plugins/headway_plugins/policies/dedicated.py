@@ -167,8 +167,8 @@ class Dedicated(Plugin):
         self._reservations = DedicatedReservations(options)
 
     @hookimpl
-    def startup(self, capabilities: frozenset[type]) -> None:
-        self._reservations.startup(capabilities)
+    def startup(self, state: State, capabilities: frozenset[type]) -> None:
+        self._reservations.startup(state, capabilities)
 
     @hookimpl
     def observe(self, event: Event, state: State) -> None:

@@ -13,11 +13,11 @@ user, on the nodes of its booking, from its requested start for its walltime:
 
 Decisions, since the paper knows no nodes and no other schedulers:
 
-- ``reserve: auto`` makes reservations on node pools of clusters that have them, in emulation too,
-  for jobs that fill their nodes. A reservation takes whole nodes, so for a smaller job it would keep
-  more than the job needs, and two dedicated jobs could not share a node any more: their bookings
-  protect them as before. ``yes`` makes one for every dedicated job, on whole nodes, or of its
-  processors on a flat pool.
+- ``reserve: auto`` makes reservations on node pools, for jobs that fill their nodes, where the cluster
+  has reservations and a start can put a job into one (Slurm, and the emulated cluster). A reservation
+  takes whole nodes, so for a smaller job it would keep more than the job needs, and two dedicated jobs
+  could not share a node any more: their bookings protect them as before. ``yes`` makes one for every
+  dedicated job, on whole nodes, or of its processors on a flat pool.
 - Batch systems refuse a reservation on nodes where a job may run past its start by its *limit*; a
   booking reckons with *expected* ends. Such a reservation is not asked for; the log says why, and it
   is made as soon as that job is gone. Running jobs are never ended for it, nor ignored.
@@ -96,9 +96,9 @@ class DedicatedReservations:
         self._able = False
         self._efforts: dict[str, _Effort] = {}
 
-    def startup(self, capabilities: frozenset[type]) -> None:
+    def startup(self, state: State, capabilities: frozenset[type]) -> None:
         """``capabilities`` are the decision types that the cluster carries out."""
-        self._able = {Reserve, Unreserve} <= capabilities
+        self._able = {Reserve, Unreserve} <= capabilities and state.cluster.enters_reservations
 
     def observe(self, event: Event, state: State) -> None:
         """Take note of what became of reservations."""

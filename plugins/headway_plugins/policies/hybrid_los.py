@@ -77,8 +77,8 @@ class HybridLos(DelayedLos):
         self._reservations = DedicatedReservations(options)
 
     @hookimpl
-    def startup(self, capabilities: frozenset[type]) -> None:
-        self._reservations.startup(capabilities)
+    def startup(self, state: State, capabilities: frozenset[type]) -> None:
+        self._reservations.startup(state, capabilities)
 
     @hookimpl
     def observe(self, event: Event, state: State) -> None:

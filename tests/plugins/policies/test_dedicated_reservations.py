@@ -203,7 +203,12 @@ def test_yes_reserves_whole_nodes_for_smaller_jobs_too_and_processors_on_a_flat_
     assert Site(ClusterDescription.flat(10)).step(0, wanted("d", 8, 50, 100)) == []
 
 
-@pytest.mark.parametrize("more", [{"reserve": "no"}, {"capabilities": frozenset({Start})}])
+ALONE = node_cluster(*alike(4, 4), enters_reservations=False)
+
+
+@pytest.mark.parametrize(
+    "more", [{"reserve": "no"}, {"capabilities": frozenset({Start})}, {"cluster": ALONE, "reserve": "yes"}]
+)
 def test_there_is_none_if_nobody_wants_or_can(more: Any) -> None:
     site = Site(**more)
     assert site.step(0, wanted("d", 8, 50, 100)) == []
