@@ -212,6 +212,13 @@ def test_a_hold_that_outlives_its_dependency_is_an_administrators() -> None:
     assert (found.held_by, found.job.dependencies) == ("administrator", ())
 
 
+def test_what_has_ended_in_the_same_listing_is_waited_for_no_more() -> None:
+    over = {**job(job_state="X"), "Exit_status": 0}
+    held = job(job_state="H", Hold_Types="s", depend="afterok:5[1].s@s")
+    found = read({"5[].s": job(job_state="B"), "5[1].s": over, "6.s": held}).jobs["6.s"]
+    assert (found.held_by, found.job.dependencies) == ("administrator", ())
+
+
 def test_a_queued_job_has_no_dependencies_left() -> None:
     """PBS keeps the words, and takes its hold away when they are satisfied."""
     assert one(depend="afterok:6.pbshost@pbshost").job.dependencies == ()

@@ -115,6 +115,11 @@ def test_chunks_that_do_not_lie_on_the_vnodes_are_refused(
         lies(chunks, counts)
 
 
+def test_a_vnode_without_a_chunk_is_refused_also_where_it_is_had_whole() -> None:
+    with pytest.raises(ValueError, match="no chunk is left for c"):
+        lies([Chunk(2), Chunk(1)], {"a": 2, "b": 2, "c": 2}, whole=True)
+
+
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=6), st.integers(1, 4))
 def test_chunks_of_one_kind_fill_what_was_placed_for_them(fills: list[int], size: int) -> None:
     counts = {f"v{at}": fill * size for at, fill in enumerate(fills)}
