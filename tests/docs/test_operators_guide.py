@@ -62,6 +62,8 @@ def shown(default: Any) -> Any:
         return "required"
     if default is None:
         return "none"
+    if isinstance(default, tuple):
+        return list(default)
     return default.value if isinstance(default, enum.Enum) else default
 
 
@@ -84,8 +86,9 @@ def test_configurations_load_and_the_shipped_one_is_shown_as_it_is():
     assert texts
     for text in texts:
         config = parse_config(text)
-        if config.cluster.adapter == "slurm":
-            adapter_class(config.cluster.adapter).Options.model_validate(config.cluster.options)
+        for _, cluster in config.clusters_by_place():
+            if (options := getattr(adapter_class(cluster.adapter), "Options", None)) is not None:
+                options.model_validate(cluster.options)
         assert config.plugin_configs()
     assert (ETC / "headway.yaml").read_text(encoding="utf-8") in texts
 
@@ -155,7 +158,7 @@ def messages() -> set[str]:
         "framework/headway/engine.py", "framework/headway/cli/run.py",
         "framework/headway/service/server.py", "adapters/headway_adapters/polling.py",
         "adapters/headway_adapters/slurm/adapter.py", "adapters/headway_adapters/actuators.py",
-        "adapters/headway_adapters/lsf/adapter.py",
+        "adapters/headway_adapters/lsf/adapter.py", "adapters/headway_adapters/federation.py",
     ):  # fmt: skip
         tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
         named = {
