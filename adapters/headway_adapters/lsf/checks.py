@@ -13,6 +13,7 @@ from headway_adapters.lsf import listing
 from headway_adapters.lsf.flavour import EVERYTHING, Flavour
 from headway_adapters.lsf.options import LsfOptions
 from headway_adapters.lsf.values import Calendar
+from headway_adapters.transport import Result
 
 _PROGRAMS = ("lsid", "bjobs", "bhosts", "bqueues", "lshosts", "brun", "bstop", "bresume", "bkill", "badmin")
 _MAY_MODIFY = re.compile(r"LSB_MOD_ALL_JOBS\s*=\s*[Yy1]")
@@ -100,33 +101,31 @@ def _queues(queues: dict[str, listing.Queue], options: LsfOptions) -> list[Check
 
 
 _ADMINISTRATORS = re.compile(r"^ADMINISTRATORS: *(.*)$", re.MULTILINE)
+_CLUSTER_ADMINISTRATORS = re.compile(r"^LSF administrators?: *(.*)$", re.MULTILINE | re.IGNORECASE)
 
 
 def _privilege(queues: str, options: LsfOptions, client: CommandClient) -> Check:
     """Whether brun and bkill are allowed: for the cluster's or the queues' administrators only."""
     user = options.ssh.user if options.ssh is not None and options.ssh.user else getpass.getuser()
-    shown = client.run(("badmin", "showconf", "mbd", "LSB_MANAGER"))
-    named = {word for line in _ADMINISTRATORS.findall(queues) for word in line.split()}
-    said = _cluster_administrators(client)
-    remedy = (
-        f"add {user} to Administrators in lsf.cluster, or to ADMINISTRATORS of the queues, then reconfigure"
-    )
-    if user in said or user in named or (shown.ok and user in shown.text.split()):
-        return Check("privilege", True, f"{user} administers LSF or the queues")
-    if not said and not named:
-        return Check("privilege", True, f"not known here; brun needs {user} to be an administrator of LSF")
-    listed = ", ".join(sorted(said | named))
-    return Check("privilege", False, f"{user} is an ordinary user; administrators: {listed}", remedy)
-
-
-def _cluster_administrators(client: CommandClient) -> set[str]:
-    """The cluster's administrators, as ``lsclusters -l`` lists them; empty when it does not say."""
+    lines = _ADMINISTRATORS.findall(queues)
     try:
-        result = client.run(("lsclusters", "-l"))
+        shown: Result | None = client.run(("lsclusters", "-l"))
     except Failure:
-        return set()
-    match = re.search(r"^LSF administrators?: *(.*)$", result.text, re.MULTILINE | re.IGNORECASE)
-    return set(match.group(1).replace(",", " ").split()) if result.ok and match is not None else set()
+        # Not installed here: only the queues tell.
+        shown = None
+    if shown is not None and shown.ok:
+        lines += _CLUSTER_ADMINISTRATORS.findall(shown.text)
+    known = {word for line in lines for word in line.replace(",", " ").split()}
+    if user in known:
+        return Check("privilege", True, f"{user} administers LSF or the queues")
+    if not known:
+        return Check("privilege", True, f"not known here; brun needs {user} to be an administrator of LSF")
+    return Check(
+        "privilege",
+        False,
+        f"{user} is an ordinary user; administrators: {', '.join(sorted(known))}",
+        f"to drive: ADMINISTRATORS = {user} in the queue's section of lsb.queues, then badmin reconfig",
+    )
 
 
 def _jobs(
@@ -156,6 +155,6 @@ def _clock(rows: dict[str, listing.Row], now: float) -> Check:
         return Check("clock", True, "not compared: there are no jobs")
     ahead = newest - now
     return Check(
-        "clock", ahead < 60.0, f"the newest job was submitted {-ahead:.0f} s ago by LSF's clock",
+        "clock", ahead < 60.0, f"the newest job was submitted {abs(ahead):.0f} s {'from now' if ahead > 0 else 'ago'} by LSF's clock",
         "run an NTP service on both machines; LSF's commands must obey TZ=UTC",
     )  # fmt: skip

@@ -1,0 +1,158 @@
+"""What ``headway check`` finds on an LSF, and what it says to do."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from recorded_lsf import at, output
+
+from headway.adapter import Check
+from headway.errors import Failure
+from headway_adapters.lsf import LsfAdapter
+from headway_adapters.transport import Result, Transport
+
+USER = getpass.getuser()
+Answer = Callable[[tuple[str, ...]], Result | str | None]
+
+
+class RecordedLsf(Transport):
+    """The recorded volclava, with some answers different."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+
+    def run(self, argv: Sequence[str], timeout: float) -> Result:
+        words = tuple(argv)
+        said = self.answer(words)
+        if isinstance(said, Result):
+            return said
+        if said is None:
+            names = {
+                "lsid": "lsid",
+                "bqueues": "bqueues_long",
+                "bhosts": "bhosts_wide",
+                "bjobs": "bjobs_all_wide",
+            }
+            said = output(names[words[0]]) if words[0] in names and words[1:] != ("-V",) else ""
+        return Result(argv=words, rc=0, stdout=said.encode(), stderr="", seconds=0.01)
+
+
+def checked(answer: Answer = lambda argv: None, **options: Any) -> dict[str, Check]:
+    transport = RecordedLsf(answer)
+    settings = {"queues": ("normal",), **options}
+    with LsfAdapter(settings, read_only=True, transport=transport, clock=lambda: at(6, 39, 10)) as one:
+        return {check.subject: check for check in one.check()}
+
+
+def fails(found: dict[str, Check]) -> dict[str, tuple[str, str]]:
+    return {subject: (check.detail, check.remedy) for subject, check in found.items() if not check.ok}
+
+
+def silence(argv: tuple[str, ...]) -> Result:
+    return Result(argv=argv, rc=124, stdout=b"", stderr="", seconds=15.0, timed_out=True)
+
+
+def test_the_recorded_cluster_is_in_order() -> None:
+    found = checked(lambda argv: f"LSF administrators: root {USER}\n" if argv[0] == "lsclusters" else None)
+    assert fails(found) == {}
+    assert list(found) == [
+        "lsf's commands", "lsf", "this LSF can", "queue normal", "privilege", "everybody's jobs", "clock"
+    ]  # fmt: skip
+    assert found["lsf"].detail == "volclava 2.2, cluster volclava"
+    assert found["queue normal"].detail == "Open:Inact_Adm, hosts all"
+    assert "Reserve: brsvadd is IBM Spectrum LSF's" in found["this LSF can"].detail
+    assert found["clock"].detail == "the newest job was submitted 70 s ago by LSF's clock"
+
+
+def test_no_commands() -> None:
+    def answer(argv: tuple[str, ...]) -> None:
+        raise Failure("the program 'lsid' is not installed (looked in /opt/lsf/bin)")
+
+    detail, remedy = fails(checked(answer))["lsf's commands"]
+    assert "looked in /opt/lsf/bin" in detail
+    assert "cluster.options.bin_dir" in remedy and "cluster.options.environment" in remedy
+
+
+def test_a_lim_that_is_down() -> None:
+    def answer(argv: tuple[str, ...]) -> Result | None:
+        if argv == ("lsid",):
+            return Result(argv=argv, rc=255, stdout=b"", stderr="ls_getclustername: LIM is down", seconds=0.1)
+        return None
+
+    found = checked(answer)
+    assert list(fails(found)) == ["lsf"] and len(found) == 2
+    assert found["lsf"].detail == "lsid: ls_getclustername: LIM is down"
+    assert "LSF_ENVDIR" in found["lsf"].remedy
+
+
+def test_an_mbatchd_that_is_down() -> None:
+    found = checked(
+        lambda argv: silence(argv) if argv[0] in ("bqueues", "bjobs") and argv[1:] != ("-V",) else None
+    )
+    assert fails(found) == {
+        "mbatchd": (
+            "bqueues -l: bqueues did not answer within 15 s",
+            "start mbatchd (badmin mbdrestart), or wait for it",
+        )
+    }
+
+
+@pytest.mark.parametrize(
+    ("status", "detail", "remedy"),
+    [
+        ("Open:Active", "LSF starts its jobs by itself", "badmin qinact normal"),
+        ("Open:Inact_Win", "its run window is closed", "badmin qinact normal"),
+    ],
+)
+def test_a_queue_that_lsf_starts_jobs_of(status: str, detail: str, remedy: str) -> None:
+    text = output("bqueues_long").replace("Open:Inact_Adm", status)
+    said = fails(checked(lambda argv: text if argv == ("bqueues", "-l") else None))["queue normal"]
+    assert detail in said[0] and remedy in said[1]
+
+
+def test_a_queue_that_is_not_there() -> None:
+    said = fails(checked(queues=("normal", "night")))
+    assert said == {"queue night": ("does not exist; known: normal", "correct cluster.options.queues")}
+
+
+def test_an_ordinary_user() -> None:
+    text = output("bqueues_long") + "ADMINISTRATORS:  boss lsfadmin\n"
+    detail, remedy = fails(checked(lambda argv: text if argv == ("bqueues", "-l") else None))["privilege"]
+    assert detail == f"{USER} is an ordinary user; administrators: boss, lsfadmin"
+    assert "lsb.queues" in remedy
+    mine = text.replace("boss", USER)
+    assert not fails(checked(lambda argv: mine if argv == ("bqueues", "-l") else None))
+
+
+def test_jobs_that_one_is_not_shown() -> None:
+    head = output("bjobs_all_wide").splitlines()[0]
+    detail, remedy = fails(
+        checked(lambda argv: head if argv == ("bjobs", "-u", "all", "-a", "-w") else None)
+    )["everybody's jobs"]
+    assert detail == "0 slots by the jobs listed, 2 by the hosts"
+    assert "LSB_SECURE_JOBINFO_USERS" in remedy
+
+
+def test_a_clock_that_goes_ahead() -> None:
+    text = output("bjobs_all_wide").replace("Nov 21 06:38", "Nov 21 07:38")
+    detail, remedy = fails(
+        checked(lambda argv: text if argv == ("bjobs", "-u", "all", "-a", "-w") else None)
+    )["clock"]
+    assert detail == "the newest job was submitted 3530 s from now by LSF's clock"
+    assert "TZ=UTC" in remedy
+
+
+def test_a_cluster_without_jobs() -> None:
+    def answer(argv: tuple[str, ...]) -> Result | str | None:
+        if argv[0] == "bjobs" and argv[1:] != ("-V",):
+            return Result(argv=argv, rc=255, stdout=b"", stderr="No job found\n", seconds=0.01)
+        if argv == ("bhosts", "-w"):
+            return output("bhosts_wide").replace(
+                "     2      2      1      0      1", "     2      0      0      0      0"
+            )
+        return None
+
+    assert fails(checked(answer)) == {}
