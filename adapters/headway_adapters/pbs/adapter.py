@@ -75,7 +75,7 @@ class _World:
     history: bool
 
 
-class PbsAdapter(PollingAdapter[reader.Detail, None]):
+class PbsAdapter(PollingAdapter[reader.Detail, tuple[str, ...]]):
     """A PBS cluster. See the module's text for how it is driven."""
 
     system = "pbs"
@@ -376,8 +376,9 @@ class PbsAdapter(PollingAdapter[reader.Detail, None]):
             return f"it was held before it started ({job.reason})"
         return ""
 
-    def start_all(self, starts: Sequence[d.Start]) -> list[Launch[None]]:
-        launches: dict[int, Launch[None]] = {}
+    def start_all(self, starts: Sequence[d.Start]) -> list[Launch[tuple[str, ...]]]:
+        """Run them all; the payload is the command, where it is to be run once more."""
+        launches: dict[int, Launch[tuple[str, ...]]] = {}
         argvs: dict[int, tuple[str, ...]] = {}
         room = _Room(self._last, [flight.decision for flight in self._flights.values()])
         for index, start in enumerate(starts):
@@ -389,14 +390,30 @@ class PbsAdapter(PollingAdapter[reader.Detail, None]):
         for index, result in zip(argvs, done, strict=True):
             if result is not None and (result.ok or is_silence(result)):
                 # Unanswered is not refused: the next look tells.
-                launches[index] = Launch(
-                    Outcome(True, "" if result.ok else "no answer; the next look will tell")
-                )
+                said = "" if result.ok else "no answer; the next look will tell"
+                launches[index] = Launch(Outcome(True, said), ())
             elif result is not None and writer.NOT_WAITING in result.stderr:
-                launches[index] = Launch(Outcome(True, result.complaint()))
+                launches[index] = Launch(Outcome(True, result.complaint()), ())
+            elif result is not None and self._is_early(starts[index].job_id, result):
+                # The server looks at its clock now and then: as soon as it has, the job starts.
+                launches[index] = Launch(Outcome(True, "its begin time is now"), argvs[index])
             else:
                 launches[index] = Launch(self.refused(result))
         return [launches[index] for index in range(len(starts))]
+
+    def _is_early(self, job_id: str, result: Result) -> bool:
+        """Whether a start was refused because PBS has not yet seen that its begin time is reached."""
+        detail = self.detail(job_id)
+        return detail is not None and detail.letter == "W" and writer.NOT_NOW in result.stderr
+
+    def tend(self, look: Look[reader.Detail], in_flight: set[str]) -> None:
+        """Start the jobs again whose begin time PBS had not seen."""
+        for key, flight in self._flights.items():
+            detail = look.details.get(key)
+            if flight.payload and detail is not None and detail.letter == "Q":
+                (result,) = self.change([flight.payload])
+                if result is not None and result.ok:
+                    flight.payload = ()
 
     def _plan_start(self, start: d.Start, room: _Room) -> tuple[str, ...]:
         if start.tier != "foreground":

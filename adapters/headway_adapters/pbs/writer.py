@@ -37,6 +37,8 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 GONE = ("Unknown Job Id", "Unknown Job id", "Job has finished")
 #: Its answer about a job that runs already, or no longer waits: whether it does, the next look tells.
 NOT_WAITING = "Request invalid for state of job"
+#: Its answer about a job that has an unmet dependency, or a begin time in the future.
+NOT_NOW = "Resource temporarily unavailable"
 
 
 class Unfit(Failure):

@@ -232,6 +232,25 @@ def test_a_start_that_bounced_before_it_was_seen_is_told(pbs: PretendedPbs) -> N
     assert told.message == "it started and went back to the queue at once"
 
 
+def test_a_start_at_the_very_second_is_repeated_once_pbs_has_seen_the_time(pbs: PretendedPbs) -> None:
+    pbs.jobs["1.pbshost"].update(job_state="W", Execution_Time="Sat Nov 21 06:31:00 2020")
+    early = "qrun: Resource temporarily unavailable 1.pbshost"
+
+    def answer(argv: tuple[str, ...]) -> Result | None:
+        waits = pbs.jobs["1.pbshost"]["job_state"] == "W"
+        return result(argv, rc=2, stderr=early) if argv[0] == "qrun" and waits else None
+
+    pbs.answer = answer
+    with adapter(pbs, start_timeout=60) as one:
+        started(one)
+        assert one.apply(time.time(), [START])[0].accepted
+        events(one, 0.2)
+        pbs.jobs["1.pbshost"].update(job_state="Q")
+        # That it may be started is no news: it is on its way.
+        assert not [event for event in events(one) if isinstance(event, ev.DecisionFailed)]
+    assert sum(argv[0] == "qrun" for argv in pbs.said) == 2
+
+
 # ---------------------------------------------------------------------- outages, lost jobs
 
 
