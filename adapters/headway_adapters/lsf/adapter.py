@@ -140,7 +140,7 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
                 f"cluster.options.actuators.power_down: {flavour.title} closes a host without a comment, so "
                 "a sleeping host could not be told from a broken one; it needs IBM Spectrum LSF"
             )
-        world = _World(cluster, flavour, self._fields(), self._host_fields())
+        world = _World(cluster, flavour, self._fields(flavour), self._host_fields())
         self._learn_hosts(world, queues)
         self._world = world
         return world
@@ -154,8 +154,11 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
             raise Unanswered(f"bqueues -l: expected LSF's listing, found {found}")
         return queues
 
-    def _fields(self) -> tuple[str, ...]:
-        """The fields that ``bjobs -o ... -json`` knows here, if they say all; else none."""
+    def _fields(self, flavour: Flavour) -> tuple[str, ...]:
+        """The fields that ``bjobs -o ... -json`` knows here, if they say all; else none.
+
+        volclava looks at the fields only when it has a job to show, so its empty listing proves nothing.
+        """
         fields: tuple[str, ...] = listing.FIELDS
         for _ in range(_FIELD_TRIES):
             result = self._client.run(_json_argv(fields))
@@ -163,7 +166,10 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
                 raise Unanswered(f"bjobs -json: {result.complaint()}")
             unknown = listing.bad_field(result.stderr)
             if not unknown or unknown not in fields:
-                return fields if _is_listing(result) else ()
+                known = _keys(result)
+                if known is None or not (known or flavour.ibm):
+                    return ()
+                return fields if not known or known >= listing.NEEDED else ()
             if unknown in listing.NEEDED:
                 return ()
             fields = tuple(name for name in fields if name != unknown)
@@ -252,9 +258,15 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
         self, world: _World, times: Calendar, notes: set[str]
     ) -> tuple[dict[str, Row], dict[str, Facts]]:
         if world.fields:
-            result = _listed(self._client.run(_json_argv(world.fields)))
+            result = self._client.run(_json_argv(world.fields))
+            if listing.bad_field(result.stderr):
+                # Another LSF than the one that was asked at the start.
+                world.fields = ()
+                return self._jobs(world, times, notes)
             try:
-                return listing.read_json_rows(result.stdout, times, notes)
+                return listing.read_json_rows(_listed(result).stdout, times, notes)
+            except Unanswered:
+                raise
             except Failure as error:
                 # One job's strange name must not blind us.
                 notes.add(f"jobs are read from text, their JSON could not be used: {error}")
@@ -452,13 +464,14 @@ def _json_argv(fields: Iterable[str]) -> tuple[str, ...]:
     return ("bjobs", "-u", "all", "-a", "-o", " ".join(fields), "-json")
 
 
-def _is_listing(result: Result) -> bool:
-    """Whether a probe was answered with a JSON listing (with status 255 when there is no job)."""
+def _keys(result: Result) -> frozenset[str] | None:
+    """The fields of the first record of a JSON listing, in lower case; none: it is empty (with status
+    255 then); None: this is no listing."""
     try:
-        listing.records(result.stdout, "bjobs")
+        found = listing.records(result.stdout, "bjobs")
     except Failure:
-        return False
-    return True
+        return None
+    return frozenset(key.lower() for key in found[0]) if found else frozenset()
 
 
 def _listed(result: Result) -> Result:
@@ -466,7 +479,7 @@ def _listed(result: Result) -> Result:
     if result.ok:
         return result
     empty = not result.timed_out and not result.too_long and not is_silence(result)
-    if empty and (listing.nothing_found(result.stderr) or _is_listing(result)):
+    if empty and (listing.nothing_found(result.stderr) or _keys(result) is not None):
         return result
     raise Unanswered(f"{' '.join(result.argv[:2])}: {result.complaint()}")
 

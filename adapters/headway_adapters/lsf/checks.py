@@ -38,15 +38,17 @@ def flavour(client: CommandClient, options: LsfOptions) -> tuple[Flavour, str]:
 
 def run(client: CommandClient, options: LsfOptions, clock: Callable[[], float]) -> list[Check]:
     """All checks; those that need an answer from LSF are left out when there is none."""
-    found: list[Check] = []
+    found = client.check_transport()
+    if any(not check.ok for check in found):
+        return found
     try:
         results = client.run_many([(program, "-V") for program in _PROGRAMS])
     except Failure as error:
         remedy = (
-            "install LSF's commands here, or set cluster.options.bin_dir (where profile.lsf puts PATH) and "
+            "install LSF's commands where they run, or set cluster.options.bin_dir (where profile.lsf puts PATH) and "
             "cluster.options.environment (its LSF_... variables)"
         )
-        return [Check("lsf's commands", False, str(error), remedy)]
+        return [*found, Check("lsf's commands", False, str(error), remedy)]
     silent = next((result for result in results if result.timed_out), None)
     found.append(Check("lsf's commands", silent is None, silent.complaint() if silent else "all there",
                        "look at lsf.conf, or raise cluster.options.command_timeout"))  # fmt: skip
@@ -154,7 +156,8 @@ def _clock(rows: dict[str, listing.Row], now: float) -> Check:
     if newest is None:
         return Check("clock", True, "not compared: there are no jobs")
     ahead = newest - now
+    when = f"{abs(ahead):.0f} s {'from now' if ahead > 0 else 'ago'}"
     return Check(
-        "clock", ahead < 60.0, f"the newest job was submitted {abs(ahead):.0f} s {'from now' if ahead > 0 else 'ago'} by LSF's clock",
+        "clock", ahead < 60.0, f"the newest job was submitted {when} by LSF's clock",
         "run an NTP service on both machines; LSF's commands must obey TZ=UTC",
     )  # fmt: skip

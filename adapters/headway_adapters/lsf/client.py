@@ -51,7 +51,7 @@ def only_reads(argv: Sequence[str]) -> bool:
 
 def is_silence(result: Result) -> bool:
     """Whether a failed command failed because nobody answered."""
-    return result.timed_out or (not result.ok and any(sign in result.stderr for sign in _SILENCE))
+    return result.unanswered or (not result.ok and any(sign in result.stderr for sign in _SILENCE))
 
 
 def environment(options: LsfOptions) -> dict[str, str]:

@@ -562,6 +562,23 @@ def test_one_strange_json_does_not_blind_us(lsf: PretendedLsf) -> None:
     assert len(odd) == 1 and odd[0].startswith("jobs are read from text")
 
 
+@pytest.mark.parametrize("ibm", [False, True])
+def test_an_empty_json_of_an_lsf_that_does_not_know_the_fields_proves_nothing(ibm: bool) -> None:
+    lsf = PretendedLsf(ibm=ibm)
+    empty = json.dumps({"COMMAND": "bjobs", "JOBS": 0, "RECORDS": []})
+
+    def answer(argv: tuple[str, ...]) -> Result | None:
+        if argv[0] == "bjobs" and "-json" in argv and not lsf.jobs:
+            return done(argv, empty, rc=255)
+        return done(argv, rc=255, stderr="No reservation found") if argv[0] == "brsvs" else None
+
+    lsf.answer = answer
+    with capture_logs() as logs, ready(lsf) as one:
+        lsf.jobs["5"] = Told()
+        assert [e.job.id for e in events(one) if isinstance(e, ev.JobSubmitted)] == ["5"]
+    assert "lsf does not answer; waiting for it" not in [log["event"] for log in logs]
+
+
 # ---------------------------------------------------------------------- ends
 
 
