@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 import textwrap
+import types
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 import click
+import pydantic
 
 from headway.cli.common import console, examples, say
 
 if TYPE_CHECKING:
-    import pydantic
-
     from headway.plugins import Catalogue, PluginInfo, Preset
 
 #: Headings of the list: a plugin stands under the first whose hook it has.
@@ -138,12 +138,28 @@ def options_table(model: type[pydantic.BaseModel]) -> Any:
 
     table = Table("option", "type", "default", "meaning", box=None, padding=(0, 0, 0, 2), pad_edge=True)
     for key, field in model.model_fields.items():
-        kind: Any = field.annotation
-        # A plain class prints as "<class 'int'>", a generic one as itself.
-        shown = kind.__name__ if isinstance(kind, type) and not hasattr(kind, "__args__") else str(kind)
         default = "required" if field.is_required() else repr(field.get_default(call_default_factory=True))
-        table.add_row(key, *map(_plain, (shown.replace("typing.", ""), default, field.description or "")))
+        cells = (field.alias or key, _shown_type(field.annotation), default, field.description or "")
+        table.add_row(*map(_plain, cells))
     return table
+
+
+def _shown_type(kind: Any) -> str:
+    """A type as a person writes it into YAML: what was validated beyond it is left out."""
+    parts = get_args(kind)
+    if get_origin(kind) is Annotated:
+        return _shown_type(parts[0])
+    if get_origin(kind) is Literal:
+        return " | ".join(map(str, parts))
+    if isinstance(kind, types.UnionType) or get_origin(kind) is Union:
+        return " | ".join(map(_shown_type, parts))
+    if parts:
+        return f"{get_origin(kind).__name__}[{', '.join(map(_shown_type, parts))}]"
+    if kind is type(None):
+        return "None"
+    if isinstance(kind, type) and issubclass(kind, pydantic.BaseModel):
+        return "mapping"
+    return getattr(kind, "__name__", str(kind))
 
 
 def _plain(text: str) -> Any:

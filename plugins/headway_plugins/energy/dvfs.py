@@ -61,17 +61,22 @@ class Dvfs(Plugin):
 
         model_config = pydantic.ConfigDict(extra="forbid", populate_by_name=True)
 
-        #: "slack": a multiple of the expected runtime; "random": drawn as in the paper.
-        deadlines: Literal["slack", "random"] = "slack"
-        #: How many times its expected runtime a job may take.
-        slack: float = pydantic.Field(default=1.3, ge=1, le=100)
-        #: Whether the deadline counts from the job's start or from its submission.
-        since: Literal["start", "submit"] = pydantic.Field(default="start", alias="from")
-        #: The slowest level that is used, counted from 0; None: the class's slowest.
-        lowest: int | None = pydantic.Field(default=None, ge=0)
-        #: "extend": a slowed job's limit is lengthened; "keep": it is not.
-        limits: Literal["extend", "keep"] = "extend"
-        seed: int = pydantic.Field(default=0, ge=0)
+        deadlines: Literal["slack", "random"] = pydantic.Field(
+            default="slack", description="a multiple of the expected runtime, or drawn as in the paper"
+        )
+        slack: float = pydantic.Field(
+            default=1.3, ge=1, le=100, description="how many times its expected runtime a job may take"
+        )
+        since: Literal["start", "submit"] = pydantic.Field(
+            default="start", alias="from", description="when the time that a deadline leaves begins"
+        )
+        lowest: int | None = pydantic.Field(
+            default=None, ge=0, description="the slowest level used, 0 is the fastest; None: every level"
+        )
+        limits: Literal["extend", "keep"] = pydantic.Field(
+            default="extend", description="whether a slowed job's time limit is lengthened"
+        )
+        seed: int = pydantic.Field(default=0, ge=0, description="of the deadlines that are drawn")
 
     def __init__(self, options: Options | None = None) -> None:
         super().__init__(options or Dvfs.Options())

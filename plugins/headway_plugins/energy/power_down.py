@@ -49,18 +49,20 @@ class PowerDownIdle(Plugin):
 
         model_config = pydantic.ConfigDict(extra="forbid")
 
-        #: Idle for so long, a node sleeps.
-        idle: float = pydantic.Field(default=600.0, ge=0)
-        #: Idle nodes of each pool that stay on.
-        reserve: int = pydantic.Field(default=0, ge=0)
-        #: A woken node stays on for so long at least.
-        stay: float = pydantic.Field(default=600.0, ge=0)
-        #: Nodes are woken so much earlier than their wake time says.
-        margin: float = pydantic.Field(default=5.0, ge=0)
-        #: Jobs at the head of a queue that nodes are woken for.
-        depth: int = pydantic.Field(default=50, ge=1)
-        #: From a refused command to the next to the same node.
-        retry: float = pydantic.Field(default=600.0, gt=0)
+        idle: float = pydantic.Field(default=600.0, ge=0, description="seconds idle, then a node sleeps")
+        reserve: int = pydantic.Field(default=0, ge=0, description="idle nodes of each pool that stay on")
+        stay: float = pydantic.Field(
+            default=600.0, ge=0, description="seconds that a woken node stays on at least"
+        )
+        margin: float = pydantic.Field(
+            default=5.0, ge=0, description="seconds more than its wake time by which a node is woken early"
+        )
+        depth: int = pydantic.Field(
+            default=50, ge=1, description="jobs at the head of a queue that nodes are woken for"
+        )
+        retry: float = pydantic.Field(
+            default=600.0, gt=0, description="seconds from a refused command to the next to that node"
+        )
 
     def __init__(self, options: Options | None = None) -> None:
         super().__init__(options or PowerDownIdle.Options())

@@ -13,8 +13,13 @@ from headway.cli.plugins import reflowed
 from headway.plugins import Catalogue
 
 PLUGIN = '''
+from typing import Annotated, Literal
+
 import pydantic
 from headway.hookspecs import hookimpl
+
+class Inner(pydantic.BaseModel):
+    pass
 
 class Patient:
     """Starts nothing [at all]."""
@@ -22,6 +27,9 @@ class Patient:
     class Options(pydantic.BaseModel):
         patience: float = pydantic.Field(default=3.5, description="how much, in [s]")
         names: list[str] = pydantic.Field(default_factory=list)
+        since: Literal["start", "submit"] = pydantic.Field(default="start", alias="from")
+        limits: dict[str, Annotated[float, pydantic.Field(gt=0)]] | None = None
+        inner: list[Inner] = []
 
     def __init__(self, options):
         self.options = options
@@ -61,7 +69,19 @@ def test_a_plugin_of_a_file_is_listed_with_its_options(headway: Headway, tmp_pat
     assert ["patience", "float", "3.5", "how", "much,", "in", "[s]"] in [
         line.split() for line in said.splitlines()
     ]
-    assert "list[str]" in said
+    rows = [line.split("  ") for line in said.splitlines()]
+    shown = {row[1]: next(cell.strip() for cell in row[2:] if cell) for row in rows if len(row) > 3}
+    assert shown["names"] == "list[str]"
+    assert shown["from"] == "start | submit"
+    assert shown["limits"] == "dict[str, float] | None"
+    assert shown["inner"] == "list[mapping]"
+
+
+@pytest.mark.parametrize("name", Catalogue().names())
+def test_every_option_of_every_plugin_is_explained(name: str) -> None:
+    options = Catalogue().info(name).options
+    for key, field in options.model_fields.items() if options is not None else ():
+        assert field.description, f"{name}: {key}"
 
 
 def test_texts_are_folded_by_paragraphs_lists_and_code() -> None:
