@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import msgspec
+
 from headway import events as ev
+from headway.decisions import PowerUp
 from headway.energy.model import EnergyModel
-from headway.model import Placement
-from headway.state import Job, State
+from headway.model import NodeClass, Placement
+from headway.state import Job, PoolState, State
+
+
+class _Draw(msgspec.Struct, gc=False):
+    """What one job adds."""
+
+    placement: Placement
+    #: Its processors by class and by the pools of their nodes.
+    shares: list[tuple[NodeClass, tuple[str, ...], int]]
+    #: Watts by pool.
+    added: dict[str, float]
 
 
 class PowerMeter:
@@ -19,60 +34,114 @@ class PowerMeter:
     def __init__(self, model: EnergyModel, state: State) -> None:
         self.model = model
         self.watts: dict[str, float] = {}
+        #: Of ``watts``, what is drawn without any job: nodes and idle processors.
+        self.base: dict[str, float] = {}
         self._state = state
-        #: Job -> what it adds to which pools.
-        self._jobs: dict[str, dict[str, float]] = {}
-        #: Node -> what it draws beside its jobs, and its power state.
-        self._nodes: dict[str, tuple[float, str]] = {}
+        self._jobs: dict[str, _Draw] = {}
+        #: Node -> what it draws beside its jobs, in which pools, and its power state.
+        self._nodes: dict[str, tuple[float, tuple[str, ...], str]] = {}
+        #: What a flat pool draws without jobs.
+        self._flat: dict[str, float] = {}
+        #: Watts that a busy processor of a class adds at a frequency.
+        self._processor: dict[tuple[str, float | None], float] = {}
         for pool in state.pools.values():
-            self.watts[pool.name] = (
-                pool.total * model.class_of_pool(pool.name).idle_power if pool.flat else 0.0
-            )
+            self._set_pool(pool)
         for name in state.nodes.descriptions:
-            self._set_node(name, "on")
+            self._set_node(name, state.nodes.power.get(name, "on"))
+
+    def _set_pool(self, pool: PoolState) -> None:
+        name = pool.name
+        if name not in self.watts:
+            # Nodes and jobs may have been in it before it was told of.
+            self.base[name] = sum(watts for watts, pools, _ in self._nodes.values() if name in pools)
+            jobs = sum(draw.added.get(name, 0.0) for draw in self._jobs.values())
+            self.watts[name] = self.base[name] + jobs
+        if pool.flat:
+            now = pool.description.processors * self.model.class_of_pool(name).idle_power
+            self._add((name,), now - self._flat.get(name, 0.0))
+            self._flat[name] = now
 
     def _set_node(self, name: str, power: str) -> None:
         node = self._state.nodes.descriptions.get(name)
         if node is None:
             return
+        before, pools, _ = self._nodes.get(name, (0.0, (), "on"))
         now = self.model.node_power(node, power)
-        change = now - self._nodes.get(name, (0.0, ""))[0]
-        self._nodes[name] = (now, power)
-        for pool in node.pools if change else ():
+        self._nodes[name] = (now, node.pools, power)
+        if pools == node.pools:
+            if now != before:
+                self._add(pools, now - before)
+        else:
+            self._add(pools, -before)
+            self._add(node.pools, now)
+
+    def _add(self, pools: Iterable[str], watts: float) -> None:
+        for pool in pools:
             if pool in self.watts:
-                self.watts[pool] += change
+                self.watts[pool] += watts
+                self.base[pool] += watts
+
+    def expect_power(self, names: Iterable[str], power: str) -> None:
+        """Nodes were ordered into a power state: count it from now on."""
+        for name in names:
+            self._set_node(name, power)
+
+    # ------------------------------------------------------------------ jobs
 
     def added(self, job: Job, placement: Placement, frequency: float | None) -> dict[str, float]:
         """What running ``job`` there adds, watts by pool."""
-        model = self.model
+        return self._added(self._shares(job, placement), frequency)
+
+    def _shares(self, job: Job, placement: Placement) -> list[tuple[NodeClass, tuple[str, ...], int]]:
+        known = self._jobs.get(job.id)
+        if known is not None and placement and known.placement == placement:
+            return known.shares
         if not placement:
-            return {job.pool.name: model.added_power((), job.pool.name, job.processors, frequency)}
-        added: dict[str, float] = {}
-        nodes = self._state.nodes.descriptions
+            return [(self.model.class_of_pool(job.pool.name), (job.pool.name,), job.processors)]
+        counts: dict[tuple[str, tuple[str, ...]], int] = {}
+        nodes, model = self._state.nodes.descriptions, self.model
         for node, count in placement:
-            kind = model.class_of(node)
-            watts = count * (model.busy_power(kind, frequency) - kind.idle_power)
-            for pool in nodes[node].pools if node in nodes else ():
-                added[pool] = added.get(pool, 0.0) + watts
+            key = (model.class_of(node).name, nodes[node].pools if node in nodes else ())
+            counts[key] = counts.get(key, 0) + count
+        return [(model.classes[name], pools, count) for (name, pools), count in counts.items()]
+
+    def _added(
+        self, shares: list[tuple[NodeClass, tuple[str, ...], int]], frequency: float | None
+    ) -> dict[str, float]:
+        added: dict[str, float] = {}
+        for kind, pools, count in shares:
+            key = (kind.name, frequency)
+            watts = self._processor.get(key)
+            if watts is None:
+                watts = self._processor[key] = self.model.busy_power(kind, frequency) - kind.idle_power
+            for pool in pools:
+                added[pool] = added.get(pool, 0.0) + count * watts
         return added
 
     def begin(self, job: Job, placement: Placement, frequency: float | None) -> None:
         """The job runs there from now on, or at another frequency than before."""
+        shares = self._shares(job, placement)
+        added = self._added(shares, frequency)
         self.end(job.id)
-        self._jobs[job.id] = added = self.added(job, placement, frequency)
+        self._jobs[job.id] = _Draw(placement, shares, added)
         for pool, watts in added.items():
             if pool in self.watts:
                 self.watts[pool] += watts
 
     def end(self, job_id: str) -> None:
         """The job draws nothing any more."""
-        for pool, watts in self._jobs.pop(job_id, {}).items():
-            if pool in self.watts:
-                self.watts[pool] -= watts
+        gone = self._jobs.pop(job_id, None)
+        if gone is not None:
+            for pool, watts in gone.added.items():
+                if pool in self.watts:
+                    self.watts[pool] -= watts
 
     def of(self, job_id: str) -> dict[str, float]:
         """What a job adds now, watts by pool."""
-        return self._jobs.get(job_id, {})
+        known = self._jobs.get(job_id)
+        return known.added if known is not None else {}
+
+    # ------------------------------------------------------------------ events
 
     def observe(self, event: ev.Event) -> None:
         """Follow one event."""
@@ -86,10 +155,15 @@ class PowerMeter:
         elif isinstance(event, ev.NodePowerChanged):
             self._set_node(event.node, event.power)
         elif isinstance(event, ev.NodeUp):
-            self._set_node(event.node.name, self._nodes.get(event.node.name, (0.0, "on"))[1])
+            self._set_node(event.node.name, self._nodes.get(event.node.name, (0.0, (), "on"))[2])
+        elif isinstance(event, ev.PoolChanged):
+            self._set_pool(self._state.pools[event.pool.name])
         elif isinstance(event, _CHANGES):
             self._follow(event.job.id if isinstance(event, ev.JobChanged) else event.job_id)
         elif isinstance(event, ev.DecisionFailed):
+            if isinstance(event.decision, PowerUp):
+                for name in event.decision.nodes:
+                    self._set_node(name, self._state.nodes.power.get(name, "on"))
             self._follow(getattr(event.decision, "job_id", ""))
 
     def _follow(self, job_id: str) -> None:

@@ -9,105 +9,70 @@ it):
 - A start that would exceed the cap is slowed to the fastest level at which it fits (``slow``), if that
   delays nothing that is booked or reserved; else it is delayed.
 - What is delayed is not overtaken by later starts in its pool (``overtake: true`` lets them), so a job
-  that needs much power is not starved. A job that the cap at all times could never hold, not even on the
-  least powerful nodes at the slowest level with nothing else on the machine, is refused when it comes.
+  that needs much power is not starved. Only a job that the cap of the hour could not hold even if nothing
+  else ran waits aside until the cap rises: to stop the pool would not help it.
+- A job that the highest cap of the week could never hold, not even on the least powerful nodes at the
+  slowest level with nothing else on the machine, is refused when it comes.
 - When the cap falls below what is drawn, running jobs are slowed, the youngest first (``slow_running``),
-  and their limits lengthened by the factor that they need. They get their frequency back, the oldest
-  first, when there is room for it and nothing waits for the power. What cannot be saved so is drawn:
-  no job is ended for a cap.
+  and their limits lengthened to what the rest of their time takes then; no limit is ever shortened. They
+  get their frequency back, the oldest first, when there is room for it and no start waits for the power.
+  What cannot be saved so is drawn: no job is ended for a cap.
 - Waking nodes count as what they draw then, and are woken only as far as the cap allows.
+- A frequency that could not be set is not tried again for a minute.
 
-Windows are in the given time zone. Prices are a CSV file with a header and the columns ``time``
-(ISO 8601, in that zone unless it says otherwise, or seconds since the epoch) and ``price``, in order of time.
+Windows of the day and prices: :mod:`headway_plugins.energy.cap_over_time`.
 """
 
 from __future__ import annotations
 
-import csv
-import datetime
-import re
+import math
 import zoneinfo
-from bisect import bisect_right
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
 import pydantic
 
 from headway.decisions import Decision, PowerUp, SetFrequency, SetTimeLimit, Start
-from headway.energy import EnergyModel
 from headway.energy.meter import PowerMeter
 from headway.errors import UserError
-from headway.events import Event, JobEnded, JobRequeued, NodeUp
+from headway.events import (
+    DecisionFailed,
+    Event,
+    JobChanged,
+    JobEnded,
+    JobRequeued,
+    JobStarted,
+    NodeUp,
+    PoolChanged,
+)
 from headway.hookspecs import Plugin, hookimpl
-from headway.model import NodeClass, NodeDescription
+from headway.model import NodeClass, Placement
 from headway.results import RunResult
 from headway.state import Job, PoolState, State, Status
+from headway_plugins.energy.cap_over_time import CapOverTime, Prices, Window
 
 _INF = float("inf")
-_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
-_DAY = 86400.0
+_WEEK = 8 * 86400.0
+#: Rounding of sums of watts, as a share of the cap.
+_ROUNDING = 1e-9
+#: Seconds after which a frequency that could not be set is tried again.
+_RETRY = 60.0
+#: Seconds by which a batch system may round a limit.
+_LIMITS_ALIKE = 60.0
 
 
-def _seconds(text: Any) -> float:
-    """ "HH:MM" as seconds after midnight."""
-    found = _CLOCK.fullmatch(str(text))
-    if found is None:
-        raise ValueError(f"a time of day such as '08:00', found {text!r}")
-    return int(found[1]) * 3600.0 + int(found[2]) * 60.0
+class _Time(msgspec.Struct):
+    """What is left of the limit of a job that was slowed."""
 
-
-class _Window(pydantic.BaseModel):
-    """From one time of day to another, over midnight if it ends before it begins."""
-
-    model_config = pydantic.ConfigDict(extra="forbid", populate_by_name=True)
-
-    begin: str = pydantic.Field(alias="from")
-    end: str = pydantic.Field(alias="to")
-    days: list[str] = list(_DAYS)
-    watts: float = pydantic.Field(gt=0)
-
-    @pydantic.field_validator("begin", "end")
-    @classmethod
-    def _clock(cls, value: str) -> str:
-        _seconds(value)
-        return value
-
-    @pydantic.field_validator("days")
-    @classmethod
-    def _known(cls, value: list[str]) -> list[str]:
-        for day in value:
-            if day not in _DAYS:
-                raise ValueError(f"days {', '.join(_DAYS)}, found {day!r}")
-        return value
-
-    def holds(self, moment: datetime.datetime) -> bool:
-        """Whether the window, named by the day on which it begins, is open at this local time."""
-        begin, end = _seconds(self.begin), _seconds(self.end)
-        now = moment.hour * 3600.0 + moment.minute * 60.0 + moment.second + moment.microsecond / 1e6
-        if begin < end:
-            return begin <= now < end and _DAYS[moment.weekday()] in self.days
-        if now >= begin:
-            return _DAYS[moment.weekday()] in self.days
-        return now < end and _DAYS[moment.weekday() - 1] in self.days
-
-
-class _PriceCap(pydantic.BaseModel):
-    """A cap that holds while the price is higher than this."""
-
-    model_config = pydantic.ConfigDict(extra="forbid")
-
-    above: float
-    watts: float = pydantic.Field(gt=0)
-
-
-class _Prices(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="forbid")
-
-    file: Path
-    caps: list[_PriceCap] = pydantic.Field(min_length=1)
+    #: Seconds of its execution when this was booked.
+    elapsed: float
+    #: Seconds that its limit left it then at the frequency that it had before.
+    left: float
+    #: How many times as long it takes since.
+    factor: float
+    #: The limit that it has for it.
+    limit: float
 
 
 class PowerCap(Plugin):
@@ -120,20 +85,28 @@ class PowerCap(Plugin):
 
         model_config = pydantic.ConfigDict(extra="forbid")
 
-        #: The cap at all times; None: only those of windows and prices.
-        watts: float | None = pydantic.Field(default=None, gt=0)
-        #: Caps at all times of single pools.
-        pools: dict[str, pydantic.PositiveFloat] = {}
-        windows: list[_Window] = []
-        prices: _Prices | None = None
-        #: Of windows and of prices without one.
-        timezone: str = "UTC"
-        #: A start that would exceed the cap is tried at lower frequencies.
-        slow: bool = True
-        #: Running jobs are slowed when the cap falls.
-        slow_running: bool = True
-        #: Later starts may pass one that the cap delays.
-        overtake: bool = False
+        watts: float | None = pydantic.Field(
+            default=None, gt=0, description="the cap of each pool at all times"
+        )
+        pools: dict[str, pydantic.PositiveFloat] = pydantic.Field(
+            default={}, description="pool: its cap at all times, instead of watts"
+        )
+        windows: list[Window] = pydantic.Field(
+            default=[], description='each {from: "08:00", to: "20:00", days: [mon, fri], watts: N}; days: all'
+        )
+        prices: Prices | None = pydantic.Field(
+            default=None, description="{file: prices.csv, caps: [{above: PRICE, watts: N}]}"
+        )
+        timezone: str = pydantic.Field(
+            default="UTC", description="of the windows, and of prices whose times name none"
+        )
+        slow: bool = pydantic.Field(
+            default=True, description="try a start that would exceed the cap at lower frequencies"
+        )
+        slow_running: bool = pydantic.Field(default=True, description="slow running jobs when the cap falls")
+        overtake: bool = pydantic.Field(
+            default=False, description="let later starts pass one that the cap delays"
+        )
 
         @pydantic.field_validator("timezone")
         @classmethod
@@ -152,8 +125,7 @@ class PowerCap(Plugin):
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
-        self._zone = zoneinfo.ZoneInfo(options.timezone)
-        self._prices = read_prices(options.prices.file, self._zone) if options.prices is not None else []
+        self._over_time = CapOverTime(options.windows, options.prices, options.timezone)
         self._meter: PowerMeter | None = None
         #: Why a start of this step is delayed, by job.
         self._delayed: dict[str, str] = {}
@@ -161,11 +133,21 @@ class PowerCap(Plugin):
         self._begun: set[str] = set()
         #: Running jobs that we slowed -> the frequency that they had.
         self._slowed: dict[str, float | None] = {}
+        #: Of these, and of those that have their frequency back: what is left of their limits.
+        self._times: dict[str, _Time] = {}
+        #: Jobs whose frequency could not be set -> when it is tried again.
+        self._not_before: dict[str, float] = {}
+        #: Whether jobs get their frequency back only after this step's starts.
+        self._starts_first = False
+        #: When the cap changes next, as far as a step is planned for that.
         self._planned: float = -_INF
-        #: What the nodes of each pool draw at the least.
-        self._idle: dict[str, float] = {}
-        #: What the metrics tell.
+        #: When something happened last that no clock did.
+        self._active: float = -_INF
+        #: By pool: what its nodes draw at the least, and what a busy processor adds at the least.
+        self._least: dict[str, tuple[float, float]] = {}
+        #: What the metrics tell. Jobs that were delayed once and have not started since.
         self._counts = {"starts_delayed": 0, "starts_slowed": 0, "running_slowed": 0, "running_restored": 0}
+        self._waiting: set[str] = set()
         self._above = 0.0
         self._last: float | None = None
         self._worst = 0.0
@@ -183,26 +165,63 @@ class PowerCap(Plugin):
         self._can_limit = SetTimeLimit in capabilities
 
     @hookimpl
+    def checkpoint(self) -> dict[str, Any]:
+        return {
+            "slowed": dict(self._slowed),
+            "times": {job: [t.elapsed, t.left, t.factor, t.limit] for job, t in self._times.items()},
+        }
+
+    @hookimpl
+    def restore(self, saved: dict[str, Any]) -> None:
+        self._slowed.update(saved["slowed"])
+        self._times.update({job: _Time(*values) for job, values in saved["times"].items()})
+
+    @hookimpl
     def observe(self, event: Event, state: State) -> None:
         if self._meter is None:
             return
-        self._account(event.time, state)
+        self._account(state)
+        self._active = state.now
         self._meter.observe(event)
-        if isinstance(event, NodeUp):
-            self._idle.clear()
-        if isinstance(event, JobEnded | JobRequeued):
-            self._slowed.pop(event.job_id, None)
+        if isinstance(event, NodeUp | PoolChanged):
+            self._least.clear()
+        elif isinstance(event, JobEnded | JobRequeued):
+            for about in (self._slowed, self._times, self._not_before, self._delayed):
+                about.pop(event.job_id, None)
+            self._waiting.discard(event.job_id)
+        elif isinstance(event, JobStarted):
+            job = state.jobs.get(event.job_id)
+            if event.job_id in self._slowed and job is not None and job.frequency is None:
+                # It began anew while nobody looked.
+                del self._slowed[job.id]
+                self._times.pop(job.id, None)
+        elif isinstance(event, JobChanged):
+            known = self._times.get(event.job.id)
+            if known is not None and abs(event.job.request.walltime - known.limit) > _LIMITS_ALIKE:
+                # Somebody else changed its limit, which is what it is entitled to now.
+                del self._times[event.job.id]
+        elif isinstance(event, DecisionFailed) and isinstance(event.decision, SetFrequency):
+            self._not_set(event.decision.job_id, event.time, state)
+
+    def _not_set(self, job_id: str, time: float, state: State) -> None:
+        job = state.jobs.get(job_id)
+        if job is None:
+            return
+        self._not_before[job_id] = time + _RETRY
+        state.wake_at(time + _RETRY, job.pool)
+        if job_id in self._slowed and job.frequency == self._slowed[job_id]:
+            del self._slowed[job_id]
 
     @hookimpl
     def admit_job(self, job: Job, state: State) -> str | None:
-        if self._meter is None or state.energy is None:
+        if self._meter is None:
             return None
-        pool = job.pool.name
-        cap = self._standing_cap(pool)
+        cap = min(self._standing_cap(job.pool.name), self._over_time.highest(state.now + state.epoch))
         if cap == _INF:
             return None
-        least = self._least(job, state)
-        if least <= cap:
+        nodes, processor = self._at_least(job.pool, state)
+        least = nodes + job.processors * processor
+        if least <= cap * (1 + _ROUNDING):
             return None
         return f"it draws {least:.0f} W with its pool at the least, the power cap is {cap:.0f} W"
 
@@ -210,7 +229,7 @@ class PowerCap(Plugin):
     def control(self, state: State) -> Iterable[Decision]:
         if self._meter is None:
             return []
-        self._account(state.now, state)
+        self._account(state)
         for job_id in self._begun:
             job = state.jobs.get(job_id)
             if job is None or job.entries is None:
@@ -219,38 +238,57 @@ class PowerCap(Plugin):
         self._plan_next_look(state)
         if not (self.options.slow_running and self._can_slow):
             return []
+        self._starts_first = any(
+            pool.view is not None and pool.view.now == state.now and pool.view.started
+            for pool in state.pools.values()
+        )
         decisions: list[Decision] = []
         for pool in state.pools.values():
             cap = self._cap(pool.name, state)
-            if self._meter.watts[pool.name] > cap:
+            if self._meter.watts[pool.name] > cap * (1 + _ROUNDING):
                 decisions.extend(self._slow_down(pool, cap, state))
-            elif self._slowed:
-                decisions.extend(self._speed_up(pool, cap, state))
+        if not self._starts_first:
+            decisions.extend(self._give_back(state))
         return decisions
 
     @hookimpl
     def revise(self, decisions: list[Decision], state: State) -> list[Decision] | None:
-        self._delayed.clear()
         if self._meter is None:
             return None
+        self._delayed.clear()
         closed: set[str] = set()
         revised: list[Decision] = []
+        #: Jobs whose start is slower than it was -> how many times as long they take.
+        slower: dict[str, float] = {}
         for decision in decisions:
             if isinstance(decision, Start):
-                decision = self._capped(decision, state, closed)
+                start = self._capped(decision, state, closed)
+                revised.append(start)
+                if start.frequency != decision.frequency:
+                    slower[start.job_id] = self._factor(start, decision.frequency, start.frequency, state)
             elif isinstance(decision, PowerUp):
                 awake = self._affordable(decision, state)
-                if awake is None:
-                    continue
-                decision = awake
-            revised.append(decision)
-            if isinstance(decision, Start) and decision.frequency is not None:
-                revised.extend(self._lengthened(decision, state, decisions))
+                if awake is not None:
+                    revised.append(awake)
+            else:
+                revised.append(decision)
+        if slower and self._can_limit:
+            revised = self._lengthened(revised, slower, state)
+        if self._starts_first:
+            self._starts_first = False
+            revised.extend(self._give_back(state))
         return revised
 
     @hookimpl
     def veto(self, decision: Decision) -> str | None:
         return self._delayed.get(decision.job_id) if isinstance(decision, Start) else None
+
+    @hookimpl
+    def decided(self, decisions: Sequence[Decision]) -> None:
+        if self._meter is not None:
+            for decision in decisions:
+                if isinstance(decision, PowerUp):
+                    self._meter.expect_power(decision.nodes, "waking")
 
     @hookimpl
     def register_metrics(self) -> dict[str, Callable[[RunResult], Any]]:
@@ -263,26 +301,19 @@ class PowerCap(Plugin):
 
     def _cap(self, pool: str, state: State, at: float | None = None) -> float:
         """Watts that the pool may draw at ``at`` (default: now)."""
-        options = self.options
-        caps = [options.pools.get(pool, options.watts if options.watts is not None else _INF)]
         moment = (state.now if at is None else at) + state.epoch
-        if options.windows:
-            local = datetime.datetime.fromtimestamp(moment, self._zone)
-            caps += [window.watts for window in options.windows if window.holds(local)]
-        if options.prices is not None:
-            index = bisect_right(self._prices, (moment, _INF)) - 1
-            if index >= 0:
-                price = self._prices[index][1]
-                caps += [cap.watts for cap in options.prices.caps if price > cap.above]
-        return min(caps)
+        return min(self._standing_cap(pool), self._over_time.at(moment))
 
     def _standing_cap(self, pool: str) -> float:
         """The cap that is left when no window is open and the price is low."""
         options = self.options
         return options.pools.get(pool, options.watts if options.watts is not None else _INF)
 
-    def _least(self, job: Job, state: State) -> float:
-        """What the pool draws at the least while the job runs in it."""
+    def _at_least(self, pool: PoolState, state: State) -> tuple[float, float]:
+        """What a pool draws if all of its nodes that can sleep do, and what a busy processor adds to it."""
+        found = self._least.get(pool.name)
+        if found is not None:
+            return found
         model = state.energy
         assert model is not None
         slowed = self.options.slow and self._can_slow
@@ -291,57 +322,46 @@ class PowerCap(Plugin):
             frequency = kind.levels[-1].frequency if slowed else None
             return model.busy_power(kind, frequency) - kind.idle_power
 
-        if job.pool.flat:
-            kind = model.class_of_pool(job.pool.name)
-            return job.pool.description.processors * kind.idle_power + job.processors * added(kind)
-        nodes = [n for n in state.nodes.descriptions.values() if job.pool.name in n.pools]
-        kinds = {model.class_of(node.name).name: model.class_of(node.name) for node in nodes}
-        on = self._idle_least(job.pool.name, nodes, model)
-        return on + job.processors * min((added(kind) for kind in kinds.values()), default=0.0)
-
-    def _idle_least(self, pool: str, nodes: list[NodeDescription], model: EnergyModel) -> float:
-        """What the nodes of a pool draw beside their jobs, if all that can sleep do."""
-        if pool not in self._idle:
-            self._idle[pool] = sum(
-                min(model.idle_node(node), model.node_power(node, "asleep")) for node in nodes
+        if pool.flat:
+            kind = model.class_of_pool(pool.name)
+            found = pool.description.processors * kind.idle_power, added(kind)
+        else:
+            nodes = [node for node in state.nodes.descriptions.values() if pool.name in node.pools]
+            kinds = {model.class_of(node.name).name: model.class_of(node.name) for node in nodes}
+            found = (
+                sum(min(model.idle_node(node), model.node_power(node, "asleep")) for node in nodes),
+                min((added(kind) for kind in kinds.values()), default=0.0),
             )
-        return self._idle[pool]
+        self._least[pool.name] = found
+        return found
 
     def _plan_next_look(self, state: State) -> None:
         """Have a step come when a window opens or closes, or the price changes."""
         if self._planned > state.now:
             return
-        moment = state.now + state.epoch
-        due = _INF
-        if self.options.windows:
-            midnight = datetime.datetime.fromtimestamp(moment, self._zone).replace(
-                hour=0, minute=0, second=0, microsecond=0
-            )
-            for window in self.options.windows:
-                for clock in (window.begin, window.end):
-                    for days in (0, 1):
-                        day = midnight + datetime.timedelta(days=days)
-                        hour, minute = map(int, clock.split(":"))
-                        edge = day.replace(hour=hour, minute=minute).timestamp()
-                        if edge > moment:
-                            due = min(due, edge)
-        index = bisect_right(self._prices, (moment, _INF))
-        if index < len(self._prices):
-            due = min(due, self._prices[index][0])
-        if due != _INF:
-            self._planned = due - state.epoch
-            for pool in state.pools.values():
-                state.wake_at(self._planned, pool)
+        due = self._over_time.next_change(state.now + state.epoch)
+        if due == _INF:
+            return
+        # What has waited through a week of caps with nothing running will wait for ever.
+        if due - state.epoch > self._active + _WEEK and not any(p.running for p in state.pools.values()):
+            return
+        planned = due - state.epoch
+        while planned + state.epoch < due:
+            planned = math.nextafter(planned, _INF)
+        self._planned = planned
+        for pool in state.pools.values():
+            state.wake_at(planned, pool)
 
-    def _account(self, now: float, state: State) -> None:
-        """Count the time that a pool is above its cap."""
+    def _account(self, state: State) -> None:
+        """Count the time that a pool was above its cap."""
+        now = state.now
         if self._last is not None and self._meter is not None and now > self._last:
             for name, watts in self._meter.watts.items():
-                over = watts - self._cap(name, state, self._last)
-                if over > 1e-6:
+                cap = self._cap(name, state, self._last)
+                if watts > cap * (1 + _ROUNDING):
                     self._above += now - self._last
-                    self._worst = max(self._worst, over)
-        self._last = now if self._last is None else max(self._last, now)
+                    self._worst = max(self._worst, watts - cap)
+        self._last = now
 
     # ------------------------------------------------------------------ starts
 
@@ -355,80 +375,94 @@ class PowerCap(Plugin):
         if pool in closed:
             self._delay(job, f"the power cap of pool {pool!r} delays an earlier job")
             return start
-        frequency = self._fitting(start, job, state)
-        if frequency is _NONE:
+        fits, frequency = self._fitting(start, job, state)
+        if not fits:
             cap = self._cap(pool, state)
             drawn = self._meter.watts[pool]
             self._delay(
                 job, f"power cap of pool {pool!r}: {drawn:.0f} W are drawn of {cap:.0f} W, too little is left"
             )
-            if not self.options.overtake:
+            if not self.options.overtake and self._fits_alone(start, job, state):
                 closed.add(pool)
             return start
         if frequency != start.frequency:
-            assert isinstance(frequency, float)
+            assert frequency is not None
             self._counts["starts_slowed"] += 1
             said = f"at {frequency / 1e9:.2f} GHz under the power cap"
             reason = f"{start.reason}; {said}" if start.reason else said
             start = msgspec.structs.replace(start, frequency=frequency, reason=reason)
         self._meter.begin(job, start.placement, start.frequency)
         self._begun.add(job.id)
+        self._waiting.discard(job.id)
         return start
 
     def _delay(self, job: Job, reason: str) -> None:
         self._delayed[job.id] = reason
-        self._counts["starts_delayed"] += 1
+        if job.id not in self._waiting:
+            self._waiting.add(job.id)
+            self._counts["starts_delayed"] += 1
 
-    def _fits(self, added: dict[str, float], state: State) -> bool:
-        assert self._meter is not None
+    def _fits(self, added: dict[str, float], drawn: dict[str, float], state: State) -> bool:
         return all(
-            self._meter.watts[pool] + watts <= self._cap(pool, state) + 1e-6
+            drawn[pool] + watts <= self._cap(pool, state) * (1 + _ROUNDING)
             for pool, watts in added.items()
-            if pool in self._meter.watts and watts > 0
+            if pool in drawn and watts > 0
         )
 
-    def _fitting(self, start: Start, job: Job, state: State) -> Any:
-        """The fastest frequency, not above the start's own, that the cap allows; ``_NONE`` if none is."""
-        assert self._meter is not None and state.energy is not None
-        if self._fits(self._meter.added(job, start.placement, start.frequency), state):
-            return start.frequency
+    def _fits_alone(self, start: Start, job: Job, state: State) -> bool:
+        """Whether the cap of the hour could hold the job if nothing else ran."""
+        assert self._meter is not None
+        slowest = start.frequency
+        if self.options.slow and self._can_slow:
+            slowest = self._kind(start.placement, job, state).levels[-1].frequency
+        return self._fits(self._meter.added(job, start.placement, slowest), self._meter.base, state)
+
+    def _fitting(self, start: Start, job: Job, state: State) -> tuple[bool, float | None]:
+        """Whether the cap allows the start, and the fastest of the frequencies up to its own that it does."""
+        assert self._meter is not None
+        meter = self._meter
+        if self._fits(meter.added(job, start.placement, start.frequency), meter.watts, state):
+            return True, start.frequency
         if not (self.options.slow and self._can_slow) or job.pool.view is None:
-            return _NONE
-        now_rate = self._rate(job, start, start.frequency, state)
-        for level in self._kind(start, job, state).levels[1:]:
+            return False, None
+        for level in self._kind(start.placement, job, state).levels[1:]:
             if start.frequency is not None and level.frequency >= start.frequency:
                 continue
-            if self._fits(self._meter.added(job, start.placement, level.frequency), state):
-                factor = now_rate / self._rate(job, start, level.frequency, state)
-                if job.pool.view.stretch(job, job.expected_runtime * factor):
-                    return level.frequency
-                return _NONE
-        return _NONE
+            if self._fits(meter.added(job, start.placement, level.frequency), meter.watts, state):
+                factor = self._factor(start, start.frequency, level.frequency, state)
+                # A slower level only takes longer.
+                return job.pool.view.stretch(job, job.expected_runtime * factor), level.frequency
+        return False, None
 
-    def _kind(self, start: Start, job: Job, state: State) -> NodeClass:
+    @staticmethod
+    def _kind(placement: Placement, job: Job, state: State) -> NodeClass:
+        """The class whose levels count: that of the job's first node."""
         assert state.energy is not None
-        placement = start.placement or job.placement
         return (
             state.energy.class_of(placement[0][0]) if placement else state.energy.class_of_pool(job.pool.name)
         )
 
-    def _rate(self, job: Job, start: Start, frequency: float | None, state: State) -> float:
+    @staticmethod
+    def _factor(start: Start, before: float | None, after: float | None, state: State) -> float:
+        """How many times as long the job takes there at one frequency as at another."""
         assert state.energy is not None
-        return state.energy.job_rate(job.description, start.placement, job.pool.name, frequency)
+        job = state.jobs[start.job_id]
+        rates = [
+            state.energy.job_rate(job.description, start.placement, job.pool.name, hertz)
+            for hertz in (before, after)
+        ]
+        return rates[0] / rates[1]
 
-    def _lengthened(self, start: Start, state: State, decisions: list[Decision]) -> list[Decision]:
-        """The limit that a start slowed by the cap needs, unless somebody sees to it already."""
-        job = state.jobs.get(start.job_id)
-        if job is None or not self._can_limit or start.job_id in self._delayed:
-            return []
-        if any(isinstance(d, SetTimeLimit) and d.job_id == job.id for d in decisions):
-            return []
-        if any(
-            isinstance(d, Start) and d.job_id == job.id and d.frequency == start.frequency for d in decisions
-        ):
-            return []
-        factor = self._rate(job, start, None, state) / self._rate(job, start, start.frequency, state)
-        return [SetTimeLimit(job.id, job.estimate * factor, "its frequency is lowered by the power cap")]
+    def _lengthened(
+        self, decisions: list[Decision], slower: dict[str, float], state: State
+    ) -> list[Decision]:
+        """With the limits that starts slowed by the cap need, on top of what others gave them."""
+        given = {d.job_id: d.walltime for d in decisions if isinstance(d, SetTimeLimit)}
+        kept = [d for d in decisions if not (isinstance(d, SetTimeLimit) and d.job_id in slower)]
+        for job_id, factor in slower.items():
+            limit = given.get(job_id, state.jobs[job_id].estimate)
+            kept.append(SetTimeLimit(job_id, limit * factor, "its frequency is lowered by the power cap"))
+        return kept
 
     def _affordable(self, decision: PowerUp, state: State) -> PowerUp | None:
         """The nodes of these that may wake under the cap; None: none."""
@@ -442,123 +476,117 @@ class PowerCap(Plugin):
             power = state.nodes.power.get(name, "on")
             waking = max(state.energy.node_power(node, "waking"), state.energy.idle_node(node))
             more = waking - state.energy.node_power(node, power)
-            if all(drawn[p] + more <= self._cap(p, state) for p in node.pools if p in drawn):
+            if self._fits(dict.fromkeys(node.pools, more), drawn, state):
                 kept.append(name)
                 for pool in node.pools:
                     if pool in drawn:
                         drawn[pool] += more
         if not kept:
             return None
-        return decision if len(kept) == len(decision.nodes) else PowerUp(
-            tuple(kept), f"{decision.reason}; the power cap allows {len(kept)} of {len(decision.nodes)}"
-        )  # fmt: skip
+        if len(kept) == len(decision.nodes):
+            return decision
+        said = f"{decision.reason}; the power cap allows {len(kept)} of {len(decision.nodes)}"
+        return PowerUp(tuple(kept), said)
 
     # ------------------------------------------------------------------ running jobs
 
     def _running(self, pool: PoolState) -> list[Job]:
         """Jobs that run in the pool, the oldest first."""
-        jobs = [entry[3] for entry in pool.running if entry[3].status is Status.RUNNING]
+        running = Status.RUNNING
+        jobs = [entry[3] for entry in pool.running if entry[3].status is running]
         return sorted(jobs, key=lambda job: (job.start_time, job.seq))
 
     def _slow_down(self, pool: PoolState, cap: float, state: State) -> list[Decision]:
         assert self._meter is not None
+        meter, name, allowed = self._meter, pool.name, cap * (1 + _ROUNDING)
         decisions: list[Decision] = []
+        reason = f"the power cap of pool {name!r} is {cap:.0f} W"
         for job in reversed(self._running(pool)):
-            if self._meter.watts[pool.name] <= cap:
+            if meter.watts[name] <= allowed:
                 break
-            before = job.frequency
-            kind = self._kind(Start(job.id, job.placement), job, state)
-            slower = [x.frequency for x in kind.levels[1:] if before is None or x.frequency < before]
-            if not slower:
+            before, levels = job.frequency, self._kind(job.placement, job, state).levels
+            slowest = levels[-1].frequency
+            if (before is not None and before <= slowest) or len(levels) < 2:
                 continue
-            chosen = slower[-1]
-            for hertz in slower:
-                self._meter.begin(job, job.placement, hertz)
-                if self._meter.watts[pool.name] <= cap:
-                    chosen = hertz
-                    break
+            if self._not_before and self._not_before.get(job.id, -_INF) > state.now:
+                continue
+            others = meter.watts[name] - meter.of(job.id).get(name, 0.0)
+
+            def saves(hertz: float, job: Job = job, others: float = others) -> bool:
+                return others + meter.added(job, job.placement, hertz).get(name, 0.0) <= allowed
+
+            chosen = slowest
+            if saves(slowest):
+                slower = (x.frequency for x in levels[1:] if before is None or x.frequency < before)
+                chosen = next((hertz for hertz in slower if saves(hertz)), slowest)
+            meter.begin(job, job.placement, chosen)
             self._slowed.setdefault(job.id, before)
             self._counts["running_slowed"] += 1
-            decisions.append(
-                SetFrequency(job.id, chosen, f"the power cap of pool {pool.name!r} is {cap:.0f} W")
-            )
+            decisions.append(SetFrequency(job.id, chosen, reason))
             decisions.extend(self._more_time(job, before, chosen, state))
         return decisions
 
     def _more_time(self, job: Job, before: float | None, after: float, state: State) -> list[Decision]:
-        """The limit that the rest of a run needs at its new rate."""
+        """The limit that the rest of a run needs at its new frequency, if that is more than it has."""
         if not self._can_limit or job.start_time is None:
             return []
-        start = Start(job.id, job.placement)
-        factor = self._rate(job, start, before, state) / self._rate(job, start, after, state)
         elapsed = state.now - job.start_time - job.paused
-        left = job.estimate - elapsed
+        left = self._left(job, before, elapsed, state)
+        factor = self._factor(Start(job.id, job.placement), self._slowed[job.id], after, state)
         if left <= 0 or factor <= 1:
             return []
-        return [SetTimeLimit(job.id, elapsed + left * factor, "its frequency is lowered by the power cap")]
-
-    def _speed_up(self, pool: PoolState, cap: float, state: State) -> list[Decision]:
-        """Give slowed jobs their frequency back as far as the cap allows and nobody waits for the power."""
-        assert self._meter is not None
-        if pool.queue:
+        limit = max(elapsed + left * factor, job.estimate)
+        self._times[job.id] = _Time(elapsed, left, factor, limit)
+        if limit <= job.estimate * (1 + _ROUNDING):
             return []
+        return [SetTimeLimit(job.id, limit, "its frequency is lowered by the power cap")]
+
+    def _left(self, job: Job, now: float | None, elapsed: float, state: State) -> float:
+        """Seconds that the job's limit leaves it at the frequency that it had before we slowed it."""
+        known = self._times.get(job.id)
+        if known is not None:
+            return known.left - (elapsed - known.elapsed) / known.factor
+        factor = self._factor(Start(job.id, job.placement), self._slowed[job.id], now, state)
+        return (job.estimate - elapsed) / factor
+
+    def _give_back(self, state: State) -> list[Decision]:
+        """Give slowed jobs their frequency back as far as the cap allows and no start waits for the power."""
+        if not self._slowed:
+            return []
+        waiting = {
+            state.jobs[job_id].pool.name
+            for job_id in self._delayed
+            if job_id in state.jobs and state.jobs[job_id].status in (Status.PENDING, Status.STARTING)
+        }
         decisions: list[Decision] = []
-        for job in self._running(pool):
-            if job.id not in self._slowed:
-                continue
-            before = self._slowed[job.id]
-            now_drawn = self._meter.of(job.id)
-            added = self._meter.added(job, job.placement, before)
-            more = {name: watts - now_drawn.get(name, 0.0) for name, watts in added.items()}
-            if not self._fits(more, state):
-                continue
-            kind = self._kind(Start(job.id, job.placement), job, state)
-            hertz = before if before is not None else kind.levels[0].frequency
-            self._meter.begin(job, job.placement, before)
-            del self._slowed[job.id]
-            self._counts["running_restored"] += 1
-            decisions.append(SetFrequency(job.id, hertz, f"the power cap of pool {pool.name!r} leaves room"))
+        for pool in state.pools.values():
+            if pool.name not in waiting:
+                decisions.extend(self._speed_up(pool, state))
         return decisions
 
-
-#: No frequency is low enough.
-_NONE: Any = object()
-
-
-def read_prices(path: Path, zone: zoneinfo.ZoneInfo) -> list[tuple[float, float]]:
-    """``(seconds since the epoch, price)`` in order of time. Raises :class:`UserError`."""
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = csv.DictReader(file)
-            if rows.fieldnames is None or not {"time", "price"} <= set(rows.fieldnames):
-                raise UserError(
-                    f"{path}, line 1: expected the columns time and price, found {rows.fieldnames}"
-                )
-            prices: list[tuple[float, float]] = []
-            for row in rows:
-                where = f"{path}, line {rows.line_num}"
-                moment = _moment(row["time"], zone, where)
-                try:
-                    price = float(row["price"])
-                except (TypeError, ValueError):
-                    raise UserError(f"{where}: expected a price, found {row['price']!r}") from None
-                if prices and moment <= prices[-1][0]:
-                    raise UserError(f"{where}: expected times that rise, found {row['time']}")
-                prices.append((moment, price))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"plugin 'power-cap': prices: {path} cannot be read: {error}") from error
-    if not prices:
-        raise UserError(f"{path}: expected prices, found none")
-    return prices
-
-
-def _moment(text: str | None, zone: zoneinfo.ZoneInfo, where: str) -> float:
-    try:
-        return float(text or "")
-    except ValueError:
-        pass
-    try:
-        moment = datetime.datetime.fromisoformat(text or "")
-    except ValueError:
-        raise UserError(f"{where}: expected a time (ISO 8601, or seconds), found {text!r}") from None
-    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)).timestamp()
+    def _speed_up(self, pool: PoolState, state: State) -> list[Decision]:
+        assert self._meter is not None
+        meter = self._meter
+        decisions: list[Decision] = []
+        reason = f"the power cap of pool {pool.name!r} leaves room"
+        slowed = [
+            job for name in self._slowed if (job := state.jobs.get(name)) is not None and job.pool is pool
+        ]
+        for job in sorted(slowed, key=lambda job: (job.start_time or 0.0, job.seq)):
+            if job.status is not Status.RUNNING or self._not_before.get(job.id, -_INF) > state.now:
+                continue
+            before, drawn = self._slowed[job.id], meter.of(job.id)
+            added = meter.added(job, job.placement, before)
+            more = {name: watts - drawn.get(name, 0.0) for name, watts in added.items()}
+            if not self._fits(more, meter.watts, state):
+                continue
+            full = self._kind(job.placement, job, state).levels[0].frequency
+            elapsed = state.now - (job.start_time or 0.0) - job.paused
+            known = self._times.get(job.id)
+            if known is not None:
+                self._times[job.id] = _Time(elapsed, self._left(job, None, elapsed, state), 1.0, known.limit)
+            meter.begin(job, job.placement, before)
+            del self._slowed[job.id]
+            self._counts["running_restored"] += 1
+            decisions.append(SetFrequency(job.id, before if before is not None else full, reason))
+        return decisions

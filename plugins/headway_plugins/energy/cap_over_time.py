@@ -1,0 +1,213 @@
+"""The part of a power cap that follows the clock: windows of the day, and prices.
+
+Windows are in the given time zone. Prices are a CSV file with a header and the columns ``time``
+(ISO 8601, in that zone unless it says otherwise, or seconds since the epoch) and ``price``, in order of time.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import math
+import re
+import zoneinfo
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pydantic
+
+from headway.errors import UserError
+
+_INF = float("inf")
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
+_DAY = 86400.0
+#: Between two looks at the windows, though none seems to open or close: the zone's offset may change.
+_OFTEN = 900.0
+
+
+def _seconds(text: Any) -> float:
+    """ "HH:MM" as seconds after midnight."""
+    found = _CLOCK.fullmatch(str(text))
+    if found is None:
+        raise ValueError(f"a time of day such as '08:00', found {text!r}")
+    return int(found[1]) * 3600.0 + int(found[2]) * 60.0
+
+
+class Window(pydantic.BaseModel):
+    """From one time of day to another, over midnight if it ends before it begins."""
+
+    model_config = pydantic.ConfigDict(extra="forbid", populate_by_name=True)
+
+    begin: str = pydantic.Field(alias="from")
+    end: str = pydantic.Field(alias="to")
+    days: list[str] = list(_DAYS)
+    watts: float = pydantic.Field(gt=0)
+
+    #: Seconds after midnight.
+    _begin: float = pydantic.PrivateAttr(0.0)
+    _end: float = pydantic.PrivateAttr(0.0)
+
+    @pydantic.field_validator("begin", "end")
+    @classmethod
+    def _clock(cls, value: str) -> str:
+        _seconds(value)
+        return value
+
+    @pydantic.field_validator("days")
+    @classmethod
+    def _known(cls, value: list[str]) -> list[str]:
+        for day in value:
+            if day not in _DAYS:
+                raise ValueError(f"days {', '.join(_DAYS)}, found {day!r}")
+        return value
+
+    def model_post_init(self, context: Any) -> None:
+        self._begin, self._end = _seconds(self.begin), _seconds(self.end)
+
+    @property
+    def edges(self) -> tuple[float, float]:
+        """Seconds after midnight at which it opens and closes."""
+        return self._begin, self._end
+
+    def holds(self, moment: datetime.datetime) -> bool:
+        """Whether the window, named by the day on which it begins, is open at this local time."""
+        now = moment.hour * 3600.0 + moment.minute * 60.0 + moment.second + moment.microsecond / 1e6
+        if self._begin < self._end:
+            return self._begin <= now < self._end and _DAYS[moment.weekday()] in self.days
+        if now >= self._begin:
+            return _DAYS[moment.weekday()] in self.days
+        return now < self._end and _DAYS[moment.weekday() - 1] in self.days
+
+
+class PriceCap(pydantic.BaseModel):
+    """A cap that holds while the price is higher than this."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    above: float
+    watts: float = pydantic.Field(gt=0)
+
+
+class Prices(pydantic.BaseModel):
+    """A price curve, and the caps that follow it."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    file: Path
+    caps: list[PriceCap] = pydantic.Field(min_length=1)
+
+
+class CapOverTime:
+    """The smallest cap of the windows that are open and of the price, at any moment (epoch seconds)."""
+
+    def __init__(self, windows: Sequence[Window], prices: Prices | None, timezone: str) -> None:
+        """Raises :class:`UserError` if the prices cannot be read or are wrong."""
+        self._zone = zoneinfo.ZoneInfo(timezone)
+        self._windows = windows
+        self._caps = prices.caps if prices is not None else []
+        self._prices = read_prices(prices.file, self._zone) if prices is not None else []
+        #: What is in force from when until when: nothing else holds in between.
+        self._known = (_INF, -_INF, _INF)
+        self._week = (-_INF, _INF)
+
+    def at(self, moment: float) -> float:
+        """Watts; infinity where neither a window nor a price says anything."""
+        since, until, watts = self._known
+        if since <= moment < until:
+            return watts
+        watts = self._in_force(moment)
+        until = min(self.next_change(moment), moment - moment % _OFTEN + _OFTEN)
+        self._known = (moment, until, watts)
+        return watts
+
+    def _in_force(self, moment: float) -> float:
+        watts = _INF
+        if self._windows:
+            local = datetime.datetime.fromtimestamp(moment, self._zone)
+            watts = min((w.watts for w in self._windows if w.holds(local)), default=_INF)
+        index = bisect_right(self._prices, (moment, _INF)) - 1
+        if index >= 0:
+            price = self._prices[index][1]
+            watts = min([watts, *(cap.watts for cap in self._caps if price > cap.above)])
+        return watts
+
+    def next_change(self, moment: float) -> float:
+        """When a window opens or closes, or the price changes, next; infinity: never."""
+        due = min((edge for edge in self._edges(moment) if edge > moment), default=_INF)
+        index = bisect_right(self._prices, (moment, _INF))
+        return min(due, self._prices[index][0]) if index < len(self._prices) else due
+
+    def _edges(self, moment: float) -> Iterator[float]:
+        """When windows open or close on this local day and the next."""
+        if not self._windows:
+            return
+        local = datetime.datetime.fromtimestamp(moment, self._zone)
+        for days in (0, 1):
+            day = (local + datetime.timedelta(days=days)).date()
+            for window in self._windows:
+                for seconds in window.edges:
+                    clock = datetime.time(int(seconds // 3600), int(seconds % 3600 // 60))
+                    # In autumn there are two of the same time.
+                    for fold in (0, 1):
+                        at = datetime.datetime.combine(day, clock, self._zone).replace(fold=fold)
+                        yield at.timestamp()
+
+    def highest(self, moment: float) -> float:
+        """The highest cap of the week that begins at ``moment``; found anew once a day."""
+        since, watts = self._week
+        if since <= moment < since + _DAY:
+            return watts
+        watts, at = self._in_force(moment), self.next_change(moment)
+        while at < moment + 8 * _DAY and watts != _INF:
+            watts, at = max(watts, self._in_force(at)), self.next_change(at)
+        self._week = (moment, watts)
+        return watts
+
+
+def read_prices(path: Path, zone: zoneinfo.ZoneInfo) -> list[tuple[float, float]]:
+    """``(seconds since the epoch, price)`` in order of time. Raises :class:`UserError`."""
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = csv.DictReader(file)
+            if rows.fieldnames is None or not {"time", "price"} <= set(rows.fieldnames):
+                raise UserError(
+                    f"{path}, line 1: expected the columns time and price, found {rows.fieldnames}"
+                )
+            prices: list[tuple[float, float]] = []
+            for row in rows:
+                where = f"{path}, line {rows.line_num}"
+                moment = _moment(row["time"], zone, where)
+                price = _number(row["price"])
+                if price is None:
+                    raise UserError(f"{where}: expected a price, found {row['price']!r}")
+                if prices and moment <= prices[-1][0]:
+                    raise UserError(f"{where}: expected times that rise, found {row['time']}")
+                prices.append((moment, price))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"plugin 'power-cap': prices: {path} cannot be read: {error}") from error
+    if not prices:
+        raise UserError(f"{path}: expected prices, found none")
+    return prices
+
+
+def _number(text: str | None) -> float | None:
+    """A finite number; None if it is none."""
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _moment(text: str | None, zone: zoneinfo.ZoneInfo, where: str) -> float:
+    seconds = _number(text)
+    if seconds is not None:
+        return seconds
+    try:
+        moment = datetime.datetime.fromisoformat(text or "")
+    except ValueError:
+        raise UserError(f"{where}: expected a time (ISO 8601, or seconds), found {text!r}") from None
+    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)).timestamp()

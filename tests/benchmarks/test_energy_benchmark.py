@@ -1,0 +1,197 @@
+"""What energy costs: accounting over whole runs, and the plugins' cycles on 10,000 nodes.
+
+`make bench ARGS="-k energy"`; the figures are in docs/performance.md.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headway.emulation import emulate
+from headway.energy.profiles import load_profile, with_energy
+from headway.events import Event, JobEnded, JobStarted, JobSubmitted, NodePowerChanged, in_order
+from headway.metrics import summarise
+from headway.model import ClusterDescription, JobDescription, NodeDescription, PoolDescription, Request
+from headway.plugins import Catalogue, PluginConfig, Plugins
+from headway.scheduler import Scheduler
+from headway.workload import TraceJob, read_swf, trace_jobs
+from headway_adapters.emulated import EmulatedAdapter
+
+pytestmark = pytest.mark.benchmark
+
+ROUNDS = 3
+JOBS = 50_000
+PRESENT = load_profile("present-day")
+
+
+# ---------------------------------------------------------------------- accounting
+
+
+def run_seconds(cluster: ClusterDescription, jobs: Sequence[TraceJob]) -> tuple[float, float]:
+    """CPU seconds of the loop, and of its metrics."""
+    catalogue = Catalogue()
+    configs = [PluginConfig("easy"), PluginConfig("first-fit")]
+    began = process_time()
+    result = emulate(cluster, jobs, configs, catalogue, label="easy")
+    between = process_time()
+    summary = summarise(result)
+    assert (summary["energy"] is None) == (cluster.energy is None)
+    return between - began, process_time() - between
+
+
+def machine(processors: int, per_node: int) -> ClusterDescription:
+    """A flat machine, or one of nodes of so many processors."""
+    if not per_node:
+        return ClusterDescription.flat(processors)
+    nodes = tuple(
+        NodeDescription(f"n{at}", per_node, pools=("pool",)) for at in range(-(-processors // per_node))
+    )
+    return ClusterDescription("nodes", (PoolDescription("pool"),), nodes)
+
+
+@pytest.mark.traces
+@pytest.mark.parametrize(
+    ("pattern", "per_node", "limit"),
+    [("KTH-SP2*", 0, JOBS), ("SDSC-BLUE*", 0, JOBS), ("KTH-SP2*", 4, 10_000)],
+    ids=["KTH-flat", "SDSC-flat", "KTH-nodes"],
+)
+def test_energy_accounting(trace_dir: Path, pattern: str, per_node: int, limit: int) -> None:
+    trace = read_swf(next(trace_dir.glob(pattern)))
+    assert trace.max_processors is not None
+    jobs, _ = trace_jobs(trace, trace.max_processors, limit=limit)
+    plain = machine(trace.max_processors, per_node)
+    metered = with_energy(plain, PRESENT)
+    without, with_ = [], []
+    for _ in range(ROUNDS):
+        without.append(run_seconds(plain, jobs))
+        with_.append(run_seconds(metered, jobs))
+    before, after = min(map(sum, without)), min(map(sum, with_))
+    loops, metrics = (min(column) for column in zip(*with_, strict=True))
+    print(
+        f"\n{pattern} {'nodes' if per_node else 'flat'}, {len(jobs)} jobs: {before:.2f} s without a profile, "
+        f"{after:.2f} s with one, {after / before - 1:+.1%} (loop {loops:.2f}, metrics {metrics:.2f} s)",
+        file=sys.__stderr__,
+    )
+
+
+# ---------------------------------------------------------------------- one live cycle
+
+NODES, PROCESSORS = 10_000, 64
+HOUR = 3600.0
+#: Midnight of a day, absolute seconds.
+MIDNIGHT = 11_000 * 86_400.0
+
+
+def loaded(plugin: PluginConfig, *, running: int, waiting: int, asleep: int = 0) -> tuple[Scheduler, float]:
+    """A scheduler with 10,000 nodes that knows what runs, waits and sleeps, and its clock."""
+    rng = np.random.default_rng(1)
+    nodes = tuple(NodeDescription(f"n{at}", PROCESSORS, pools=("batch",)) for at in range(NODES))
+    cluster = with_energy(ClusterDescription("big", (PoolDescription("batch"),), nodes), PRESENT)
+    plugins = Plugins.load([PluginConfig("easy"), PluginConfig("first-fit"), plugin], Catalogue(), None)
+    scheduler = Scheduler(cluster, plugins, capabilities=EmulatedAdapter.capable_of(cluster))
+    now = MIDNIGHT + 7 * HOUR
+    width = (NODES - asleep) // running if running else 0
+    events: list[Event] = []
+    for at in range(running):
+        request = Request(PROCESSORS * width, float(rng.integers(5, 48)) * HOUR, nodes=width)
+        events.append(JobSubmitted(now - 2 * HOUR, JobDescription(f"r{at}", now - 2 * HOUR, request)))
+        placement = tuple((f"n{node}", PROCESSORS) for node in range(at * width, (at + 1) * width))
+        events.append(JobStarted(now - HOUR + at * 0.1, f"r{at}", placement))
+    for at in range(waiting):
+        submit = now - 2 * HOUR + at * 0.01
+        request = Request(int(2 ** rng.integers(0, 10)), float(rng.integers(1, 20)) * HOUR)
+        events.append(JobSubmitted(submit, JobDescription(f"q{at}", submit, request)))
+    events += [NodePowerChanged(now - HOUR, f"n{NODES - 1 - at}", "asleep") for at in range(asleep)]
+    scheduler.step(now, in_order(events))
+    assert not scheduler.problems
+    return scheduler, now
+
+
+def of_plugin(scheduler: Scheduler, name: str, now: float, events: Sequence[Event]) -> tuple[float, Any]:
+    """Seconds in the plugin during a step, and the decisions."""
+    before = scheduler.seconds[name]
+    decisions = scheduler.step(now, events)
+    assert not scheduler.problems
+    return scheduler.seconds[name] - before, decisions
+
+
+def told(what: str, rounds: Sequence[float], detail: str) -> None:
+    print(f"\n{what}: {1000 * min(rounds):.1f} ms ({detail})", file=sys.__stderr__)
+
+
+WINDOWS = [
+    {"from": "08:00", "to": "20:00", "watts": 2_000_000},
+    {"from": "12:00", "to": "13:00", "days": ["mon", "tue", "wed", "thu", "fri"], "watts": 1_800_000},
+]
+CAP = PluginConfig("power-cap", {"watts": 6_000_000, "windows": WINDOWS})
+
+
+@pytest.mark.parametrize("running", [1_000, 5_000])
+def test_energy_a_power_cap_when_its_window_opens_and_closes(running: int) -> None:
+    opened, closed, quiet = [], [], []
+    for _ in range(ROUNDS):
+        scheduler, now = loaded(CAP, running=running, waiting=0)
+        seconds, slowed = of_plugin(scheduler, "power-cap", MIDNIGHT + 8 * HOUR, [])
+        assert len(slowed) >= running
+        opened.append(seconds)
+        seconds, _ = of_plugin(scheduler, "power-cap", MIDNIGHT + 9 * HOUR, [])
+        quiet.append(seconds)
+        seconds, restored = of_plugin(scheduler, "power-cap", MIDNIGHT + 20 * HOUR, [])
+        assert len(restored) >= running
+        closed.append(seconds)
+    told(f"power cap, {running} running jobs, a window opens", opened, f"{len(slowed)} decisions")
+    told(f"power cap, {running} running jobs slowed, nothing happens", quiet, "0 decisions")
+    told(f"power cap, {running} running jobs, the window closes", closed, f"{len(restored)} decisions")
+
+
+@pytest.mark.parametrize("running", [0, 2_500])
+def test_energy_a_power_cap_with_starts(running: int) -> None:
+    cycles, first = [], []
+    for _ in range(ROUNDS):
+        scheduler, now = loaded(CAP, running=running, waiting=0)
+        jobs = [
+            JobDescription(f"s{at}", now + 1, Request(PROCESSORS, HOUR + at, nodes=1)) for at in range(1_000)
+        ]
+        ended = [JobEnded(now + 1, f"r{at}", "completed") for at in range(250 if running else 0)]
+        seconds, decisions = of_plugin(
+            scheduler, "power-cap", now + 1, [*ended, *(JobSubmitted(now + 1, job) for job in jobs)]
+        )
+        assert decisions
+        first.append(seconds)
+        ended = [JobEnded(now + 2, f"r{at}", "completed") for at in range(250, 260 if running else 250)]
+        seconds, _ = of_plugin(scheduler, "power-cap", now + 2, ended)
+        cycles.append(seconds)
+    told(f"power cap, {running} running jobs", first, f"1,000 arrivals, {len(decisions)} starts")
+    told(f"power cap, {running} running jobs, ten end", cycles, "a common cycle")
+
+
+def test_energy_power_down_on_many_nodes() -> None:
+    plugin = PluginConfig("power-down", {"idle": 600})
+    first, common, queued = [], [], []
+    for _ in range(ROUNDS):
+        scheduler, now = loaded(plugin, running=2_000, waiting=0, asleep=4_000)
+        seconds, _ = of_plugin(scheduler, "power-down", now + 1, [])
+        common.append(seconds)
+        events = [JobEnded(now + 2, f"r{at}", "completed") for at in range(1_000)]
+        of_plugin(scheduler, "power-down", now + 2, events)
+        seconds, slept = of_plugin(scheduler, "power-down", now + 700, [])
+        assert slept
+        first.append(seconds)
+        jobs = [
+            JobDescription(f"s{at}", now + 701, Request(PROCESSORS * 40, HOUR, nodes=40)) for at in range(500)
+        ]
+        seconds, woken = of_plugin(
+            scheduler, "power-down", now + 701, [JobSubmitted(now + 701, job) for job in jobs]
+        )
+        assert woken
+        queued.append(seconds)
+    told("power-down, 4,000 nodes asleep, nothing happens", common, "0 decisions")
+    told("power-down, 3,000 nodes fall asleep", first, f"{len(slept[0].nodes)} nodes")
+    told("power-down, 500 jobs of 40 nodes wait", queued, f"{len(woken)} decisions")
