@@ -44,7 +44,9 @@ def is_silence(result: Result) -> bool:
 def environment(options: PbsOptions) -> dict[str, str]:
     """What is added to the commands' environment: times in UTC, and which server."""
     added = {"TZ": "UTC"}
-    conf = options.pbs_conf or os.environ.get("PBS_CONF_FILE")
+    conf = options.pbs_conf
+    if conf is None and options.ssh is None:
+        conf = os.environ.get("PBS_CONF_FILE")
     if conf:
         added["PBS_CONF_FILE"] = conf
     if options.server:
