@@ -45,8 +45,8 @@ def run(client: CommandClient, options: LsfOptions, clock: Callable[[], float]) 
         results = client.run_many([(program, "-V") for program in _PROGRAMS])
     except Failure as error:
         remedy = (
-            "install LSF's commands where they run, or set cluster.options.bin_dir (where profile.lsf puts PATH) and "
-            "cluster.options.environment (its LSF_... variables)"
+            "install LSF's commands where they run, or set cluster.options.bin_dir (where profile.lsf puts "
+            "PATH) and cluster.options.environment (its LSF_... variables)"
         )
         return [*found, Check("lsf's commands", False, str(error), remedy)]
     silent = next((result for result in results if result.timed_out), None)
