@@ -110,7 +110,7 @@ class SshTransport(Transport):
                 self._link = None
             left = self._not_before - time.monotonic()
             if self._trouble is not None and left > 0:
-                raise Failure(f"{self._trouble} (tried again in {left:.0f} s)") from self._trouble
+                raise Failure(f"{self._trouble} (tried again in {math.ceil(left)} s)") from self._trouble
             try:
                 link = _Link(self._options, self.user, self._without, self._limit)
             except Failure as error:

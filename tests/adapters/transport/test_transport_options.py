@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from headway.config import parse_config
 from headway_adapters.slurm import SlurmOptions
 from headway_adapters.transport import LocalTransport, SshOptions, TransportOptions, make_transport
 from headway_adapters.transport.options import parse_hop
@@ -25,6 +27,15 @@ def test_three_lines_make_it_another_machine() -> None:
     made = make_transport(SlurmOptions.model_validate(there))
     assert isinstance(made, SshTransport)
     assert (made.user, made.where) == ("headway", "headway@login:22")
+
+
+def test_the_shipped_files_for_here_and_there_differ_by_three_lines() -> None:
+    etc = Path(__file__).parents[3] / "etc" / "slurm"
+    here, there = ((etc / name).read_text().splitlines() for name in ("headway.yaml", "headway-ssh.yaml"))
+    added = [line.partition("#")[0].split() for line in there if line not in here and line[0] != "#"]
+    assert added == [["ssh:"], ["host:", "login.example.org"], ["user:", "headway"]]
+    config = parse_config("\n".join(there))
+    SlurmOptions.model_validate(config.cluster.options)
 
 
 @pytest.mark.parametrize(
