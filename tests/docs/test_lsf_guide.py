@@ -51,7 +51,7 @@ def test_a_machine_without_lsf_is_told_what_is_missing() -> None:
         pytest.skip("LSF's commands are installed in /opt/lsf/bin")
     assert done.exit_code == 1
     assert "looked in /opt/lsf/bin" in done.output
-    assert "install LSF's commands here, or set cluster.options.bin_dir" in done.output
+    assert "install LSF's commands where they run, or set cluster.options.bin_dir" in done.output
     assert "ok    configuration" in done.output
     assert "Traceback" not in done.output
 
