@@ -54,7 +54,7 @@ def look(job_data: bytes, node_data: bytes, queue_data: bytes) -> Snapshot:
     queues = reader.read_queues(documents.objects_json(queue_data, "Queue"))
     nodes = reader.read_nodes(documents.nodes_json(node_data), queues, notes)
     found = reader.read_jobs(documents.jobs_json(job_data), NOW, SITE, queues, nodes, notes)
-    pools = reader.pools(queues, nodes, SITE.managed)
+    pools = reader.pools(queues, nodes, SITE)
     assert not notes
     return Snapshot(time=NOW, jobs=found.jobs, nodes=nodes.nodes, pools=pools)
 

@@ -16,6 +16,7 @@ from live_daemon import Daemon
 
 from headway import decisions as d
 from headway import events as ev
+from headway.model import Reservation
 from headway_adapters.commands import Emulator, EmulatorOptions
 from headway_adapters.pbs import PbsAdapter, select, values
 
@@ -243,6 +244,27 @@ def test_a_start_into_an_outage_happens_once_or_is_told(site: Site, drive: Drive
     assert "did not start" in drive.until(ev.DecisionFailed).message
 
 
+@pytest.mark.parametrize("site", [{"scheduling": True}], indirect=True)
+def test_reservations_beside_pbss_own_scheduler(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.commands.ok("qmgr", "-c", "set queue workq started = False")
+    drive = Driven(site, reservations=True)
+    nodes = [node.name for node in drive.cluster.nodes]
+    with drive.adapter:
+        drive.start(site.submit(), (nodes[3], 1))
+    # PBS lets root make no reservation, and the emulated one knows no other manager.
+    monkeypatch.setenv("HEADWAY_EMULATED_USER", "headway")
+    drive = Driven(site, reservations=True)
+    with drive.adapter:
+        drive.until(ev.JobStarted)
+        now = time.time()
+        drive.do(d.Reserve(Reservation("r1", now + 3600, now + 7200, nodes=tuple(nodes[:2]), users=("bob",))))
+        made = drive.until(ev.ReservationMade).reservation
+        assert (made.id, list(made.nodes), made.users, made.ours) == ("r1", nodes[:2], ("bob",), True)
+        assert made.start == pytest.approx(now + 3600, abs=2)
+        drive.do(d.Unreserve("r1"))
+        assert drive.until(ev.ReservationEnded).reservation_id == "r1"
+
+
 # ---------------------------------------------------------------------- the daemon
 
 
@@ -310,6 +332,20 @@ def test_an_outage_costs_no_job(site: Site, daemon: Daemon) -> None:
     assert daemon.stop() == 0
     assert len(daemon.said("pbs does not answer; waiting for it")) == 1
     daemon.assert_replays()
+
+
+@pytest.mark.slow
+def test_a_dedicated_job_starts_at_its_second(site: Site, daemon: Daemon) -> None:
+    daemon.configure(plugins=["dedicated", "easy", "first-fit"])
+    for _ in range(3):
+        site.submit("-l", "select=2:ncpus=8", "-l", "walltime=00:00:08", seconds=6)
+    due = int(time.time()) + 14
+    at = time.strftime("%Y%m%d%H%M.%S", time.gmtime(due))
+    job = site.submit("-l", "select=4:ncpus=8", "-a", at, "-v", "HEADWAY=dedicated", seconds=2)
+    daemon.start()
+    daemon.until(lambda: site.state(job) in "RF", seconds=40, what="the dedicated job starts")
+    assert values.when(site.jobs()[job]["stime"]) == pytest.approx(due, abs=1)
+    assert daemon.stop() == 0
 
 
 # ---------------------------------------------------------------------- as etc/pbs/README.md says

@@ -148,6 +148,7 @@ class PbsAdapter(PollingAdapter[reader.Detail, tuple[str, ...]]):
                 array_limit=self.options.array_limit,
                 unlimited_walltime=self.options.unlimited_walltime,
                 zone=0.0 if torque else self._zone(),
+                beside_scheduler=self.options.reservations,
             ),
             torque=torque,
             history=not torque and values.truth(server.get("job_history_enable")),
@@ -200,14 +201,14 @@ class PbsAdapter(PollingAdapter[reader.Detail, tuple[str, ...]]):
         queues = reader.read_queues(self._objects(queues_out, "Queue", notes))
         if not queues:
             raise Unanswered("qstat -Q: lists no execution queue")
-        self._own_scheduler(server_out, notes)
+        self._own_scheduler(server_out, queues, notes)
         node_records = self._records("nodes", nodes_out, world, now, notes)
         if not node_records:
             raise Unanswered("pbsnodes: lists none")
         nodes = reader.read_nodes(node_records, queues, notes)
         records = self._records("jobs", jobs_out, world, now, notes)
         found = reader.read_jobs(records, now, world.site, queues, nodes, notes)
-        pools = reader.pools(queues, nodes, world.site.managed)
+        pools = reader.pools(queues, nodes, world.site)
         mine = {
             name: msgspec.structs.replace(node, pools=tuple(pool for pool in node.pools if pool in pools))
             for name, node in nodes.nodes.items()
@@ -275,14 +276,20 @@ class PbsAdapter(PollingAdapter[reader.Detail, tuple[str, ...]]):
             result = self._client.look([result.argv[: result.argv.index("-F")]])[0]
         return documents.objects_text(result.text, kind)
 
-    def _own_scheduler(self, server_out: Result, notes: set[str]) -> None:
+    def _own_scheduler(self, server_out: Result, queues: Mapping[str, reader.Queue], notes: set[str]) -> None:
+        """Note it when PBS's scheduler starts jobs of the managed queues."""
         servers = self._objects(server_out, "Server", notes)
         scheduling = next((server.get("scheduling") for server in servers.values()), None)
-        if values.truth(scheduling) and not self.read_only and not self.options.reservations:
-            notes.add(
-                "the server's own scheduling is on: PBS starts jobs that headway did not decide "
-                '(qmgr -c "set server scheduling = False")'
-            )
+        loose = [name for name in self.options.queues if name in queues and queues[name].open]
+        if self.read_only or not values.truth(scheduling) or not loose:
+            return
+        remedy = f"set queue {loose[0]} started = False"
+        if not self.options.reservations:
+            remedy = "set server scheduling = False"
+        notes.add(
+            "the server's own scheduling is on: PBS starts jobs that headway did not decide "
+            f'(qmgr -c "{remedy}")'
+        )
 
     def _reservations(
         self, results: Sequence[Result], world: _World, mine: Mapping[str, NodeDescription], notes: set[str]

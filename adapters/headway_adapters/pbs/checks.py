@@ -103,7 +103,10 @@ def _version(result: Result, flavour: str) -> Check:
 def _scheduling(attributes: Mapping[str, Any], options: PbsOptions) -> Check:
     on = values.truth(attributes.get("scheduling"))
     if options.reservations:
-        return Check("server scheduling", True, "on" if on else "off; reservations stay unconfirmed")
+        return Check(
+            "server scheduling", on, "on" if on else "off: reservations stay unconfirmed",
+            'qmgr -c "set server scheduling = True", once the managed queues are stopped',
+        )  # fmt: skip
     return Check(
         "server scheduling", not on,
         "on: PBS starts jobs by itself" if on else "off: PBS starts nothing by itself",
@@ -155,8 +158,10 @@ def _queues(result: Result, options: PbsOptions) -> list[Check]:
                                "correct cluster.options.queues"))  # fmt: skip
         else:
             state = "started" if queue.open else "stopped"
-            remedy = f'qmgr -c "set queue {name} started = True"'
-            found.append(Check(f"queue {name}", queue.open, state, remedy))
+            # Beside PBS's own scheduler a queue is headway's by being stopped.
+            wanted = not options.reservations
+            remedy = f'qmgr -c "set queue {name} started = {wanted}"'
+            found.append(Check(f"queue {name}", queue.open is wanted, state, remedy))
     return found
 
 

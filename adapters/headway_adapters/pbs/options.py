@@ -35,7 +35,8 @@ class PbsOptions(TransportOptions):
     array_limit: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
     #: The limit that a job without any limit is planned with.
     unlimited_walltime: Annotated[float, Field(gt=0)] = 365 * 86400.0
-    #: True: Reserve and Unreserve may be used (PBS's own scheduler runs, and confirms reservations).
+    #: True: Reserve and Unreserve may be used. PBS's own scheduler runs and confirms reservations; it
+    #: leaves the managed queues alone because they are stopped (``started = False``).
     reservations: bool = False
     #: The site's own commands for frequencies and power.
     actuators: ActuatorOptions | None = None

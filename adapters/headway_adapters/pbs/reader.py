@@ -110,7 +110,7 @@ class Queue:
     #: Seconds; 0: no limit.
     max_walltime: float = 0.0
     default_walltime: float | None = None
-    #: It starts jobs.
+    #: PBS's own scheduler starts jobs of it.
     open: bool = True
     #: Features that its default chunk asks for.
     features: tuple[str, ...] = ()
@@ -125,6 +125,8 @@ class Site:
     unlimited_walltime: float = 365 * 86400.0
     #: Seconds by which times in listings are ahead of UTC.
     zone: float = 0.0
+    #: PBS's own scheduler runs: the managed queues are stopped to keep them from it, and not closed.
+    beside_scheduler: bool = False
 
 
 @dataclass(frozen=True)
@@ -498,7 +500,8 @@ class _Reader:
         queue = self.queues.get(pool)
         if not blocked and not managed:
             blocked = f"queue {pool} is not managed by headway"
-        if not blocked and queue is not None and not queue.open:
+        stopped = queue is not None and not queue.open and not self.site.beside_scheduler
+        if not blocked and stopped:
             blocked = f"queue {pool} is stopped"
         shape = self._shape(record)
         if not blocked and shape.unfit:
@@ -777,12 +780,14 @@ def _largest(many: Iterable[tuple[tuple[str, int], ...]]) -> tuple[tuple[str, in
 # ---------------------------------------------------------------------- pools, reservations
 
 
-def pools(queues: Mapping[str, Queue], nodes: Nodes, managed: tuple[str, ...]) -> dict[str, PoolDescription]:
+def pools(queues: Mapping[str, Queue], nodes: Nodes, site: Site) -> dict[str, PoolDescription]:
     """The managed queues and, closed, those that share vnodes with them."""
+    managed = site.managed
     shared = {pool for node in nodes.nodes.values() if set(node.pools) & set(managed) for pool in node.pools}
     return {
         name: PoolDescription(
-            name=name, max_walltime=queue.max_walltime, open=queue.open and name in managed
+            name=name, max_walltime=queue.max_walltime,
+            open=name in managed and (queue.open or site.beside_scheduler),
         )
         for name, queue in queues.items()
         if name in shared or name in managed

@@ -90,7 +90,7 @@ def test_the_recorded_vnodes() -> None:
         vnode(0), vnode(1), vnode(2), vnode(3, available=False, reason=maintained),
     ]  # fmt: skip
     assert NODES.vnodes == {"pbshost": [f"pbshost[{at}]" for at in range(4)]}
-    assert reader.pools(QUEUES, NODES, ("workq",)) == {"workq": PoolDescription("workq")}
+    assert reader.pools(QUEUES, NODES, SITE) == {"workq": PoolDescription("workq")}
 
 
 def test_a_recorded_job_in_full() -> None:
@@ -175,6 +175,15 @@ def test_a_stopped_queue_starts_nothing() -> None:
     records = {"1.s": documents.JobRecord(job_state="Q", queue="workq", schedselect="1:ncpus=1")}
     found = reader.read_jobs(records, NOW, SITE, queues, NODES, set())
     assert only(found).reason == "queue workq is stopped"
+    assert not reader.pools(queues, NODES, SITE)["workq"].open
+
+
+def test_beside_pbss_own_scheduler_a_stopped_queue_is_headways() -> None:
+    site = reader.Site(managed=("workq",), beside_scheduler=True)
+    queues = {"workq": reader.Queue("workq", open=False)}
+    records = {"1.s": documents.JobRecord(job_state="Q", queue="workq", schedselect="1:ncpus=1")}
+    assert not only(reader.read_jobs(records, NOW, site, queues, NODES, set())).job.held
+    assert reader.pools(queues, NODES, site)["workq"].open
 
 
 def test_a_system_hold_for_a_dependency_is_the_dependency() -> None:
@@ -480,9 +489,8 @@ def test_which_vnodes_serve_which_queue() -> None:
     assert {name: node.pools for name, node in found.nodes.items()} == {
         "a": ("any", "fast"), "b": ("own",), "c": ("any",),
     }  # fmt: skip
-    assert {name: pool.open for name, pool in reader.pools(queues, found, ("fast",)).items()} == {
-        "any": False, "fast": True,
-    }  # fmt: skip
+    pools = reader.pools(queues, found, reader.Site(("fast",)))
+    assert {name: pool.open for name, pool in pools.items()} == {"any": False, "fast": True}
 
 
 def test_limits_of_queues() -> None:
