@@ -275,8 +275,13 @@ class Scheduler:
             return decisions
         if self._revise or self._veto:
             wished, decisions = decisions, self._filter(decisions)
+            kept = set(map(id, decisions))
             for decision in wished:
-                if isinstance(decision, SetTimeLimit | Resize | Reserve) and decision not in decisions:
+                if (
+                    id(decision) not in kept
+                    and isinstance(decision, SetTimeLimit | Resize | Reserve)
+                    and decision not in decisions
+                ):
                     state.take_back(decision)
         if self._monitor:
             decisions = self._retract(decisions)

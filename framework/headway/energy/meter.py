@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from headway import events as ev
-from headway.decisions import PowerUp
+from headway.decisions import PowerUp, SetFrequency
 from headway.energy.model import EnergyModel
 from headway.model import NodeClass, Placement
 from headway.state import Job, PoolState, State
@@ -26,9 +26,9 @@ class _Draw(msgspec.Struct, gc=False):
 class PowerMeter:
     """Watts of each pool, kept in proportion to what changes.
 
-    Give it every event that the state has folded in (:meth:`observe`), and every start as soon as it
-    is decided (:meth:`begin`). A pool's figure holds all nodes that are in it, with all jobs on them;
-    a suspended job draws nothing beside its idle processors.
+    Give it every event that the state has folded in (:meth:`observe`), and every start and change of
+    frequency as soon as it is decided (:meth:`begin`, :meth:`order`). A pool's figure holds all nodes
+    that are in it, with all jobs on them; a suspended job draws nothing beside its idle processors.
     """
 
     def __init__(self, model: EnergyModel, state: State) -> None:
@@ -38,6 +38,8 @@ class PowerMeter:
         self.base: dict[str, float] = {}
         self._state = state
         self._jobs: dict[str, _Draw] = {}
+        #: Frequencies that were ordered for running jobs and are neither confirmed nor refused.
+        self._ordered: dict[str, float] = {}
         #: Node -> what it draws beside its jobs, in which pools, and its power state.
         self._nodes: dict[str, tuple[float, tuple[str, ...], str]] = {}
         #: What a flat pool draws without jobs.
@@ -128,6 +130,15 @@ class PowerMeter:
             if pool in self.watts:
                 self.watts[pool] += watts
 
+    def order(self, job: Job, frequency: float) -> None:
+        """A running job was ordered to another frequency."""
+        self.begin(job, job.placement, frequency)
+        self._ordered[job.id] = frequency
+
+    def frequency(self, job: Job) -> float | None:
+        """The frequency that a job has, or will have once its order is carried out."""
+        return self._ordered.get(job.id, job.frequency)
+
     def end(self, job_id: str) -> None:
         """The job draws nothing any more."""
         gone = self._jobs.pop(job_id, None)
@@ -146,6 +157,8 @@ class PowerMeter:
     def observe(self, event: ev.Event) -> None:
         """Follow one event."""
         kind = type(event)
+        if self._ordered:
+            self._settle(event)
         if kind is ev.JobStarted:
             job = self._state.jobs.get(event.job_id)  # type: ignore[attr-defined]
             if job is not None:
@@ -166,13 +179,20 @@ class PowerMeter:
                     self._set_node(name, self._state.nodes.power.get(name, "on"))
             self._follow(getattr(event.decision, "job_id", ""))
 
+    def _settle(self, event: ev.Event) -> None:
+        """Forget an order that was carried out or refused, or whose job is gone."""
+        if isinstance(event, ev.JobFrequencyChanged | ev.JobEnded | ev.JobRequeued | ev.JobStarted):
+            self._ordered.pop(event.job_id, None)
+        elif isinstance(event, ev.DecisionFailed) and isinstance(event.decision, SetFrequency):
+            self._ordered.pop(event.decision.job_id, None)
+
     def _follow(self, job_id: str) -> None:
         """Something about a job changed: count what it is now."""
         job = self._state.jobs.get(job_id)
         if job is None or job.entries is None or job.suspended_since is not None:
             self.end(job_id)
         else:
-            self.begin(job, job.placement, job.frequency)
+            self.begin(job, job.placement, self.frequency(job))
 
 
 _CHANGES = (ev.JobReleasing, ev.JobResumed, ev.JobMigrated, ev.JobChanged, ev.JobFrequencyChanged)

@@ -35,6 +35,8 @@ class EnergyModel:
             raise ValueError(f"cluster {cluster.name!r} has no energy profile")
         self.profile: EnergyProfile = cluster.energy
         self.classes = {kind.name: kind for kind in self.profile.classes}
+        #: The class of all nodes and pools, if there is only one.
+        self._alone = self.profile.classes[0] if len(self.classes) == 1 else None
         self._of_node: dict[str, NodeClass] = {n.name: self._class_of_node(n) for n in cluster.nodes}
         self._of_pool: dict[str, NodeClass] = {
             p.name: self.classes.get(p.node_class, self.profile.classes[0]) for p in cluster.pools if p.flat
@@ -140,6 +142,8 @@ class EnergyModel:
     ) -> float:
         """The rate of a job: that of its slowest class."""
         sensitivity = self.sensitivity(job)
+        if self._alone is not None:
+            return self.rate(self._alone, frequency, sensitivity)
         if not placement:
             return self.rate(self.class_of_pool(pool), frequency, sensitivity)
         kinds = {self.class_of(node).name for node, _ in placement}

@@ -247,7 +247,7 @@ class PowerCap(Plugin):
             cap = self._cap(pool.name, state)
             if self._meter.watts[pool.name] > cap * (1 + _ROUNDING):
                 decisions.extend(self._slow_down(pool, cap, state))
-        if not self._starts_first:
+        if not decisions and not self._starts_first:
             decisions.extend(self._give_back(state))
         return decisions
 
@@ -265,7 +265,10 @@ class PowerCap(Plugin):
                 start = self._capped(decision, state, closed)
                 revised.append(start)
                 if start.frequency != decision.frequency:
-                    slower[start.job_id] = self._factor(start, decision.frequency, start.frequency, state)
+                    job = state.jobs[start.job_id]
+                    slower[job.id] = self._factor(
+                        job, start.placement, decision.frequency, start.frequency, state
+                    )
             elif isinstance(decision, PowerUp):
                 awake = self._affordable(decision, state)
                 if awake is not None:
@@ -429,7 +432,7 @@ class PowerCap(Plugin):
             if start.frequency is not None and level.frequency >= start.frequency:
                 continue
             if self._fits(meter.added(job, start.placement, level.frequency), meter.watts, state):
-                factor = self._factor(start, start.frequency, level.frequency, state)
+                factor = self._factor(job, start.placement, start.frequency, level.frequency, state)
                 # A slower level only takes longer.
                 return job.pool.view.stretch(job, job.expected_runtime * factor), level.frequency
         return False, None
@@ -443,15 +446,14 @@ class PowerCap(Plugin):
         )
 
     @staticmethod
-    def _factor(start: Start, before: float | None, after: float | None, state: State) -> float:
+    def _factor(
+        job: Job, placement: Placement, before: float | None, after: float | None, state: State
+    ) -> float:
         """How many times as long the job takes there at one frequency as at another."""
-        assert state.energy is not None
-        job = state.jobs[start.job_id]
-        rates = [
-            state.energy.job_rate(job.description, start.placement, job.pool.name, hertz)
-            for hertz in (before, after)
-        ]
-        return rates[0] / rates[1]
+        model, pool = state.energy, job.pool.name
+        assert model is not None
+        rate = model.job_rate(job.description, placement, pool, before)
+        return rate / model.job_rate(job.description, placement, pool, after)
 
     def _lengthened(
         self, decisions: list[Decision], slower: dict[str, float], state: State
@@ -504,22 +506,21 @@ class PowerCap(Plugin):
         for job in reversed(self._running(pool)):
             if meter.watts[name] <= allowed:
                 break
-            before, levels = job.frequency, self._kind(job.placement, job, state).levels
+            before, levels = meter.frequency(job), self._kind(job.placement, job, state).levels
             slowest = levels[-1].frequency
             if (before is not None and before <= slowest) or len(levels) < 2:
                 continue
             if self._not_before and self._not_before.get(job.id, -_INF) > state.now:
                 continue
-            others = meter.watts[name] - meter.of(job.id).get(name, 0.0)
-
-            def saves(hertz: float, job: Job = job, others: float = others) -> bool:
-                return others + meter.added(job, job.placement, hertz).get(name, 0.0) <= allowed
-
+            room = allowed - meter.watts[name] + meter.of(job.id).get(name, 0.0)
             chosen = slowest
-            if saves(slowest):
-                slower = (x.frequency for x in levels[1:] if before is None or x.frequency < before)
-                chosen = next((hertz for hertz in slower if saves(hertz)), slowest)
-            meter.begin(job, job.placement, chosen)
+            if meter.added(job, job.placement, slowest).get(name, 0.0) <= room:
+                for level in levels[1:]:
+                    slower = before is None or level.frequency < before
+                    if slower and meter.added(job, job.placement, level.frequency).get(name, 0.0) <= room:
+                        chosen = level.frequency
+                        break
+            meter.order(job, chosen)
             self._slowed.setdefault(job.id, before)
             self._counts["running_slowed"] += 1
             decisions.append(SetFrequency(job.id, chosen, reason))
@@ -532,7 +533,7 @@ class PowerCap(Plugin):
             return []
         elapsed = state.now - job.start_time - job.paused
         left = self._left(job, before, elapsed, state)
-        factor = self._factor(Start(job.id, job.placement), self._slowed[job.id], after, state)
+        factor = self._factor(job, job.placement, self._slowed[job.id], after, state)
         if left <= 0 or factor <= 1:
             return []
         limit = max(elapsed + left * factor, job.estimate)
@@ -546,12 +547,14 @@ class PowerCap(Plugin):
         known = self._times.get(job.id)
         if known is not None:
             return known.left - (elapsed - known.elapsed) / known.factor
-        factor = self._factor(Start(job.id, job.placement), self._slowed[job.id], now, state)
+        if now == self._slowed[job.id]:
+            return job.estimate - elapsed
+        factor = self._factor(job, job.placement, self._slowed[job.id], now, state)
         return (job.estimate - elapsed) / factor
 
     def _give_back(self, state: State) -> list[Decision]:
         """Give slowed jobs their frequency back as far as the cap allows and no start waits for the power."""
-        if not self._slowed:
+        if not self._slowed or self._meter is None:
             return []
         waiting = {
             state.jobs[job_id].pool.name
@@ -560,7 +563,8 @@ class PowerCap(Plugin):
         }
         decisions: list[Decision] = []
         for pool in state.pools.values():
-            if pool.name not in waiting:
+            full = self._meter.watts[pool.name] >= self._cap(pool.name, state)
+            if not full and pool.name not in waiting:
                 decisions.extend(self._speed_up(pool, state))
         return decisions
 
@@ -585,8 +589,9 @@ class PowerCap(Plugin):
             known = self._times.get(job.id)
             if known is not None:
                 self._times[job.id] = _Time(elapsed, self._left(job, None, elapsed, state), 1.0, known.limit)
-            meter.begin(job, job.placement, before)
+            hertz = before if before is not None else full
+            meter.order(job, hertz)
             del self._slowed[job.id]
             self._counts["running_restored"] += 1
-            decisions.append(SetFrequency(job.id, before if before is not None else full, reason))
+            decisions.append(SetFrequency(job.id, hertz, reason))
         return decisions
