@@ -169,6 +169,8 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         self._described: Snapshot | None = None
         self._flights: dict[str, Flight[PayloadT]] = {}
         self._told: list[ev.Event] = []
+        #: Why the last commands could not be run at all.
+        self._not_run = ""
         self._noted: set[str] = set()
         self._looker = ThreadPoolExecutor(1, thread_name_prefix=f"{self.system}-look")
         self._looking: Future[Look[DetailT]] | None = None
@@ -486,9 +488,11 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
     def change(self, argvs: Sequence[Sequence[str]]) -> list[Result | None]:
         """Run commands that change something; None for those that were not tried."""
         self._changes += 1
+        self._not_run = ""
         try:
             return self._client.change_all(argvs)
         except Failure as error:
+            self._not_run = str(error)
             self._log.error("a command could not be run", error=str(error))
             return [None] * len(argvs)
 
@@ -633,7 +637,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
     def refused(self, result: Result | None) -> Outcome:
         """The outcome of a command that failed, or was not tried."""
         if result is None:
-            return Outcome(False, f"not tried: {self.title} does not answer")
+            return Outcome(False, f"not tried: {self._not_run or f'{self.title} does not answer'}")
         return Outcome(False, result.complaint())
 
     # ------------------------------------------------------------------ the rest

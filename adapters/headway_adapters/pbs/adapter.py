@@ -223,6 +223,7 @@ class PbsAdapter(PollingAdapter[reader.Detail, tuple[str, ...]]):
         }
         if before is not None:
             self._fill_in(before, jobs, world, queues, nodes, notes)
+        self._place_ended(jobs)
         kept, ids = self._reservations(reserved_out, world, mine, notes)
         snapshot = Snapshot(
             time=now, jobs=jobs, nodes=mine, pools=pools, reservations=kept,
@@ -340,6 +341,16 @@ class PbsAdapter(PollingAdapter[reader.Detail, tuple[str, ...]]):
                 start_time=ending.start_time or known.start_time,
                 restarts=max(ending.restarts, known.restarts),
             )  # fmt: skip
+
+    def _place_ended(self, jobs: dict[str, SnapshotJob]) -> None:
+        """Say where a job ran that ended before any look saw it run.
+
+        Of an ended element of an array PBS tells when it ran, but not where.
+        """
+        for key, flight in list(self._flights.items()):
+            job = jobs.get(key)
+            if job is not None and job.state == "ended" and not job.placement and job.start_time is not None:
+                jobs[key] = msgspec.structs.replace(job, placement=flight.decision.placement)
 
     def _asked(self, job_ids: Sequence[str], world: _World) -> dict[str, documents.JobRecord]:
         """What PBS and its history know of these jobs; those that it does not know are left out.

@@ -428,7 +428,7 @@ class _Reader:
             job=self._description(job_id, record, request, array, element),
             state=state,
             placement=tuple(placement),
-            start_time=started if placement else None,
+            start_time=started if placement or state == "ended" else None,
             end_time=ended,
             outcome=outcome,
             exit_code=code,

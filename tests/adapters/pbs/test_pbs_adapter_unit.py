@@ -214,6 +214,20 @@ def test_refusals_and_what_is_left_open(pbs: PretendedPbs, stderr: str, accepted
         assert outcome.accepted is accepted
 
 
+def test_an_element_that_ends_before_it_was_seen_has_run(pbs: PretendedPbs) -> None:
+    pbs.jobs["5[].pbshost"] = job(job_state="B", array="True")
+    pbs.jobs["5[1].pbshost"] = job()
+    with adapter(pbs) as one:
+        started(one)
+        assert one.apply(time.time(), [d.Start("5[1].pbshost", (("pbshost[1]", 1),))])[0].accepted
+        ended = {"job_state": "X", "Exit_status": 0, "obittime": "Sat Nov 21 06:33:10 2026"}
+        pbs.jobs["5[1].pbshost"].update(RUNS, **{**ended, "substate": 92})
+        told = [event for event in events(one) if getattr(event, "job_id", "") == "5[1].pbshost"]
+    assert [type(event) for event in told] == [ev.JobStarted, ev.JobEnded]
+    assert told[0].placement == (("pbshost[1]", 1),)
+    assert told[0].time == 1795242780.0
+
+
 def test_a_start_that_does_not_happen_is_told(pbs: PretendedPbs) -> None:
     with adapter(pbs, start_timeout=0.2) as one:
         started(one)

@@ -44,7 +44,7 @@ LIVE: dict[str, tuple[Any, ...]] = {
     "13.pbshost": ("running", {"pbshost[1]": 2, "pbshost[0]": 2}, T0 + 100, None, "", None, ""),
 }
 ELEMENTS: dict[str, tuple[Any, ...]] = {
-    "3[1].pbshost": ("ended", {}, None, T0 + 62, "completed", 0, ""),
+    "3[1].pbshost": ("ended", {}, T0 + 1, T0 + 62, "completed", 0, ""),
     "3[2].pbshost": ("pending", {}, None, None, "", None, ""),
     "3[3].pbshost": ("pending", {}, None, None, "", None, ""),
 }
