@@ -38,6 +38,8 @@ PROCESSORS = 2090
 LOAD = 1.03
 #: Table 7: machines of each class.
 MACHINES = (("I", 1175), ("II", 520), ("III", 220))
+#: Percent: what counts as a little overhead of running time.
+OVERHEAD = 5.0
 #: Jobs of a real trace that are run.
 TRACE_JOBS = 20_000
 
@@ -221,22 +223,21 @@ class EnergyPoliciesReproduction:
         if where == "Figure 11":
             claimed = (
                 ("energy of jobs", ("ljfff-ee",), ("ljf-ee", "sjf-ee"), "LJFFF-EE uses the least energy"),
-                ("energy of jobs", ("ljf-ee",), ("sjf-ee",), "SJF-EE uses the most energy"),
+                ("energy of jobs", ("ljf-ee",), ("sjf-ee",), "SJF-EE uses more energy than LJF-EE"),
                 ("makespan", ("ljf-ee",), ("sjf-ee", "ljfff-ee"), "LJF-EE has the shortest running time"),
                 ("total runtime", ("ljf-ee",), ("sjf-ee", "ljfff-ee"), "LJF-EE has the least runtime sum"),
             )
         else:
             claimed = (
                 ("energy of jobs", ("ljf-ee",), ("sjf-ee", "ljfff-ee"), "LJF-EE uses the least energy"),
-                ("makespan", ("ljf-ee",), ("sjf-ee",), "LJF-EE has little overhead of running time"),
-                ("total runtime", ("ljf-ee",), ("sjf-ee",), "LJF-EE has little overhead of runtime"),
             )
         claims = []
         for metric, better, worse, said in claimed:
             found = gains(rows, better, worse, metric)
-            claims.append(
-                Claim(where, f"{label}: {said} ({metric})", _told(found), verdict([*found.values()]))
-            )
+            holds = verdict([*found.values()])
+            claims.append(Claim(where, f"{label}: {said} ({metric})", _told(found), holds))
+        if where != "Figure 11":
+            claims += [self._overhead(rows, where, label, metric) for metric in ("makespan", "total runtime")]
         saved = {
             (ours, theirs): gain
             for ours, theirs in PLAIN.items()
@@ -254,6 +255,24 @@ class EnergyPoliciesReproduction:
         )  # fmt: skip
         return claims
 
+    def _overhead(self, rows: Sequence[Row], where: str, label: str, metric: str) -> Claim:
+        """ "Little overhead of running time". No rule of the paper says what is little; ours: the confidence
+        interval against the best of the three ends within 5 %."""
+        others = [name for name in EFFICIENT if name != "ljf-ee"]
+        best = min(others, key=lambda name: float(np.mean(select(rows, metric, variant=name))))
+        more = paired(select(rows, metric, variant="ljf-ee"), select(rows, metric, variant=best))
+        measured = f"{_percent(more)} against {best}, the best of the other two"
+        holds = "yes" if more.high <= OVERHEAD else "no"
+        return Claim(
+            where, f"{label}: LJF-EE has little overhead of running time ({metric})", measured, holds
+        )
+
+
+def _percent(change: Interval) -> str:
+    """A change with its sign; what rounds to nothing has none."""
+    spread = f" ± {change.half:.1f}" if change.count > 1 else ""
+    return f"{round(change.mean, 1) + 0.0:+.1f}{spread} %"
+
 
 def _policies(classes: Sequence[int]) -> tuple[str, ...]:
     return tuple(name for number in classes for name in CLASSES[number])
@@ -263,9 +282,7 @@ def _told(found: dict[tuple[str, str], Interval]) -> str:
     """Improvements as a sentence: all of few, the extremes of many."""
 
     def one(pair: tuple[str, str]) -> str:
-        gain = found[pair]
-        spread = f" ± {gain.half:.1f}" if gain.count > 1 else ""
-        return f"{pair[0]} against {pair[1]} {gain.mean:+.1f}{spread} %"
+        return f"{pair[0]} against {pair[1]} {_percent(found[pair])}"
 
     if len(found) <= 3:
         return "lower by " + "; ".join(one(pair) for pair in found)
