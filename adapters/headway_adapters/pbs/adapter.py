@@ -481,10 +481,10 @@ class PbsAdapter(PollingAdapter[reader.Detail, tuple[str, ...]]):
         return self.run_steps(plan.steps, already=plan.already)
 
     def drain(self, node: str, reason: str) -> tuple[str, ...]:
-        return writer.offline(node, reason)
+        return writer.offline(node, reason, torque=self._torque)
 
     def undrain(self, node: str) -> tuple[str, ...]:
-        return writer.online(node)
+        return writer.online(node, torque=self._torque)
 
     def check(self) -> list[Check]:
         return checks.run(self._client, self.options, self._clock)

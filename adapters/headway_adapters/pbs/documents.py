@@ -73,6 +73,7 @@ class NodeRecord(msgspec.Struct, gc=False):
     comment: Any = None
     gpus: Any = None
     last_state_change_time: Any = None
+    note: Any = None
     np: Any = None
     ntype: Any = None
     properties: Any = None

@@ -182,14 +182,14 @@ def plan(
     raise Unfit(f"{type(decision).__name__} cannot be carried out on PBS")
 
 
-def offline(name: str, reason: str) -> Argv:
+def offline(name: str, reason: str, *, torque: bool = False) -> Argv:
     """Take a host out of service."""
-    return ("pbsnodes", "-C", reason, "-o", host(name))
+    return ("pbsnodes", "-N" if torque else "-C", reason, "-o", host(name))
 
 
-def online(name: str) -> Argv:
+def online(name: str, *, torque: bool = False) -> Argv:
     """Put a host back into service."""
-    return ("pbsnodes", "-C", "", "-c", host(name))
+    return ("pbsnodes", "-N" if torque else "-C", "", "-c", host(name))
 
 
 def _shrink(decision: d.Resize, running_on: tuple[str, ...], hosts: Mapping[str, str]) -> Plan:

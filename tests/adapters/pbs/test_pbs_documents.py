@@ -118,7 +118,7 @@ TORQUE_JOBS = b"""<Data><Job><Job_Id>7.head</Job_Id><Job_Name>a&lt;b</Job_Name><
 TORQUE_NODES = b"""<Data>
 <Node><name>n1</name><state>job-exclusive</state><np>4</np><properties>ib,fast</properties>
 <ntype>cluster</ntype><jobs>0-3/7.head</jobs><status>rectime=1795242860,physmem=8388608kb,ncpus=4</status></Node>
-<Node><name>n2</name><state>down,offline</state><np>4</np><gpus>2</gpus></Node></Data>"""
+<Node><name>n2</name><state>down,offline</state><np>4</np><note>disk</note><gpus>2</gpus></Node></Data>"""
 
 
 def test_torques_xml() -> None:

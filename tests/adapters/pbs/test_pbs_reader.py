@@ -506,7 +506,7 @@ def test_a_torque_cluster() -> None:
     found = reader.read_nodes(documents.nodes_xml(TORQUE_NODES), queues, set())
     assert found.nodes["n1"] == NodeDescription("n1", 4, 8 * GB, (), ("ib", "fast"), ("batch",))
     assert found.nodes["n2"].gres == (("gpus", 2),)
-    assert found.nodes["n2"].reason == "down; offline"
+    assert found.nodes["n2"].reason == "down; offline; disk"
     site = reader.Site(managed=("batch",))
     jobs = reader.read_jobs(documents.jobs_xml(TORQUE_JOBS), NOW, site, queues, found, set())
     running = jobs.jobs["7.head"]

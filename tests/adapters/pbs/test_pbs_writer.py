@@ -93,6 +93,7 @@ def test_torque_suspends_in_its_own_way() -> None:
 def test_hosts_are_taken_out_of_service_and_put_back() -> None:
     assert writer.offline("h", "headway: asleep") == ("pbsnodes", "-C", "headway: asleep", "-o", "h")
     assert writer.online("h") == ("pbsnodes", "-C", "", "-c", "h")
+    assert writer.offline("h", "x", torque=True) == ("pbsnodes", "-N", "x", "-o", "h")
     with pytest.raises(writer.Unfit):
         writer.offline("-a", "x")
 
