@@ -69,6 +69,7 @@ def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         made = SlurmOverSsh(request.getfixturevalue("throw_away_slurm"), server)
     else:
         made = _real(name)
+    made.clean()
     yield made
     if not isinstance(made, SlurmSite):
         made.close()
@@ -95,7 +96,6 @@ def drive(site: Site) -> Iterator[Callable[..., Driven]]:
         opened.append(Driven(site, **options))
         return opened[-1]
 
-    site.clean()
     yield begin
     for driven in opened:
         driven.adapter.close()

@@ -75,7 +75,9 @@ class Driven:
             found += self._take(events)
         return found
 
-    def until(self, kind: type[EventT], subject: str = "", seconds: float = 0.0) -> EventT:
+    def until(
+        self, kind: type[EventT] | tuple[type[ev.Event], ...], subject: str = "", seconds: float = 0.0
+    ) -> EventT:
         """The next event of a kind (about something) that was not asked for before."""
         end = time.monotonic() + (seconds or self.site.patience)
         seen = 0
@@ -83,11 +85,11 @@ class Driven:
             for event in self.events[seen:]:
                 if isinstance(event, kind) and (not subject or about(event) == subject):
                     self.events.remove(event)
-                    return event
+                    return event  # type: ignore[return-value]
             seen = len(self.events)
-            assert time.monotonic() < end, f"no {kind.__name__} about {subject!r}; told: {self.events[-12:]}"
+            assert time.monotonic() < end, f"no {kind} about {subject!r}; told: {self.events[-12:]}"
             moment = self.adapter.wait(self.site.now() + 1.0)
-            assert moment is not None, f"no {kind.__name__} about {subject!r} will come"
+            assert moment is not None, f"no {kind} about {subject!r} will come"
             self._take(moment[1])
 
     def apply(self, *decisions: d.Decision) -> list[Outcome]:

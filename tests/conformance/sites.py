@@ -545,7 +545,8 @@ class SlurmOverSsh(SlurmSite):
             "host": "127.0.0.1", "port": self.server.port, "user": self.server.user,
             "key_file": str(self.server.key), "known_hosts": str(self.server.known_hosts), "agent": False,
         }  # fmt: skip
-        return SlurmAdapter(self.settings({"ssh": ssh, **options}), read_only=read_only)
+        pace = {"ssh": ssh, "poll_interval": 0.5, "confirm_interval": 0.1}
+        return SlurmAdapter(self.settings({**pace, **options}), read_only=read_only)
 
 
 def _span(part: str) -> int:
