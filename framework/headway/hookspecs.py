@@ -71,7 +71,8 @@ class HookSpecs:
 
     @hookspec
     def startup(self, state: State, capabilities: frozenset[type]) -> None:
-        """The run begins; ``state`` knows pools and nodes but no job yet.
+        """The run begins; ``state`` knows pools and nodes but no job yet. A
+        :class:`headway.errors.UserError` ends it: the options do not fit the cluster.
 
         ``capabilities`` are the decision types that the cluster carries out."""
 
@@ -157,7 +158,9 @@ class HookSpecs:
     @hookspec
     def revise(self, decisions: list[Decision], state: State) -> list[Decision] | None:
         """The decisions of the step, changed (frequency, tier, size). A pipeline in configured
-        order: each plugin gets what the one before returned. None: no change."""
+        order: each plugin gets what the one before returned. None: no change.
+
+        What is added about a job whose start is vetoed then (such as a longer limit) goes with it."""
 
     @hookspec(firstresult=True)
     def veto(self, decision: Decision, state: State) -> str | None:

@@ -420,6 +420,8 @@ class HookCaller:
         try:
             return function(*args)
         except Exception as error:
+            if self.hook == "startup" and isinstance(error, UserError):
+                raise
             self.failed(name, error)
             return None
         finally:

@@ -450,13 +450,32 @@ class Scheduler:
     def _filter(self, decisions: list[Decision]) -> list[Decision]:
         """The revise pipeline, then the vetoes; starts that did not survive are undone."""
         before = {d.job_id: d for d in decisions if isinstance(d, Start)}
+        wished = decisions
         for name, function in self._revise.implementations:
             answer = self._revise.call(name, function, decisions, self.state)
             if answer is not None:
                 decisions = self._checked(self._revise, name, answer, decisions)
         if self._veto:
-            decisions = [decision for decision in decisions if not self._vetoed(decision)]
+            decisions = self._without_vetoed(wished, decisions)
         return self._settle(before, decisions)
+
+    def _without_vetoed(self, wished: Sequence[Decision], decisions: list[Decision]) -> list[Decision]:
+        """Without what is vetoed, and without what was added to a start that is."""
+        kept: list[Decision] = []
+        gone: set[str] = set()
+        for decision in decisions:
+            if not self._vetoed(decision):
+                kept.append(decision)
+            elif isinstance(decision, Start):
+                gone.add(decision.job_id)
+        if not gone:
+            return kept
+        before = set(map(id, wished))
+        return [
+            decision
+            for decision in kept
+            if id(decision) in before or getattr(decision, "job_id", None) not in gone
+        ]
 
     def _settle(self, before: dict[str, Start], decisions: Sequence[Decision]) -> list[Decision]:
         """Carry what became of the starts into the state; leave out what the guard refuses."""

@@ -305,7 +305,8 @@ class State:
         if unmet := self._unmet(job):
             return unmet
         if job.not_before > self.now:
-            return f"its last start failed ({job.hold_reason}); it is tried again at {job.not_before:.0f}"
+            why = f"its last start failed ({job.hold_reason})" if job.failures else job.hold_reason
+            return f"{why}; it is tried again at {job.not_before:.0f}"
         reservation = job.description.reservation
         if reservation:
             kept = self.reservations.get(reservation)
@@ -347,6 +348,16 @@ class State:
         """Look at ``pool`` again at ``time`` even if nothing happens."""
         self._seq += 1
         heappush(self.wakeups, (time, self._seq, pool))
+
+    def set_aside(self, job: Job, until: float, reason: str) -> None:
+        """Leave a job out of its queue until then, because nothing can let it start before.
+
+        Policies do not try it meanwhile, so it takes no processors from those behind it.
+        """
+        if job.status is _PENDING and until > self.now:
+            self._leave_queue(job)
+            job.not_before, job.hold_reason = until, reason
+            self._queue_or_wait(job)
 
     def overdue(self, pool: PoolState) -> None:
         """Jobs that outlive a prediction fall back to their estimate; then their end is "any moment"."""
@@ -563,7 +574,7 @@ class State:
             return
         if job.status in _ON_NODES:
             self._release(job)
-            job.start_time = None
+            self._expect_again(job)
             job.paused, job.suspended_since = 0.0, None
             self._queue_or_wait(job)
 
@@ -665,7 +676,7 @@ class State:
         if job is None or job.status is not _STARTING:
             return
         self._release(job)
-        job.start_time = None
+        self._expect_again(job)
         job.failures += 1
         job.hold_reason = event.message
         # A start that keeps failing must not be asked for at every poll.
@@ -890,6 +901,11 @@ class State:
             if before is not None:
                 self._put_reservation(before)
 
+    def _expect_again(self, job: Job) -> None:
+        """A start is off: its frequency, and how long it would have taken at that, are forgotten."""
+        job.start_time, job.frequency = None, None
+        self._set_expectation(job)
+
     def _set_expectation(self, job: Job) -> None:
         """The expected runtime and end that follow from the job's estimate."""
         job.expected_runtime = job.estimate
@@ -902,7 +918,7 @@ class State:
     def undo(self, job: Job) -> None:
         """Take back a :meth:`begin`; the job is in its queue again."""
         self._release(job)
-        job.start_time = None
+        self._expect_again(job)
         job.pool.touch()
         if job in job.pool.queue:
             job.status = _PENDING

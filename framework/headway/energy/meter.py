@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from headway import events as ev
-from headway.decisions import PowerUp, SetFrequency
+from headway.decisions import PowerDown, PowerUp, SetFrequency
 from headway.energy.model import EnergyModel
 from headway.model import NodeClass, Placement
 from headway.state import Job, PoolState, State
@@ -174,7 +174,7 @@ class PowerMeter:
         elif isinstance(event, _CHANGES):
             self._follow(event.job.id if isinstance(event, ev.JobChanged) else event.job_id)
         elif isinstance(event, ev.DecisionFailed):
-            if isinstance(event.decision, PowerUp):
+            if isinstance(event.decision, PowerDown | PowerUp):
                 for name in event.decision.nodes:
                     self._set_node(name, self._state.nodes.power.get(name, "on"))
             self._follow(getattr(event.decision, "job_id", ""))

@@ -9,15 +9,16 @@ it):
 - A start that would exceed the cap is slowed to the fastest level at which it fits (``slow``), if that
   delays nothing that is booked or reserved; else it is delayed.
 - What is delayed is not overtaken by later starts in its pool (``overtake: true`` lets them), so a job
-  that needs much power is not starved. Only a job that the cap of the hour could not hold even if nothing
-  else ran waits aside until the cap rises: to stop the pool would not help it.
+  that needs much power is not starved. A job that the cap of the hour could not hold even if nothing else
+  ran waits aside until the cap changes: to stop the pool would not help it.
 - A job that the highest cap of the week could never hold, not even on the least powerful nodes at the
   slowest level with nothing else on the machine, is refused when it comes.
 - When the cap falls below what is drawn, running jobs are slowed, the youngest first (``slow_running``),
   and their limits lengthened to what the rest of their time takes then; no limit is ever shortened. They
   get their frequency back, the oldest first, when there is room for it and no start waits for the power.
   What cannot be saved so is drawn: no job is ended for a cap.
-- Waking nodes count as what they draw then, and are woken only as far as the cap allows.
+- Nodes that wake or fall asleep count as what they draw then. They are woken only as far as the cap
+  allows; they may fall asleep at any time, which is what makes room.
 - A frequency that could not be set is not tried again for a minute.
 
 Windows of the day and prices: :mod:`headway_plugins.energy.cap_over_time`.
@@ -33,7 +34,7 @@ from typing import Any
 import msgspec
 import pydantic
 
-from headway.decisions import Decision, PowerUp, SetFrequency, SetTimeLimit, Start
+from headway.decisions import Decision, PowerDown, PowerUp, SetFrequency, SetTimeLimit, Start
 from headway.energy.meter import PowerMeter
 from headway.errors import UserError
 from headway.events import (
@@ -60,6 +61,16 @@ _ROUNDING = 1e-9
 _RETRY = 60.0
 #: Seconds by which a batch system may round a limit.
 _LIMITS_ALIKE = 60.0
+#: What a node does that was ordered to.
+_ON_THE_WAY = {PowerDown: "falling asleep", PowerUp: "waking"}
+
+
+def _not_before(moment: float, epoch: float) -> float:
+    """An epoch second on a clock that began at ``epoch``, without being early by rounding."""
+    time = moment - epoch
+    while time + epoch < moment:
+        time = math.nextafter(time, _INF)
+    return time
 
 
 class _Time(msgspec.Struct):
@@ -129,6 +140,8 @@ class PowerCap(Plugin):
         self._meter: PowerMeter | None = None
         #: Why a start of this step is delayed, by job.
         self._delayed: dict[str, str] = {}
+        #: Jobs that nothing but another cap can let start -> when it changes.
+        self._aside: dict[str, float] = {}
         #: Jobs whose start was counted in the last step: another plugin may have taken it away since.
         self._begun: set[str] = set()
         #: Running jobs that we slowed -> the frequency that they had.
@@ -186,7 +199,7 @@ class PowerCap(Plugin):
         if isinstance(event, NodeUp | PoolChanged):
             self._least.clear()
         elif isinstance(event, JobEnded | JobRequeued):
-            for about in (self._slowed, self._times, self._not_before, self._delayed):
+            for about in (self._slowed, self._times, self._not_before, self._delayed, self._aside):
                 about.pop(event.job_id, None)
             self._waiting.discard(event.job_id)
         elif isinstance(event, JobStarted):
@@ -224,6 +237,15 @@ class PowerCap(Plugin):
         if least <= cap * (1 + _ROUNDING):
             return None
         return f"it draws {least:.0f} W with its pool at the least, the power cap is {cap:.0f} W"
+
+    @hookimpl
+    def react(self, state: State) -> None:
+        """Take the jobs that wait aside out of the queue before the policies are asked."""
+        for job_id, until in self._aside.items():
+            job = state.jobs.get(job_id)
+            if job is not None:
+                state.set_aside(job, until, f"the power cap of pool {job.pool.name!r} is too low for it")
+        self._aside.clear()
 
     @hookimpl
     def control(self, state: State) -> Iterable[Decision]:
@@ -270,9 +292,9 @@ class PowerCap(Plugin):
                         job, start.placement, decision.frequency, start.frequency, state
                     )
             elif isinstance(decision, PowerUp):
-                awake = self._affordable(decision, state)
-                if awake is not None:
-                    revised.append(awake)
+                possible = self._affordable(decision, state)
+                if possible is not None:
+                    revised.append(possible)
             else:
                 revised.append(decision)
         if slower and self._can_limit:
@@ -290,8 +312,8 @@ class PowerCap(Plugin):
     def decided(self, decisions: Sequence[Decision]) -> None:
         if self._meter is not None:
             for decision in decisions:
-                if isinstance(decision, PowerUp):
-                    self._meter.expect_power(decision.nodes, "waking")
+                if isinstance(decision, PowerDown | PowerUp):
+                    self._meter.expect_power(decision.nodes, _ON_THE_WAY[type(decision)])
 
     @hookimpl
     def register_metrics(self) -> dict[str, Callable[[RunResult], Any]]:
@@ -319,10 +341,10 @@ class PowerCap(Plugin):
             return found
         model = state.energy
         assert model is not None
-        slowed = self.options.slow and self._can_slow
 
         def added(kind: NodeClass) -> float:
-            frequency = kind.levels[-1].frequency if slowed else None
+            # Others may start it at a lower frequency even if we do not.
+            frequency = kind.levels[-1].frequency if self._can_slow else None
             return model.busy_power(kind, frequency) - kind.idle_power
 
         if pool.flat:
@@ -343,17 +365,17 @@ class PowerCap(Plugin):
         if self._planned > state.now:
             return
         due = self._over_time.next_change(state.now + state.epoch)
-        if due == _INF:
+        if due == _INF or self._in_vain(state):
             return
-        # What has waited through a week of caps with nothing running will wait for ever.
-        if due - state.epoch > self._active + _WEEK and not any(p.running for p in state.pools.values()):
-            return
-        planned = due - state.epoch
-        while planned + state.epoch < due:
-            planned = math.nextafter(planned, _INF)
-        self._planned = planned
+        self._planned = planned = _not_before(due, state.epoch)
         for pool in state.pools.values():
             state.wake_at(planned, pool)
+
+    def _in_vain(self, state: State) -> bool:
+        """Whether nothing ran through a whole week of caps: what waits then will wait for ever."""
+        if state.now <= self._active + _WEEK:
+            return False
+        return all(job.status is not Status.RUNNING for job in state.running_jobs())
 
     def _account(self, state: State) -> None:
         """Count the time that a pool was above its cap."""
@@ -385,7 +407,13 @@ class PowerCap(Plugin):
             self._delay(
                 job, f"power cap of pool {pool!r}: {drawn:.0f} W are drawn of {cap:.0f} W, too little is left"
             )
-            if not self.options.overtake and self._fits_alone(start, job, state):
+            nodes, processor = self._at_least(job.pool, state)
+            change = self._over_time.next_change(state.now + state.epoch)
+            if nodes + job.processors * processor > cap * (1 + _ROUNDING):
+                if change != _INF and not self._in_vain(state):
+                    self._aside[job.id] = _not_before(change, state.epoch)
+                    state.wake_at(state.now, job.pool)
+            elif not self.options.overtake and self._fits_alone(start, job, state):
                 closed.add(pool)
             return start
         if frequency != start.frequency:
@@ -476,6 +504,7 @@ class PowerCap(Plugin):
             if node is None:
                 continue
             power = state.nodes.power.get(name, "on")
+            # It wakes, and is on after that.
             waking = max(state.energy.node_power(node, "waking"), state.energy.idle_node(node))
             more = waking - state.energy.node_power(node, power)
             if self._fits(dict.fromkeys(node.pools, more), drawn, state):

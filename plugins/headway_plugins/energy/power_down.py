@@ -6,7 +6,8 @@ large part of its peak power, so nodes that nobody needs are put to sleep. The p
 and does not specify it; the rules are ours:
 
 - A node that was idle for ``idle`` seconds sleeps, the last of the cluster first, while at least
-  ``reserve`` idle nodes of each of its pools stay on.
+  ``reserve`` idle nodes of each of its pools stay on. Where there is an energy profile, only nodes of
+  classes with a sleep state.
 - A node is woken in time for what is planned on it: a booking (by the policy or for a dedicated job), a
   reservation, a job whose begin time comes. "In time" is the node's wake time and ``margin`` before.
 - Where the policy books nothing, nodes are woken for the first ``depth`` jobs of the queue, as many as
@@ -19,13 +20,14 @@ and does not specify it; the rules are ours:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pydantic
 
 from headway.decisions import Decision, PowerDown, PowerUp
+from headway.errors import UserError
 from headway.events import DecisionFailed, Event, JobChanged, JobSubmitted, NodePowerChanged
 from headway.hookspecs import Plugin, hookimpl
 from headway.results import RunResult
@@ -75,6 +77,8 @@ class PowerDownIdle(Plugin):
         #: Nodes that were commanded and have not answered.
         self._sent_down: set[str] = set()
         self._sent_up: set[str] = set()
+        #: Classes of the energy profile that have no sleep state.
+        self._sleepless: set[str] = set()
         #: Jobs whose begin time lies ahead.
         self._coming: dict[str, Job] = {}
         #: When the next look is due, by pool.
@@ -84,11 +88,35 @@ class PowerDownIdle(Plugin):
     # ------------------------------------------------------------------ hooks
 
     @hookimpl
+    def startup(self, state: State) -> None:
+        if state.pools and all(pool.flat for pool in state.pools.values()):
+            flat = ", ".join(repr(name) for name in state.pools)
+            raise UserError(f"plugin 'power-down': only nodes can sleep, found no pool of nodes but {flat}")
+        model = state.energy
+        if model is not None:
+            self._sleepless = {kind.name for kind in model.profile.classes if kind.sleep is None}
+            if len(self._sleepless) == len(model.classes):
+                raise UserError(
+                    f"plugin 'power-down': no class of the energy profile {model.profile.name!r} has a sleep "
+                    "state"
+                )
+
+    @hookimpl
+    def decided(self, decisions: Sequence[Decision]) -> None:
+        for decision in decisions:
+            if isinstance(decision, PowerUp):
+                self._sent_up.update(decision.nodes)
+            elif isinstance(decision, PowerDown):
+                self._sent_down.update(decision.nodes)
+
+    @hookimpl
     def observe(self, event: Event, state: State) -> None:
         if isinstance(event, NodePowerChanged):
             if event.power != "on":
+                self._counts["put to sleep"] += event.node in self._sent_down
                 self._sent_down.discard(event.node)
             if event.power in ("on", "waking"):
+                self._counts["woken"] += event.node in self._sent_up
                 self._sent_up.discard(event.node)
             if event.power == "on" and event.node in state.nodes.index:
                 self._size(state)
@@ -114,13 +142,9 @@ class PowerDownIdle(Plugin):
         decisions: list[Decision] = []
         wake = self._to_wake(state, needed)
         if wake:
-            self._sent_up.update(wake)
-            self._counts["woken"] += len(wake)
             decisions.append(PowerUp(tuple(wake), f"{len(wake)} sleeping nodes are needed"))
         sleep = self._to_sleep(state, idle, needed)
         if sleep:
-            self._sent_down.update(sleep)
-            self._counts["put to sleep"] += len(sleep)
             decisions.append(
                 PowerDown(tuple(sleep), f"idle for {self.options.idle:g} s or more and not needed soon")
             )
@@ -153,6 +177,9 @@ class PowerDownIdle(Plugin):
         since = self._idle_since
         since[~idle] = _INF
         since[idle & (since == _INF)] = state.now
+        if self._sent_down:
+            # A job came first, or nobody carried the command out and a job was there since.
+            self._sent_down = {name for name in self._sent_down if idle[table.index[name]]}
         return idle
 
     def _needed(self, state: State, idle: np.ndarray) -> np.ndarray:
@@ -250,8 +277,10 @@ class PowerDownIdle(Plugin):
         tired = idle & (self._idle_since + self.options.idle <= now) & (self._stays <= now)
         if not tired.any():
             return []
+        staying = idle.copy()
+        staying[[table.index[name] for name in self._sent_down]] = False
         room = {
-            pool.name: int((idle & table.pool_mask(pool.name)).sum()) - self.options.reserve
+            pool.name: int((staying & table.pool_mask(pool.name)).sum()) - self.options.reserve
             for pool in state.pools.values()
             if not pool.flat
         }
@@ -261,6 +290,8 @@ class PowerDownIdle(Plugin):
             pools = [pool for pool in table.descriptions[name].pools if pool in room]
             soon = needed[node] < now + 2 * self._lead(state, name)
             if soon or name in self._sent_down or not self._may(name, now):
+                continue
+            if state.energy is not None and state.energy.class_of(name).name in self._sleepless:
                 continue
             if any(room[pool] <= 0 for pool in pools):
                 continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pydantic
@@ -16,6 +17,7 @@ from headway.energy.profiles import with_energy
 from headway.errors import UserError
 from headway.metrics.energy import energy_use
 from headway.model import ClusterDescription
+from headway_adapters.emulated import Faults
 from headway_plugins.energy.power_cap import PowerCap
 from headway_plugins.energy.power_down import PowerDownIdle
 from headway_plugins.policies.easy import Easy
@@ -91,7 +93,7 @@ def test_a_delayed_job_is_not_overtaken_unless_that_is_wished_for() -> None:
 
 def test_a_job_that_no_cap_could_hold_is_refused_and_passed_by() -> None:
     jobs = [traced("huge", 8, 100), traced("1", 1, 100)]
-    run = emulate(flat(), jobs, Greedy(), cap(watts=4 * FULL, slow=False))
+    run = emulate(flat(), jobs, Greedy(), cap(watts=2 * FULL, slow=False))
     assert run.starts == {"huge": None, "1": 0}
     assert run.states["huge"] == "pending"
 
@@ -114,8 +116,8 @@ def test_each_pool_may_have_its_own() -> None:
 
 
 def test_a_pool_that_is_not_there_is_refused_by_name() -> None:
-    run = emulate(flat(), [traced("1", 2, 100)], Fcfs(), cap(pools={"gpu": 30}))
-    assert any("no pool is called 'gpu'" in problem for problem in run.problems)
+    with pytest.raises(UserError, match="no pool is called 'gpu'"):
+        emulate(flat(), [traced("1", 2, 100)], Fcfs(), cap(pools={"gpu": 30}))
 
 
 # ---------------------------------------------------------------------- windows and prices
@@ -229,6 +231,186 @@ def test_nodes_are_woken_only_as_far_as_the_cap_allows() -> None:
     assert woken == [("n1",)]
 
 
+# ---------------------------------------------------------------------- what waits, and what goes on
+
+
+def test_a_job_that_waits_for_the_night_does_not_stop_the_day() -> None:
+    jobs = [traced("big", 8, HOUR, submit=9 * HOUR), traced("small", 1, HOUR, submit=10 * HOUR)]
+    run = emulate(flat(), jobs, Fcfs(), cap(windows=[WINDOW], watts=900, slow=False))
+    assert run.starts == {"big": 20 * HOUR, "small": 10 * HOUR}
+
+
+def test_the_week_holds_a_job_that_the_day_does_not() -> None:
+    day, weekend = {**WINDOW, "from": "00:00", "to": "00:00"}, {"days": ["sat"], "watts": 5 * FULL}
+    windows = [{**day, "days": ["sun", "mon", "tue", "wed", "thu", "fri"]}, {**day, **weekend}]
+    jobs = [traced("big", 4, HOUR), traced("huge", 6, HOUR)]
+    run = emulate(flat(), jobs, Fcfs(), cap(windows=windows, slow=False))
+    # Time 0 is a Thursday.
+    assert run.starts == {"big": 48 * HOUR, "huge": None}
+
+
+def test_a_run_with_windows_ends_though_a_job_waits_for_ever() -> None:
+    cluster = with_energy(node_cluster(*alike(2, 4)), PRESENT)
+    never = [traced("refused", 8, 60), traced("no such node", 1, 60, features=("gpu",))]
+    run = emulate(cluster, never, Fcfs(), cap(windows=[WINDOW], watts=250, slow=False), max_rounds=2_000)
+    assert run.starts == {"refused": None, "no such node": None}
+
+
+def test_slowed_jobs_get_their_frequency_back_though_others_wait_for_processors() -> None:
+    jobs = [
+        traced("1", 4, 60 * HOUR, submit=7 * HOUR),
+        traced("wide", 8, HOUR, submit=7 * HOUR),
+    ]
+    run = emulate(flat(), jobs, Fcfs(), cap(windows=[WINDOW], watts=900))
+    told = [(time, d.frequency) for time, d in run.decisions if isinstance(d, SetFrequency)]
+    assert told[:2] == [(8 * HOUR, pytest.approx(2.1e9)), (20 * HOUR, pytest.approx(3.0e9))]
+
+
+def test_starts_go_before_giving_frequencies_back() -> None:
+    # At 20:00 there is room for one of the two: for the new job or for the old one's frequency.
+    windows = [{**WINDOW, "watts": 4 * SLOW}, {"from": "20:00", "to": "07:00", "watts": 4 * SLOW + FULL}]
+    jobs = [traced("old", 4, 30 * HOUR, submit=7 * HOUR), traced("new", 1, HOUR, submit=19 * HOUR)]
+    run = emulate(flat(), jobs, Fcfs(), cap(windows=windows, slow=False))
+    assert run.starts["new"] == 20 * HOUR
+
+
+def test_a_slowed_job_gets_time_for_what_is_left_of_it_and_once_only() -> None:
+    # Slowed from 8:00 to 20:00 on two days: 24 hours at 0.7 of the speed do the work of 16.8.
+    job = traced("1", 4, 60 * HOUR, submit=7 * HOUR)
+    run = emulate(flat(), [job], Fcfs(), cap(windows=[WINDOW], watts=900))
+    assert run.states == {"1": "completed"}
+    limits = [(time / HOUR, d.walltime / HOUR) for time, d in run.decisions if isinstance(d, SetTimeLimit)]
+    first = 1 + 59 / 0.7
+    # At 20:00 it had run for 13 h and done 9.4 of them; 50.6 h of its own time were left, 38.6 at 8:00.
+    assert limits[0] == (8, pytest.approx(first))
+    assert len(limits) == 1, "the first limit holds what the second day needs"
+    assert run.results["1"].end_time == pytest.approx((7 + 60 + 24 * 0.3 + 12 * 0.3) * HOUR, abs=HOUR)
+
+
+def test_a_limit_that_its_user_changes_is_what_a_slowed_job_is_entitled_to() -> None:
+    from building import described, plugged
+
+    from headway import events as ev
+    from headway.scheduler import Scheduler
+    from headway_adapters.emulated import EmulatedAdapter
+
+    cluster = flat()
+    scheduler = Scheduler(
+        cluster, plugged(Fcfs(), cap(windows=[WINDOW], watts=900)),
+        capabilities=EmulatedAdapter.capable_of(cluster),
+    )  # fmt: skip
+    step = scheduler.step
+    step(7 * HOUR, [ev.JobSubmitted(7 * HOUR, described("1", 4, 10 * HOUR, 7 * HOUR))])
+    step(7 * HOUR, [ev.JobStarted(7 * HOUR, "1", ())])
+    frequency, limit = step(8 * HOUR, [])
+    assert limit.walltime == pytest.approx(HOUR + 9 * HOUR / 0.7)
+    step(8 * HOUR, [ev.JobFrequencyChanged(8 * HOUR, "1", frequency.frequency)])
+    step(8 * HOUR, [ev.JobChanged(8 * HOUR, described("1", 4, limit.walltime, 7 * HOUR))])
+    step(9 * HOUR, [ev.JobChanged(9 * HOUR, described("1", 4, 2 * limit.walltime, 7 * HOUR))])
+    (back,) = step(20 * HOUR, [])
+    step(20 * HOUR, [ev.JobFrequencyChanged(20 * HOUR, "1", back.frequency)])
+    slow, again = step(32 * HOUR, [])
+    assert isinstance(slow, SetFrequency)
+    # 25 h of its new limit are over.
+    assert again.walltime == pytest.approx(25 * HOUR + (2 * limit.walltime - 25 * HOUR) / 0.7)
+
+
+def test_an_order_on_its_way_is_not_given_again() -> None:
+    job = traced("1", 4, 20 * HOUR, submit=7 * HOUR)
+    ticks = [traced(f"t{at}", 1, 1, submit=8 * HOUR + at) for at in range(5)]
+    run = emulate(
+        flat(), [job, *ticks], Greedy(), cap(windows=[WINDOW], watts=900), faults=Faults(latency=60)
+    )
+    assert [time for time, d in run.decisions if isinstance(d, SetFrequency)][:1] == [8 * HOUR]
+    assert sum(isinstance(d, SetFrequency) for time, d in run.decisions if time < 9 * HOUR) == 1
+
+
+def test_a_frequency_that_cannot_be_set_is_tried_again_after_a_minute() -> None:
+    job = traced("1", 4, 20 * HOUR, submit=7 * HOUR)
+    plugin = cap(windows=[WINDOW], watts=900)
+    run = emulate(flat(), [job], Fcfs(), plugin, faults=Faults(failure_rate=0.7), seed=2)
+    times = [time for time, d in run.decisions if isinstance(d, SetFrequency) and time < 9 * HOUR]
+    assert len(times) > 1
+    assert all(later - earlier >= 60 for earlier, later in pairwise(times))
+
+
+def test_a_start_that_dvfs_slowed_gets_the_limit_for_the_level_of_the_cap() -> None:
+    from headway_plugins.energy.dvfs import Dvfs
+
+    # dvfs wants 2.7 GHz for both, the cap has only room for 2.1 GHz for the second.
+    watts = FULL * 0.9 * (1.2 / 1.3) ** 2 + SLOW + 0.1
+    cluster = flat()
+    jobs = [traced("1", 1, 100), traced("2", 1, 100)]
+    run = emulate(cluster, jobs, Fcfs(), Dvfs(Dvfs.Options(slack=1.12)), cap(watts=watts))
+    assert starts(run)["2"].frequency == pytest.approx(2.1e9)
+    assert run.states == {"1": "completed", "2": "completed"}
+    limits = [d.walltime for _, d in run.decisions if isinstance(d, SetTimeLimit) and d.job_id == "2"]
+    assert limits == [pytest.approx(100 / 0.7)]
+
+
+def test_a_job_that_the_cap_delays_keeps_its_limit() -> None:
+    from headway_plugins.energy.dvfs import Dvfs
+
+    jobs = [traced("1", 2, 100), traced("2", 2, 100)]
+    run = emulate(flat(), jobs, Fcfs(), Dvfs(Dvfs.Options(slack=2)), cap(watts=2.5 * SLOW))
+    assert run.starts["2"] > 0
+    times = [time for time, d in run.decisions if isinstance(d, SetTimeLimit) and d.job_id == "2"]
+    assert times == [run.starts["2"]]
+
+
+def test_a_delayed_job_counts_once() -> None:
+    jobs = [traced("1", 2, 100), traced("2", 2, 100), *(traced(f"t{at}", 1, 9, submit=at) for at in range(9))]
+    plugin = cap(watts=2 * FULL, slow=False)
+    emulate(flat(), jobs, Fcfs(), plugin)
+    assert plugin.register_metrics()["power-cap"](None)["starts_delayed"] == 10
+
+
+def test_nodes_that_the_cap_kept_asleep_are_woken_when_there_is_power() -> None:
+    cluster = with_energy(node_cluster(*alike(4, 4)), PRESENT)
+    down = PowerDownIdle(PowerDownIdle.Options(idle=50, stay=5000, margin=0))
+    jobs = [traced("1", 4, 2000), traced("2", 4, 100, submit=500), traced("3", 8, 100, submit=501)]
+    # A waking node draws 400 W: no two can at once.
+    run = emulate(cluster, jobs, Fcfs(), down, cap(watts=700, slow=False))
+    assert run.states == {"1": "completed", "2": "completed", "3": "completed"}
+    # On the second node, which job 2 has left, and on the third, which was woken after it.
+    assert run.results["3"].placement == (("n1", 4), ("n2", 4)) and run.starts["3"] < 1000
+
+
+def test_pools_and_nodes_that_come_later_are_counted() -> None:
+    from building import described, plugged
+
+    from headway import events as ev
+    from headway.model import NodeDescription, PoolDescription
+    from headway.scheduler import Scheduler
+
+    cluster = with_energy(node_cluster(*alike(1, 4)), PRESENT)
+    plugin = cap(watts=400, slow=False)
+    scheduler = Scheduler(cluster, plugged(Fcfs(), plugin))
+    pool = ev.PoolChanged(1, PoolDescription("late"))
+    node = ev.NodeUp(1, NodeDescription("late1", 4, pools=("late", "pool")))
+    scheduler.step(1, [pool, node])
+    meter = plugin._meter
+    assert meter.watts == {"pool": pytest.approx(2 * 122.8), "late": pytest.approx(122.8)}
+    scheduler.step(2, [ev.JobSubmitted(2, described("1", 4, 60, 2, pool="late"))])
+    assert meter.watts["late"] == meter.watts["pool"] - 122.8 == pytest.approx(122.8 + 4 * (8.68 - 0.8), 0.2)
+    moved = ev.NodeUp(3, NodeDescription("n0", 4, pools=("late",)))
+    scheduler.step(3, [moved])
+    assert meter.base == {"pool": pytest.approx(122.8), "late": pytest.approx(2 * 122.8)}
+    assert not scheduler.problems
+
+
+def test_the_hour_that_comes_twice_in_autumn() -> None:
+    from headway_plugins.energy.cap_over_time import CapOverTime, Window
+
+    window = Window.model_validate({"from": "01:00", "to": "02:30", "watts": 5})
+    over_time = CapOverTime([window], None, "Europe/Berlin")
+    # On 2025-10-26, 03:00 summer time (01:00 UTC) is 02:00 again.
+    midnight = 1761429600.0
+    found = [over_time.at(midnight + hour * HOUR) for hour in (0.5, 1.5, 2.75, 3.25, 3.75)]
+    assert found == [float("inf"), 5, float("inf"), 5, float("inf")]
+    assert over_time.next_change(midnight + 3.25 * HOUR) == midnight + 3.5 * HOUR
+
+
 @st.composite
 def workloads(draw):
     jobs, submit = [], 0
@@ -245,8 +427,6 @@ def workloads(draw):
 def test_the_cap_is_never_exceeded_and_every_job_that_can_run_does(
     jobs, policy, slow, overtake, latency
 ) -> None:
-    from headway_adapters.emulated import Faults
-
     cluster = with_energy(node_cluster(*alike(4, 2)), PAPER)
     run = emulate(
         cluster,
