@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import msgspec
 import pydantic
 import pytest
-from building import alike, emulate, node_cluster, traced
-from energy_building import PRESENT, run_result
+from building import alike, described, emulate, node_cluster, plugged, traced
+from energy_building import PAPER, PRESENT, run_result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headway import events as ev
 from headway.decisions import PowerDown, PowerUp
 from headway.energy.profiles import with_energy
 from headway.errors import UserError
 from headway.metrics.energy import energy_use
 from headway.model import ClusterDescription, NodeDescription, Reservation
 from headway.plugins import Catalogue, PluginConfig, Plugins
+from headway.scheduler import Scheduler
 from headway_adapters.emulated import EmulatedAdapter, Faults
 from headway_plugins.energy.power_down import PowerDownIdle
 from headway_plugins.policies.dedicated import Dedicated
@@ -183,6 +186,68 @@ def test_it_saves_energy_and_says_how_often_it_acted() -> None:
     assert less.total < 0.3 * more.total
     figures = plugin.register_metrics()["power-down"](None)
     assert figures["put_to_sleep"] >= 8 and figures["woken"] >= 4
+
+
+def test_the_reserve_holds_while_commands_are_on_their_way() -> None:
+    scheduler = Scheduler(machine(4), plugged(Fcfs(), power_down(reserve=2)))
+    scheduler.step(0, [])
+    (down,) = scheduler.step(100, [])
+    assert down.nodes == ("n3", "n2")
+    assert scheduler.step(103, []) == []
+
+
+def test_a_node_that_a_job_reached_first_is_told_again_later() -> None:
+    cluster = machine(1)
+    scheduler = Scheduler(cluster, plugged(Fcfs(), power_down(idle=100)))
+    scheduler.step(0, [])
+    (down,) = scheduler.step(100, [])
+    assert isinstance(down, PowerDown)
+    # Nothing came of the command, as in monitor mode.
+    scheduler.step(110, [ev.JobSubmitted(110, described("1", 4, 50, 110))])
+    scheduler.step(111, [ev.JobStarted(111, "1", (("n0", 4),))])
+    scheduler.step(150, [ev.JobEnded(150, "1", "completed")])
+    assert scheduler.step(200, []) == []
+    (again,) = scheduler.step(250, [])
+    assert again == down
+
+
+def test_pools_without_nodes_are_refused() -> None:
+    cluster = with_energy(ClusterDescription.flat(8), PRESENT)
+    with pytest.raises(UserError, match="only nodes can sleep, found no pool of nodes but 'pool'"):
+        emulate(cluster, [traced("1")], Fcfs(), power_down())
+
+
+def test_a_profile_without_sleep_is_refused() -> None:
+    cluster = with_energy(node_cluster(*alike(2, 4)), PAPER)
+    with pytest.raises(UserError, match=r"no class of the energy profile 'chandio2014' has a sleep state"):
+        emulate(cluster, [traced("1")], Fcfs(), power_down())
+
+
+def test_nodes_of_a_class_without_sleep_stay_on_and_the_others_sleep() -> None:
+    awake = msgspec.structs.replace(PRESENT.classes[0], name="awake", sleep=None)
+    profile = msgspec.structs.replace(PRESENT, classes=(*PRESENT.classes, awake))
+    cluster = with_energy(node_cluster(*alike(3, 4)), profile, {"n2": "awake"})
+    run = emulate(cluster, [traced("1", 4, 1000)], Fcfs(), power_down())
+    assert commands(run) == [(100, "PowerDown", ("n1",))]
+
+
+def test_what_it_did_counts_when_it_was_done() -> None:
+    plugin = power_down()
+    emulate(machine(), [traced("1", 4, 5000)], Fcfs(), plugin, faults=Faults(failure_rate=0.9), seed=3)
+    figures = plugin.register_metrics()["power-down"](None)
+    assert figures["refused"] > 2 and figures["put_to_sleep"] <= 2
+
+
+def test_a_node_of_two_pools_counts_for_both_reserves() -> None:
+    nodes = (
+        NodeDescription("a", 4, pools=("left",)),
+        NodeDescription("both", 4, pools=("left", "right")),
+        NodeDescription("b", 4, pools=("right",)),
+    )
+    cluster = with_energy(node_cluster(*nodes, pools=("left", "right")), PRESENT)
+    run = emulate(cluster, [traced("1", 1, 1000, pool="left")], Fcfs(), power_down(reserve=1))
+    # The last idle node of each pool stays on: "b" may sleep, "both" must not.
+    assert commands(run) == [(100, "PowerDown", ("b",))]
 
 
 @st.composite
