@@ -80,7 +80,9 @@ class Site(abc.ABC):
     """A cluster. Times are seconds."""
 
     name: str
-    #: What beyond the commands can be done to it: "outage", "drop", "users", "restart", "names".
+    #: What beyond the commands can be done to it: "drain", "outage", "faults", "drop",
+    #: "read_only" (its commands are recorded), "again" (a second adapter), "shapes" (any number of
+    #: processors on each of several nodes), "names".
     can: frozenset[str] = frozenset()
     #: How long to wait for what should happen.
     patience: float = 15.0
@@ -150,11 +152,13 @@ class Site(abc.ABC):
         """Make a job disappear without a trace."""
         raise NotImplementedError
 
-    @contextlib.contextmanager
-    def outage(self) -> Iterator[None]:
-        """The batch system's daemon does not answer."""
+    def outage(self) -> contextlib.AbstractContextManager[None]:
+        """The batch system's daemon does not answer meanwhile."""
         raise NotImplementedError
-        yield
+
+    def fault(self, kind: str) -> contextlib.AbstractContextManager[None]:
+        """Something is wrong meanwhile, in the words of ``emulator-ctl fault``."""
+        raise NotImplementedError
 
     def commands(self, adapter: ClusterAdapter) -> list[tuple[str, ...]]:
         """The commands that an adapter has run, where they are recorded."""
@@ -401,7 +405,7 @@ class LsfSite(CommandSite):
 class _Emulated(CommandSite):
     """What an emulator can be made to do besides."""
 
-    can = CommandSite.can | {"outage", "drop", "names"}
+    can = CommandSite.can | {"outage", "drop", "names", "faults"}
     emulator: Emulator
 
     def as_user(self, argv: tuple[str, ...]) -> tuple[tuple[str, ...], dict[str, str]]:
@@ -414,10 +418,13 @@ class _Emulated(CommandSite):
         self.control("drop", job_id)
 
     @contextlib.contextmanager
-    def outage(self) -> Iterator[None]:
-        self.control("fault", "down")
+    def fault(self, kind: str) -> Iterator[None]:
+        self.control("fault", kind)
         yield
         self.control("fault", "none")
+
+    def outage(self) -> contextlib.AbstractContextManager[None]:
+        return self.fault("down")
 
     def close(self) -> None:
         self.emulator.stop()

@@ -396,6 +396,47 @@ class TestOutage:
         driven.start(waits, ((driven.nodes[1], 1),))
 
 
+class TestFaults:
+    @pytest.mark.parametrize("kind", ["truncate", "garbage"])
+    def test_nonsense_is_an_outage_too(self, site: Site, drive: Drive, kind: str) -> None:
+        need(site, "faults")
+        driven = drive()
+        job = site.submit(2, seconds=600)
+        driven.submitted(job)
+        driven.start(job, ((driven.nodes[0], 2),))
+        driven.wait(0.3)
+        driven.events.clear()
+        with site.fault(kind):
+            assert driven.wait(1.0) == []
+        assert driven.wait(1.5) == []
+        driven.accepted(d.Kill(job, "conformance"))
+        driven.until(ev.JobEnded, job)
+
+    def test_a_start_without_an_answer_is_settled_by_the_next_look(self, site: Site, drive: Drive) -> None:
+        need(site, "faults")
+        driven = drive(command_timeout=1.5)
+        job = site.submit(1)
+        driven.submitted(job)
+        with site.fault("slow:30@qrun,brun"):
+            (outcome,) = driven.apply(d.Start(job, ((driven.nodes[0], 1),)))
+            assert outcome.accepted
+        driven.until(ev.JobStarted, job)
+        driven.wait(0.5)
+        assert [e for e in driven.events if isinstance(e, ev.JobStarted | ev.JobEnded | ev.JobRequeued)] == []
+        assert site.executions(job) == 1
+
+    def test_a_refused_start_is_told_and_can_be_tried_again(self, site: Site, drive: Drive) -> None:
+        need(site, "faults")
+        driven = drive()
+        job = site.submit(1)
+        driven.submitted(job)
+        start = d.Start(job, ((driven.nodes[0], 1),))
+        with site.fault("refuse-start"):
+            assert driven.refused(start)
+        assert site.waiting() == {job}
+        driven.start(job, start.placement)
+
+
 class TestRestart:
     def test_in_the_middle_of_starts_loses_nothing_and_starts_nothing_twice(
         self, site: Site, drive: Drive

@@ -430,36 +430,23 @@ class Lsf(System):
         return Reply(0, f"Job <{rest[0]}> is being forced to run.\n")
 
     def _forced(self, job: Job, asked: Sequence[str]) -> list[Share]:
-        """The slots on the hosts that ``brun -m`` names (``host``, ``host#slots`` as IBM's manual has it, or
-        ``host*slots``), full or not."""
+        """The slots on the hosts that ``brun -m`` names, one host after the other, however full they are.
+
+        IBM Spectrum LSF also takes ``host#slots`` (and ``host*slots``).
+        """
         left = job.words["slots"]
         counts: dict[str, int] = {}
-        open_ended = []
         for word in asked:
-            host, star, count = word.replace("#", "*").partition("*")
-            if host not in self.machine.nodes:
-                raise Refused(_FAILED, f"{host}: Bad host name, host group name or cluster name")
+            host, given = word, ""
+            if self.flavour == "ibm":
+                host, _, given = word.replace("*", "#").partition("#")
+            if host not in self.machine.nodes or (given and not given.isdecimal()):
+                raise Refused(_FAILED, f"{word}: Bad host name, host group name or cluster name")
             if self.machine.nodes[host].down:
                 raise Refused(_FAILED, "Host or host group is not available")
-            if star:
-                if not count.isdecimal():
-                    raise Refused(_FAILED, f"{word}: Bad host name, host group name or cluster name")
-                counts[host] = counts.get(host, 0) + min(int(count), left)
-                left -= min(int(count), left)
-            else:
-                open_ended.append(host)
-        for host in open_ended:
-            node = self.machine.nodes[host]
-            count_here = min(max(node.processors - node.assigned, 0), left)
-            if count_here:
-                counts[host] = counts.get(host, 0) + count_here
-                left -= count_here
-        if left and open_ended:
-            # Nothing is free: the hosts are given more than they have, each up to its slots.
-            for host in open_ended:
-                more = min(left, self.machine.nodes[host].processors)
-                counts[host] = counts.get(host, 0) + more
-                left -= more
+            count = min(int(given) if given else self.machine.nodes[host].processors, left)
+            counts[host] = counts.get(host, 0) + count
+            left -= count
         if left:
             raise Refused(_FAILED, "Not enough slots on the specified hosts")
         return [Share(host, count) for host, count in counts.items() if count]

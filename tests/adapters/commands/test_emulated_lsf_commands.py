@@ -217,12 +217,22 @@ class TestStart:
             255, "Failed to run the job: Job has already started\n",
         )  # fmt: skip
 
-    def test_slots_for_each_host(self, ibm):
+    @pytest.mark.parametrize("sign", ["#", "*"])
+    def test_slots_for_each_host_with_ibm(self, ibm, sign):
         job = submit(ibm, "-n", "5")
-        run(ibm, job, "node1*3", "node2*2")
+        run(ibm, job, f"node1{sign}3", f"node2{sign}2")
         answer = ibm("bjobs", "-u", "all", "-o", "alloc_slot exec_host nalloc_slot", "-json").json
         record = answer["RECORDS"][0]
         assert record == {"ALLOC_SLOT": "3*node1:2*node2", "EXEC_HOST": "3*node1:2*node2", "NALLOC_SLOT": "5"}
+
+    def test_hosts_are_filled_one_after_the_other_however_full_they_are(self, emulated):
+        lsf = emulated("lsf", flavour="volclava", nodes=3, processors=4, scheduling=False, start_delay=0.0)
+        first, second = submit(lsf, "-n", "3"), submit(lsf, "-n", "5")
+        run(lsf, first, "node1")
+        run(lsf, second, "node1", "node2")
+        listed = lsf.ok("bhosts", "-w").splitlines()[1:]
+        assert [line.split()[4] for line in listed] == ["7", "1", "0"]
+        assert lsf.refused("brun", "-m", "node1#2", submit(lsf))[0] == 255
 
 
 class TestHoldAndSuspend:
