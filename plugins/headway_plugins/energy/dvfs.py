@@ -26,7 +26,7 @@ Decisions on what the paper leaves open:
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -34,7 +34,7 @@ import numpy as np
 import pydantic
 
 from headway.decisions import Decision, SetFrequency, SetTimeLimit, Start
-from headway.events import Event, JobChanged, JobEnded
+from headway.events import Event, JobChanged, JobEnded, JobRequeued, JobStarted, NodeUp, PoolChanged
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import NodeClass, Placement
 from headway.nodes import Offer
@@ -87,8 +87,12 @@ class Dvfs(Plugin):
         self._drawn: dict[str, float] = {}
         #: Job -> expected runtime and estimate before its limit was lengthened, and the limit since.
         self._before: dict[str, tuple[float, float, float]] = {}
-        #: Running job -> when its run must end (absolute seconds), and its level's number.
+        #: Jobs whose start was decided -> seconds that the run may take, and the number of its level.
+        self._chosen: dict[str, tuple[float, int]] = {}
+        #: Running job -> when its run must end (absolute seconds).
         self._due: dict[str, float] = {}
+        #: Starts of this step that a slow class would let run into what is kept for others.
+        self._too_long: dict[str, str] = {}
         self._levels: dict[int, int] = {}
         self._missed = 0
         self._met = 0
@@ -100,15 +104,38 @@ class Dvfs(Plugin):
         self._state = state
 
     @hookimpl
+    def checkpoint(self) -> dict[str, Any]:
+        return {
+            "before": {job: list(values) for job, values in self._before.items()},
+            "due": dict(self._due),
+        }
+
+    @hookimpl
+    def restore(self, saved: dict[str, Any]) -> None:
+        for job, (runtime, estimate, limit) in saved["before"].items():
+            self._before[job] = (runtime, estimate, limit)
+        self._due.update(saved["due"])
+
+    @hookimpl
     def observe(self, event: Event, state: State) -> None:
-        if isinstance(event, JobEnded):
-            self._drawn.pop(event.job_id, None)
-            self._before.pop(event.job_id, None)
+        if isinstance(event, JobStarted):
+            chosen = self._chosen.pop(event.job_id, None)
+            if chosen is not None:
+                allowed, level = chosen
+                self._due[event.job_id] = event.time + allowed
+                self._levels[level] = self._levels.get(level, 0) + 1
+        elif isinstance(event, JobEnded):
+            for about in (self._drawn, self._before, self._chosen):
+                about.pop(event.job_id, None)
             due = self._due.pop(event.job_id, None)
-            if due is not None:
-                late = event.time > due + 1e-6
-                self._missed += late
-                self._met += not late
+            if due is not None and event.outcome in ("completed", "timed out"):
+                met = event.outcome == "completed" and event.time <= due * (1 + 1e-12) + 1e-6
+                self._met += met
+                self._missed += not met
+        elif isinstance(event, JobRequeued):
+            self._due.pop(event.job_id, None)
+        elif isinstance(event, NodeUp | PoolChanged):
+            self._masks.clear()
         elif isinstance(event, JobChanged):
             before = self._before.get(event.job.id)
             if before is not None and abs(event.job.request.walltime - before[2]) > 60:
@@ -125,9 +152,6 @@ class Dvfs(Plugin):
         if not acceptable:
             return offer.take(offer.feasible)
         for _, mask in acceptable:
-            if len(mask) < len(offer.slots):
-                self._masks.clear()
-                return self.place(job, offer, view)
             placement = offer.take(offer.feasible[mask[offer.feasible]])
             if placement is not None:
                 return placement
@@ -135,6 +159,7 @@ class Dvfs(Plugin):
 
     @hookimpl
     def revise(self, decisions: list[Decision], state: State) -> list[Decision] | None:
+        self._too_long.clear()
         revised: list[Decision] = []
         for decision in decisions:
             if isinstance(decision, Start) and decision.frequency is None:
@@ -142,6 +167,20 @@ class Dvfs(Plugin):
             else:
                 revised.append(decision)
         return revised
+
+    @hookimpl
+    def veto(self, decision: Decision) -> str | None:
+        return self._too_long.get(decision.job_id) if isinstance(decision, Start) else None
+
+    @hookimpl
+    def decided(self, decisions: Sequence[Decision]) -> None:
+        # Another plugin may have slowed a start further: that limit is ours as well.
+        limits = {d.job_id: d.walltime for d in decisions if isinstance(d, SetTimeLimit)}
+        for decision in decisions if limits else ():
+            if isinstance(decision, Start) and decision.job_id in self._before:
+                runtime, estimate, limit = self._before[decision.job_id]
+                limit = limits.get(decision.job_id, limit)
+                self._before[decision.job_id] = (runtime, estimate, limit)
 
     @hookimpl
     def register_metrics(self) -> dict[str, Callable[[RunResult], Any]]:
@@ -247,7 +286,6 @@ class Dvfs(Plugin):
             return [start]
         model, pool = self._model, job.pool.name
         runtime, allowed = self._runtime(job), self._allowed(job, state.now)
-        self._due[job.id] = state.now + allowed
         for number, hertz in self._frequencies(start, job):
             rate = model.job_rate(job.description, start.placement, pool, hertz)
             if runtime / rate <= allowed * (1 + 1e-9) and view.stretch(job, runtime / rate):
@@ -255,7 +293,7 @@ class Dvfs(Plugin):
                 power = model.job_power(start.placement, pool, job.processors, hertz)
                 fastest = model.job_power(start.placement, pool, job.processors, None)
                 saved = 1 - power * full / (fastest * rate) if fastest else 0.0
-                self._levels[number] = self._levels.get(number, 0) + 1
+                self._chosen[job.id] = (allowed, number)
                 said = (
                     f"at {hertz / 1e9:.2f} GHz, which saves {saved:.0%} of its energy and takes "
                     f"{full / rate:.2f} times as long"
@@ -264,19 +302,19 @@ class Dvfs(Plugin):
                 slowed = msgspec.structs.replace(start, frequency=hertz, reason=reason)
                 return [slowed, *self._longer_limit(job, rate)]
         rate = model.job_rate(job.description, start.placement, pool, None)
-        self._levels[0] = self._levels.get(0, 0) + 1
-        if rate != 1.0:
-            view.stretch(job, runtime / rate)
+        self._chosen[job.id] = (allowed, 0)
+        if rate != 1.0 and not view.stretch(job, runtime / rate):
+            self._too_long[job.id] = "on nodes of this class it would run into what is kept for others"
         return [start, *self._longer_limit(job, rate)]
 
     def _longer_limit(self, job: Job, rate: float) -> list[Decision]:
-        """The limit that a run at this rate needs, if that is more than it has."""
+        """The limit that a run at this rate needs, if that is another than it has."""
         if self.options.limits == "keep":
             return []
         before = self._before.get(job.id)
         estimate = before[1] if before is not None else job.estimate
         limit = max(estimate, estimate / rate)
-        if abs(limit - job.estimate) < 1e-6 * limit:
+        if limit == job.estimate or abs(limit - job.estimate) < 1e-6 * limit:
             return []
         self._before[job.id] = (self._runtime(job), estimate, limit)
         return [SetTimeLimit(job.id, limit, "its frequency is lower than its estimate is for")]

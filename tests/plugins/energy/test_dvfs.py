@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
+
+import msgspec
 import pydantic
 import pytest
-from building import alike, emulate, node_cluster, traced
+from building import alike, described, emulate, node_cluster, plugged, traced
 from energy_building import PAPER, run_result, three_classes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headway import events as ev
 from headway.decisions import SetTimeLimit, Start
 from headway.energy.profiles import with_energy
+from headway.hookspecs import hookimpl
 from headway.metrics.energy import energy_use
-from headway.model import ClusterDescription, Reservation
+from headway.model import ClusterDescription, NodeDescription, Reservation
+from headway.scheduler import Scheduler
 from headway_plugins.energy.dvfs import Dvfs
 from headway_plugins.policies.easy import Easy
 from headway_plugins.policies.greedy import Greedy
@@ -211,6 +217,97 @@ def test_the_lowest_level_can_be_limited() -> None:
 def test_wrong_options_are_refused(options) -> None:
     with pytest.raises(pydantic.ValidationError):
         Dvfs.Options(**options)
+
+
+def test_a_node_that_comes_later_is_used() -> None:
+    scheduler = Scheduler(three_classes(1, 0, 0), plugged(Greedy(), dvfs()))
+    scheduler.step(0, [ev.JobSubmitted(0, described("1", 1, 50, 0))])
+    scheduler.step(10, [ev.NodeUp(10, NodeDescription("I9", 1, pools=("pool",), node_class="I"))])
+    started = scheduler.step(11, [ev.JobSubmitted(11, described("2", 1, 50, 11))])
+    assert [d.placement for d in started if isinstance(d, Start)] == [(("I9", 1),)]
+
+
+def figures(plugin: Dvfs) -> dict:
+    return plugin.register_metrics()["dvfs"](None)
+
+
+def test_starts_count_when_they_happen_and_not_when_they_are_taken_away() -> None:
+    class Noon:
+        @hookimpl
+        def veto(self, decision, state):
+            return "not before noon" if isinstance(decision, Start) and state.now < 50 else None
+
+    jobs = [traced("1", 1, 100), *(traced(f"t{at}", 1, 1, submit=10 * at) for at in range(10))]
+    plugin = dvfs(slack=1 / 0.7)
+    run = emulate(flat(), jobs, Strict(), plugin, Noon())
+    assert set(run.states.values()) == {"completed"}
+    assert figures(plugin) == {"starts_by_level": {"3": 11}, "deadlines_met": 11, "deadlines_missed": 0}
+
+
+def test_a_start_that_is_taken_away_leaves_the_job_as_it_was() -> None:
+    class Never:
+        @hookimpl
+        def veto(self, decision, state):
+            return "never" if isinstance(decision, Start) and state.now < 50 else None
+
+    plugin = dvfs(slack=2, limits="keep")
+    scheduler = Scheduler(flat(), plugged(Strict(), plugin, Never()))
+    scheduler.step(0, [ev.JobSubmitted(0, described("1", 1, 100, 0))])
+    job = scheduler.state.jobs["1"]
+    for now in (10, 20, 30):
+        assert scheduler.step(now, [ev.JobSubmitted(now, described(f"t{now}", 1, 1, now))]) == []
+        assert (job.expected_runtime, job.frequency) == (100, None)
+
+
+def test_in_monitor_mode_nothing_grows() -> None:
+    scheduler = Scheduler(flat(), plugged(Strict(), dvfs(slack=2)), monitor=True)
+    (start, limit) = scheduler.step(0, [ev.JobSubmitted(0, described("1", 1, 100, 0))])
+    assert start.frequency == pytest.approx(2.1e9) and limit.walltime == pytest.approx(100 / 0.7)
+    job = scheduler.state.jobs["1"]
+    for now in (10, 20):
+        scheduler.step(now, [ev.JobSubmitted(now, described(f"t{now}", 1, 1, now))])
+        assert (job.expected_runtime, job.estimate) == (100, 100)
+
+
+def test_a_job_that_was_cancelled_met_no_deadline_and_one_that_timed_out_missed_it() -> None:
+    plugin = dvfs()
+    scheduler = Scheduler(flat(), plugged(Strict(), plugin))
+    jobs = [described(name, 1, 100, 0) for name in ("a", "b", "c")]
+    scheduler.step(0, [ev.JobSubmitted(0, job) for job in jobs])
+    scheduler.step(1, [ev.JobStarted(0, job.id, ()) for job in jobs])
+    ends = {"a": "completed", "b": "cancelled", "c": "timed out"}
+    scheduler.step(50, [ev.JobEnded(50, name, outcome) for name, outcome in ends.items()])
+    assert (figures(plugin)["deadlines_met"], figures(plugin)["deadlines_missed"]) == (1, 1)
+
+
+def test_a_job_without_a_runtime_gets_no_other_limit() -> None:
+    run = emulate(flat(), [traced("1", 1, 0)], Strict(), dvfs(slack=2))
+    assert not [d for _, d in run.decisions if isinstance(d, SetTimeLimit)]
+    assert run.states == {"1": "completed"}
+
+
+def test_after_a_restart_a_limit_is_not_stretched_twice() -> None:
+    first = dvfs(slack=1 / 0.7)
+    scheduler = Scheduler(flat(), plugged(Strict(), first))
+    _, limit = scheduler.step(0, [ev.JobSubmitted(0, described("1", 1, 100, 0))])
+    scheduler.step(1, [ev.JobStarted(0, "1", ()), ev.JobChanged(1, described("1", 1, limit.walltime, 0))])
+    saved = json.loads(json.dumps(scheduler.checkpoint()))
+
+    again = Scheduler(flat(), plugged(Strict(), dvfs(slack=1 / 0.7)), saved=saved)
+    seen = described("1", 1, limit.walltime, 0)
+    again.step(2, [ev.JobSubmitted(0, seen), ev.JobStarted(0, "1", ())])
+    (start,) = again.step(3, [ev.JobRequeued(3, "1")])
+    assert start.frequency == pytest.approx(2.1e9), "and it has the limit for that already"
+
+
+def test_a_slow_class_does_not_run_into_a_reservation() -> None:
+    slow = msgspec.structs.replace(PAPER.classes[0], name="slow", speed=0.5)
+    profile = msgspec.structs.replace(PAPER, classes=(slow,))
+    cluster = with_energy(node_cluster(*alike(1, 4)), profile)
+    kept = Reservation("r", 120, 200, nodes=("n0",))
+    cluster = type(cluster)(cluster.name, cluster.pools, cluster.nodes, (kept,), cluster.energy)
+    run = emulate(cluster, [traced("1", 1, 100)], Strict(), dvfs(slack=4))
+    assert run.starts["1"] == 200
 
 
 @st.composite
