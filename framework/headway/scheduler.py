@@ -32,6 +32,9 @@ from headway.view import FlatView, NodeView, View
 
 _INF = float("inf")
 
+#: Where a checkpoint has the scheduler's own part; no plugin can be called so.
+OWN_STATE = ""
+
 
 def _sortable(hook: HookCaller, job: Job, state: State) -> tuple[Any, ...]:
     """The first answer to ``queue_key``, so that answered and unanswered jobs can be compared."""
@@ -175,6 +178,8 @@ class Scheduler:
         #: When a step is due even if no event comes; None: never.
         self.next_wakeup = state.next_wakeup if cycle is None else self._next_wakeup
         self._handlers = state.handlers
+        if saved and OWN_STATE in saved:
+            state.remember_frequencies(saved[OWN_STATE]["frequencies"])
         caller("startup").all(state, capabilities)
         for name, function in caller("restore").implementations:
             if saved and name in saved:
@@ -295,8 +300,11 @@ class Scheduler:
         return found if isinstance(found, Answer) else None
 
     def checkpoint(self) -> dict[str, Any]:
-        """What plugins want to keep over a restart, by name."""
-        return dict(self._checkpoint.all())
+        """What plugins want to keep over a restart, by name, and what only the state knows."""
+        states = dict(self._checkpoint.all())
+        if frequencies := self.state.frequencies():
+            states[OWN_STATE] = {"frequencies": frequencies}
+        return states
 
     def shutdown(self) -> None:
         """Tell the plugins that the run ends."""

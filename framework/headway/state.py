@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_left, insort
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -230,6 +230,8 @@ class State:
         self._foreseen: dict[str, Reservation | None] = {}
         #: Where running jobs were whose growth is foreseen.
         self._before: dict[str, Placement] = {}
+        #: Starts and frequencies of jobs that ran when an earlier run ended.
+        self._remembered: dict[str, tuple[float, float | None]] = {}
         for node in cluster.nodes:
             self.nodes.put(node)
         self._recount(self.pools)
@@ -358,6 +360,20 @@ class State:
             self._leave_queue(job)
             job.not_before, job.hold_reason = until, reason
             self._queue_or_wait(job)
+
+    def frequencies(self) -> dict[str, tuple[float, float]]:
+        """Job -> start and frequency of its run, where that is not the nodes' own.
+
+        Batch systems do not tell it, so it must be remembered over a restart."""
+        return {
+            job.id: (job.start_time, job.frequency)
+            for job in self.jobs.values()
+            if job.frequency is not None and job.start_time is not None and job.entries is not None
+        }
+
+    def remember_frequencies(self, known: Mapping[str, Sequence[float]]) -> None:
+        """Take up what :meth:`frequencies` of an earlier run said, for jobs that still run."""
+        self._remembered = {job: (start, frequency) for job, (start, frequency) in known.items()}
 
     def overdue(self, pool: PoolState) -> None:
         """Jobs that outlive a prediction fall back to their estimate; then their end is "any moment"."""
@@ -547,6 +563,10 @@ class State:
         if event.tier != job.tier or event.frequency != job.frequency:
             job.tier = event.tier
             job.frequency = event.frequency
+        if self._remembered:
+            start, frequency = self._remembered.pop(event.job_id, (_INF, None))
+            if event.frequency is None and abs(start - event.time) < 1.0:
+                job.frequency = frequency
         if job.failures:
             job.failures = 0
         if self._dependants:

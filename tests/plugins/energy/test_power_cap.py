@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from pathlib import Path
 
 import pydantic
 import pytest
-from building import alike, emulate, node_cluster, traced
+from building import alike, described, emulate, node_cluster, plugged, traced
 from energy_building import PAPER, PRESENT, run_result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headway import events as ev
 from headway.decisions import PowerUp, SetFrequency, SetTimeLimit, Start
 from headway.energy.profiles import with_energy
 from headway.errors import UserError
 from headway.metrics.energy import energy_use
-from headway.model import ClusterDescription
-from headway_adapters.emulated import Faults
+from headway.model import ClusterDescription, NodeDescription, PoolDescription
+from headway.scheduler import Scheduler
+from headway_adapters.emulated import EmulatedAdapter, Faults
 from headway_plugins.energy.power_cap import PowerCap
 from headway_plugins.energy.power_down import PowerDownIdle
 from headway_plugins.policies.easy import Easy
@@ -72,14 +75,9 @@ def test_it_is_slowed_to_the_fastest_level_that_fits() -> None:
 
 
 def test_the_reason_of_a_delay_stands_at_the_job() -> None:
-    from building import plugged
-
-    from headway.events import JobSubmitted
-    from headway.scheduler import Scheduler
-
     cluster = flat()
     scheduler = Scheduler(cluster, plugged(Fcfs(), cap(watts=50, slow=False)))
-    scheduler.step(0, [JobSubmitted(0, traced("1", 1, 9).job), JobSubmitted(0, traced("2", 1, 9).job)])
+    scheduler.step(0, [ev.JobSubmitted(0, traced("1", 1, 9).job), ev.JobSubmitted(0, traced("2", 1, 9).job)])
     assert "power cap of pool 'pool': 40 W are drawn of 50 W" in scheduler.state.jobs["2"].veto
 
 
@@ -288,12 +286,6 @@ def test_a_slowed_job_gets_time_for_what_is_left_of_it_and_once_only() -> None:
 
 
 def test_a_limit_that_its_user_changes_is_what_a_slowed_job_is_entitled_to() -> None:
-    from building import described, plugged
-
-    from headway import events as ev
-    from headway.scheduler import Scheduler
-    from headway_adapters.emulated import EmulatedAdapter
-
     cluster = flat()
     scheduler = Scheduler(
         cluster, plugged(Fcfs(), cap(windows=[WINDOW], watts=900)),
@@ -377,12 +369,6 @@ def test_nodes_that_the_cap_kept_asleep_are_woken_when_there_is_power() -> None:
 
 
 def test_pools_and_nodes_that_come_later_are_counted() -> None:
-    from building import described, plugged
-
-    from headway import events as ev
-    from headway.model import NodeDescription, PoolDescription
-    from headway.scheduler import Scheduler
-
     cluster = with_energy(node_cluster(*alike(1, 4)), PRESENT)
     plugin = cap(watts=400, slow=False)
     scheduler = Scheduler(cluster, plugged(Fcfs(), plugin))
@@ -409,6 +395,54 @@ def test_the_hour_that_comes_twice_in_autumn() -> None:
     found = [over_time.at(midnight + hour * HOUR) for hour in (0.5, 1.5, 2.75, 3.25, 3.75)]
     assert found == [float("inf"), 5, float("inf"), 5, float("inf")]
     assert over_time.next_change(midnight + 3.25 * HOUR) == midnight + 3.5 * HOUR
+
+
+def test_after_a_restart_running_jobs_are_not_slowed_and_stretched_again() -> None:
+    cluster = flat()
+    able = EmulatedAdapter.capable_of(cluster)
+
+    def scheduler(**more) -> Scheduler:
+        return Scheduler(
+            cluster, plugged(Fcfs(), cap(windows=[WINDOW], watts=900)), capabilities=able, **more
+        )
+
+    before = scheduler()
+    seven, eight = 7 * HOUR, 8 * HOUR
+    before.step(seven, [ev.JobSubmitted(seven, described("1", 4, 30 * HOUR, seven))])
+    before.step(seven + 1, [ev.JobStarted(seven, "1", ())])
+    slow, limit = before.step(eight, [])
+    longer = described("1", 4, limit.walltime, seven)
+    told = [ev.JobFrequencyChanged(eight + 1, "1", slow.frequency), ev.JobChanged(eight + 1, longer)]
+    before.step(eight + 1, told)
+    saved = json.loads(json.dumps(before.checkpoint()))
+
+    after = scheduler(saved=saved)
+    # A batch system says nothing of frequencies.
+    ten = 10 * HOUR
+    assert after.step(ten, [ev.JobSubmitted(seven, longer), ev.JobStarted(seven, "1", ())]) == []
+    assert after.state.jobs["1"].frequency == slow.frequency
+    (back,) = after.step(20 * HOUR, [])
+    assert (back.job_id, back.frequency) == ("1", pytest.approx(3.0e9))
+    after.step(20 * HOUR + 1, [ev.JobFrequencyChanged(20 * HOUR + 1, "1", back.frequency)])
+    # The next morning its limit has room for what is left.
+    assert [type(d) for d in after.step(32 * HOUR, [])] == [SetFrequency]
+
+
+def test_a_job_that_began_anew_while_nobody_looked_is_not_taken_for_slowed() -> None:
+    cluster = flat()
+    saved = {
+        "powercap": {"slowed": {"1": None}, "times": {"1": [HOUR, 5 * HOUR, 1.4, 9 * HOUR]}},
+        "": {"frequencies": {"1": [7 * HOUR, 2.1e9]}},
+    }
+    plugin = cap(windows=[WINDOW], watts=900)
+    scheduler = Scheduler(
+        cluster, plugged(Fcfs(), plugin), capabilities=EmulatedAdapter.capable_of(cluster), saved=saved
+    )
+    job = described("1", 4, 10 * HOUR, 7 * HOUR)
+    nine, ten = 9 * HOUR, 10 * HOUR
+    slow, limit = scheduler.step(ten, [ev.JobSubmitted(nine, job), ev.JobStarted(nine, "1", ())])
+    assert isinstance(slow, SetFrequency)
+    assert limit.walltime == pytest.approx(HOUR + 9 * HOUR / 0.7)
 
 
 @st.composite
