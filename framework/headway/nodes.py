@@ -7,7 +7,7 @@ nodes were added.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -270,11 +270,13 @@ class NodeTable:
             mask[[self.index[n] for n in request.excluded_nodes if n in self.index]] = False
         return mask
 
-    def unreserved(self, start: float, end: float, reservation: str, confined: bool = True) -> Bools | None:
+    def unreserved(
+        self, start: float, end: float, reservation: str, *, confined: bool = True, over: Collection[str] = ()
+    ) -> Bools | None:
         """Nodes on which [start, end) breaks no reservation but ``reservation``; None for "all of them".
 
         For a job that runs inside ``reservation``, that reservation's nodes only; unless it is not
-        ``confined`` to it.
+        ``confined`` to it. Reservations in ``over`` yield.
         """
         if not self.reservations:
             return None
@@ -286,7 +288,9 @@ class NodeTable:
             if confined:
                 mask[node] = any(r.id == reservation for r in kept)
             if mask[node]:
-                mask[node] = not any(r.id != reservation and r.start < end and start < r.end for r in kept)
+                mask[node] = not any(
+                    r.id != reservation and r.id not in over and r.start < end and start < r.end for r in kept
+                )
         return mask
 
     def on_by(self, time: float, now: float) -> Bools | None:

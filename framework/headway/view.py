@@ -16,7 +16,7 @@ they come from placements.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -150,13 +150,15 @@ class View:
         kept = self._state.kept_for(job) if self.pool.reservations else None
         return kept if kept in self.pool.reservations else None
 
-    def _for(self, job: Job, profile: Profile) -> Profile:
-        """The profile as the job may use it: with what is reserved for it alone."""
+    def _for(self, job: Job, profile: Profile, over: Collection[str] = ()) -> Profile:
+        """The profile as the job may use it: with what is reserved for it alone, and what yields to it."""
         kept = self._kept_for(job)
-        if kept is None:
+        if kept is None and not over:
             return profile
         profile = profile.copy()
-        profile.release(max(kept.start, self.now), kept.end, self._state.size(self.pool, kept))
+        for other in self.pool.reservations:
+            if (other is kept or other.id in over) and other.end > self.now:
+                profile.release(max(other.start, self.now), other.end, self._state.size(self.pool, other))
         return profile
 
     def clock(self, time: float) -> str:
@@ -225,10 +227,11 @@ class View:
         """
         raise NotImplementedError
 
-    def book(self, job: Job, after: float | None = None) -> Booking:
+    def book(self, job: Job, after: float | None = None, over: Collection[str] = ()) -> Booking:
         """Keep the earliest possible capacity for ``job``, from ``after`` (absolute seconds) on if given.
 
-        A job that has a booking keeps it.
+        A job that has a booking keeps it. ``over`` names reservations that yield to the booking:
+        whoever keeps them will move them. The job does not start before that.
         """
         raise NotImplementedError
 
@@ -316,7 +319,7 @@ class FlatView(View):
             self._ahead = self.profile
         return self._ahead
 
-    def book(self, job: Job, after: float | None = None) -> Booking:
+    def book(self, job: Job, after: float | None = None, over: Collection[str] = ()) -> Booking:
         pool, now = self.pool, self.now
         if after is None and not self.bookings and self._ahead is None and not pool.reservations:
             need = job.processors - pool.free
@@ -343,7 +346,7 @@ class FlatView(View):
                 return known
             profile = self._full_profile()
             runtime = job.expected_runtime
-            open_to_it = self._for(job, profile)
+            open_to_it = self._for(job, profile, over)
             start = open_to_it.earliest(job.processors, runtime, now if after is None else max(now, after))
             booking = Booking(job, start, pool.total, self._clock)
             if start != _INF:
@@ -351,7 +354,6 @@ class FlatView(View):
                 booking.extra = profile.free_at(start)
         self.bookings.append(booking)
         return booking
-
 
     def _may_run_on(self, job: Job, before: float, after: float) -> bool:
         processors = job.processors
@@ -459,7 +461,9 @@ class NodeView(View):
                     free = free.at_most(booking.room)
         return self._try(job, free, self.now, end)
 
-    def _try(self, job: Job, free: Free, start: float, end: float) -> Placement | None:
+    def _try(
+        self, job: Job, free: Free, start: float, end: float, over: Collection[str] = ()
+    ) -> Placement | None:
         """Where the job could run during [start, end) if nodes have ``free`` left."""
         table = self._state.nodes
         request = job.request
@@ -470,14 +474,17 @@ class NodeView(View):
         on = table.on_by(start, self.now)
         if on is not None:
             eligible = eligible & on
-        kept = self._kept_for(job)
-        if kept is not None and not job.description.reservation:
+        named, inside = job.description.reservation, self._state.inside(job)
+        if inside != named:
             # Its own nodes first, so that what is reserved for it stays where it is.
-            own = self._on(job, eligible, free, table.unreserved(start, end, kept.id))
+            own = self._on(job, eligible, free, table.unreserved(start, end, inside))
             if own is not None:
                 return own
-            return self._on(job, eligible, free, table.unreserved(start, end, kept.id, confined=False))
-        return self._on(job, eligible, free, table.unreserved(start, end, job.description.reservation))
+        found = self._on(job, eligible, free, table.unreserved(start, end, inside, confined=bool(named)))
+        if found is None and over:
+            yielding = table.unreserved(start, end, inside, confined=bool(named), over=over)
+            found = self._on(job, eligible, free, yielding)
+        return found
 
     def _on(self, job: Job, eligible: Bools, free: Free, unreserved: Bools | None) -> Placement | None:
         """Where the job could run among ``eligible`` nodes that are ``unreserved``."""
@@ -503,15 +510,15 @@ class NodeView(View):
             for node, (_, count) in zip(nodes, placement, strict=True)
         )
 
-    def book(self, job: Job, after: float | None = None) -> Booking:
+    def book(self, job: Job, after: float | None = None, over: Collection[str] = ()) -> Booking:
         known = self.booked(job)
         if known is not None:
             return known
         if not self.bookings and after is None:
-            start, placement, room = self._first_opening(job)
+            start, placement, room = self._first_opening(job, over)
         else:
             begin = self.now if after is None else max(self.now, after)
-            start, placement, room = self._next_opening(job, begin)
+            start, placement, room = self._next_opening(job, begin, over)
         table = self._state.nodes
         booking = Booking(job, start, self.pool.total, self._clock)
         if room is not None:
@@ -527,7 +534,7 @@ class NodeView(View):
         # What failed so far failed without this booking; it fails with it as well, so the memo stands.
         return booking
 
-    def _first_opening(self, job: Job) -> tuple[float, Placement, Free | None]:
+    def _first_opening(self, job: Job, over: Collection[str]) -> tuple[float, Placement, Free | None]:
         """The earliest time at which the job finds nodes, and what all nodes have then.
 
         Nodes only become freer with each expected end, so the first end at which it fits is found
@@ -562,12 +569,14 @@ class NodeView(View):
             moments.append(own.start)
         for moment in sorted(set(moments)):
             free = releases.free_at(bisect_right(times, moment) - 1, free_now)
-            placement = self._try(job, free, moment, moment + runtime)
+            placement = self._try(job, free, moment, moment + runtime, over)
             if placement is not None:
                 return moment, placement, free
         return _INF, (), None
 
-    def _next_opening(self, job: Job, after: float) -> tuple[float, Placement, Free | None]:
+    def _next_opening(
+        self, job: Job, after: float, over: Collection[str]
+    ) -> tuple[float, Placement, Free | None]:
         """As :meth:`_first_opening` when other jobs are booked already: node by node over time."""
         table = self._state.nodes
         if self._ahead is None:
@@ -582,7 +591,7 @@ class NodeView(View):
             moments.add(own.start)
         for moment in sorted(moments):
             free = timeline.window(moment, moment + runtime)
-            placement = self._try(job, free, moment, moment + runtime)
+            placement = self._try(job, free, moment, moment + runtime, over)
             if placement is not None:
                 free = free.copy()
                 nodes = [table.index[name] for name, _ in placement]
@@ -591,7 +600,6 @@ class NodeView(View):
                 )
                 return moment, placement, free
         return _INF, (), None
-
 
     def _timeline(self) -> _Timeline:
         """What every node has left over time, all bookings taken out."""

@@ -64,7 +64,7 @@ def test_a_dedicated_job_starts_at_its_second_inside_a_reservation_that_is_kept(
     daemon.start()
     daemon.until(lambda: reservation(slurm_cluster, dedicated), 8, "its reservation is made")
     made = reservation(slurm_cluster, dedicated)
-    assert made["StartTime"] == local(begin) and made["EndTime"] == local(begin + 60)
+    assert made["StartTime"] == local(begin + 10) and made["EndTime"] == local(begin + 60)
     assert made["Users"] == OWNER and made["NodeCnt"] == "2" and "FLEX" in made["Flags"]
     daemon.until(lambda: set(short) <= set(diary.begun()), 8, "short jobs are backfilled on all nodes")
 
@@ -74,7 +74,7 @@ def test_a_dedicated_job_starts_at_its_second_inside_a_reservation_that_is_kept(
     assert any("lost" in entry["reason"] for entry in daemon.said("decided"))
     name = f"ReservationName=headway_job_{dedicated}"
     slurm_cluster.scontrol("update", name, f"StartTime={local(begin + 3000)}", "Duration=60")
-    daemon.until(lambda: reservation(slurm_cluster, dedicated)["StartTime"] == local(begin), 8)
+    daemon.until(lambda: reservation(slurm_cluster, dedicated)["StartTime"] == local(begin + 10), 8)
     assert any("somebody changed" in entry["reason"] for entry in daemon.said("decided"))
 
     # It survives headway's crash, and an extension of the waiting job moves its end.
@@ -170,6 +170,40 @@ def test_its_nodes_are_kept_from_slurms_own_scheduling_and_follow_its_booking(
 
         assert not daemon.said("slurm refused") and not daemon.said("inconsistent")
         assert daemon.stop() == 0
+        daemon.assert_replays()
+    finally:
+        daemon.clean_up()
+
+
+def test_a_group_under_hybrid_los_starts_together_and_a_start_in_the_past_is_due_at_once(
+    slurm_cluster: Any, tmp_path: Path
+) -> None:
+    diary = Diary(slurm_cluster)
+    begin = int(time.time()) + 30
+
+    def submit(at: float, nodes: int) -> str:
+        return slurm_cluster.submit(
+            4 * nodes, nodes=nodes, minutes=1, script=diary.script(4), begin=local(at),
+            comment="headway:dedicated", exclusive=True,
+        )  # fmt: skip
+
+    group = [submit(begin, 2), submit(begin, 1), submit(begin, 1)]
+    past = submit(begin - 86400, 4)
+    daemon = Daemon(slurm_cluster, tmp_path, plugins=["hybrid-los", "first-fit"])
+    try:
+        daemon.start()
+        daemon.until(lambda: past in diary.begun(), 8, "the one that is due starts")
+        daemon.until(
+            lambda: all(reservation(slurm_cluster, job) for job in group), 15, "the group is reserved for"
+        )
+        batch = slurm_cluster.submit(4, nodes=1, minutes=5, script=diary.script(1))
+        daemon.until(lambda: set(group) <= set(diary.begun()), begin - time.time() + 6, "the group starts")
+        begun = [float(at) for what, job, at in diary.lines() if what == "begin" and job in group]
+        assert all(0 <= at - begin < 3.0 for at in begun)
+        daemon.until(lambda: batch in diary.ended(), 15, "the batch job follows")
+        daemon.until(lambda: not any(reservation(slurm_cluster, job) for job in group), 8)
+        assert daemon.stop() == 0
+        assert not daemon.said("slurm refused") and not daemon.said("plugin failed")
         daemon.assert_replays()
     finally:
         daemon.clean_up()

@@ -27,7 +27,7 @@ Decisions on what the paper leaves open:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Any, Literal
 
 import numpy as np
@@ -36,6 +36,7 @@ import pydantic
 from headway.decisions import Decision
 from headway.events import Event, JobChanged, JobHeld, JobReleased, JobSubmitted
 from headway.hookspecs import Plugin, hookimpl
+from headway.model import FOR_JOB
 from headway.results import RunResult
 from headway.state import Job, PoolState, State, Status
 from headway.view import Booking, View
@@ -92,11 +93,14 @@ class DedicatedQueue:
     def keep(self, view: View, freeze: str, horizon: float = _INF) -> None:
         """Book what is due, then what is ahead: its earliest group, or with ``freeze`` "all" each group."""
         booked = self._booked[view.pool.name] = []
-        for job in view.queue:
-            if requested_start(job) is None:
-                break
-            booked.append(view.book(job))
-        for start, members in groupby(self.ahead(view.pool, view.now), key=requested_start):
+        due = list(takewhile(lambda job: requested_start(job) is not None, view.queue))
+        ahead = self.ahead(view.pool, view.now)
+        # Reservations follow the bookings, so those of later jobs yield to the earlier ones' bookings.
+        yielding = {FOR_JOB + job.id for job in (*due, *ahead)}
+        for job in due:
+            yielding.remove(FOR_JOB + job.id)
+            booked.append(view.book(job, over=yielding))
+        for start, members in groupby(ahead, key=requested_start):
             assert start is not None
             if start > view.now + horizon:
                 break
@@ -106,7 +110,8 @@ class DedicatedQueue:
                 together = view.profile.earliest(sum(job.processors for job in group), 0.0, start)
                 after = together if together != _INF else start
             for job in group:
-                booked.append(view.book(job, after=after))
+                yielding.remove(FOR_JOB + job.id)
+                booked.append(view.book(job, after=after, over=yielding))
             if freeze == "first":
                 break
 

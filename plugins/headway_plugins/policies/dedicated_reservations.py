@@ -3,7 +3,7 @@
 A booking keeps nodes from the jobs that headway starts. An advance reservation keeps them from
 everybody: from partitions that others schedule, from administrators, and while headway is down. So
 each dedicated job that starts within the ``lead`` has a reservation of its own, ``job_ID``, for its
-user, on the nodes of its booking, from its requested start for its walltime:
+user, on the nodes of its booking, from its start for its walltime:
 
 - it is made again when the batch system lost it or somebody changed it, and follows when the booking
   moves (a node went down, a running job ends late, the user asked for another start or time);
@@ -18,6 +18,11 @@ Decisions, since the paper knows no nodes and no other schedulers:
   takes whole nodes, so for a smaller job it would keep more than the job needs, and two dedicated jobs
   could not share a node any more: their bookings protect them as before. ``yes`` makes one for every
   dedicated job, on whole nodes, or of its processors on a flat pool.
+- Batch systems start a job a moment after it was asked for, and let no job run into a reservation. So
+  a job that is to end when a dedicated one begins would not be started at all. Therefore a
+  reservation begins ``margin`` seconds after its job, which may start before it (on Slurm it is flexible).
+- Reservations follow the bookings, never the other way round: an earlier dedicated job's booking
+  moves the reservations of later ones that are in its way, and it starts once they have moved.
 - Batch systems refuse a reservation on nodes where a job may run past its start by its *limit*; a
   booking reckons with *expected* ends. Such a reservation is not asked for; the log says why, and it
   is made as soon as that job is gone. Running jobs are never ended for it, nor ignored.
@@ -67,6 +72,11 @@ class ReservingOptions(pydantic.BaseModel):
     )
     lead: float = pydantic.Field(
         default=86400.0, gt=0, description="seconds before its start from which a dedicated job has one"
+    )
+    margin: float = pydantic.Field(
+        default=10.0,
+        ge=0,
+        description="seconds after the job's start at which its reservation begins",
     )
 
 
@@ -173,7 +183,7 @@ class DedicatedReservations:
             job, found = booked[name].job, state.reservations.get(wish.id)
             if found is not None and (not found.ours or _stuck(found, wish, state.now)):
                 continue
-            late = wish.start > requested(job) + _NEAR
+            late = booked[name].start > requested(job) + _NEAR
             if found is not None and found.start <= state.now:
                 wish = msgspec.structs.replace(wish, start=found.start)
             yield from self._make(job, found, wish, _ROUGHLY if late else _NEAR, state)
@@ -199,7 +209,7 @@ class DedicatedReservations:
         start = max(start, state.now)
         return Reservation(
             id=FOR_JOB + job.id,
-            start=start,
+            start=start + min(self.options.margin, job.estimate / 2),
             end=start + job.estimate,
             pool=job.pool.name if job.pool.flat else "",
             processors=job.processors if job.pool.flat else 0,
@@ -270,21 +280,47 @@ class DedicatedReservations:
     ) -> Iterator[Decision]:
         """Make the reservation, or make it as it should be."""
         effort = self._efforts.setdefault(job.id, _Effort())
-        if found is not None and _alike(found, wish, slack, state.now):
+        if found is not None and self._alike(found, wish, slack, state.now):
             effort.made, effort.since, effort.reported = True, None, ""
             effort.asked = effort.asked or found
             return
         if not self._may_ask(effort, state.now):
             return
-        if obstacle := _obstacle(wish, state):
+        obstacle, passing = _obstacle(wish, state)
+        if passing:
+            return
+        if obstacle:
             text = f"dedicated job {job.id} cannot have its reservation yet: {obstacle}"
             if text != effort.reported:
                 effort.reported = text
                 state.anomalies.append(f"{text}; headway's own booking stands")
             return
-        reason = _reason(job, found, effort, slack, state.now)
+        reason = self._reason(job, found, effort, slack, state.now)
         effort.asked, effort.since = wish, state.now
         yield Reserve(wish, reason)
+
+    def _alike(self, found: Reservation, wish: Reservation, slack: float, now: float) -> bool:
+        """Whether a reservation is as it should be. It may begin up to the margin earlier: with its job."""
+        early, late = wish.start - self.options.margin - _NEAR, wish.start + _NEAR
+        return (
+            set(found.nodes) == set(wish.nodes)
+            and found.processors == wish.processors
+            and set(found.users) == set(wish.users)
+            and abs(found.end - wish.end) <= slack
+            and (wish.start <= now or early <= found.start <= late)
+        )
+
+    def _reason(self, job: Job, found: Reservation | None, effort: _Effort, slack: float, now: float) -> str:
+        """Why a reservation is made or changed, for a person."""
+        if found is None and effort.made:
+            return f"the batch system lost the reservation of dedicated job {job.id}: made again"
+        if found is None:
+            return f"dedicated job {job.id} starts then"
+        if effort.asked is not None and not self._alike(found, effort.asked, slack, now):
+            return f"somebody changed the reservation of dedicated job {job.id}: made as it should be"
+        if job.status is Status.RUNNING:
+            return f"dedicated job {job.id} runs on these nodes, and until then"
+        return f"dedicated job {job.id} starts elsewhere or at another time"
 
     @staticmethod
     def _may_ask(effort: _Effort, now: float) -> bool:
@@ -303,41 +339,20 @@ def _stuck(found: Reservation, wish: Reservation, now: float) -> bool:
     return found.start <= now and wish.start > now + _ROUGHLY
 
 
-def _alike(found: Reservation, wish: Reservation, slack: float, now: float) -> bool:
-    """Whether a reservation is as it should be."""
-    return (
-        set(found.nodes) == set(wish.nodes)
-        and found.processors == wish.processors
-        and set(found.users) == set(wish.users)
-        and abs(found.end - wish.end) <= slack
-        and (wish.start <= now or abs(found.start - wish.start) <= slack)
-    )
-
-
-def _reason(job: Job, found: Reservation | None, effort: _Effort, slack: float, now: float) -> str:
-    """Why a reservation is made or changed, for a person."""
-    if found is None and effort.made:
-        return f"the batch system lost the reservation of dedicated job {job.id}: made again"
-    if found is None:
-        return f"dedicated job {job.id} starts then"
-    if effort.asked is not None and not _alike(found, effort.asked, slack, now):
-        return f"somebody changed the reservation of dedicated job {job.id}: made as it should be"
-    if job.status is Status.RUNNING:
-        return f"dedicated job {job.id} runs on these nodes, and until then"
-    return f"dedicated job {job.id} starts elsewhere or at another time"
-
-
-def _obstacle(wish: Reservation, state: State) -> str:
-    """Why a batch system would refuse the reservation; "" if nothing is known."""
+def _obstacle(wish: Reservation, state: State) -> tuple[str, bool]:
+    """Why a batch system would refuse the reservation; and whether that will pass by itself at once,
+    because what is in the way is another dedicated job's reservation, which moves."""
     nodes = set(wish.nodes)
     for other in state.reservations.values():
         both = nodes.intersection(other.nodes)
         if both and other.id != wish.id and other.start < wish.end and wish.start < other.end:
-            return f"reservation {other.id} has {min(both)} at that time"
+            owner = state.jobs.get(other.job_id)
+            moves = owner is not None and owner.status in _WAITS
+            return f"reservation {other.id} has {min(both)} at that time", moves
     start = max(wish.start, state.now)
     for job in state.running_jobs():
         both = nodes.intersection(name for name, _ in job.placement)
         limit = (job.start_time if job.start_time is not None else state.now) + job.paused + job.estimate
         if both and FOR_JOB + job.id != wish.id and (limit > start or start <= state.now):
-            return f"job {job.id} may run on {min(both)} until {limit:.0f}"
-    return ""
+            return f"job {job.id} may run on {min(both)} until {limit:.0f}", False
+    return "", False

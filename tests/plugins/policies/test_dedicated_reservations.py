@@ -60,6 +60,7 @@ class Site:
         self, cluster: ClusterDescription = NODES, more: Sequence[Any] = (), policy: Any = None,
         capabilities: frozenset[type] = CAPABILITIES, **options: Any,
     ) -> None:  # fmt: skip
+        options.setdefault("margin", 0)
         self.plugin = HybridLos(HybridLosOptions(**options)) if policy == "hybrid-los" else None
         chosen = [self.plugin] if self.plugin else [Dedicated(DedicatedOptions(**options)), policy or Easy()]
         self.scheduler = Scheduler(cluster, plugged(*more, *chosen, FirstFit()), capabilities=capabilities)
@@ -132,6 +133,46 @@ def test_its_nodes_are_reserved_from_its_second_for_its_time_and_its_user(policy
     decisions = site.step(140, JobEnded(140, "d"))
     assert removed(decisions) == ["job_d"] and why(decisions) == "job d is over"
     assert site.step(141) == [] and not site.state.reservations
+    assert site.problems == []
+
+
+def test_it_begins_a_margin_after_its_job_so_that_what_ends_at_that_second_may_end_a_moment_later() -> None:
+    site = Site(margin=10)
+    decisions = site.step(0, wanted("d", 16, 50, 100), batch("b", 16, 100))
+    assert reserved(decisions) == [("job_d", 110, 150, ("n0", "n1", "n2", "n3"))]
+    assert started(decisions) == {"b": ("n0", "n1", "n2", "n3")}
+    # What Slurm would refuse to start if it met the reservation. It began a second late, so d will, too.
+    assert not reserved(site.step(1, JobStarted(1, "b", tuple((f"n{at}", 4) for at in range(4)))))
+    site.until(100)
+    assert started(site.step(101, JobEnded(101, "b"))) == {"d": ("n0", "n1", "n2", "n3")}
+    # Jobs shorter than that have one all the same.
+    assert [r[1:3] for r in reserved(Site(margin=10).step(0, wanted("e", 16, 8, 100)))] == [(104, 108)]
+
+
+def test_an_earlier_jobs_booking_moves_a_later_ones_reservation() -> None:
+    site = Site()
+    site.step(0, wanted("later", 16, 50, 100))
+    site.step(1)
+    decisions = site.step(2, wanted("earlier", 16, 60, 60, 2))
+    assert [r[:3] for r in reserved(decisions)] == [("job_later", 120, 170)]
+    assert [r[:3] for r in reserved(site.step(3))] == [("job_earlier", 60, 120)]
+    site.step(4)
+    decisions = site.until(60)
+    assert list(started(decisions)) == ["earlier"]
+    assert list(started(site.step(120, JobEnded(120, "earlier")))) == ["later"]
+    assert site.problems == []
+
+
+def test_of_two_that_follow_each_other_the_first_may_be_late_by_a_moment() -> None:
+    site = Site(margin=10)
+    site.step(0, wanted("one", 16, 60, 100), wanted("two", 16, 60, 160), batch("b", 16, 90))
+    site.step(1)
+    assert (site.state.reservations["job_two"].start, site.problems) == (170, [])
+    site.until(100)
+    # b ends late, by more than the margin: the second one's reservation gives way, and the first starts.
+    decisions = site.step(115, JobEnded(115, "b"))
+    assert [r[0] for r in reserved(decisions)] == ["job_two"] and not started(decisions)
+    assert list(started(site.step(116))) == ["one"]
     assert site.problems == []
 
 
@@ -237,7 +278,8 @@ def test_one_that_was_lost_is_made_again() -> None:
 @pytest.mark.parametrize(
     "changed",
     [
-        Reservation("job_d", 120, 170, nodes=("n0", "n1"), ours=True),
+        Reservation("job_d", 120, 150, nodes=("n0", "n1"), ours=True),
+        Reservation("job_d", 80, 150, nodes=("n0", "n1"), ours=True),
         Reservation("job_d", 100, 110, nodes=("n0", "n1"), ours=True),
         Reservation("job_d", 100, 150, nodes=("n0",), ours=True),
         Reservation("job_d", 100, 150, nodes=("n0", "n1"), users=("eve",), ours=True),
