@@ -1063,7 +1063,7 @@ class Pbs(System):
         return Reply(0, "".join(said))
 
     def _qmgr_line(self, call: Call, line: str) -> str:
-        words = shlex.split(line.replace("+=", " += ").replace("=", " = "))
+        words = shlex.split(re.sub(r"\s*([+-]?=)\s*", r" \1 ", line, count=1))
         if len(words) < 2:
             raise Refused(1, f"qmgr: Syntax error in line: {line}")
         verb, kind, *rest = words
@@ -1074,8 +1074,9 @@ class Pbs(System):
         if not call.caller.manager:
             name = rest[0] if kind != "server" and rest else ""
             raise Refused(1, f"qmgr obj={name} svr=default: Unauthorized Request  ")
-        if verb == "set" and "=" in rest:
-            where = rest.index("=")
+        sign = next((word for word in rest if word in ("=", "+=", "-=")), None)
+        if verb == "set" and sign is not None:
+            where = rest.index(sign)
             names, attribute = rest[: where - 1], rest[where - 1]
             self._qmgr_set(kind, names, attribute, " ".join(rest[where + 1 :]))
             return ""
