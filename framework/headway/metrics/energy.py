@@ -14,7 +14,6 @@ are idle. A node that failed is counted as idle: nobody knows what it draws.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +23,7 @@ from headway.energy import EnergyModel
 from headway.metrics.jobs import JobColumns, job_columns
 from headway.metrics.steps import Steps
 from headway.metrics.system import SystemCurves, system_curves
-from headway.model import NodeDescription, Placement
+from headway.model import NodeDescription, Placement, processors_of
 from headway.results import RunResult
 
 Floats = NDArray[np.float64]
@@ -59,16 +58,32 @@ class EnergyUse:
 
 @dataclass(frozen=True)
 class _Spans:
-    """What ran, one entry a span in which a job did not change."""
+    """What ran, one entry a span in which a job did not change, cut to the run's own span."""
 
     #: Row of the job in the run.
     job: NDArray[np.int64]
-    pool: Sequence[str]
+    pool: list[str]
+    placement: list[Placement]
+    #: Processors held.
+    held: NDArray[np.int64]
+    frequency: list[float | None]
     start: Floats
     end: Floats
-    #: Watts of its processors, and what they would have drawn idle.
+
+    @property
+    def seconds(self) -> Floats:
+        return self.end - self.start
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """What spans drew."""
+
+    #: Watts of a span's processors, and what they would have drawn idle.
     busy: Floats
     idle: Floats
+    #: Joules of all spans by class.
+    by_class: dict[str, float]
 
 
 def energy_use(
@@ -81,10 +96,9 @@ def energy_use(
     columns = columns or job_columns(result)
     curves = curves or system_curves(result, columns=columns)
     begin, end = curves.busy.begin, curves.busy.end
-    spans, by_class = _spans(result, model, begin, end)
-    seconds = spans.end - spans.start
-    jobs = np.zeros(len(result.jobs))
-    np.add.at(jobs, spans.job, spans.busy * seconds)
+    spans = _spans(result, columns, begin, end)
+    draw = _draw(spans, model)
+    jobs = np.asarray(np.bincount(spans.job, draw.busy * spans.seconds, len(result.jobs)), np.float64)
 
     sleep_times, sleep_deltas, asleep, slept = _sleep(result, model, begin, end)
     base = {pool.name: _base(result, model, pool.name) for pool in result.cluster.pools}
@@ -93,12 +107,12 @@ def energy_use(
         base[pool.name] for pool in result.cluster.pools if pool.flat
     )
     changes = np.concatenate((spans.start, spans.end, sleep_times))
-    added = spans.busy - spans.idle
+    added = draw.busy - draw.idle
     power = Steps.from_changes(
         changes, np.concatenate((added, -added, sleep_deltas)), begin=begin, end=end, initial=baseline
     )
     busy_power = Steps.from_changes(
-        changes[: 2 * len(added)], np.concatenate((spans.busy, -spans.busy)), begin=begin, end=end
+        changes[: 2 * len(added)], np.concatenate((draw.busy, -draw.busy)), begin=begin, end=end
     )
     busy = float(jobs.sum())
     total = power.integral()
@@ -112,8 +126,8 @@ def energy_use(
         mean_power=power.mean(),
         peak_power=power.maximum(),
         node_seconds_asleep=slept,
-        by_class=by_class,
-        by_pool=_by_pool(result, model, spans, base, begin, end),
+        by_class=draw.by_class,
+        by_pool=_by_pool(result, model, spans, draw, base, begin, end),
         jobs=jobs,
         power=power,
         busy_power=busy_power,
@@ -128,72 +142,89 @@ def node_energy(result: RunResult) -> dict[str, float]:
     begin, end = curves.busy.begin, curves.busy.end
     nodes = {node.name: node for node in result.cluster.nodes}
     used = {name: model.idle_node(node) * (end - begin) for name, node in nodes.items()}
-    for _, placement, _, _, frequency, start, stop in _runs(result, begin, end):
+    spans = _spans(result, job_columns(result), begin, end)
+    for placement, frequency, seconds in zip(
+        spans.placement, spans.frequency, spans.seconds.tolist(), strict=True
+    ):
         for name, count in placement:
             kind = model.class_of(name)
             extra = model.busy_power(kind, frequency) - kind.idle_power
-            used[name] = used.get(name, 0.0) + count * extra * (stop - start)
+            used[name] = used.get(name, 0.0) + count * extra * seconds
     for name, start, stop, watts in _naps(result, model, begin, end):
         used[name] += (watts - model.idle_node(nodes[name])) * (stop - start)
     return used
 
 
-def _runs(
-    result: RunResult, begin: float, end: float
-) -> list[tuple[int, Placement, str, int, float | None, float, float]]:
-    """``(row, placement, pool, processors, frequency, start, end)`` of every span, cut to the run's."""
-    runs: list[tuple[int, Placement, str, int, float | None, float, float]] = []
-    for row, job in enumerate(result.jobs):
-        start = job.active_since if job.active_since is not None else job.start_time
-        if start is None:
-            continue
-        stop = end if job.end_time is None else job.end_time
-        if start < begin:
-            start = begin
-        if stop > start:
-            processors = job.job.request.processors
-            runs.append((row, job.placement, job.pool, processors, job.frequency, start, stop))
-    if result.activities:
-        rows = {job.job.id: row for row, job in enumerate(result.jobs)}
-        for a in result.activities:
-            start = max(a.start, begin)
-            if a.end > start:
-                runs.append((rows[a.job_id], a.placement, a.pool, a.processors, a.frequency, start, a.end))
-    return runs
-
-
-def _spans(
-    result: RunResult, model: EnergyModel, begin: float, end: float
-) -> tuple[_Spans, dict[str, float]]:
-    """Every span with its watts, and the energy of all by class."""
-    runs = _runs(result, begin, end)
-    by_class = {kind.name: 0.0 for kind in model.profile.classes}
-    busy, idle = np.zeros(len(runs)), np.zeros(len(runs))
-    #: Watts of one processor by class and frequency: there are few of each.
-    known: dict[tuple[str, float | None], float] = {}
-    alone = model.profile.classes[0] if len(model.profile.classes) == 1 else None
-    for at, (_, placement, pool, processors, frequency, start, stop) in enumerate(runs):
-        if alone is not None:
-            held = sum([count for _, count in placement]) if placement else processors
-            shares = {alone.name: held}
-        else:
-            shares = model.shares(placement, pool, processors)
-        for name, count in shares.items():
-            watts = known.get((name, frequency))
-            if watts is None:
-                watts = known[name, frequency] = model.busy_power(model.classes[name], frequency)
-            busy[at] += count * watts
-            idle[at] += count * model.classes[name].idle_power
-            by_class[name] += count * watts * (stop - start)
-    spans = _Spans(
-        job=np.fromiter((run[0] for run in runs), np.int64, len(runs)),
-        pool=[run[2] for run in runs],
-        start=np.fromiter((run[5] for run in runs), np.float64, len(runs)),
-        end=np.fromiter((run[6] for run in runs), np.float64, len(runs)),
-        busy=busy,
-        idle=idle,
+def _spans(result: RunResult, columns: JobColumns, begin: float, end: float) -> _Spans:
+    """Every span of every job that has any length."""
+    count = len(result.jobs)
+    since = np.fromiter(
+        (np.nan if job.active_since is None else job.active_since for job in result.jobs), np.float64, count
     )
-    return spans, by_class
+    start = np.maximum(np.where(np.isnan(since), columns.start, since), begin)
+    # One that did not end in the run is on until its end.
+    last = np.fromiter((end if job.end_time is None else job.end_time for job in result.jobs), float, count)
+    rows = np.flatnonzero(last > start)
+    ran = [result.jobs[row] for row in rows.tolist()]
+    spans = _Spans(
+        job=rows,
+        pool=[job.pool for job in ran],
+        placement=[job.placement for job in ran],
+        held=columns.allocated[rows],
+        frequency=[job.frequency for job in ran],
+        start=start[rows],
+        end=last[rows],
+    )
+    if not result.activities:
+        return spans
+    row_of = {job.job.id: row for row, job in enumerate(result.jobs)}
+    before = [a for a in result.activities if a.end > max(a.start, begin)]
+
+    def together(mine: NDArray, more: list[float]) -> NDArray:
+        return np.concatenate((mine, np.array(more, mine.dtype)))
+
+    return _Spans(
+        job=together(spans.job, [row_of[a.job_id] for a in before]),
+        pool=spans.pool + [a.pool for a in before],
+        placement=spans.placement + [a.placement for a in before],
+        held=together(
+            spans.held, [processors_of(a.placement) if a.placement else a.processors for a in before]
+        ),
+        frequency=spans.frequency + [a.frequency for a in before],
+        start=together(spans.start, [max(a.start, begin) for a in before]),
+        end=together(spans.end, [a.end for a in before]),
+    )
+
+
+def _draw(spans: _Spans, model: EnergyModel) -> _Draw:
+    """The watts of each span, and the joules by class."""
+    kinds = model.profile.classes
+    numbers = {kind.name: number for number, kind in enumerate(kinds)}
+    count = len(spans.job)
+    # A part is what a span has in one class; there is one a span unless a placement mixes classes.
+    part_of, held = np.arange(count), spans.held
+    classes = np.zeros(count, np.int64)
+    if len(kinds) > 1:
+        shares = [
+            model.shares(placement, pool, processors)
+            for placement, pool, processors in zip(
+                spans.placement, spans.pool, spans.held.tolist(), strict=True
+            )
+        ]
+        part_of = np.repeat(part_of, [len(share) for share in shares])
+        classes = np.array([numbers[name] for share in shares for name in share], np.int64)
+        held = np.array([processors for share in shares for processors in share.values()], np.int64)
+    levels = {frequency: at for at, frequency in enumerate(dict.fromkeys(spans.frequency))}
+    level = np.fromiter((levels[frequency] for frequency in spans.frequency), np.int64, count)
+    table = np.array([[model.busy_power(kind, frequency) for frequency in levels] for kind in kinds])
+    watts = held * table[classes, level[part_of]] if count else np.zeros(0)
+    idle = held * np.array([kind.idle_power for kind in kinds])[classes]
+    joules = np.bincount(classes, watts * spans.seconds[part_of], len(kinds))
+    return _Draw(
+        busy=np.asarray(np.bincount(part_of, watts, count), np.float64),
+        idle=np.asarray(np.bincount(part_of, idle, count), np.float64),
+        by_class=dict(zip(numbers, joules.tolist(), strict=True)),
+    )
 
 
 def _base(result: RunResult, model: EnergyModel, pool: str) -> float:
@@ -205,19 +236,33 @@ def _base(result: RunResult, model: EnergyModel, pool: str) -> float:
 
 
 def _by_pool(
-    result: RunResult, model: EnergyModel, spans: _Spans, base: dict[str, float], begin: float, end: float
+    result: RunResult,
+    model: EnergyModel,
+    spans: _Spans,
+    draw: _Draw,
+    base: dict[str, float],
+    begin: float,
+    end: float,
 ) -> dict[str, float]:
-    seconds = spans.end - spans.start
-    added = (spans.busy - spans.idle) * seconds
     by_pool = {name: watts * (end - begin) for name, watts in base.items()}
+    nodes: dict[str, NodeDescription] = {node.name: node for node in result.cluster.nodes}
+    added = (draw.busy - draw.idle) * spans.seconds
     if len(by_pool) == 1:
-        only = next(iter(by_pool))
-        by_pool[only] += float(added.sum())
-    else:
+        by_pool[next(iter(by_pool))] += float(added.sum())
+    elif all(len(node.pools) < 2 for node in result.cluster.nodes):
         for pool, joules in zip(spans.pool, added.tolist(), strict=True):
             if pool in by_pool:
                 by_pool[pool] += joules
-    nodes: dict[str, NodeDescription] = {node.name: node for node in result.cluster.nodes}
+    else:
+        for at, placement in enumerate(spans.placement):
+            if not placement and spans.pool[at] in by_pool:
+                by_pool[spans.pool[at]] += float(added[at])
+            for name, count in placement:
+                kind = model.class_of(name)
+                extra = model.busy_power(kind, spans.frequency[at]) - kind.idle_power
+                for pool in nodes[name].pools if name in nodes else ():
+                    if pool in by_pool:
+                        by_pool[pool] += count * extra * float(spans.end[at] - spans.start[at])
     for name, start, stop, watts in _naps(result, model, begin, end):
         for pool in nodes[name].pools:
             if pool in by_pool:

@@ -13,7 +13,7 @@ from headway.energy.meter import PowerMeter
 from headway.energy.profiles import load_profile, with_energy
 from headway.hookspecs import hookimpl
 from headway.metrics.energy import EnergyUse, energy_use, node_energy
-from headway.model import ClusterDescription
+from headway.model import ClusterDescription, NodeDescription
 from headway.results import RunResult
 from headway.state import Status
 from headway_plugins.policies.fcfs import Fcfs
@@ -93,6 +93,33 @@ def test_nodes_draw_power_of_their_own() -> None:
     assert use.total == pytest.approx(100 * (2 * 119.6 + 4 * BUSY + 4 * IDLE))
     assert use.by_pool == {"pool": pytest.approx(use.total)}
     assert use.by_class == {"node": pytest.approx(400 * BUSY)}
+
+
+def test_a_pool_draws_what_runs_on_its_nodes_whoever_sent_it_there() -> None:
+    nodes = (
+        NodeDescription("a", 4, pools=("left",)),
+        NodeDescription("both", 4, pools=("left", "right")),
+    )
+    cluster = with_energy(node_cluster(*nodes, pools=("left", "right")), PRESENT)
+    use = used(emulate(cluster, [traced("1", 4, 100, pool="right")], Fcfs()), cluster)
+    idle, busy = 119.6 + 4 * IDLE, 119.6 + 4 * BUSY
+    assert use.by_pool == {
+        "left": pytest.approx(100 * (idle + busy)),
+        "right": pytest.approx(100 * busy),
+    }
+
+
+def test_jobs_over_nodes_of_several_classes() -> None:
+    nodes = (NodeDescription("n0", 2, node_class="I"), NodeDescription("n1", 2, node_class="III"))
+    cluster = with_energy(node_cluster(*nodes), PAPER)
+    use = used(emulate(cluster, [traced("1", 4, 100), traced("2", 1, 100)], Fcfs()), cluster)
+    model = EnergyModel(cluster)
+    one, three = (model.busy_power(model.classes[name]) for name in ("I", "III"))
+    # In step with the slower class, which is the one that all times are for.
+    assert use.jobs.tolist() == pytest.approx([100 * 2 * (one + three), 100 * one])
+    assert use.by_class == {
+        "I": pytest.approx(300 * one), "II": 0, "III": pytest.approx(200 * three)
+    }  # fmt: skip
 
 
 def test_a_lower_frequency_takes_longer_and_less() -> None:
