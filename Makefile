@@ -4,13 +4,24 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench lint clean picture
+.PHONY: demo test conformance conformance-pbs conformance-lsf bench lint clean picture
 
 demo: $(VENV)/.installed
 	$(BIN)/headway demo
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -m "not benchmark" $(ARGS)
+
+# What every adapter must show: on the clusters that the tests start, or on the PBS or LSF whose commands
+# are in PATH (HEADWAY_CONFORMANCE_QUEUE and HEADWAY_CONFORMANCE_USER: see docs/operators.md).
+conformance: $(VENV)/.installed-test
+	$(BIN)/python -m pytest tests/conformance $(ARGS)
+
+conformance-pbs: $(VENV)/.installed-test
+	HEADWAY_CONFORMANCE=pbs $(BIN)/python -m pytest tests/conformance $(ARGS)
+
+conformance-lsf: $(VENV)/.installed-test
+	HEADWAY_CONFORMANCE=lsf $(BIN)/python -m pytest tests/conformance $(ARGS)
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m pytest tests/benchmarks -m benchmark $(ARGS)

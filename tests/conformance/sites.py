@@ -86,8 +86,9 @@ class Site(abc.ABC):
     can: frozenset[str] = frozenset()
     #: How long to wait for what should happen.
     patience: float = 15.0
-    #: The jobs of the present test.
+    #: The jobs of the present test, and the nodes that it drained.
     mine: set[str]
+    drained: set[str]
 
     @abc.abstractmethod
     def adapter(self, *, read_only: bool = False, **options: Any) -> ClusterAdapter:
@@ -133,12 +134,20 @@ class Site(abc.ABC):
         """And puts it back."""
 
     @abc.abstractmethod
-    def running(self) -> dict[str, Placement]:
-        """What the cluster itself says that runs (or is suspended), and where."""
+    def runs(self) -> dict[str, Placement]:
+        """All that runs or is suspended, and where."""
 
     @abc.abstractmethod
+    def waits(self) -> set[str]:
+        """All that waits."""
+
+    def running(self) -> dict[str, Placement]:
+        """What the cluster itself says that runs of the present test's jobs, and where."""
+        return {job_id: placement for job_id, placement in self.runs().items() if job_id in self.mine}
+
     def waiting(self) -> set[str]:
-        """What the cluster itself says that waits."""
+        """What the cluster itself says that waits of the present test's jobs."""
+        return self.waits() & self.mine
 
     def now(self) -> float:
         """The time that the adapter tells."""
@@ -165,11 +174,13 @@ class Site(abc.ABC):
         raise NotImplementedError
 
     def clean(self) -> None:
-        """Remove every job and put every node back."""
-        self.mine = set()
-        for job_id in {*self.running(), *self.waiting()}:
+        """Remove the test's jobs and put its nodes back."""
+        for job_id in {*self.running(), *self.waiting()} if self.mine else ():
             with contextlib.suppress(Failure):
                 self.cancel(job_id)
+        for node in self.drained:
+            self.undrain(node)
+        self.mine, self.drained = set(), set()
 
     def close(self) -> None:  # noqa: B027 (a real one stays)
         """Take the cluster down."""
@@ -191,7 +202,7 @@ class EmulatedSite(Site):
         self.clean()
 
     def clean(self) -> None:
-        self.mine = set()
+        self.mine, self.drained = set(), set()
         self._adapter = EmulatedAdapter(self._description, [], start=1000.0)
         self._count = 0
 
@@ -225,10 +236,10 @@ class EmulatedSite(Site):
     def undrain(self, node: str) -> None:
         raise NotImplementedError
 
-    def running(self) -> dict[str, Placement]:
+    def runs(self) -> dict[str, Placement]:
         return {r.job.id: r.placement for r in self._adapter.results() if r.state == "running"}
 
-    def waiting(self) -> set[str]:
+    def waits(self) -> set[str]:
         return {r.job.id for r in self._adapter.results() if r.state == "pending"}
 
     def executions(self, job_id: str) -> int:
@@ -246,6 +257,7 @@ class CommandSite(Site):
 
     def __init__(self, environment: Mapping[str, str], *, user: str = "") -> None:
         """``user`` gives the users' commands."""
+        self.mine, self.drained = set(), set()
         self.environment = dict(environment)
         self.user = user
         self._recorders: dict[int, Recorder] = {}
@@ -314,7 +326,7 @@ class PbsSite(CommandSite):
     def _jobs(self) -> dict[str, dict[str, Any]]:
         return json.loads(self.run("qstat", "-t", "-f", "-F", "json")).get("Jobs", {})
 
-    def running(self) -> dict[str, Placement]:
+    def runs(self) -> dict[str, Placement]:
         found = {}
         for job_id, record in self._jobs().items():
             if record["job_state"] in ("R", "S", "E"):
@@ -324,19 +336,12 @@ class PbsSite(CommandSite):
                 found[job_id] = tuple(counts.items())
         return found
 
-    def waiting(self) -> set[str]:
+    def waits(self) -> set[str]:
         return {job_id for job_id, record in self._jobs().items() if record["job_state"] in ("Q", "H", "W")}
 
     def executions(self, job_id: str) -> int:
         shown = json.loads(self.run("qstat", "-x", "-f", "-F", "json", job_id))
         return int(shown["Jobs"][job_id].get("run_count", 0))
-
-    def clean(self) -> None:
-        super().clean()
-        nodes = json.loads(self.run("pbsnodes", "-av", "-F", "json"))["nodes"]
-        for name, record in nodes.items():
-            if "offline" in record["state"]:
-                self.undrain(name)
 
 
 class LsfSite(CommandSite):
@@ -378,7 +383,7 @@ class LsfSite(CommandSite):
             return [line.split() for line in lines if re.match(r"\d", line)]
         return []
 
-    def running(self) -> dict[str, Placement]:
+    def runs(self) -> dict[str, Placement]:
         found = {}
         for row in self._rows():
             if row[2] in ("RUN", "USUSP", "SSUSP"):
@@ -389,17 +394,11 @@ class LsfSite(CommandSite):
                 found[row[0]] = tuple(counts.items())
         return found
 
-    def waiting(self) -> set[str]:
+    def waits(self) -> set[str]:
         return {row[0] for row in self._rows() if row[2] in ("PEND", "PSUSP")}
 
     def executions(self, job_id: str) -> int:
         return self.run("bhist", "-a", "-l", job_id).count("Starting (Pid")
-
-    def clean(self) -> None:
-        super().clean()
-        for line in self.run("bhosts", "-w").splitlines()[1:]:
-            if "closed_Adm" in line:
-                self.undrain(line.split()[0])
 
 
 class _Emulated(CommandSite):
@@ -502,7 +501,7 @@ class SlurmSite(CommandSite):
     def undrain(self, node: str) -> None:
         self.cluster.scontrol("update", f"NodeName={node}", "State=RESUME")
 
-    def running(self) -> dict[str, Placement]:
+    def runs(self) -> dict[str, Placement]:
         found = {}
         for line in self.cluster.run("scontrol", "-d", "-o", "show", "job").splitlines():
             fields = dict(re.findall(r"(\S+?)=(\S*)", line))
@@ -514,7 +513,7 @@ class SlurmSite(CommandSite):
                 )
         return found
 
-    def waiting(self) -> set[str]:
+    def waits(self) -> set[str]:
         return {key for key, r in self.cluster.jobs().items() if r["job_state"] == "PENDING"}
 
     @contextlib.contextmanager
@@ -526,12 +525,10 @@ class SlurmSite(CommandSite):
         self.cluster.up("slurmctld")
 
     def clean(self) -> None:
+        left = bool(self.mine)
         super().clean()
-        for line in self.cluster.run("sinfo", "-h", "-N", "-o", "%N %T").splitlines():
-            node, _, state = line.partition(" ")
-            if "drain" in state:
-                self.undrain(node)
-        self.cluster.until(lambda: not self.running(), what="every job has left")
+        if left:
+            self.cluster.until(lambda: not self.runs(), what="every job has left")
 
     def close(self) -> None:
         self.cluster.stop()

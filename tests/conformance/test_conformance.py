@@ -314,10 +314,12 @@ class TestNodes:
         driven.submitted(job)
         node = driven.nodes[1]
         site.drain(node)
+        site.drained.add(node)
         driven.until(ev.NodeDown, node)
         assert driven.refused(d.Start(job, ((node, 1),)))
         assert site.running() == {}
         site.undrain(node)
+        site.drained.clear()
         assert driven.until(ev.NodeUp, node).node.available
         driven.start(job, ((node, 1),))
 
