@@ -51,6 +51,9 @@ class Booking(msgspec.Struct, eq=False):
     #: On node pools: its nodes then, and what all nodes have left at that time.
     placement: Placement = ()
     room: Free | None = None
+    #: The cycle of its view in which it was made, and how many jobs had been started in that by then.
+    cycle: int = 0
+    behind: int = 0
     _when: str = ""
 
     @property
@@ -78,8 +81,8 @@ class View:
     """
 
     __slots__ = (
-        "_ahead", "_clock", "_state", "arrivals", "bookings", "fresh", "made", "now", "pool", "prepared",
-        "queue", "rng", "started",
+        "_ahead", "_clock", "_cycle", "_state", "arrivals", "bookings", "fresh", "made", "now", "pool",
+        "prepared", "queue", "rng", "started",
     )  # fmt: skip
 
     def __init__(
@@ -90,6 +93,7 @@ class View:
         self._clock = clock
         #: For policies that draw random numbers; seeded by the run.
         self.rng = rng
+        self._cycle = 0
         self.now: float = 0.0
         #: Startable jobs in service order; not to be changed. Jobs started in this cycle are still in it.
         self.queue: Sequence[Job] = ()
@@ -167,6 +171,7 @@ class View:
 
     def open(self, now: float, queue: Sequence[Job]) -> None:
         """Begin a cycle."""
+        self._cycle += 1
         self.now = now
         self.queue = queue
         self.started = []
@@ -235,9 +240,12 @@ class View:
         """
         raise NotImplementedError
 
-    def stretch(self, job: Job, runtime: float) -> bool:
+    def stretch(self, job: Job, runtime: float, *, push: bool = False) -> bool:
         """Let a job that was started at this instant run for ``runtime`` seconds instead of its expected
         runtime (because of a lower frequency, say), if that delays nothing that is booked or reserved.
+
+        ``push``: what this cycle booked after the job had been started, so behind it, gives way, and is
+        booked anew in the next cycle. For a job that could not start otherwise.
 
         Returns whether it may; then it is expected to.
         """
@@ -246,12 +254,35 @@ class View:
             return False
         before, after = now + job.expected_runtime, now + runtime
         own = self._state.reservations.get(job.description.reservation)
-        if after > before and (
-            (own is not None and after > own.end) or not self._may_run_on(job, before, after)
-        ):
-            return False
+        if after > before:
+            if own is not None and after > own.end:
+                return False
+            if not self._may_run_on(job, before, after) and not (push and self._may_push(job, before, after)):
+                return False
         self._state.expect(job, runtime)
         return True
+
+    def _may_push(self, job: Job, before: float, after: float) -> bool:
+        """As :meth:`_may_run_on`, at the cost of what was booked behind the job."""
+        if job not in self.started:
+            return False  # not the policy's start
+        bookings, ahead, at = self.bookings, self._ahead, self.started.index(job)
+        kept = [b for b in bookings if b.cycle != self._cycle or b.behind <= at]
+        if len(kept) == len(bookings):
+            return False
+        self.bookings, self._ahead = kept, None
+        if not self._may_run_on(job, before, after):
+            self.bookings, self._ahead = bookings, ahead
+            return False
+        # Nobody may conclude from it that older jobs have their bookings.
+        self.pool.fresh, self.pool.arrivals = -1, None
+        return True
+
+    def _made(self, booking: Booking) -> Booking:
+        """Note a booking."""
+        booking.cycle, booking.behind = self._cycle, len(self.started)
+        self.bookings.append(booking)
+        return booking
 
     def _may_run_on(self, job: Job, before: float, after: float) -> bool:
         """Whether a job that was to end at ``before`` may end at ``after``; if so that is counted with."""
@@ -352,8 +383,7 @@ class FlatView(View):
             if start != _INF:
                 self._book_in(profile, booking)
                 booking.extra = profile.free_at(start)
-        self.bookings.append(booking)
-        return booking
+        return self._made(booking)
 
     def _may_run_on(self, job: Job, before: float, after: float) -> bool:
         processors = job.processors
@@ -530,9 +560,8 @@ class NodeView(View):
             )
             booking.room = room
             booking.extra = int(room.processors[table.pool_mask(self.pool.name) & table.available].sum())
-        self.bookings.append(booking)
         # What failed so far failed without this booking; it fails with it as well, so the memo stands.
-        return booking
+        return self._made(booking)
 
     def _first_opening(self, job: Job, over: Collection[str]) -> tuple[float, Placement, Free | None]:
         """The earliest time at which the job finds nodes, and what all nodes have then.

@@ -95,8 +95,9 @@ class Stretching:
 
     answers: dict[str, bool]
 
-    def __init__(self, factor: float = 2) -> None:
+    def __init__(self, factor: float = 2, push: bool = False) -> None:
         self.factor = factor
+        self.push = push
         self.answers = {}
 
     @hookimpl
@@ -104,7 +105,7 @@ class Stretching:
         for decision in decisions:
             job = state.jobs[decision.job_id]
             view = job.pool.view
-            self.answers[job.id] = view.stretch(job, job.expected_runtime * self.factor)
+            self.answers[job.id] = view.stretch(job, job.expected_runtime * self.factor, push=self.push)
         return None
 
 
@@ -154,6 +155,34 @@ class TestStretching:
         plugin.factor = 2
         jobs = [described("head", 8, 50), described("second", 8, 50), described("filler", 4, 60)]
         one.step(1, submitted(*jobs, now=1))
+        assert plugin.answers["filler"] is False
+
+    @pytest.mark.parametrize("policy", [Easy, Conservative])
+    def test_what_was_booked_behind_it_gives_way_if_that_is_wished_for(self, cluster, policy) -> None:
+        jobs = [described("1", 6, 100), described("2", 6, 100), described("3", 8, 10)]
+        for push in (False, True):
+            plugin = Stretching(2, push=push)
+            one = Scheduler(cluster, plugged(policy(), plugin))
+            one.step(0, submitted(*jobs))
+            assert plugin.answers == {"1": push}
+            # An arrival at the queue's tail: what was booked before is not taken for valid any more.
+            one.step(1, submitted(described("4", 8, 10), now=1))
+            assert bookings(one)["2"] == (200 if push else 100)
+
+    def test_what_was_booked_before_it_does_not(self, cluster) -> None:
+        plugin = Stretching(1, push=True)
+        one = Scheduler(cluster, plugged(Easy(), plugin))
+        one.step(0, submitted(described("1", 4, 100)))
+        plugin.factor = 2
+        one.step(1, submitted(described("head", 8, 50), described("filler", 4, 60), now=1))
+        assert plugin.answers["filler"] is False
+        assert bookings(one) == {"head": 100}
+        # Nor one that stood before the cycle began.
+        one = Scheduler(cluster, plugged(Easy(), plugin))
+        plugin.factor = 1
+        one.step(0, submitted(described("1", 4, 100), described("head", 8, 50)))
+        plugin.factor = 2
+        one.step(1, submitted(described("filler", 4, 60), now=1))
         assert plugin.answers["filler"] is False
 
     def test_a_job_that_did_not_start_now_may_not(self, cluster) -> None:

@@ -7,7 +7,7 @@ it):
 - The cap of a pool is the smallest of ``watts``, those of the windows of day that are open, and that of
   the price of the hour. It is what all nodes of the pool draw together, idle ones too.
 - A start that would exceed the cap is slowed to the fastest level at which it fits (``slow``), if that
-  delays nothing that is booked or reserved; else it is delayed.
+  delays nothing that is reserved or was booked before it; else it is delayed.
 - What is delayed is not overtaken by later starts in its pool (``overtake: true`` lets them), so a job
   that needs much power is not starved. A job that the cap of the hour could not hold even if nothing else
   ran waits aside until the cap changes: to stop the pool would not help it.
@@ -461,8 +461,9 @@ class PowerCap(Plugin):
                 continue
             if self._fits(meter.added(job, start.placement, level.frequency), meter.watts, state):
                 factor = self._factor(job, start.placement, start.frequency, level.frequency, state)
-                # A slower level only takes longer.
-                return job.pool.view.stretch(job, job.expected_runtime * factor), level.frequency
+                # A slower level only takes longer. Whoever is booked behind it would have it wait for ever.
+                may = job.pool.view.stretch(job, job.expected_runtime * factor, push=True)
+                return may, level.frequency
         return False, None
 
     @staticmethod

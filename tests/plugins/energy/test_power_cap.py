@@ -23,6 +23,7 @@ from headway.scheduler import Scheduler
 from headway_adapters.emulated import EmulatedAdapter, Faults
 from headway_plugins.energy.power_cap import PowerCap
 from headway_plugins.energy.power_down import PowerDownIdle
+from headway_plugins.policies.conservative import Conservative
 from headway_plugins.policies.easy import Easy
 from headway_plugins.policies.fcfs import Fcfs
 from headway_plugins.policies.greedy import Greedy
@@ -72,6 +73,18 @@ def test_it_is_slowed_to_the_fastest_level_that_fits() -> None:
     assert peak(run, cluster) <= 3.4 * FULL
     assert run.states == {"1": "completed", "2": "completed"}
     assert [d.walltime for _, d in run.decisions if isinstance(d, SetTimeLimit)] == [pytest.approx(125)]
+
+
+@pytest.mark.parametrize("policy", [Easy, Conservative])
+@pytest.mark.parametrize(
+    "machine", [ClusterDescription.flat(8), node_cluster(*alike(2, 4))], ids=["flat", "nodes"]
+)
+def test_the_first_in_the_queue_is_slowed_though_the_next_is_booked_behind_it(policy, machine) -> None:
+    jobs = [traced("1", 6, 100), traced("2", 6, 100), traced("3", 6, 100)]
+    run = emulate(with_energy(machine, PAPER), jobs, policy(), cap(watts=4 * FULL))
+    # 0.8 * (1.1/1.3)^2 = 0.573: 6 processors draw what 3.4 draw at full speed.
+    assert run.starts == {"1": 0, "2": 125, "3": 250}
+    assert run.states == {"1": "completed", "2": "completed", "3": "completed"}
 
 
 def test_the_reason_of_a_delay_stands_at_the_job() -> None:
@@ -456,19 +469,25 @@ def workloads(draw):
 
 @settings(max_examples=80, deadline=None)
 @given(
-    workloads(), st.sampled_from([Fcfs, Easy, Greedy]), st.booleans(), st.booleans(), st.sampled_from([0, 7])
+    workloads(),
+    st.sampled_from([Fcfs, Easy, Greedy, Conservative]),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([0, 7]),
 )
 def test_the_cap_is_never_exceeded_and_every_job_that_can_run_does(
     jobs, policy, slow, overtake, latency
 ) -> None:
     cluster = with_energy(node_cluster(*alike(4, 2)), PAPER)
+    # Jobs of 6 processors: at full speed, or only if they are slowed.
+    watts = (4 if slow else 6) * FULL
     run = emulate(
         cluster,
         jobs,
         policy(),
-        cap(watts=6 * FULL, slow=slow, overtake=overtake),
+        cap(watts=watts, slow=slow, overtake=overtake),
         faults=Faults(latency=latency),
     )
     assert not run.problems
-    assert peak(run, cluster) <= 6 * FULL * (1 + 1e-9)
+    assert peak(run, cluster) <= watts * (1 + 1e-9)
     assert set(run.states.values()) == {"completed"}
