@@ -146,14 +146,19 @@ class Catalogue:
         files = [PluginConfig(name, {}, "--plugin") for name in self.from_files if name not in named]
         return [*files, *configured]
 
-    def check_energy(self, configs: Iterable[PluginConfig], cluster: ClusterDescription) -> None:
-        """Raise :class:`UserError` if a plugin needs an energy profile and the cluster has none."""
+    def check_energy(
+        self,
+        configs: Iterable[PluginConfig],
+        cluster: ClusterDescription,
+        how: str = "energy: {profile: ...} in the configuration, or --energy",
+    ) -> None:
+        """Raise :class:`UserError` if a plugin needs an energy profile and the cluster has none; it says
+        ``how`` to give one."""
         if cluster.energy is None:
             for config in self.expanded(configs):
                 if getattr(self.get(config.name, config.where), "needs_energy", False):
                     raise UserError(
-                        f"{config.where}: plugin {config.name!r} needs an energy profile "
-                        "(energy: {profile: ...} in the configuration, or --energy), found none"
+                        f"{config.where}: plugin {config.name!r} needs an energy profile ({how}), found none"
                     )
 
     def info(self, name: str) -> PluginInfo:

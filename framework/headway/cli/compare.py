@@ -12,6 +12,10 @@ from headway.cli.common import console, messages, new_progress
 
 METRICS = ("mean wait", "mean bounded slowdown", "slowdown of means", "utilisation")
 
+#: With an energy profile; its figures are joules and watts only if it is calibrated.
+ENERGY_METRICS = ("energy", "peak power")
+ENERGY_UNITS = {"energy": ("kWh", 3.6e6), "peak power": ("kW", 1e3)}
+
 
 @click.command("compare")
 @click.argument("campaign", type=click.Path(path_type=Path))
@@ -26,7 +30,10 @@ METRICS = ("mean wait", "mean bounded slowdown", "slowdown of means", "utilisati
 def command(campaign: Path, out: Path, workers: int) -> None:
     """Run policies x workloads x loads x seeds, and compare them with confidence intervals.
 
-    CAMPAIGN is a YAML file; etc/campaigns/ has examples.
+    CAMPAIGN is a YAML file; etc/campaigns/ has examples. Its keys: processors or nodes (as emulation.nodes
+    of a configuration), energy (a profile, or profile and classes as there), policies (names, or label,
+    plugins and cycle), workloads (model, options and loads, or trace, arrival_factors and limit; label),
+    seeds, first_seed, cycle.
     """
     from headway.experiment import interval, run_campaign
     from headway.experiment.campaign import points, select, write_rows
@@ -40,13 +47,18 @@ def command(campaign: Path, out: Path, workers: int) -> None:
         rows = run_campaign(plan, workers=workers, on_done=lambda n: progress.advance(task, n))
     write_rows(out / "rows.csv", rows)
     screen = console()
-    table = Table("workload", "x", "policy", *METRICS, box=None, pad_edge=False)
+    profiles = [s.cluster.energy for s in plan.scenarios if s.cluster is not None and s.cluster.energy]
+    metrics = METRICS + (ENERGY_METRICS if profiles else ())
+    units = ENERGY_UNITS if all(profile.absolute for profile in profiles) else {}
+    heads = [f"{metric}, {units[metric][0]}" if metric in units else metric for metric in metrics]
+    table = Table("workload", "x", "policy", *heads, box=None, pad_edge=False)
     for scenario, x in points(rows):
         for variant in plan.variants:
-            means = [
-                interval(select(rows, metric, scenario=scenario, variant=variant.label, x=x))
-                for metric in METRICS
-            ]
+            means = []
+            for metric in metrics:
+                _, size = units.get(metric, ("", 1.0))
+                found = select(rows, metric, scenario=scenario, variant=variant.label, x=x)
+                means.append(interval([value / size for value in found]))
             table.add_row(scenario, f"{x:g}", variant.label, *(str(mean) for mean in means))
     screen.print(table)
     screen.print(
@@ -56,5 +68,8 @@ def command(campaign: Path, out: Path, workers: int) -> None:
         part = [row for row in rows if row.scenario == scenario]
         if len({row.x for row in part}) > 1:
             name = "".join(c if c.isalnum() else "-" for c in scenario)
-            line_plot(part, METRICS, out / f"{name}.png", x_label="load or arrival factor", title=scenario)
+            line_plot(
+                part, metrics, out / f"{name}.png", x_label="load or arrival factor", title=scenario,
+                units=units,
+            )  # fmt: skip
     messages().print(f"written: {out}", markup=False)

@@ -8,10 +8,12 @@ from typing import Any
 import pydantic
 import yaml
 
-from headway.config import CycleSeconds
+from headway.config import CycleSeconds, EmulationConfig, EnergyConfig, NodesConfig
+from headway.energy.profiles import load_profile, with_energy
 from headway.errors import UserError
 from headway.experiment.campaign import Campaign, Scenario, Variant
-from headway.plugins import PluginConfig, explain_validation
+from headway.model import ClusterDescription
+from headway.plugins import Catalogue, PluginConfig, explain_validation
 
 PluginEntry = str | dict[str, dict[str, Any] | None]
 
@@ -49,7 +51,11 @@ class WorkloadConfig(_Section):
 class CampaignConfig(_Section):
     """A whole campaign file."""
 
-    processors: int = pydantic.Field(ge=1)
+    processors: int | None = pydantic.Field(default=None, ge=1, description="size of a flat machine")
+    nodes: list[NodesConfig] = pydantic.Field(default_factory=list, description="nodes, instead of that")
+    energy: EnergyConfig | None = pydantic.Field(
+        default=None, description="an energy profile by name or file, or {profile, classes}"
+    )
     policies: list[str | VariantConfig] = pydantic.Field(min_length=1)
     workloads: list[WorkloadConfig] = pydantic.Field(min_length=1)
     seeds: int = pydantic.Field(default=10, ge=1, description="how many seeds, from first_seed on")
@@ -57,6 +63,20 @@ class CampaignConfig(_Section):
     cycle: CycleSeconds | None = pydantic.Field(
         default=None, description="batch mode: jobs start only at multiples of this time (10s, 1m)"
     )
+
+    @pydantic.field_validator("energy", mode="before")
+    @classmethod
+    def _by_name(cls, value: Any) -> Any:
+        return {"profile": value} if isinstance(value, str) else value
+
+    @pydantic.model_validator(mode="after")
+    def _one_machine(self) -> CampaignConfig:
+        if (self.processors is None) is (not self.nodes):
+            raise ValueError("either processors (a flat machine) or nodes")
+        pools = {kind.pool for kind in self.nodes}
+        if len(pools) > 1:
+            raise ValueError(f"nodes of one pool, found {', '.join(sorted(pools))}")
+        return self
 
 
 def plugin_configs(entries: list[PluginEntry], where: str) -> tuple[PluginConfig, ...]:
@@ -84,7 +104,9 @@ def load_campaign(path: Path) -> Campaign:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: not valid YAML: {error}") from error
     if not isinstance(data, dict):
-        raise UserError(f"{path}: expected keys processors, policies, workloads; found {type(data).__name__}")
+        raise UserError(
+            f"{path}: expected keys processors (or nodes), policies, workloads; found {type(data).__name__}"
+        )
     try:
         config = CampaignConfig.model_validate(data)
     except pydantic.ValidationError as error:
@@ -100,25 +122,50 @@ def load_campaign(path: Path) -> Campaign:
         for at, p in enumerate(config.policies)
     )
     scenarios: list[Scenario] = []
+    cluster = _machine(config, path)
+    for variant in variants:
+        Catalogue().check_energy(variant.plugins, cluster, "energy: PROFILE in the campaign")
     for work in config.workloads:
-        scenarios += _scenarios(work, config.processors, path)
+        scenarios += _scenarios(work, cluster, path)
     seeds = tuple(range(config.first_seed, config.first_seed + config.seeds))
     return Campaign(variants, tuple(scenarios), seeds)
 
 
-def _scenarios(work: WorkloadConfig, processors: int, path: Path) -> list[Scenario]:
+def _machine(config: CampaignConfig, path: Path) -> ClusterDescription:
+    """The machine, with its energy profile."""
+    cluster = EmulationConfig(processors=config.processors, nodes=config.nodes).description()
+    assert cluster is not None
+    if config.energy is None or config.energy.profile is None:
+        return cluster
+    profile = load_profile(config.energy.profile, f"{path}: energy", path.parent)
+    return with_energy(cluster, profile, config.energy.classes, f"{path}: energy.classes")
+
+
+def _scenarios(work: WorkloadConfig, cluster: ClusterDescription, path: Path) -> list[Scenario]:
+    pool = cluster.pools[0]
+    processors = pool.processors or sum(node.processors for node in cluster.nodes)
     if work.trace:
         trace = path.parent / work.trace
         label = work.label or trace.name
         return [
-            Scenario(label, factor, processors, trace=str(trace), arrival_factor=factor, limit=work.limit)
+            Scenario(
+                label,
+                factor,
+                processors,
+                trace=str(trace),
+                arrival_factor=factor,
+                limit=work.limit,
+                cluster=cluster,
+            )
             for factor in work.arrival_factors
         ]
     label = work.label or work.model
     options = {**work.options, "processors": processors}
     if not work.loads:
-        return [Scenario(label, 0.0, processors, model=work.model, options=options)]
+        return [Scenario(label, 0.0, processors, model=work.model, options=options, cluster=cluster)]
     return [
-        Scenario(label, load, processors, model=work.model, options={**options, "load": load})
+        Scenario(
+            label, load, processors, model=work.model, options={**options, "load": load}, cluster=cluster
+        )
         for load in work.loads
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -13,7 +14,10 @@ from headway.experiment.campaign import Row, select
 from headway.experiment.statistics import interval
 
 #: Distinguishable without colour as well: line style and marker go together.
-_STYLES = (("#0068a8", "-", "o"), ("#c2540a", "--", "s"), ("#00795c", ":", "^"), ("#8a4a9e", "-.", "D"))
+_STYLES = (
+    ("#0068a8", "-", "o"), ("#c2540a", "--", "s"), ("#00795c", ":", "^"), ("#8a4a9e", "-.", "D"),
+    ("#404040", "-", "v"), ("#b8860b", "--", "P"), ("#b3006b", ":", "X"), ("#3f7f1f", "-.", "<"),
+)  # fmt: skip
 
 #: How the names of metrics in seconds begin; a class of jobs may stand behind.
 _SECONDS = (
@@ -34,10 +38,12 @@ def line_plot(
     x_label: str,
     title: str,
     reference: Sequence[str] = (),
+    units: Mapping[str, tuple[str, float]] = MappingProxyType({}),
 ) -> None:
     """One panel a metric, one line a variant, with 95 % confidence intervals over the seeds, as PNG.
 
     Variants in ``reference`` do not depend on x: they are drawn as a horizontal line at their mean.
+    ``units``: of metrics that are shown in another unit than their own, its name and its size.
     """
     variants = list(dict.fromkeys(row.variant for row in rows))
     figure = Figure(figsize=(4.2 * len(metrics), 3.4), layout="constrained")
@@ -45,21 +51,24 @@ def line_plot(
     figure.suptitle(title, fontsize=10)
     for at, metric in enumerate(metrics):
         axes = figure.add_subplot(1, len(metrics), at + 1)
+        unit, size = units.get(metric, ("s" if metric.startswith(_SECONDS) else "", 1.0))
         for number, variant in enumerate(variants):
             colour, line, marker = _STYLES[number % len(_STYLES)]
             if variant in reference:
-                values = interval(select(rows, metric, variant=variant))
+                values = interval([value / size for value in select(rows, metric, variant=variant)])
                 axes.axhline(values.mean, color=colour, linestyle=line, label=variant, linewidth=1.2)
                 continue
             xs = sorted({row.x for row in rows if row.variant == variant})
-            means = [interval(select(rows, metric, variant=variant, x=x)) for x in xs]
+            means = [
+                interval([value / size for value in select(rows, metric, variant=variant, x=x)]) for x in xs
+            ]
             axes.errorbar(
                 xs, [m.mean for m in means], yerr=[0 if m.count < 2 else m.half for m in means],
                 color=colour, linestyle=line, marker=marker, markersize=4, linewidth=1.2, capsize=2,
                 label=variant,
             )  # fmt: skip
         axes.set_xlabel(x_label, fontsize=9)
-        axes.set_title(f"{metric}, s" if metric.startswith(_SECONDS) else metric, fontsize=9)
+        axes.set_title(f"{metric}, {unit}" if unit else metric, fontsize=9)
         axes.grid(alpha=0.3)
         axes.tick_params(labelsize=8)
         if at == 0:

@@ -35,6 +35,21 @@ def test_compare_prints_means_with_intervals_and_writes_rows_and_plots(
     assert (tmp_path / "out" / "month.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_compare_with_an_energy_profile_shows_energy_in_kilowatt_hours(
+    headway: Headway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    file = tmp_path / "energy.yaml"
+    file.write_text(CAMPAIGN + "energy: present-day\n")
+    ran = headway("compare", file, "--out", tmp_path / "out", "--workers", 1)
+    assert ran.code == 0, ran.err
+    assert "energy, kWh" in ran.out and "peak power, kW" in ran.out
+    head, *lines = (tmp_path / "out" / "rows.csv").read_text().splitlines()
+    joules = [float(line.split(",")[head.split(",").index("energy")]) for line in lines]
+    # 64 idle processors draw 51 W, and busy ones 307 W, for two days and more.
+    assert all(0.8 * 64 * 86400 < found < 4.8 * 64 * 86400 * 5 for found in joules)
+
+
 def test_compare_without_its_file_is_the_users_mistake(headway: Headway, tmp_path: Path) -> None:
     ran = headway("compare", tmp_path / "none.yaml")
     assert ran.code == 2

@@ -105,6 +105,73 @@ def test_a_campaign_file(tmp_path: Path):
     assert plan.size() == 2 * 2 * 3 + 2 * 2
 
 
+ENERGY = """
+nodes: [{count: 2, processors: 4, class: node}, {count: 2, processors: 8, prefix: big}]
+energy: present-day
+policies: [easy, {label: D, plugins: [easy, dvfs]}]
+workloads: [{model: month, options: {days: 1}, loads: [0.5]}]
+seeds: 1
+"""
+
+
+def test_a_campaign_on_nodes_with_an_energy_profile(tmp_path: Path):
+    file = tmp_path / "c.yaml"
+    file.write_text(ENERGY)
+    plan = load_campaign(file)
+    (scenario,) = plan.scenarios
+    assert (scenario.processors, scenario.options["processors"]) == (24, 24)
+    assert len(scenario.cluster.nodes) == 4 and scenario.cluster.energy.name == "present-day"
+    easy, dvfs = run_campaign(plan)
+    assert easy.values["energy"] > easy.values["energy of jobs"] > dvfs.values["energy of jobs"] > 0
+    assert easy.values["peak power"] >= easy.values["energy"] / easy.values["makespan"]
+    write_rows(tmp_path / "rows.csv", [easy, dvfs])
+    head = (tmp_path / "rows.csv").read_text().splitlines()[0]
+    assert head.endswith(",energy,energy of jobs,peak power")
+
+
+def test_a_profile_beside_the_campaign_and_its_classes(tmp_path: Path):
+    (tmp_path / "mine.yaml").write_text(
+        "name: mine\nclasses:\n"
+        "  - {name: a, frequency: 3.0e9, levels: {0: {frequency: 1.0, voltage: 1.0}}}\n"
+        "  - {name: b, frequency: 3.0e9, levels: {0: {frequency: 1.0, voltage: 1.0}}}\n"
+    )
+    file = tmp_path / "c.yaml"
+    file.write_text(
+        "nodes: [{count: 2, processors: 4}]\nenergy: {profile: mine.yaml, classes: {n2: b}}\n"
+        "policies: [easy]\nworkloads: [{model: month}]\n"
+    )
+    (scenario,) = load_campaign(file).scenarios
+    assert [node.node_class for node in scenario.cluster.nodes] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("energy: present-dya\nprocessors: 4", r"energy: no energy profile is called 'present-dya'.*present"),
+        ("energy: none.yaml\nprocessors: 4", r"energy: .*found no file .*none.yaml"),
+        ("energy: {profil: x}\nprocessors: 4", r"energy.profil: unknown key"),
+        (
+            "energy: {profile: present-day, classes: {n1: gpu}}\nnodes: [{count: 1, processors: 4}]",
+            r"energy.classes: n1: no class of profile 'present-day' is called 'gpu'",
+        ),
+        ("nodes: [{count: 1, processors: 4, class: gpu}]\nenergy: present-day", r"node n1: no class of"),
+        ("processors: 4\nnodes: [{count: 1, processors: 4}]", "either processors"),
+        ("seeds: 4", "either processors"),
+        (
+            "nodes: [{count: 1, processors: 4}, {count: 1, processors: 4, pool: other}]",
+            "nodes of one pool, found other, pool",
+        ),
+        ("processors: 4\npolicies: [sjf-ee]", r"policies\[0\].*'dvfs' needs an energy profile"),
+    ],
+)
+def test_a_wrong_machine_says_where(tmp_path: Path, text: str, message: str):
+    file = tmp_path / "c.yaml"
+    rest = "" if "policies" in text else "policies: [easy]\n"
+    file.write_text(f"{rest}workloads: [{{model: month}}]\n{text}\n")
+    with pytest.raises(UserError, match=message):
+        load_campaign(file)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
