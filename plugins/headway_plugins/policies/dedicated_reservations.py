@@ -38,7 +38,7 @@ Decisions, since the paper knows no nodes and no other schedulers:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import pydantic
@@ -78,6 +78,12 @@ class ReservingOptions(pydantic.BaseModel):
         ge=0,
         description="seconds after the job's start at which its reservation begins",
     )
+
+    @pydantic.field_validator("reserve", mode="before")
+    @classmethod
+    def _yes_or_no(cls, value: Any) -> Any:
+        """YAML reads a plain yes or no as true or false."""
+        return {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value
 
 
 class _Effort(msgspec.Struct):

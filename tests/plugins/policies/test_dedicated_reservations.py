@@ -244,6 +244,11 @@ def test_yes_reserves_whole_nodes_for_smaller_jobs_too_and_processors_on_a_flat_
     assert Site(ClusterDescription.flat(10)).step(0, wanted("d", 8, 50, 100)) == []
 
 
+@pytest.mark.parametrize(("written", "meant"), [(True, "yes"), (False, "no"), ("auto", "auto")])
+def test_yes_and_no_may_be_written_as_yaml_has_them(written: Any, meant: str) -> None:
+    assert DedicatedOptions(reserve=written).reserve == HybridLosOptions(reserve=written).reserve == meant
+
+
 ALONE = node_cluster(*alike(4, 4), enters_reservations=False)
 
 
