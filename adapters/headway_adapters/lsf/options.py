@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from headway_adapters.actuators import ActuatorOptions
-from headway_adapters.transport.options import Seconds, TransportOptions
+from headway_adapters.transport.options import AutoYesNo, Seconds, TransportOptions
 
 
 class LsfOptions(TransportOptions):
@@ -28,7 +28,7 @@ class LsfOptions(TransportOptions):
     #: where the service's environment lacks it.
     environment: dict[str, str] = Field(default_factory=dict)
     #: Whether the run limit of a running job can be changed: auto asks LSF.
-    running_limits: Literal["auto", "yes", "no"] = "auto"
+    running_limits: AutoYesNo = "auto"
     #: The limit that a job without any limit is planned with.
     unlimited_walltime: Annotated[float, Field(gt=0)] = 365 * 86400.0
     #: True: headway puts hosts to sleep and wakes them through IBM Spectrum LSF's power saving.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
 from headway_adapters.actuators import ActuatorOptions
-from headway_adapters.transport.options import Seconds, TransportOptions
+from headway_adapters.transport.options import AutoYesNo, Seconds, TransportOptions
 
 
 class SlurmOptions(TransportOptions):
@@ -25,7 +25,7 @@ class SlurmOptions(TransportOptions):
     #: Path of slurm.conf; otherwise SLURM_CONF of the environment, otherwise Slurm's own default.
     slurm_conf: str | None = None
     #: Whether ended jobs are looked up with sacct: auto tries it once.
-    accounting: Literal["auto", "yes", "no"] = "auto"
+    accounting: AutoYesNo = "auto"
     #: A job whose AdminComment begins with this word is held by an administrator: headway leaves it.
     hold_marker: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")] = "hold"
     #: Pending elements of one job array that are looked at, each as a job of its own.

@@ -14,15 +14,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from headway_adapters.transport.base import Transport
 from headway_adapters.transport.local import LocalTransport
 
 Seconds = Annotated[float, Field(gt=0, le=86400)]
 Port = Annotated[int, Field(ge=1, le=65535)]
+
+
+def _as_written(value: Any) -> Any:
+    """YAML reads a plain yes or no as true or false."""
+    return ("yes" if value else "no") if isinstance(value, bool) else value
+
+
+#: For what headway finds out by itself unless it is told.
+AutoYesNo = Annotated[Literal["auto", "yes", "no"], BeforeValidator(_as_written)]
 
 _USER = r"[A-Za-z0-9_][A-Za-z0-9_.@\\-]*"
 _HOST = r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_.])?"

@@ -306,6 +306,12 @@ def test_wrong_options_are_named(options: dict[str, Any], words: list[str]) -> N
     assert all(word in str(raised.value) for word in words)
 
 
+@pytest.mark.parametrize(("written", "meant"), [(False, "no"), (True, "yes"), ("no", "no"), ("auto", "auto")])
+def test_yes_and_no_may_be_written_as_yaml_has_them(written: Any, meant: str) -> None:
+    with SlurmAdapter({"partitions": ["batch"], "accounting": written}) as one:
+        assert one.options.accounting == meant
+
+
 def test_an_unknown_partition_is_the_users_mistake(slurm: PretendedSlurm) -> None:
     with adapter(slurm, partitions=("btach",)) as one, pytest.raises(UserError, match=r"btach.*Known: batch"):
         one.describe()
