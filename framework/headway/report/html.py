@@ -24,7 +24,7 @@ from headway.metrics.jobs import JobColumns
 from headway.metrics.summary import STATISTICS
 from headway.report import gantt, quantities
 from headway.report.atomic import writing
-from headway.report.tables import COMPARED, compared
+from headway.report.tables import compared, compared_columns
 from headway.report.terminal import flatten
 from headway.results import RunResult
 
@@ -101,7 +101,7 @@ def render_html(
         dashes=[_css_dash(number % plots.SERIES) for number in range(len(results))],
         facts=_facts(results, summaries),
         tiles=_tiles(summaries[0]) if len(results) == 1 else [],
-        compared_titles=[column[0] for column in COMPARED],
+        compared_titles=[column[0] for column in compared_columns(summaries)],
         compared=compared(summaries),
         bars=[_bar(summary) for summary in summaries],
         system=_system(summaries),
@@ -208,7 +208,7 @@ def _speed(result: RunResult) -> str:
 
 
 def _tiles(summary: Summary) -> list[tuple[str, str]]:
-    jobs, system = summary["jobs"], summary["system"]
+    jobs, system, energy = summary["jobs"], summary["system"], quantities.energy_figures(summary["energy"])
     return [
         ("jobs that ran", quantities.number(summary["counts"]["finished"])),
         ("utilisation", quantities.share(system["utilisation"])),
@@ -216,6 +216,8 @@ def _tiles(summary: Summary) -> list[tuple[str, str]]:
         ("median wait", quantities.duration(jobs["wait"]["median"])),
         ("mean bounded slowdown", quantities.number(jobs["bounded_slowdown"]["mean"])),
         ("makespan", quantities.duration(system["makespan"])),
+        # The first of these is the energy of everything.
+        *energy[:1],
     ]
 
 

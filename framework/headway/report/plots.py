@@ -139,11 +139,9 @@ def power(runs: Sequence[Plotted], *, prefix: str) -> str:
     profile."""
     measured = [(number, run.energy) for number, run in enumerate(runs) if run.energy is not None]
     peak = max((use.peak_power for _, use in measured), default=0.0)
-    factor, unit = next(
-        ((f, u) for f, u in ((1e6, "MW"), (1e3, "kW")) if peak >= f and measured[0][1].absolute), (1.0, "W")
-    )
+    factor, unit = next(((f, u) for f, u in ((1e6, "MW"), (1e3, "kW")) if peak >= f), (1.0, "W"))
     if not all(use.absolute for _, use in measured):
-        unit = "relative"
+        factor, unit = 1.0, "relative"
 
     def draw(axes: Axes) -> None:
         begin, span = _time_axis(axes, runs)

@@ -248,7 +248,8 @@ def _nodes(names: Iterator[str] | Sequence[str]) -> str:
 # --- comparison ---------------------------------------------------------------------------------
 
 #: Column title, how to get it from a summary, how to write it, and which value is best.
-COMPARED: tuple[tuple[str, tuple[str, ...], Callable[[float | None], str], str], ...] = (
+Column = tuple[str, tuple[str, ...], Callable[[float | None], str], str]
+COMPARED: tuple[Column, ...] = (
     ("jobs", ("counts", "finished"), quantities.number, ""),
     ("mean wait", ("jobs", "wait", "mean"), quantities.duration, "low"),
     ("median wait", ("jobs", "wait", "median"), quantities.duration, "low"),
@@ -257,6 +258,11 @@ COMPARED: tuple[tuple[str, tuple[str, ...], Callable[[float | None], str], str],
     ("utilisation", ("system", "utilisation"), quantities.share, "high"),
     ("makespan", ("system", "makespan"), quantities.duration, "low"),
     ("lost capacity", ("system", "lost_capacity"), quantities.share, "low"),
+)
+#: The further columns where runs have an energy profile.
+_ENERGY: tuple[Column, ...] = (
+    ("energy", ("energy", "total"), quantities.joules, "low"),
+    ("peak power", ("energy", "peak_power"), quantities.watts, "low"),
 )
 
 
@@ -270,19 +276,31 @@ _HEADINGS = {
     "utilisation": "utili-\nsation",
     "makespan": "make-\nspan",
     "lost capacity": "lost\ncapacity",
+    "energy": "energy",
+    "peak power": "peak\npower",
 }
+
+
+def compared_columns(summaries: Sequence[Summary]) -> tuple[Column, ...]:
+    """:data:`COMPARED`, and energy where there is any."""
+    energies = [summary["energy"] for summary in summaries if summary["energy"] is not None]
+    if not energies:
+        return COMPARED
+    if all(energy["absolute"] for energy in energies):
+        return COMPARED + _ENERGY
+    return COMPARED + tuple((title, path, quantities.relative, best) for title, path, _, best in _ENERGY)
 
 
 def compared(
     summaries: Sequence[Summary], duration: Callable[[float | None], str] = quantities.duration
 ) -> list[list[tuple[str, bool]]]:
-    """One row a summary, one pair a column of :data:`COMPARED`: the text, and whether it is the best.
+    """One row a summary, one pair a column of :func:`compared_columns`: the text, and whether it is the best.
 
     Durations are written by ``duration``. What looks the same is equally good; where all are equal,
     none is marked.
     """
     columns = []
-    for _, path, write, best in COMPARED:
+    for _, path, write, best in compared_columns(summaries):
         if write is quantities.duration:
             write = duration
         values = [_at(summary, path) for summary in summaries]
@@ -298,13 +316,13 @@ def compared(
 def compare_table(summaries: Sequence[Summary]) -> Table:
     """Runs as rows, what matters most as columns; the best of each column is bold, with a star.
 
-    80 columns wide at most where the runs' labels have no more than 13 characters.
+    80 columns wide at most where the runs' labels have no more than 13 characters and none has energy.
     """
     table = Table(
         box=box.SIMPLE_HEAD, header_style="bold", show_edge=False, padding=0, caption_justify="left",
     )  # fmt: skip
     table.add_column("policy", no_wrap=True, vertical="bottom")
-    for title, *_ in COMPARED:
+    for title, *_ in compared_columns(summaries):
         # The blank stands above the stars.
         heading = "\n".join(f"{line} " for line in _HEADINGS[title].split("\n"))
         table.add_column(heading, justify="right", no_wrap=True, vertical="bottom")
@@ -319,5 +337,5 @@ def compare_table(summaries: Sequence[Summary]) -> Table:
 def _at(summary: Summary, path: Sequence[str]) -> float | None:
     value: Any = summary
     for key in path:
-        value = value[key]
+        value = None if value is None else value[key]
     return value
