@@ -38,8 +38,9 @@ NEEDED = frozenset(
 
 _BAD_FIELD = re.compile(r"<([A-Za-z_%]+)> in the format string is not a valid field name")
 _NOTHING = re.compile(r"^(?:bjobs: )?No (?:unfinished |matching |pending |running )?job found", re.MULTILINE)
-_ARRAY_NAME = re.compile(r"\[([0-9]+)\]$")
-_JOB_ID = re.compile(r"([0-9]+)(?:\[([0-9]+)\])?")
+_ARRAY_NAME = re.compile(r"\[([0-9]{1,9})\]$")
+_CODE = re.compile(r"[0-9]{1,9}")
+_JOB_ID = re.compile(r"([0-9]{1,18})(?:\[([0-9]{1,9})\])?")
 
 
 class Row(msgspec.Struct, gc=False):
@@ -187,7 +188,7 @@ def _json_facts(record: Mapping[str, Any], times: Calendar) -> Facts:
         asked_hosts=tuple(name for name in re.split(r"[\s:,]+", _cell(record, "ASK_HOSTS")) if name),
         reservation=_cell(record, "RSVID"),
         description=_cell(record, "JOB_DESCRIPTION"),
-        exit_code=int(code) if code.isdecimal() else None,
+        exit_code=int(code) if _CODE.fullmatch(code) else None,
         exit_reason=_cell(record, "EXIT_REASON"),
         reason=_cell(record, "PEND_REASON").strip().rstrip(";"),
     )  # fmt: skip
@@ -202,7 +203,7 @@ def _row(
         notes.add("a job without a number was left out")
         return None
     array, inner = match.groups()
-    index = inner or (element if element.isdecimal() and int(element) else None)
+    index = inner or (str(stated) if (stated := values.integer(element)) > 0 else None)
     if index is None and not element:
         # Where the index has no column of its own it stands in the name, and only there.
         suffix = _ARRAY_NAME.search(name)
@@ -277,7 +278,7 @@ def _placed(rest: str, stat: str, at: int, column: int) -> tuple[str, str]:
 # ---------------------------------------------------------------------- jobs: details
 
 _SEPARATOR = "\n" + "-" * 78 + "\n"
-_HEAD = re.compile(r"\s*Job <([0-9]+(?:\[[0-9]+\])?)>, ")
+_HEAD = re.compile(r"\s*Job <([0-9]{1,18}(?:\[[0-9]{1,9}\])?)>, ")
 _STAMP = (
     r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?[A-Z][a-z]{2} +[0-9]{1,2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?: [0-9]{4})?"
 )
@@ -287,12 +288,13 @@ _STARTED = re.compile(
     re.MULTILINE,
 )
 _FINISHED = re.compile(
-    rf"^({_STAMP}): (?:(Done successfully)|Exited(?: with exit code ([0-9]+)| by signal ([0-9]+))?"
+    rf"^({_STAMP}): "
+    r"(?:(Done successfully)|Exited(?: with exit code ([0-9]{1,9})| by signal ([0-9]{1,9}))?"
     r"|Completed <(done|exit)>|Termination request issued)(.*)$",
     re.MULTILINE,
 )
 _TERM = re.compile(r"\b(TERM_[A-Z_]+)")
-_TASKS = re.compile(r", ([0-9]+)(?:[-,] ?([0-9]+))? (?:Processors Requested|Task\(s\))")
+_TASKS = re.compile(r", ([0-9]{1,9})(?:[-,] ?([0-9]{1,9}))? (?:Processors Requested|Task\(s\))")
 _REQUIREMENT = re.compile(r", Requested Resources ?<(.*?)>(?=, [A-Z0-9]|;?$)")
 _DEPENDENCY = re.compile(r", Dependency Condition <(.*?)>(?=, [A-Z0-9]|;?$)")
 _BEGIN = re.compile(rf", Specified Start Time <({_STAMP})>")
@@ -302,7 +304,7 @@ _MARKED = re.compile(r", Job Description <(headway:[a-z,]*)>")
 _LIMITS = re.compile(
     r"^ ((?:CPULIMIT|RUNLIMIT|PROCLIMIT|TASKLIMIT)(?: +[A-Z]+LIMIT)*) *\n (.*)$", re.MULTILINE
 )
-_MINUTES = re.compile(r"([0-9.]+) min(?: of \S+)?")
+_MINUTES = re.compile(r"\b([0-9]{1,12}(?:\.[0-9]+)?) min(?: of \S+)?")
 _COMBINED = re.compile(r"^ Combined: (.*)$", re.MULTILINE)
 _REASONS = re.compile(r"^ (?:PENDING|SUSPENDING) REASONS:\n (.*)$", re.MULTILINE)
 
@@ -421,7 +423,7 @@ class Ending(msgspec.Struct, frozen=True, gc=False):
     hosts: tuple[tuple[str, int], ...] = ()
 
 
-_HISTORY_HOST = re.compile(r"<(?:([0-9]+)\*)?([^<>]+)>")
+_HISTORY_HOST = re.compile(r"<(?:([0-9]{1,9})\*)?([^<>]+)>")
 _BACK = re.compile(rf"^{_STAMP}: (?:Pending: |Job has been requeued)", re.MULTILINE)
 
 

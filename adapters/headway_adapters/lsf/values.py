@@ -14,6 +14,8 @@ import datetime
 import re
 
 MIB = 1 << 20
+#: No number that a user writes counts as more; it is exact as a float.
+LARGEST = 1 << 53
 _DAY = 86400.0
 _MONTHS = {
     name: number
@@ -98,8 +100,8 @@ class Calendar:
         return max((at for at, _ in found), default=None)
 
 
-_LIMIT = re.compile(r"([0-9]+(?:\.[0-9]+)?)(?: min\b)?(?:/| of |$)")
-_CLOCK = re.compile(r"([0-9]+):([0-9]{2})(?::([0-9]{2}))?")
+_LIMIT = re.compile(r"([0-9]{1,12}(?:\.[0-9]+)?)(?: min\b)?(?:/| of |$)")
+_CLOCK = re.compile(r"([0-9]{1,9}):([0-9]{2})(?::([0-9]{2}))?")
 
 
 def run_limit(text: str) -> float | None:
@@ -118,14 +120,18 @@ _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)\s*([KMGTPEkmgtpe]?)(
 
 
 def size(text: str, unit: str = "M") -> int:
-    """Bytes of ``24105M``, ``94.2G``, ``512`` (in ``unit``); 0 for what is no size."""
+    """Bytes of ``24105M``, ``94.2G``, ``512`` (in ``unit``); 0 for what is no size.
+
+    What is larger than any host's (:data:`LARGEST`) is that large.
+    """
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         return 0
-    return int(float(match.group(1)) * 1024 ** (" KMGTPE".index((match.group(2) or unit).upper())))
+    found = float(match.group(1)) * 1024 ** (" KMGTPE".index((match.group(2) or unit).upper()))
+    return int(min(found, LARGEST))
 
 
-_SHARE = re.compile(r"([0-9]+)\*(.+)")
+_SHARE = re.compile(r"([0-9]{1,9})\*(.+)")
 
 
 def hosts(text: str) -> tuple[tuple[str, int], ...]:
@@ -143,10 +149,8 @@ def hosts(text: str) -> tuple[tuple[str, int], ...]:
 
 def integer(text: str, default: int = 0) -> int:
     """A whole number; ``default`` for ``-``, "" and what is no number."""
-    text = text.strip()
-    if text.isdecimal() and text.isascii():
-        return int(text)
     try:
-        return int(float(text))
-    except (ValueError, OverflowError):
+        found = float(text)
+    except ValueError:
         return default
+    return int(found) if -LARGEST <= found <= LARGEST else default

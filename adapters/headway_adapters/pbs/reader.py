@@ -354,6 +354,9 @@ class _Reader:
         self.notes = notes
         self.found = Jobs()
         self.shapes: dict[tuple[str, str, str, int], _Shape] = {}
+        total = sum(node.processors for node in nodes.nodes.values())
+        #: Chunks that all vnodes together could hold.
+        self.most_chunks = min(total, select.MOST_CHUNKS) or select.MOST_CHUNKS
         self.waiting: dict[str, int] = {}
         #: Array -> how many of its elements have a place now.
         self.active: dict[str, int] = {}
@@ -667,7 +670,7 @@ class _Reader:
         shape = self.shapes.get(key)
         if shape is None:
             try:
-                chunks = parse(wanted)
+                chunks = parse(wanted, self.most_chunks)
             except ValueError as error:
                 unfit = f"what it asks for cannot be read: {error}"
                 request = Request(processors=self._processors(record), walltime=1.0)
@@ -709,11 +712,11 @@ class _Reader:
             summed: dict[str, int] = {}
             for chunk in chunks:
                 for name, amount in chunk.amounts:
-                    summed[name] = summed.get(name, 0) + amount
+                    summed[name] = min(summed.get(name, 0) + amount, values.LARGEST)
             processors = sum(chunk.ncpus for chunk in chunks)
             shape = dict(
                 processors=max(processors, 1), nodes=1, processors_per_node=max(processors, 1),
-                memory_per_node=sum(chunk.memory for chunk in chunks),
+                memory_per_node=min(sum(chunk.memory for chunk in chunks), values.LARGEST),
                 gres_per_node=self._counted(tuple(sorted(summed.items()))),
             )  # fmt: skip
         elif place.arrangement == "free" and len(kinds) == 1 and not amounts and largest > 0 and not required:

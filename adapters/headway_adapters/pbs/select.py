@@ -18,6 +18,8 @@ from headway_adapters.pbs import values
 _NOT_GIVEN_OUT = frozenset({"mpiprocs", "ompthreads", "nchunk"})
 _ITEM = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)=(.*)", re.DOTALL)
 _COUNT = re.compile(r"[0-9]{1,9}")
+#: More chunks than this are none that a machine could have.
+MOST_CHUNKS = 100_000
 
 
 class Chunk(msgspec.Struct, frozen=True):
@@ -72,16 +74,20 @@ def split(text: str, mark: str) -> list[str]:
 
 
 @lru_cache(maxsize=4096)
-def parse_select(text: str) -> tuple[Chunk, ...]:
-    """The chunks of ``2:ncpus=4:mem=1gb+ncpus=1``, one entry each, in order. Raises ValueError."""
+def parse_select(text: str, most: int = MOST_CHUNKS) -> tuple[Chunk, ...]:
+    """The chunks of ``2:ncpus=4:mem=1gb+ncpus=1``, one entry each, in order.
+
+    ``most``: as many as the cluster could ever hold; more are not counted out, since anybody may ask
+    for any number. Raises ValueError.
+    """
     chunks: list[Chunk] = []
     for part in split(text.strip(), "+"):
         items = split(part, ":")
         count = 1
         if _COUNT.fullmatch(items[0]):
             count = int(items.pop(0))
-        if count > 100_000 or len(chunks) + count > 100_000:
-            raise ValueError(f"{text[:60]!r}: more chunks than a machine has vnodes")
+        if len(chunks) + count > most:
+            raise ValueError(f"{text[:60]!r}: more chunks than there are processors")
         chunks += [_chunk(items, text)] * count
     if not chunks:
         raise ValueError(f"{text[:60]!r} asks for nothing")
@@ -182,8 +188,9 @@ def parse_exec_host(text: str) -> tuple[tuple[str, Share], ...]:
 
 
 @lru_cache(maxsize=4096)
-def parse_nodes(text: str) -> tuple[Chunk, ...]:
-    """Torque's ``nodes``: ``2:ppn=4:bigmem+n17:ppn=1``, a chunk for each node. Raises ValueError."""
+def parse_nodes(text: str, most: int = MOST_CHUNKS) -> tuple[Chunk, ...]:
+    """Torque's ``nodes``: ``2:ppn=4:bigmem+n17:ppn=1``, a chunk for each node; ``most`` as with
+    :func:`parse_select`. Raises ValueError."""
     chunks: list[Chunk] = []
     for part in text.strip().partition("#")[0].split("+"):
         first, *items = part.split(":")
@@ -205,8 +212,10 @@ def parse_nodes(text: str) -> tuple[Chunk, ...]:
                 amounts[name] = values.integer(value)
             else:
                 raise ValueError(f"{item[:40]!r} in {text[:60]!r} is not known")
-        if count > 100_000 or ncpus < 1:
+        if ncpus < 1:
             raise ValueError(f"{text[:60]!r} asks for nothing that can be had")
+        if len(chunks) + count > most:
+            raise ValueError(f"{text[:60]!r}: more chunks than there are processors")
         chunks += [Chunk(ncpus, 0, tuple(sorted(amounts.items())), tuple(sorted(wants.items())))] * count
     return tuple(chunks)
 

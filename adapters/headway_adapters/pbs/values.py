@@ -2,6 +2,9 @@
 
 ``qstat -F json`` writes what looks like a number as a number, whatever it is (a job named ``007`` is
 7 there), the text form writes all as text, and Torque's XML writes points in time as seconds.
+
+Users write many of them, so no value makes an accessor fail: what is larger than anything that there
+is (:data:`LARGEST`) counts as none.
 """
 
 from __future__ import annotations
@@ -12,8 +15,11 @@ import re
 from functools import lru_cache
 from typing import Any
 
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kmgtpe]?)([bw]?)", re.IGNORECASE)
-_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
+#: No amount, size or time is larger than this; it is exact as a float, and sums of many still have 64 bits.
+LARGEST = 1 << 53
+_SIZE = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,19})?)([kmgtpe]?)([bw]?)", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?[0-9]{1,15}(?:\.[0-9]{1,19})?")
+_SECONDS = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,19})?")
 _MONTHS = {
     name: number
     for number, name in enumerate(
@@ -37,10 +43,8 @@ def text(value: Any) -> str:
 
 def integer(value: Any, default: int = 0) -> int:
     """A whole number; ``default`` for what is none."""
-    if type(value) is int:
-        return value
-    if isinstance(value, float):
-        return int(value) if math.isfinite(value) else default
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return int(value) if -LARGEST <= value <= LARGEST else default
     if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
         return int(float(value))
     return default
@@ -59,19 +63,20 @@ def truth(value: Any, default: bool = False) -> bool:
 def size(value: Any) -> int | None:
     """Bytes of ``4gb``, ``4692kb``, ``100`` (bytes) or ``1mw`` (words of 8 bytes); None for anything else."""
     if type(value) is int:
-        return value if value >= 0 else None
+        return value if 0 <= value <= LARGEST else None
     match = _SIZE.fullmatch(text(value).strip())
     if match is None:
         return None
     amount = float(match.group(1)) if "." in match.group(1) else int(match.group(1))
     power = " kmgtpe".index(match.group(2).lower() or " ")
-    return math.ceil(amount * 1024**power * (_WORD if match.group(3).lower() == "w" else 1))
+    found = math.ceil(amount * 1024**power * (_WORD if match.group(3).lower() == "w" else 1))
+    return found if found <= LARGEST else None
 
 
 def duration(value: Any) -> float | None:
     """Seconds of ``HH:MM:SS`` (hours may pass 24), ``MM:SS`` or a number of seconds."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value) if value >= 0 and math.isfinite(value) else None
+        return float(value) if 0 <= value <= LARGEST else None
     return _duration(text(value))
 
 
@@ -85,7 +90,7 @@ def _duration(written: str) -> float | None:
         # Torque also writes days.
         fields = [str(integer(fields[0]) * 24 + integer(fields[1])), *fields[2:]]
     for field in fields:
-        if not re.fullmatch(r"[0-9]+(?:\.[0-9]+)?", field):
+        if _SECONDS.fullmatch(field) is None:
             return None
         total = total * 60 + float(field)
     return total
@@ -102,7 +107,7 @@ def when(value: Any) -> float | None:
 def _when(written: str) -> float | None:
     written = written.strip()
     if written.isdecimal() and written.isascii():
-        return float(written) if 0 < int(written) < 1e11 else None
+        return float(written) if 0 < float(written) < 1e11 else None
     fields = written.split()
     try:
         if len(fields) > 5:

@@ -103,8 +103,16 @@ def test_what_we_cannot_read_makes_a_job_unfit(text: str) -> None:
     assert "cannot be expressed" in asked(text).unfit
 
 
+def test_more_memory_than_any_host_has_is_asked_for_and_not_forgotten() -> None:
+    for amount in ("1e999", "9" * 5000, "8191T"):
+        assert asked(f"rusage[mem={amount}]").memory > max(host.memory for host in HOSTS.values())
+    assert set(asked("select[maxmem > 1e999]").excluded) == set(HOSTS)
+
+
 @given(
-    st.text(max_size=80) | st.from_regex(r"(select|span|rusage)\[[a-z0-9=<>!&|() ]{0,30}\]", fullmatch=True)
+    st.text(max_size=80)
+    | st.from_regex(r"(select|span|rusage)\[[a-z0-9=<>!&|() ]{0,30}\]", fullmatch=True)
+    | st.from_regex(r"(rusage\[mem=|span\[ptile=|select\[ncpus>)(9{1,4400}|1e[0-9]{1,4})\]", fullmatch=True)
 )
 def test_no_text_breaks_the_reading(text: str) -> None:
     found = asked(text)

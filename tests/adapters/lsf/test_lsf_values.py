@@ -103,6 +103,8 @@ def test_run_limits(text: str, seconds: float | None) -> None:
     [
         ("24105M", 24105 * MIB), ("1.5G", 1536 * MIB), ("512", 512 * MIB), ("512K", 512 << 10),
         ("2T", 2 << 40), ("10.00", 10 * MIB), ("100MB", 100 * MIB), ("-", 0), ("", 0), ("many", 0),
+        # What a user writes into rusage[mem=...]: more than any host has.
+        ("1e999", values.LARGEST), ("9" * 5000, values.LARGEST), ("9999999E", values.LARGEST),
     ],
 )  # fmt: skip
 def test_sizes(text: str, bytes_: int) -> None:
@@ -125,3 +127,27 @@ def test_lists_of_hosts_in_both_forms_are_the_same(counts: dict[str, int]) -> No
     whole = tuple(counts.items())
     assert values.hosts(":".join(f"{count}*{name}" for name, count in whole)) == whole
     assert values.hosts(":".join(name for name, count in whole for _ in range(count))) == whole
+
+
+DIGITS = st.integers(1, 5000).map(lambda count: "9" * count)
+#: Numbers as only somebody writes them who wants to see what happens.
+HOSTILE = st.one_of(
+    DIGITS,
+    st.text("0123456789.eE+-:*[]/ MGTkb", max_size=30),
+    st.tuples(DIGITS, st.sampled_from(["*h", ":00", ":00:00", "M", "e999", " min of h", ".5", "/h"])).map(
+        "".join
+    ),
+    st.sampled_from(["1e999", "-1e999", "inf", "nan", "-inf", "1.2.3", "\u0663", "\u00b2"]),
+)
+
+
+@given(HOSTILE)
+def test_no_number_that_a_user_writes_makes_the_reader_fail(text: str) -> None:
+    assert 0 <= values.size(text) <= values.LARGEST
+    assert abs(values.integer(text)) <= values.LARGEST
+    limit = values.run_limit(text)
+    assert limit is None or 0 <= limit < float("inf")
+    assert all(count <= values.LARGEST for _, count in values.hosts(text))
+    calendar_ = Calendar(NOW)
+    calendar_.fact(text)
+    calendar_.wish(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -315,6 +316,13 @@ def test_chunks_that_want_different_things_cannot_be_expressed(chunks: str) -> N
     assert "headway cannot express" in found.reason
 
 
+def test_more_chunks_than_there_are_processors_are_not_counted_out() -> None:
+    found = one(select="100000:ncpus=1:mem=1gb")
+    assert found.job.held
+    assert found.reason.endswith("more chunks than there are processors")
+    assert detail(select="100000:ncpus=1:mem=1gb").chunks == ()
+
+
 def test_a_host_of_several_vnodes_is_all_of_them_and_no_other() -> None:
     two = nodes({"offers": {"host": "h"}}, {"offers": {"host": "h"}}, {})
     found = read({"1.s": job(select="2:ncpus=2:host=h")}, nodes=two)
@@ -526,9 +534,18 @@ def test_torques_ways_to_ask() -> None:
 
 # ---------------------------------------------------------------------- anything at all
 
+DIGITS = st.integers(1, 5000).map(lambda count: "9" * count)
+#: What anybody may write after ``qsub -l``.
+ASKED = st.one_of(
+    st.text(), DIGITS, DIGITS.map(lambda count: f"{count}.5gb"),
+    st.tuples(
+        st.sampled_from(["1:ncpus=", "9:mem=", "ncpus=1:scratch=", "2:ppn=", "7:ncpus=1:mem=8191tb+ncpus="]),
+        DIGITS | st.sampled_from(["1", "8pb", "99999999999.9eb"]),
+    ).map("".join),
+)  # fmt: skip
 ANYTHING = st.one_of(
-    st.none(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text(),
-    st.dictionaries(st.sampled_from(["ncpus", "select", "place", "walltime", "nodes", "mem"]), st.text()),
+    st.none(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text(), ASKED,
+    st.dictionaries(st.sampled_from(["ncpus", "select", "place", "walltime", "nodes", "mem"]), ASKED),
 )  # fmt: skip
 FIELDS = [name for name in documents.JobRecord.__struct_fields__ if name != "Variable_List"]
 
@@ -549,6 +566,8 @@ def test_no_job_makes_the_reader_fail_or_hides_another(
     found = reader.read_jobs(records, NOW, SITE, QUEUES, NODES, set())
     assert found.jobs["2.s"].job.request.processors == 2
     assert all(job.job.request.processors >= 1 for job in found.jobs.values())
+    # The journal can write all of it down: no number has more than 64 bits.
+    assert msgspec.json.encode([job.job for job in found.jobs.values()])
 
 
 @given(st.dictionaries(st.sampled_from(documents.NodeRecord.__struct_fields__), ANYTHING))
