@@ -419,8 +419,10 @@ class _Emulated(CommandSite):
     @contextlib.contextmanager
     def fault(self, kind: str) -> Iterator[None]:
         self.control("fault", kind)
-        yield
-        self.control("fault", "none")
+        try:
+            yield
+        finally:
+            self.control("fault", "none")
 
     def outage(self) -> contextlib.AbstractContextManager[None]:
         return self.fault("down")
@@ -521,8 +523,10 @@ class SlurmSite(CommandSite):
         # What is younger than a few seconds is forgotten otherwise.
         self.cluster.saved()
         self.cluster.kill("slurmctld")
-        yield
-        self.cluster.up("slurmctld")
+        try:
+            yield
+        finally:
+            self.cluster.up("slurmctld")
 
     def clean(self) -> None:
         left = bool(self.mine)

@@ -75,6 +75,19 @@ class LsfClient(CommandClient):
     def is_silence(self, result: Result) -> bool:
         return is_silence(result)
 
+    def run_many(self, argvs: Sequence[Sequence[str]]) -> list[Result]:
+        """Several commands at the same time.
+
+        Raises :class:`Unanswered` when a listing is cut off within a line: half a table looks like a whole
+        one with fewer jobs and hosts, and would be news about those that are missing.
+        """
+        results = super().run_many(argvs)
+        for result in results:
+            cut = result.ok and result.stdout and not result.stdout.endswith(b"\n")
+            if cut and self.only_reads(result.argv):
+                raise Unanswered(f"{' '.join(result.argv[:3])}: its output is cut off")
+        return results
+
     def rows(self, job_ids: Sequence[str], times: Calendar) -> dict[str, Row]:
         """Where these jobs stand now; one that nobody knows is left out.
 

@@ -121,6 +121,8 @@ class PretendedLsf(Transport):
 
 
 def done(argv: tuple[str, ...], stdout: str = "", rc: int = 0, stderr: str = "") -> Result:
+    if stdout and not stdout.endswith("\n"):
+        stdout += "\n"
     return Result(argv=argv, rc=rc, stdout=stdout.encode(), stderr=stderr, seconds=0.01)
 
 
@@ -315,6 +317,18 @@ def test_what_lsf_would_start_wrongly_is_refused_here(job: Told, why: str) -> No
     with ready(lsf) as one:
         assert why in refused(one, d.Start("5", (("h2", 1),)))
     assert lsf.commands("brun") == []
+
+
+def test_a_job_starts_at_the_very_second_of_its_begin_time() -> None:
+    lsf = PretendedLsf(
+        {"5": Told(asked=", Specified Start Time <Sat Nov 21 06:39:11>"), "6": Told("RUN", "h1")}
+    )
+    # One look only, and it was before that second.
+    with ready(lsf, poll_interval=60) as one:
+        assert "its begin time lies ahead" in refused(one, d.Start("5", (("h2", 1),)))
+        time.sleep(max(0.0, at(6, 39, 11) - one._clock()))
+        assert one.apply(one._clock(), [d.Start("5", (("h2", 1),))])[0].accepted
+    assert lsf.commands("brun") == ["brun -m h2 5"]
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,8 @@ class RecordedLsf(Transport):
                 "bjobs": "bjobs_all_wide",
             }
             said = output(names[words[0]]) if words[0] in names and words[1:] != ("-V",) else ""
-        return Result(argv=words, rc=0, stdout=said.encode(), stderr="", seconds=0.01)
+        whole = said if not said or said.endswith("\n") else said + "\n"
+        return Result(argv=words, rc=0, stdout=whole.encode(), stderr="", seconds=0.01)
 
 
 def checked(answer: Answer = lambda argv: None, **options: Any) -> dict[str, Check]:
