@@ -397,6 +397,9 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
             raise writer.Unfit(f"job {job_id} is not startable: {known.reason}")
         if detail.waits:
             raise writer.Unfit(f"job {job_id} is not startable: {detail.waits}")
+        # By the clock and not by the last look: at the very second it is due.
+        if known.job.begin_time is not None and known.job.begin_time > self._clock():
+            raise writer.Unfit(f"job {job_id} is not startable: its begin time lies ahead")
         nodes = self._last.snapshot.nodes
         whole = known.job.request.exclusive
         for name, count in start.placement:

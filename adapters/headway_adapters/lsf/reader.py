@@ -111,7 +111,8 @@ class Detail:
 
     #: PSUSP: held by its user, an administrator, or us.
     held: bool
-    #: Why LSF itself would not start it now, though ``brun`` would; "" if nothing stands against it.
+    #: Why LSF itself would not start it, though ``brun`` would; "" if nothing but its begin time may stand
+    #: against it.
     waits: str = ""
     #: Slots that it asks for, the least and the most.
     least: int = 1
@@ -501,15 +502,12 @@ class _Reading:
             blocked = condition.waits
         if blocked and not held_by:
             held_by = "system"
-        waits = condition.waits
-        if not waits and told.begin is not None and told.begin > self.now:
-            waits = "its begin time lies ahead"
         least = max(told.least, 1)
         request = Request(
             processors=least, walltime=self._walltime(row, told), exclusive=told.exclusive, **more
         )
         self.found.details[row.job_id] = Detail(
-            held=held, waits=waits, least=least, most=max(told.most, least), managed=managed
+            held=held, waits=condition.waits, least=least, most=max(told.most, least), managed=managed
         )
         self.found.jobs[row.job_id] = SnapshotJob(
             job=self._description(row, told, request, held=bool(blocked), condition=condition),
