@@ -65,7 +65,7 @@ def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     elif name == "slurm":
         made = SlurmSite(request.getfixturevalue("throw_away_slurm"))
     elif name == "slurm-over-ssh":
-        server: Sshd = request.getfixturevalue("sshd")
+        server: Sshd = request.getfixturevalue("sshd_factory")()
         made = SlurmOverSsh(request.getfixturevalue("throw_away_slurm"), server)
     else:
         made = _real(name)

@@ -548,6 +548,16 @@ class SlurmOverSsh(SlurmSite):
         super().__init__(cluster)
         self.server = server
 
+    @contextlib.contextmanager
+    def outage(self) -> Iterator[None]:
+        """The machine cannot be reached, and what was connected is cut off."""
+        self.server.cut()
+        self.server.stop()
+        try:
+            yield
+        finally:
+            self.server.start()
+
     def adapter(self, *, read_only: bool = False, **options: Any) -> ClusterAdapter:
         ssh = {
             "host": "127.0.0.1", "port": self.server.port, "user": self.server.user,

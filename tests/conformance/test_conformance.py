@@ -403,9 +403,10 @@ class TestFaults:
     def test_nonsense_is_an_outage_too(self, site: Site, drive: Drive, kind: str) -> None:
         need(site, "faults")
         driven = drive()
-        job = site.submit(2, seconds=600)
-        driven.submitted(job)
-        driven.start(job, ((driven.nodes[0], 2),))
+        job, *others = (site.submit(2, seconds=600) for _ in range(5))
+        for at, one in enumerate((job, *others[:2])):
+            driven.submitted(one)
+            driven.start(one, ((driven.nodes[at], 2),))
         driven.wait(0.3)
         driven.events.clear()
         with site.fault(kind):
