@@ -120,7 +120,7 @@ class RunResult:
     #: Free-form facts for the report: trace file, policy options, version.
     about: dict[str, str] = field(default_factory=dict)
     #: Where narrow and short jobs end, for the metrics by class.
-    class_bounds: ClassBounds = ClassBounds()
+    class_bounds: ClassBounds = field(default_factory=ClassBounds)
     #: When the run began, on the run's clock; None: with its first submission. Needed where jobs
     #: were submitted before it, as in a copy of a live queue.
     begin: float | None = None
