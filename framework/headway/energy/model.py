@@ -131,7 +131,8 @@ class EnergyModel:
         """How many times as long a job takes at ``frequency`` as at the fastest level of the class."""
         full = kind.levels[0].frequency
         share = level_of(kind, frequency).frequency / full
-        return sensitivity / share + 1.0 - sensitivity
+        # Exactly 1 at full speed.
+        return 1.0 + sensitivity * (1.0 / share - 1.0)
 
     def rate(self, kind: NodeClass, frequency: float | None, sensitivity: float = 1.0) -> float:
         """Work done per second, in the workload's seconds of work."""

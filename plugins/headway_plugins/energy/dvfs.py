@@ -303,7 +303,7 @@ class Dvfs(Plugin):
                 return [slowed, *self._longer_limit(job, rate)]
         rate = model.job_rate(job.description, start.placement, pool, None)
         self._chosen[job.id] = (allowed, 0)
-        if rate != 1.0 and not view.stretch(job, runtime / rate):
+        if rate != 1.0 and not view.stretch(job, runtime / rate, push=True):
             self._too_long[job.id] = "on nodes of this class it would run into what is kept for others"
         return [start, *self._longer_limit(job, rate)]
 

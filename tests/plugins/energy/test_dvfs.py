@@ -8,18 +8,20 @@ import msgspec
 import pydantic
 import pytest
 from building import alike, described, emulate, node_cluster, plugged, traced
-from energy_building import PAPER, run_result, three_classes
+from energy_building import PAPER, PRESENT, run_result, three_classes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway import events as ev
 from headway.decisions import SetTimeLimit, Start
+from headway.energy import EnergyModel
 from headway.energy.profiles import with_energy
 from headway.hookspecs import hookimpl
 from headway.metrics.energy import energy_use
 from headway.model import ClusterDescription, NodeDescription, Reservation
 from headway.scheduler import Scheduler
 from headway_plugins.energy.dvfs import Dvfs
+from headway_plugins.policies.conservative import Conservative
 from headway_plugins.policies.easy import Easy
 from headway_plugins.policies.greedy import Greedy
 from headway_plugins.policies.strict import Strict
@@ -298,6 +300,21 @@ def test_after_a_restart_a_limit_is_not_stretched_twice() -> None:
     again.step(2, [ev.JobSubmitted(0, seen), ev.JobStarted(0, "1", ())])
     (start,) = again.step(3, [ev.JobRequeued(3, "1")])
     assert start.frequency == pytest.approx(2.1e9), "and it has the limit for that already"
+
+
+def test_a_sensitivity_costs_nothing_at_full_speed() -> None:
+    model = EnergyModel(with_energy(ClusterDescription.flat(4), PRESENT))
+    # 0.67 + 1 - 0.67 is not 1, and a job that is stretched by nothing must not be held up by what is booked.
+    assert model.rate(PRESENT.classes[0], None, 0.67) == 1.0
+
+
+def test_on_a_slow_class_the_first_job_starts_though_others_are_booked_behind_it() -> None:
+    slow = msgspec.structs.replace(PAPER.classes[0], name="slow", speed=0.5)
+    profile = msgspec.structs.replace(PAPER, classes=(slow,))
+    cluster = with_energy(node_cluster(*alike(2, 4)), profile)
+    jobs = [traced(str(at), 5, 100) for at in range(3)]
+    run = emulate(cluster, jobs, Conservative(), dvfs(slack=2))
+    assert run.starts == {"0": 0, "1": 200, "2": 400}
 
 
 def test_a_slow_class_does_not_run_into_a_reservation() -> None:
