@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,10 +13,10 @@ import pydantic
 from headway import __version__
 from headway.adapter import ClusterAdapter, Outcome
 from headway.config import adapter_class
-from headway.decisions import Decision
+from headway.decisions import Decision, PowerUp
 from headway.engine import Engine, Mode
 from headway.errors import UserError
-from headway.events import Event, JobReleasing, JobStarted, JobSubmitted
+from headway.events import Event, JobReleasing, JobStarted, JobSubmitted, NodePowerChanged
 from headway.journal import Journal, NullJournal, RunInfo
 from headway.model import ClusterDescription, Placement
 from headway.plugins import Catalogue, PluginConfig, Plugins, explain_validation
@@ -43,6 +43,7 @@ def emulate(
     clock: Callable[[float], str] = plain_clock,
     start: float | None = None,
     running: Sequence[tuple[str, float, Placement]] = (),
+    power: Mapping[str, str] | None = None,
     epoch: float = 0.0,
     cycle: float | None = None,
     about: dict[str, str] | None = None,
@@ -52,8 +53,9 @@ def emulate(
     ``commands`` are the elastic commands that the jobs' users will give.
 
     ``faults`` are options of the emulated cluster's faults; ``start`` and ``running`` begin with jobs
-    that run already (see the emulated adapter). ``keep_decisions`` keeps every decision in the
-    result. ``cycle``: batch mode, jobs start only at multiples of so many seconds.
+    that run already, and ``power`` with nodes that are not on (see the emulated adapter); nodes are on
+    if no plugin is there that could wake them. ``keep_decisions`` keeps every decision in the result.
+    ``cycle``: batch mode, jobs start only at multiples of so many seconds.
 
     The same arguments and seed give the same result.
     """
@@ -65,6 +67,8 @@ def emulate(
             f"{plugin_configs[0].where if plugin_configs else 'plugins'}: no policy is enabled "
             "(a plugin with the hook schedule, such as fcfs, easy, conservative)"
         )
+    if not any(PowerUp in getattr(plugin, "needs", ()) for plugin in plugins.by_name.values()):
+        power = None
     seeds = np.random.SeedSequence(seed).spawn(2)
     physics = [module for module in plugins.manager.hook.register_physics() if module is not None]
     adapter = kind(
@@ -76,6 +80,7 @@ def emulate(
         rng=np.random.default_rng(seeds[0]),
         start=start,
         running=running,
+        power=power,
     )
     scheduler = Scheduler(
         adapter.describe(),
@@ -120,6 +125,7 @@ def emulate(
         activities=adapter.activities,
         power=adapter.power,
         epoch=epoch,
+        begin=start,
         seed=seed,
         cycles=scheduler.cycles,
         wall_seconds=engine.wall_seconds,
@@ -177,6 +183,10 @@ class Copy:
         self.jobs: list[TraceJob] = []
         #: ``(job id, seconds since its start, placement)`` of what runs.
         self.running: list[tuple[str, float, Placement]] = []
+        #: Nodes that are not on -> their power state.
+        self.power = {
+            e.node: e.power for e in self.events if isinstance(e, NodePowerChanged) and e.power != "on"
+        }
         #: Starts that were on their way when the copy was made.
         self.releasing = [e.job_id for e in self.events if isinstance(e, JobReleasing)]
         pools = {p.name for p in self.cluster.pools}

@@ -107,7 +107,7 @@ class RunResult:
     capacity: Sequence[CapacityChange] = ()
     #: What jobs did before the last span that their records tell of, in order of time.
     activities: Sequence[Activity] = ()
-    #: Changes of nodes' power states; all are on at the beginning.
+    #: Changes of nodes' power states, those of nodes that were not on at the beginning among them.
     power: Sequence[NodePower] = ()
     #: Epoch second of time 0 of the run's clock; 0 if unknown (then times are relative).
     epoch: float = 0.0

@@ -104,13 +104,15 @@ class EmulatedAdapter(ClusterAdapter):
         rng: np.random.Generator | None = None,
         start: float | None = None,
         running: Sequence[tuple[str, float, Placement]] = (),
+        power: Mapping[str, str] | None = None,
     ) -> None:
         """``jobs`` in order of submission, ``commands`` their users' elastic commands; ``rng`` draws
         the faults.
 
         ``running`` are jobs of the workload that run already when the emulation begins, as
         ``(job id, seconds since their start, placement)``; ``start`` is the time at which it begins
-        (default: the first submission).
+        (default: the first submission). ``power`` are the power states of nodes that are not on then;
+        without an energy profile it says nothing.
         """
         self._cluster = cluster
         self._jobs: Sequence[TraceJob] = jobs
@@ -170,6 +172,8 @@ class EmulatedAdapter(ClusterAdapter):
             self._plan_reservation(reservation)
         if running:
             self._begin_with(running)
+        if self._power is not None:
+            self._begin_asleep(power or {})
 
     def _check_flat_faults(self) -> None:
         if self._faults.node_mtbf and any(p.flat for p in self._cluster.pools):
@@ -801,6 +805,19 @@ class EmulatedAdapter(ClusterAdapter):
         self._power.set(self.now, name, state)
         self._nodes.set_power(name, state, self.now)
         self._news.append(ev.NodePowerChanged(self.now, name, state))
+
+    def _begin_asleep(self, power: Mapping[str, str]) -> None:
+        """Have nodes in these power states from the beginning on; one on its way is at its first second."""
+        assert self._power is not None
+        for name, state in power.items():
+            sleep = self._power.model.class_of(name).sleep if name in self._nodes.index else None
+            if sleep is None:
+                continue
+            self._set_power(name, state)
+            if state == "falling asleep":
+                self._at(self.now + sleep.enter_time, _CHANGE, self._asleep, name)
+            elif state == "waking":
+                self._at(self.now + sleep.leave_time, _CHANGE, self._awake, name)
 
     def _asleep(self, name: str) -> None:
         assert self._power is not None

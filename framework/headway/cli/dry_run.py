@@ -393,6 +393,7 @@ def copy_forward(
             clock=wall_clock,
             start=copy.now,
             running=copy.running,
+            power=copy.power,
             cycle=config.cycle,
             about={"workload": f"copy of cluster {copy.cluster.name} at {wall_clock(copy.now)}"},
         )

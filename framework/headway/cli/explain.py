@@ -72,9 +72,11 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
     with live_adapter(config, read_only=True) as adapter:
         copy = Copy(adapter)
         cluster = config.with_energy(copy.cluster)
+        catalogue.check_energy(configs, cluster)
         scheduler = Scheduler(
-            cluster, Plugins.load(configs, catalogue, None), seed=config.seed, clock=wall_clock
-        )
+            cluster, Plugins.load(configs, catalogue, None), seed=config.seed, clock=wall_clock,
+            capabilities=adapter.capabilities,
+        )  # fmt: skip
     wished = scheduler.step(copy.now, copy.events)
     lines = explain(scheduler, job_id, wall_clock, wished)
     if not lines:
@@ -83,7 +85,7 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
     if job.entries is None and not scheduler.state.why_waiting(job):
         future = emulate(
             cluster, copy.jobs, configs, catalogue, label="forecast", seed=config.seed, start=copy.now,
-            running=copy.running, cycle=config.cycle,
+            running=copy.running, power=copy.power, cycle=config.cycle,
         )  # fmt: skip
         start = next((r.start_time for r in future.jobs if r.job.id == job_id), None)
         if start is not None:
