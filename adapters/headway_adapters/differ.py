@@ -9,6 +9,7 @@ a word about its end has "vanished": success is never assumed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import msgspec
 
@@ -22,13 +23,15 @@ _ON_NODES = ("starting", "running", "suspended")
 def diff(old: Snapshot | None, new: Snapshot) -> Sequence[ev.Event]:
     """The events from ``old`` to ``new``, in the order of :func:`headway.events.in_order`.
 
-    ``old`` is None for the first look: then every job is reported, while nodes and reservations
-    are not (``describe`` gives them).
+    ``old`` is None for the first look: then every job is reported and every node that is not on, while
+    nodes and reservations are not (``describe`` gives them, but knows no power states).
     """
     events = diff_jobs(old, new)
     if old is not None:
         events += diff_nodes(old, new)
         events += diff_reservations(old, new)
+    else:
+        events += diff_nodes(replace(new, power={}), new)
     return ev.in_order(events)
 
 

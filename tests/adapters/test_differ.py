@@ -84,6 +84,12 @@ def test_at_first_every_job_is_told() -> None:
     assert list(diff(None, at(120.0, running()))) == [SUBMITTED, STARTED]
 
 
+def test_at_first_the_nodes_that_are_not_on_are_told() -> None:
+    nodes = {"a": A, "b": msgspec.structs.replace(A, name="b")}
+    seen = at(120.0, nodes=nodes, power={"a": "on", "b": "asleep"})
+    assert list(diff(None, seen)) == [ev.NodePowerChanged(time=120.0, node="b", power="asleep")]
+
+
 def test_a_start_on_its_way_is_told_when_it_is_first_seen() -> None:
     job = pending(pinned=ON_A, releasing=True)
     assert list(diff(None, at(120.0, job))) == [

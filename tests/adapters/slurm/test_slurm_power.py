@@ -15,6 +15,7 @@ from headway import decisions as d
 from headway import events as ev
 from headway.errors import UserError
 from headway.model import ClusterDescription, NodeDescription
+from headway.state import State
 from headway_adapters.slurm import SlurmAdapter, reader
 from headway_adapters.slurm.power import PowerSaving
 from headway_adapters.snapshot import Snapshot
@@ -119,6 +120,25 @@ def test_capabilities_follow_the_options() -> None:
     assert SlurmAdapter.capable_of(flat) == SlurmAdapter.capabilities
     with SlurmAdapter({**options, "power": True}, transport=PretendedSlurm()) as one:
         assert one.capabilities == SlurmAdapter.capable_of(flat, {**options, "power": True})
+
+
+def test_a_run_begins_knowing_who_sleeps() -> None:
+    slurm = PretendedSlurm()
+    listed = json.loads((FIXTURES / "sinfo.json").read_text())
+    names = sorted(node["name"] for node in listed["nodes"])
+    for node in listed["nodes"]:
+        if node["name"] == names[0]:
+            node["state"], node["state_flags"] = "idle", ["POWERED_DOWN"]
+    slurm.answer = lambda argv: result(argv, json.dumps(listed)) if argv[0] == "sinfo" else None
+    for _ in range(2):  # a restart is a first look as well
+        with adapter(slurm, power=True) as one:
+            state = State(one.describe())
+            assert state.nodes.power == {}, "a description has no power states"
+            moment = one.wait(None)
+            assert moment is not None
+            state.now = moment[0]
+            state.apply(moment[1])
+            assert state.nodes.power == {names[0]: "asleep"}
 
 
 @pytest.fixture
