@@ -29,6 +29,7 @@ from __future__ import annotations
 import math
 import zoneinfo
 from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -84,6 +85,19 @@ class _Time(msgspec.Struct):
     factor: float
     #: The limit that it has for it.
     limit: float
+
+
+class _Floor(msgspec.Struct):
+    """What a pool draws at the least, watts."""
+
+    #: All nodes, asleep if they can be.
+    asleep: float
+    #: More for any 0, 1, 2, ... nodes that are on and idle instead.
+    awake: list[float]
+    #: Processors of the largest node; 0: the pool has no nodes.
+    largest: int
+    #: A busy processor adds at the least.
+    processor: float
 
 
 class PowerCap(Plugin):
@@ -156,8 +170,7 @@ class PowerCap(Plugin):
         self._planned: float = -_INF
         #: When something happened last that no clock did.
         self._active: float = -_INF
-        #: By pool: what its nodes draw at the least, and what a busy processor adds at the least.
-        self._least: dict[str, tuple[float, float]] = {}
+        self._floor: dict[str, _Floor] = {}
         #: What the metrics tell. Jobs that were delayed once and have not started since.
         self._counts = {"starts_delayed": 0, "starts_slowed": 0, "running_slowed": 0, "running_restored": 0}
         self._waiting: set[str] = set()
@@ -197,7 +210,7 @@ class PowerCap(Plugin):
         self._active = state.now
         self._meter.observe(event)
         if isinstance(event, NodeUp | PoolChanged):
-            self._least.clear()
+            self._floor.clear()
         elif isinstance(event, JobEnded | JobRequeued):
             for about in (self._slowed, self._times, self._not_before, self._delayed, self._aside):
                 about.pop(event.job_id, None)
@@ -232,8 +245,7 @@ class PowerCap(Plugin):
         cap = min(self._standing_cap(job.pool.name), self._over_time.highest(state.now + state.epoch))
         if cap == _INF:
             return None
-        nodes, processor = self._at_least(job.pool, state)
-        least = nodes + job.processors * processor
+        least = self._at_least(job, state)
         if least <= cap * (1 + _ROUNDING):
             return None
         return f"it draws {least:.0f} W with its pool at the least, the power cap is {cap:.0f} W"
@@ -334,11 +346,18 @@ class PowerCap(Plugin):
         options = self.options
         return options.pools.get(pool, options.watts if options.watts is not None else _INF)
 
-    def _at_least(self, pool: PoolState, state: State) -> tuple[float, float]:
-        """What a pool draws if all of its nodes that can sleep do, and what a busy processor adds to it."""
-        found = self._least.get(pool.name)
-        if found is not None:
-            return found
+    def _at_least(self, job: Job, state: State) -> float:
+        """What a job's pool draws at the least while it runs: asleep all nodes that it does not need."""
+        found = self._floor.get(job.pool.name)
+        if found is None:
+            found = self._floor[job.pool.name] = self._floor_of(job.pool, state)
+        request, nodes = job.request, 0
+        if found.largest:
+            each = min(request.processors_per_node or found.largest, found.largest)
+            nodes = min(request.nodes or -(-job.processors // each), len(found.awake) - 1)
+        return found.asleep + found.awake[nodes] + job.processors * found.processor
+
+    def _floor_of(self, pool: PoolState, state: State) -> _Floor:
         model = state.energy
         assert model is not None
 
@@ -349,16 +368,18 @@ class PowerCap(Plugin):
 
         if pool.flat:
             kind = model.class_of_pool(pool.name)
-            found = pool.description.processors * kind.idle_power, added(kind)
-        else:
-            nodes = [node for node in state.nodes.descriptions.values() if pool.name in node.pools]
-            kinds = {model.class_of(node.name).name: model.class_of(node.name) for node in nodes}
-            found = (
-                sum(min(model.idle_node(node), model.node_power(node, "asleep")) for node in nodes),
-                min((added(kind) for kind in kinds.values()), default=0.0),
-            )
-        self._least[pool.name] = found
-        return found
+            return _Floor(pool.description.processors * kind.idle_power, [0.0], 0, added(kind))
+        nodes = [node for node in state.nodes.descriptions.values() if pool.name in node.pools]
+        kinds = {model.class_of(node.name).name: model.class_of(node.name) for node in nodes}
+        idle = [model.idle_node(node) for node in nodes]
+        asleep = [min(on, model.node_power(node, "asleep")) for node, on in zip(nodes, idle, strict=True)]
+        more = sorted(on - off for on, off in zip(idle, asleep, strict=True))
+        return _Floor(
+            sum(asleep),
+            [0.0, *accumulate(more)],
+            max((node.processors for node in nodes), default=0),
+            min((added(kind) for kind in kinds.values()), default=0.0),
+        )
 
     def _plan_next_look(self, state: State) -> None:
         """Have a step come when a window opens or closes, or the price changes."""
@@ -407,9 +428,8 @@ class PowerCap(Plugin):
             self._delay(
                 job, f"power cap of pool {pool!r}: {drawn:.0f} W are drawn of {cap:.0f} W, too little is left"
             )
-            nodes, processor = self._at_least(job.pool, state)
             change = self._over_time.next_change(state.now + state.epoch)
-            if nodes + job.processors * processor > cap * (1 + _ROUNDING):
+            if self._at_least(job, state) > cap * (1 + _ROUNDING):
                 if change != _INF and not self._in_vain(state):
                     self._aside[job.id] = _not_before(change, state.epoch)
                     state.wake_at(state.now, job.pool)
@@ -498,7 +518,7 @@ class PowerCap(Plugin):
     def _affordable(self, decision: PowerUp, state: State) -> PowerUp | None:
         """The nodes of these that may wake under the cap; None: none."""
         assert self._meter is not None and state.energy is not None
-        kept = []
+        model, kept = state.energy, []
         drawn = dict(self._meter.watts)
         for name in decision.nodes:
             node = state.nodes.descriptions.get(name)
@@ -506,19 +526,38 @@ class PowerCap(Plugin):
                 continue
             power = state.nodes.power.get(name, "on")
             # It wakes, and is on after that.
-            waking = max(state.energy.node_power(node, "waking"), state.energy.idle_node(node))
-            more = waking - state.energy.node_power(node, power)
+            waking = max(model.node_power(node, "waking"), model.idle_node(node))
+            more = waking - model.node_power(node, power)
             if self._fits(dict.fromkeys(node.pools, more), drawn, state):
                 kept.append(name)
                 for pool in node.pools:
                     if pool in drawn:
                         drawn[pool] += more
         if not kept:
-            return None
+            return self._one_by_one(decision, state)
         if len(kept) == len(decision.nodes):
             return decision
         said = f"{decision.reason}; the power cap allows {len(kept)} of {len(decision.nodes)}"
         return PowerUp(tuple(kept), said)
+
+    def _one_by_one(self, decision: PowerUp, state: State) -> PowerUp | None:
+        """A node that fits under the cap once it is on, where nothing but its waking is in its way."""
+        assert self._meter is not None and state.energy is not None
+        model, meter = state.energy, self._meter
+        for name in decision.nodes:
+            node = state.nodes.descriptions.get(name)
+            if node is None:
+                continue
+            pools = [state.pools[pool] for pool in node.pools if pool in state.pools]
+            if any(pool.running for pool in pools) or any(
+                power == "waking" and not set(node.pools).isdisjoint(state.nodes.descriptions[other].pools)
+                for other, power in state.nodes.power.items()
+            ):
+                continue
+            more = model.idle_node(node) - model.node_power(node, "asleep")
+            if self._fits(dict.fromkeys(node.pools, more), meter.watts, state):
+                return PowerUp((name,), f"{decision.reason}; one by one, for the power cap")
+        return None
 
     # ------------------------------------------------------------------ running jobs
 

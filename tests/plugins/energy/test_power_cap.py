@@ -242,6 +242,35 @@ def test_nodes_are_woken_only_as_far_as_the_cap_allows() -> None:
     assert woken == [("n1",)]
 
 
+def test_if_nothing_else_is_in_the_way_they_are_woken_one_by_one() -> None:
+    cluster = with_energy(node_cluster(*alike(4, 4)), PRESENT)
+    down = PowerDownIdle(PowerDownIdle.Options(idle=50, stay=5000, margin=0))
+    # Three idle nodes and one that wakes draw 768 W, all four with the job on them 555 W.
+    jobs = [traced("0", 1, 1), traced("1", 16, 100, submit=500)]
+    run = emulate(cluster, jobs, Fcfs(), down, cap(watts=600, slow=False))
+    woken = [(time, d.nodes) for time, d in run.decisions if isinstance(d, PowerUp)]
+    assert woken == [(500, ("n0",)), (530, ("n1",)), (560, ("n2",)), (590, ("n3",))]
+    assert run.starts["1"] == 620
+
+
+def test_before_that_they_wait_for_running_jobs_to_end() -> None:
+    cluster = with_energy(node_cluster(*alike(4, 4)), PRESENT)
+    down = PowerDownIdle(PowerDownIdle.Options(idle=50, stay=5000, margin=0))
+    jobs = [traced("1", 12, 1000), traced("2", 16, 100, submit=500)]
+    run = emulate(cluster, jobs, Fcfs(), down, cap(watts=600, slow=False, slow_running=False))
+    assert run.starts == {"1": 0, "2": 1030}
+
+
+@pytest.mark.parametrize("job", [traced("2", 13, 100, submit=500), traced("2", 4, 100, submit=500, nodes=4)])
+def test_a_job_whose_nodes_alone_draw_more_awake_is_refused(job) -> None:
+    cluster = with_energy(node_cluster(*alike(4, 4)), PRESENT)
+    down = PowerDownIdle(PowerDownIdle.Options(idle=50, margin=0))
+    # Asleep they draw 60 W, on and idle 491 W.
+    run = emulate(cluster, [job, traced("3", 4, 100, submit=501)], Fcfs(), down, cap(watts=490))
+    assert run.starts["2"] is None
+    assert run.states == {"2": "pending", "3": "completed"}
+
+
 # ---------------------------------------------------------------------- what waits, and what goes on
 
 
