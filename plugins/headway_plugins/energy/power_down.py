@@ -28,7 +28,15 @@ import pydantic
 
 from headway.decisions import Decision, PowerDown, PowerUp
 from headway.errors import UserError
-from headway.events import DecisionFailed, Event, JobChanged, JobSubmitted, NodePowerChanged
+from headway.events import (
+    DecisionFailed,
+    Event,
+    JobChanged,
+    JobSubmitted,
+    NodeDown,
+    NodePowerChanged,
+    NodeUp,
+)
 from headway.hookspecs import Plugin, hookimpl
 from headway.results import RunResult
 from headway.state import Job, PoolState, State, Status
@@ -121,6 +129,11 @@ class PowerDownIdle(Plugin):
             if event.power == "on" and event.node in state.nodes.index:
                 self._size(state)
                 self._stays[state.nodes.index[event.node]] = event.time + self.options.stay
+        elif isinstance(event, NodeDown | NodeUp):
+            # Whatever was commanded before is over: it did not wake, or it was mended.
+            name = event.node if isinstance(event, NodeDown) else event.node.name
+            self._sent_down.discard(name)
+            self._sent_up.discard(name)
         elif isinstance(event, DecisionFailed) and isinstance(event.decision, PowerDown | PowerUp):
             self._counts["refused"] += 1
             for node in event.decision.nodes:

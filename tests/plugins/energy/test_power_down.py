@@ -211,6 +211,16 @@ def test_a_node_that_a_job_reached_first_is_told_again_later() -> None:
     assert again == down
 
 
+def test_a_node_that_did_not_wake_is_woken_once_it_is_mended() -> None:
+    cluster = machine(1)
+    scheduler = Scheduler(cluster, plugged(Fcfs(), power_down()))
+    scheduler.step(0, [ev.NodePowerChanged(0, "n0", "asleep")])
+    (up,) = scheduler.step(10, [ev.JobSubmitted(10, described("1", 4, 50, 10))])
+    assert isinstance(up, PowerUp)
+    assert scheduler.step(600, [ev.NodeDown(600, "n0", "did not wake")]) == []
+    assert scheduler.step(900, [ev.NodeUp(900, cluster.nodes[0])]) == [up]
+
+
 def test_pools_without_nodes_are_refused() -> None:
     cluster = with_energy(ClusterDescription.flat(8), PRESENT)
     with pytest.raises(UserError, match="only nodes can sleep, found no pool of nodes but 'pool'"):
