@@ -104,15 +104,20 @@ def _processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headway.plugins.perf_counter", process_time)
 
 
-def loaded(plugin: PluginConfig, *, running: int, waiting: int, asleep: int = 0) -> tuple[Scheduler, float]:
-    """A scheduler with 10,000 nodes that knows what runs, waits and sleeps, and its clock."""
+def loaded(
+    plugin: PluginConfig, *, running: int, waiting: int, asleep: int = 0, width: int = 0
+) -> tuple[Scheduler, float]:
+    """A scheduler with 10,000 nodes that knows what runs, waits and sleeps, and its clock.
+
+    ``width``: nodes of a running job; 0: together they fill those that are on.
+    """
     rng = np.random.default_rng(1)
     nodes = tuple(NodeDescription(f"n{at}", PROCESSORS, pools=("batch",)) for at in range(NODES))
     cluster = with_energy(ClusterDescription("big", (PoolDescription("batch"),), nodes), PRESENT)
     plugins = Plugins.load([PluginConfig("easy"), PluginConfig("first-fit"), plugin], Catalogue(), None)
     scheduler = Scheduler(cluster, plugins, capabilities=EmulatedAdapter.capable_of(cluster))
     now = MIDNIGHT + 7 * HOUR
-    width = (NODES - asleep) // running if running else 0
+    width = width or (NODES - asleep) // running
     events: list[Event] = []
     for at in range(running):
         request = Request(PROCESSORS * width, float(rng.integers(5, 48)) * HOUR, nodes=width)
@@ -173,25 +178,38 @@ def test_energy_a_power_cap_when_its_window_opens_and_closes(running: int) -> No
     told(f"power cap, {running} running jobs, the window closes", closed, f"{len(restored)} decisions")
 
 
-@pytest.mark.parametrize("running", [0, 2_500])
-def test_energy_a_power_cap_with_starts(running: int) -> None:
-    cycles, first = [], []
+def arrivals(now: float, count: int) -> list[Event]:
+    jobs = [JobDescription(f"s{at}", now, Request(PROCESSORS, HOUR + at, nodes=1)) for at in range(count)]
+    return [JobSubmitted(now, job) for job in jobs]
+
+
+def test_energy_a_power_cap_with_starts() -> None:
+    first, common = [], []
     for _ in range(ROUNDS):
-        scheduler, now = loaded(CAP, running=running, waiting=0)
-        jobs = [
-            JobDescription(f"s{at}", now + 1, Request(PROCESSORS, HOUR + at, nodes=1)) for at in range(1_000)
-        ]
-        ended = [JobEnded(now + 1, f"r{at}", "completed") for at in range(250 if running else 0)]
-        seconds, decisions = of_plugin(
-            scheduler, "power-cap", now + 1, [*ended, *(JobSubmitted(now + 1, job) for job in jobs)]
-        )
-        assert decisions
+        scheduler, now = loaded(CAP, running=2_500, waiting=0)
+        ended: list[Event] = [JobEnded(now + 1, f"r{at}", "completed") for at in range(250)]
+        seconds, decisions = of_plugin(scheduler, "power-cap", now + 1, [*ended, *arrivals(now + 1, 1_000)])
+        assert len(decisions) == 1_000
         first.append(seconds)
-        ended = [JobEnded(now + 2, f"r{at}", "completed") for at in range(250, 260 if running else 250)]
+        ended = [JobEnded(now + 2, f"r{at}", "completed") for at in range(250, 260)]
         seconds, _ = of_plugin(scheduler, "power-cap", now + 2, ended)
-        cycles.append(seconds)
-    told(f"power cap, {running} running jobs", first, f"1,000 arrivals, {len(decisions)} starts")
-    told(f"power cap, {running} running jobs, ten end", cycles, "a common cycle")
+        common.append(seconds)
+    told("power cap, 2,500 running jobs, 250 end", first, "1,000 arrivals, which start")
+    told("power cap, 2,500 running jobs, ten end", common, "a common cycle")
+
+
+@pytest.mark.parametrize("overtake", [False, True])
+def test_energy_a_power_cap_that_delays(overtake: bool) -> None:
+    # What 2,000 running jobs on 8,000 of the nodes draw, and nearly what one more would.
+    drawn = NODES * 170.8 + 8_000 * PROCESSORS * 4.0
+    cap = PluginConfig("power-cap", {"watts": drawn + 50, "overtake": overtake})
+    rounds = []
+    for _ in range(ROUNDS):
+        scheduler, now = loaded(cap, running=2_000, waiting=0, asleep=0, width=4)
+        seconds, decisions = of_plugin(scheduler, "power-cap", now + 1, arrivals(now + 1, 1_000))
+        assert not decisions
+        rounds.append(seconds)
+    told(f"power cap that delays 1,000 starts, overtake {overtake}", rounds, "0 decisions")
 
 
 def test_energy_power_down_on_many_nodes() -> None:
