@@ -55,6 +55,8 @@ class Sshd:
             "PidFile": "none", "AuthorizedKeysFile": str(root / "authorized_keys"), "StrictModes": "no",
             "UsePAM": "no", "PasswordAuthentication": "no", "KbdInteractiveAuthentication": "no",
             "PermitRootLogin": "prohibit-password", "LogLevel": "VERBOSE", "MaxStartups": "100",
+            # A bash that is not the first shell leaves the user's own .bashrc alone, which may do anything.
+            "SetEnv": "SHLVL=2",
             **settings,
         }  # fmt: skip
         config = root / "sshd_config"
