@@ -100,6 +100,8 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
         self._world: _World | None = None
         #: Slots that LSF counts as used on a host beyond those of the listed jobs.
         self._hidden: dict[str, int] = {}
+        #: The same, as it was when no start was on its way to the host.
+        self._settled: dict[str, int] = {}
         self._flavour = expected(self.options)
         try:
             self._take(checks.flavour(client, self.options)[0])
@@ -319,6 +321,14 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
                               error="not tried" if freed is None else freed.complaint())  # fmt: skip
         return True
 
+    def tend(self, look: Look[reader.Detail], in_flight: set[str]) -> None:
+        flown_to = {name for flight in self._flights.values() for name, _ in flight.decision.placement}
+        kept = {name: count for name, count in self._settled.items() if name in flown_to}
+        self._settled = {
+            **{name: count for name, count in self._hidden.items() if name not in flown_to},
+            **kept,
+        }
+
     # ------------------------------------------------------------------ apply
 
     def start_all(self, starts: Sequence[d.Start]) -> list[Launch[None]]:
@@ -377,12 +387,17 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
         for job in snapshot.jobs.values():
             if job.state in _ON_HOSTS:
                 _occupy(room, job.placement, whole=job.job.request.exclusive)
-        for name, count in self._hidden.items():
-            _occupy(room, ((name, count),), whole=False)
+        flying: dict[str, int] = {}
         for key, flight in self._flights.items():
-            flying = snapshot.jobs.get(key)
-            if flying is not None and flying.state == "pending":
-                _occupy(room, flight.decision.placement, whole=flying.job.request.exclusive)
+            pending = snapshot.jobs.get(key)
+            if pending is not None and pending.state == "pending":
+                _occupy(room, flight.decision.placement, whole=pending.job.request.exclusive)
+                for name, count in flight.decision.placement:
+                    flying[name] = flying.get(name, 0) + count
+        for name, count in self._hidden.items():
+            # A start that happened after the jobs were listed and before the hosts were counts once.
+            others = max(count - flying.get(name, 0), min(count, self._settled.get(name, 0)))
+            _occupy(room, ((name, others),), whole=False)
         return room
 
     def _plan_start(self, start: d.Start, room: dict[str, int]) -> tuple[str, ...]:

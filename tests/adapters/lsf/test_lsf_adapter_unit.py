@@ -349,6 +349,26 @@ def test_a_full_host_is_refused_since_lsf_would_overload_it(
         assert why in outcomes[-1].message
 
 
+def test_a_start_that_only_the_hosts_show_yet_counts_once(lsf: PretendedLsf) -> None:
+    lsf.jobs.update({"7": Told(), "8": Told()})
+    with ready(lsf, start_timeout=60) as one:
+        assert one.apply(one._clock(), [d.Start("5", (("h2", 1),))])[0].accepted
+        # It began between bjobs and bhosts.
+        lsf.extra_used = {"h2": 1}
+        events(one)
+        assert one.apply(one._clock(), [d.Start("7", (("h2", 1),))])[0].accepted
+        assert "has 0 of 2 slots free" in refused(one, d.Start("8", (("h2", 1),)))
+
+
+def test_slots_that_only_lsf_counts_are_not_free_beside_a_start(lsf: PretendedLsf) -> None:
+    lsf.jobs["7"] = Told()
+    lsf.extra_used = {"h2": 1}
+    with ready(lsf, start_timeout=60) as one:
+        assert one.apply(one._clock(), [d.Start("5", (("h2", 1),))])[0].accepted
+        events(one)
+        assert "has 0 of 2 slots free" in refused(one, d.Start("7", (("h2", 1),)))
+
+
 def test_slots_that_only_lsf_counts_are_not_free(lsf: PretendedLsf) -> None:
     lsf.extra_used = {"h2": 2}
     with ready(lsf) as one:
