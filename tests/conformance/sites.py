@@ -473,7 +473,7 @@ class SlurmSite(CommandSite):
 
     def settings(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The adapter's options."""
-        pace = {**PACE, "start_timeout": 5.0}
+        pace = {**PACE, "start_timeout": 3.5}
         return {"partitions": ["batch"], "slurm_conf": self.cluster.conf, **pace, **options}
 
     def adapter(self, *, read_only: bool = False, **options: Any) -> ClusterAdapter:
