@@ -749,6 +749,8 @@ class State:
             # These the configuration said; a batch system that describes the node anew does not know them.
             kind, wake = node.node_class or old.node_class, node.wake_time or old.wake_time
             node = msgspec.structs.replace(node, node_class=kind, wake_time=wake)
+        if self.energy is not None:
+            node = self.energy.learned(node)
         self.nodes.put(node)
         self._recount((*node.pools, *(old.pools if old is not None else ())))
         # The table may have grown, so no pool may keep arrays of the old size.

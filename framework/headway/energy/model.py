@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
+import msgspec
+
 from headway.model import (
     ClusterDescription,
     EnergyProfile,
@@ -58,6 +60,12 @@ class EnergyModel:
         if kind is None:
             kind = self._of_node[node] = self._class_of_node(NodeDescription(node, 1))
         return kind
+
+    def learned(self, node: NodeDescription) -> NodeDescription:
+        """A node that came or changed: with its class, and the time that it takes to wake."""
+        kind = self._of_node[node.name] = self._class_of_node(node)
+        wake = node.wake_time or (kind.sleep.leave_time if kind.sleep is not None else 0.0)
+        return msgspec.structs.replace(node, node_class=kind.name, wake_time=wake)
 
     def class_of_pool(self, pool: str) -> NodeClass:
         """The class of a flat pool's processors."""

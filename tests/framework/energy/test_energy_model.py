@@ -5,7 +5,9 @@ from building import alike, described, node_cluster
 
 from headway.energy import EnergyModel, level_of
 from headway.energy.profiles import load_profile, with_energy
+from headway.events import NodeUp
 from headway.model import ClusterDescription, NodeDescription
+from headway.state import State
 
 
 def paper() -> EnergyModel:
@@ -116,3 +118,21 @@ def test_a_flat_pool_is_of_one_class() -> None:
 def test_nodes_know_how_long_they_take_to_wake() -> None:
     cluster = with_energy(node_cluster(*alike(1, 8)), load_profile("present-day"))
     assert cluster.nodes[0].wake_time == 30
+
+
+def test_a_node_that_comes_later_has_the_class_that_it_names_or_that_its_name_says() -> None:
+    cluster = with_energy(node_cluster(*alike(1, 8)), load_profile("chandio2014"), {"gpu*": "II"})
+    state = State(cluster)
+    later = [
+        NodeDescription("n7", 8, pools=("pool",), node_class="III"),
+        NodeDescription("gpu1", 8, pools=("pool",)),
+    ]
+    state.apply(NodeUp(1.0, node) for node in later)
+    assert state.energy is not None
+    assert [state.energy.class_of(node.name).name for node in later] == ["III", "II"]
+
+
+def test_a_node_that_comes_later_takes_its_classes_time_to_wake() -> None:
+    state = State(with_energy(node_cluster(*alike(1, 8)), load_profile("present-day")))
+    state.apply([NodeUp(1.0, NodeDescription("n7", 8, pools=("pool",)))])
+    assert state.nodes.descriptions["n7"].wake_time == 30
