@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pydantic
-import yaml
 
 from headway.decisions import Decision
 from headway.durations import EXPECTED, seconds_of
@@ -23,6 +22,7 @@ from headway.errors import UserError, nearest
 from headway.model import ClusterDescription, NodeDescription, PoolDescription
 from headway.model.classes import ClassBounds
 from headway.plugins import PluginConfig, explain_validation
+from headway.strict_yaml import parse_yaml
 
 ADAPTERS = "headway.adapters"
 #: The adapter that makes one cluster of several.
@@ -309,31 +309,9 @@ def load_config(path: str | Path) -> Config:
     return parse_config(text, str(path))
 
 
-class _Loader(yaml.SafeLoader):
-    """Refuses a key that is there twice, of which YAML would silently keep the last."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: dict[str, int] = {}
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
-                line = key.start_mark.line + 1
-                if key.value in seen:
-                    problem = f"the key {key.value!r} is there already, in line {seen[key.value]}"
-                    raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
-                seen[key.value] = line
-        return super().construct_mapping(node, deep)
-
-
 def parse_config(text: str, source: str = _NOWHERE) -> Config:
     """A configuration from its text; ``source`` leads error messages."""
-    try:
-        data = yaml.load(text, _Loader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        place = f"{source}, line {mark.line + 1}, column {mark.column + 1}" if mark else source
-        raise UserError(f"{place}: not valid YAML: {error.problem}") from error
-    except yaml.YAMLError as error:
-        raise UserError(f"{source}: not valid YAML: {error}") from error
+    data = parse_yaml(text, source)
     if data is None:
         data = {}
     if not isinstance(data, dict):

@@ -262,12 +262,13 @@ def explain_validation(error: pydantic.ValidationError, where: str, model: type[
         if item["type"] == "extra_forbidden":
             parent = model
             for part in item["loc"][:-1]:
-                inner = parent.model_fields.get(str(part))
+                written = {field.alias or name: field for name, field in parent.model_fields.items()}
+                inner = written.get(str(part))
                 annotation = inner.annotation if inner else None
                 for candidate in (annotation, *get_args(annotation)):
                     if isinstance(candidate, type) and issubclass(candidate, pydantic.BaseModel):
                         parent = candidate
-            known = list(parent.model_fields)
+            known = [field.alias or name for name, field in parent.model_fields.items()]
             lines.append(f"{place}: unknown key.{nearest(str(item['loc'][-1]), known)}")
         elif item["type"] == "missing":
             lines.append(f"{place}: expected a value, found none")
@@ -277,7 +278,9 @@ def explain_validation(error: pydantic.ValidationError, where: str, model: type[
             expected = _EXPECTED.get(item["type"], item["msg"])
             for prefix in ("Input should be ", "Value error, "):
                 expected = expected.removeprefix(prefix)
-            lines.append(f"{place}: expected {expected}, found {_short(found)}")
+            # Our own validators say what they found where that is a part of the whole.
+            told = item["type"] == "value_error" and ", found " in expected
+            lines.append(f"{place}: expected {expected}" + ("" if told else f", found {_short(found)}"))
     return "\n".join(lines)
 
 

@@ -23,14 +23,19 @@ class Duration(click.ParamType):
 
     name = "duration"
 
+    def __init__(self, longest: tuple[float, str] = (3660 * 86400.0, "ten years")) -> None:
+        """``longest``: in seconds, and what a person calls it."""
+        self.longest = longest
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, float):
             return value
         seconds = seconds_of(value) if isinstance(value, str) else None
         if seconds is None:
             self.fail(f"expected {EXPECTED}; found {value!r}", param, ctx)
-        if not 0 < seconds <= 3660 * 86400:
-            self.fail(f"expected a time above 0 and of at most ten years, found {value!r}", param, ctx)
+        longest, said = self.longest
+        if not 0 < seconds <= longest:
+            self.fail(f"expected a time above 0 and of at most {said}, found {value!r}", param, ctx)
         return float(seconds)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headway.cli.asking import DURATION
+from headway.cli.asking import Duration
 from headway.cli.common import (
     config_option,
     console,
@@ -81,7 +81,7 @@ FACTOR = click.FloatRange(min=0, min_open=True)
               help="Filter: multiply runtimes and estimates (above 1: more load).")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), metavar="N",
               help="Seed of what is drawn at random. Default: as configured, else 0.")  # fmt: skip
-@click.option("--cycle", type=DURATION, metavar="TIME",
+@click.option("--cycle", type=Duration((86400.0, "a day")), metavar="TIME",
               help="Batch mode: start jobs only at multiples of this time (10s, 1m). "
               "Default: as configured, else at every event.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIRECTORY",

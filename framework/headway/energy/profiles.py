@@ -26,11 +26,11 @@ from typing import Annotated
 
 import msgspec
 import pydantic
-import yaml
 
 from headway.errors import UserError, nearest
 from headway.model import ClusterDescription, EnergyProfile, FrequencyLevel, NodeClass, SleepState
 from headway.plugins import explain_validation
+from headway.strict_yaml import parse_yaml
 
 #: Installed profiles: each entry point is the path of a YAML file.
 PROFILES = "headway.energy"
@@ -38,11 +38,11 @@ PROFILES = "headway.energy"
 #: A*C where nothing calibrates it: hertz become gigahertz.
 _RELATIVE = 1e-9
 
-Watts = Annotated[float, pydantic.Field(ge=0, allow_inf_nan=False)]
+Watts = Annotated[float, pydantic.Field(ge=0)]
 
 
 class _Part(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="forbid")
+    model_config = pydantic.ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 class _Level(_Part):
@@ -79,18 +79,21 @@ class _Class(_Part):
     def _complete_and_falling(cls, levels: dict[int, _Level]) -> dict[int, _Level]:
         for number in range(len(levels)):
             if number not in levels:
-                raise ValueError(f"levels 0 to {max(levels)} without a gap; level {number} is missing")
+                raise ValueError(
+                    f"levels 0 to {max(levels)} without a gap; level {number} is missing, found "
+                    f"{', '.join(map(str, sorted(levels)))}"
+                )
         for number in range(1, len(levels)):
             faster, level = levels[number - 1], levels[number]
             if level.frequency >= faster.frequency:
                 raise ValueError(
-                    f"frequencies that fall from level to level; level {number} has {level.frequency:g} "
+                    f"frequencies that fall from level to level, found {level.frequency:g} at level {number} "
                     f"after {faster.frequency:g}"
                 )
             if level.voltage > faster.voltage:
                 raise ValueError(
-                    f"voltages that do not rise as frequencies fall; level {number} has {level.voltage:g} V "
-                    f"after {faster.voltage:g} V"
+                    f"voltages that do not rise as frequencies fall, found {level.voltage:g} V at level "
+                    f"{number} after {faster.voltage:g} V"
                 )
         return levels
 
@@ -112,10 +115,10 @@ class _Profile(_Part):
     def _names(self) -> _Profile:
         names = [kind.name for kind in self.classes]
         if len(set(names)) < len(names):
-            raise ValueError(f"each class once, found {', '.join(names)}")
+            raise ValueError(f"classes: each name once, found {', '.join(names)}")
         calibrated = self.calibrate.class_ if self.calibrate is not None else names[0]
         if calibrated not in names:
-            raise ValueError(f"calibrate: one of the classes {', '.join(names)}, found {calibrated!r}")
+            raise ValueError(f"calibrate.class: one of the classes {', '.join(names)}, found {calibrated!r}")
         return self
 
     def built(self) -> EnergyProfile:
@@ -174,14 +177,12 @@ def load_profile(name: str, where: str = "energy.profile", beside: Path | None =
         if not path.suffix:
             raise UserError(f"{where}: no energy profile is called {name!r}.{nearest(name, profile_names())}")
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = parse_yaml(path.read_text(encoding="utf-8"), str(path))
     except FileNotFoundError:
         known = ", ".join(profile_names())
         raise UserError(f"{where}: expected a file or one of {known}; found no file {path}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{where}: {path} cannot be read: {error}") from error
-    except yaml.YAMLError as error:
-        raise UserError(f"{path}: not valid YAML: {error}") from error
     try:
         return _Profile.model_validate(data).built()
     except pydantic.ValidationError as error:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pydantic
-import yaml
 
 from headway.config import CycleSeconds, EmulationConfig, EnergyConfig, NodesConfig
 from headway.energy.profiles import load_profile, with_energy
@@ -14,6 +13,7 @@ from headway.errors import UserError
 from headway.experiment.campaign import Campaign, Scenario, Variant
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig, explain_validation
+from headway.strict_yaml import parse_yaml
 
 PluginEntry = str | dict[str, dict[str, Any] | None]
 
@@ -98,10 +98,10 @@ def plugin_configs(entries: list[PluginEntry], where: str) -> tuple[PluginConfig
 def load_campaign(path: Path) -> Campaign:
     """Read a campaign file; :class:`UserError` names file, key, what was expected and found."""
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = parse_yaml(path.read_text(encoding="utf-8"), str(path))
     except OSError as error:
         raise UserError(f"{path}: the campaign cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise UserError(f"{path}: not valid YAML: {error}") from error
     if not isinstance(data, dict):
         raise UserError(

@@ -1,0 +1,36 @@
+"""YAML as people write it by hand: a key that is there twice is refused, and errors say where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from headway.errors import UserError
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that is there twice, of which YAML would silently keep the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: dict[str, int] = {}
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
+                line = key.start_mark.line + 1
+                if key.value in seen:
+                    problem = f"the key {key.value!r} is there already, in line {seen[key.value]}"
+                    raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+                seen[key.value] = line
+        return super().construct_mapping(node, deep)
+
+
+def parse_yaml(text: str, source: str) -> Any:
+    """What the text says; :class:`UserError`, led by ``source``, with line and column if it is no YAML."""
+    try:
+        return yaml.load(text, _Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = f"{source}, line {mark.line + 1}, column {mark.column + 1}" if mark else source
+        raise UserError(f"{place}: not valid YAML: {error.problem}") from error
+    except yaml.YAMLError as error:
+        raise UserError(f"{source}: not valid YAML: {error}") from error
