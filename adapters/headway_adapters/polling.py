@@ -59,6 +59,7 @@ from headway import events as ev
 from headway.adapter import ClusterAdapter, Outage, Outcome
 from headway.errors import Failure, UserError
 from headway.model import ClusterDescription
+from headway.plugins import explain_validation
 from headway_adapters import differ
 from headway_adapters.actuators import ActuatorOptions, Actuators, capabilities
 from headway_adapters.client import CommandClient
@@ -663,8 +664,4 @@ def validated(kind: type[OptionsT], options: OptionsT | Mapping[str, Any]) -> Op
     try:
         return kind.model_validate(dict(cast(Mapping[str, Any], options)))
     except ValidationError as error:
-        lines = []
-        for problem in error.errors():
-            key = ".".join(str(part) for part in problem["loc"])
-            lines.append(f"cluster.options.{key}: {problem['msg']} (found {problem.get('input')!r})")
-        raise UserError("\n".join(lines)) from error
+        raise UserError(explain_validation(error, "cluster.options", kind)) from error

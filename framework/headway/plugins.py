@@ -241,6 +241,8 @@ _EXPECTED = {
     "float_parsing": "a number",
     "bool_type": "true or false",
     "bool_parsing": "true or false",
+    "too_short": "a longer list",
+    "string_pattern_mismatch": "a text of another form",
 }
 
 
@@ -276,7 +278,7 @@ def explain_validation(error: pydantic.ValidationError, where: str, model: type[
             lines.append(f"{place}: expected a text as key, found {item['loc'][-1]!r}")
         else:
             expected = _EXPECTED.get(item["type"], item["msg"])
-            for prefix in ("Input should be ", "Value error, "):
+            for prefix in ("Input should be ", "Value error, ", "expected "):
                 expected = expected.removeprefix(prefix)
             # Our own validators say what they found where that is a part of the whole.
             told = item["type"] == "value_error" and ", found " in expected

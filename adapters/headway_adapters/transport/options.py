@@ -78,10 +78,10 @@ class SshOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     #: Name or address.
-    host: Annotated[str, Field(pattern=rf"^(?:{_HOST}|{_ADDRESS})$")]
+    host: str
     port: Port = 22
     #: Who logs in there; otherwise the user that headway runs as.
-    user: Annotated[str, Field(pattern=rf"^{_USER}$")] | None = None
+    user: str | None = None
     #: File of the private key. With it no other key is offered.
     key_file: str | None = None
     #: Whether keys of the SSH agent (SSH_AUTH_SOCK) may be used.
@@ -99,6 +99,20 @@ class SshOptions(BaseModel):
     keepalive: Annotated[float, Field(ge=0, le=86400)] = 30.0
     #: Sessions that the server allows on one connection (its MaxSessions).
     max_sessions: Annotated[int, Field(ge=1, le=1000)] = 10
+
+    @field_validator("host")
+    @classmethod
+    def _host_is_one(cls, value: str) -> str:
+        if re.fullmatch(f"{_HOST}|{_ADDRESS}", value) is None:
+            raise ValueError("the name or address of a machine")
+        return value
+
+    @field_validator("user")
+    @classmethod
+    def _user_is_one(cls, value: str | None) -> str | None:
+        if value is not None and re.fullmatch(_USER, value) is None:
+            raise ValueError("the name of a user")
+        return value
 
     @field_validator("proxy_jump", mode="before")
     @classmethod

@@ -279,7 +279,7 @@ def test_a_queue_that_does_not_exist_is_the_users_mistake(lsf: PretendedLsf) -> 
     ],
 )  # fmt: skip
 def test_wrong_options_name_their_key(options: dict[str, Any], key: str) -> None:
-    with pytest.raises(UserError, match=rf"cluster\.options\.{key}"):
+    with pytest.raises(UserError, match=rf"cluster\.options: {key}: "):
         LsfAdapter(options)
 
 

@@ -465,12 +465,12 @@ def test_options_add_and_torque_takes_capabilities() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({}, ["cluster.options.queues", "required"]),
-        ({"queues": ["workq"], "pollinterval": 3}, ["cluster.options.pollinterval", "not permitted"]),
-        ({"queues": ["-Q"]}, ["cluster.options.queues", "'-Q'"]),
-        ({"queues": ["a", "a"]}, ["cluster.options.queues", "once"]),
-        ({"queues": ["a"], "flavour": "slurm"}, ["cluster.options.flavour", "'slurm'"]),
-        ({"queues": ["a"], "server": "-x"}, ["cluster.options.server"]),
+        ({}, ["cluster.options: queues", "expected a value, found none"]),
+        ({"queues": ["workq"], "pollinterval": 3}, ["cluster.options: pollinterval", "unknown key"]),
+        ({"queues": ["-Q"]}, ["cluster.options: queues", "'-Q'"]),
+        ({"queues": ["a", "a"]}, ["cluster.options: queues", "once"]),
+        ({"queues": ["a"], "flavour": "slurm"}, ["cluster.options: flavour", "'slurm'"]),
+        ({"queues": ["a"], "server": "-x"}, ["cluster.options: server"]),
     ],
 )
 def test_wrong_options_are_named(options: dict[str, Any], words: list[str]) -> None:

@@ -294,10 +294,10 @@ def test_nodes_are_read_from_text_where_their_json_is_unusable(slurm: PretendedS
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({}, ["cluster.options.partitions", "required"]),
-        ({"partitions": ["batch"], "pollinterval": 3}, ["cluster.options.pollinterval", "not permitted"]),
-        ({"partitions": ["batch"], "poll_interval": -1}, ["cluster.options.poll_interval", "-1"]),
-        ({"partitions": ["-p"]}, ["cluster.options.partitions", "'-p'"]),
+        ({}, ["cluster.options: partitions", "expected a value, found none"]),
+        ({"partitions": ["batch"], "pollinterval": 3}, ["cluster.options: pollinterval", "unknown key"]),
+        ({"partitions": ["batch"], "poll_interval": -1}, ["cluster.options: poll_interval", "-1"]),
+        ({"partitions": ["-p"]}, ["cluster.options: partitions", "'-p'"]),
     ],
 )
 def test_wrong_options_are_named(options: dict[str, Any], words: list[str]) -> None:
