@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headway.config import Config
 
 #: Characters of a check's detail that are shown.
-_LONGEST = 400
+_LONGEST = 600
 
 
 @click.command(
