@@ -247,7 +247,7 @@ class Config(_Section):
         name = profile if profile is not None else self.energy.profile
         if name is None:
             return cluster
-        beside = None if profile is not None or self._source == _NOWHERE else Path(self._source).parent
+        beside = None if profile is not None else self._beside()
         where = "--energy" if profile is not None else f"{self._source}: energy.profile"
         loaded = load_profile(name, where, beside)
         return with_energy(cluster, loaded, self.energy.classes, f"{self._source}: energy.classes")
@@ -269,8 +269,11 @@ class Config(_Section):
 
     def trace_path(self) -> Path:
         """The trace of ``emulation.trace``, which is relative to the configuration file."""
-        trace = Path(self.emulation.trace or "")
-        return trace if self._source == _NOWHERE else Path(self._source).parent / trace
+        return (self._beside() or Path()) / (self.emulation.trace or "")
+
+    def _beside(self) -> Path | None:
+        """The folder of the configuration file; None if it was read from no file."""
+        return None if self._source == _NOWHERE else Path(self._source).parent
 
     def socket_path(self) -> Path | None:
         """The daemon's socket; None if there is none: switched off, or a journal that is no file."""
@@ -283,13 +286,14 @@ class Config(_Section):
     def plugin_configs(self) -> list[PluginConfig]:
         """The enabled plugins with their options, in order."""
         found = []
+        beside = self._beside()
         for at, entry in enumerate(self.plugins):
             where = f"{self._source}: plugins[{at}]"
             if isinstance(entry, str):
-                found.append(PluginConfig(entry, {}, where))
+                found.append(PluginConfig(entry, {}, where, beside))
                 continue
             ((name, options),) = entry.items()
-            found.append(PluginConfig(name, options or {}, where))
+            found.append(PluginConfig(name, options or {}, where, beside))
         return found
 
 

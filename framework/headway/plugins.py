@@ -39,6 +39,9 @@ class PluginConfig:
     options: Mapping[str, Any] = field(default_factory=dict)
     #: Such as ``site.yaml: plugins[2]``; leads error messages.
     where: str = "plugins"
+    #: The folder of the file where that was written. Options find it as ``beside`` in pydantic's
+    #: validation context, so that files that they name can be relative to it.
+    beside: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,8 @@ class Catalogue:
                 continue
             options = config.options
             for name, own in self._preset(config.name, config.where).plugins:
-                found.append(PluginConfig(name, {**own, **options}, f"{config.where}: {config.name}"))
+                place = f"{config.where}: {config.name}"
+                found.append(PluginConfig(name, {**own, **options}, place, config.beside))
                 options = {}
         return found
 
@@ -303,7 +307,7 @@ def make_plugin(cls: type, config: PluginConfig) -> Any:
             if key not in known and key not in known.values():
                 raise UserError(f"{place}: {key}: unknown key.{nearest(str(key), known)}")
     try:
-        options = model.model_validate(dict(config.options))
+        options = model.model_validate(dict(config.options), context={"beside": config.beside})
     except pydantic.ValidationError as error:
         raise UserError(explain_validation(error, place, model)) from error
     return _made(cls, config, options)

@@ -283,9 +283,10 @@ def enabled(config: Config, catalogue: Catalogue, policy: str | None, configured
         return catalogue.enabled(config.plugin_configs())
     there = catalogue.expanded(config.plugin_configs()) if configured else []
     own = {c.name: c.options for c in there}
+    beside = next((c.beside for c in there), None)
     # What the configuration says of the same plugins stands, but for what the preset says itself.
     chosen = [
-        PluginConfig(c.name, {**own.get(c.name, {}), **c.options}, c.where)
+        PluginConfig(c.name, {**own.get(c.name, {}), **c.options}, c.where, beside)
         for c in catalogue.expanded([PluginConfig(policy, {}, "--policy")])
     ]
     hooks = {c.name: list(hooks_of(catalogue.get(c.name, c.where))) for c in chosen}

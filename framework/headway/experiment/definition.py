@@ -79,15 +79,17 @@ class CampaignConfig(_Section):
         return self
 
 
-def plugin_configs(entries: list[PluginEntry], where: str) -> tuple[PluginConfig, ...]:
-    """Plugins as a configuration file names them."""
+def plugin_configs(
+    entries: list[PluginEntry], where: str, beside: Path | None = None
+) -> tuple[PluginConfig, ...]:
+    """Plugins as a configuration file names them, which lies in the folder ``beside``."""
     found = []
     for at, entry in enumerate(entries):
         if isinstance(entry, str):
-            found.append(PluginConfig(entry, {}, f"{where}[{at}]"))
+            found.append(PluginConfig(entry, {}, f"{where}[{at}]", beside))
         elif len(entry) == 1:
             ((name, options),) = entry.items()
-            found.append(PluginConfig(name, options or {}, f"{where}[{at}]"))
+            found.append(PluginConfig(name, options or {}, f"{where}[{at}]", beside))
         else:
             raise UserError(
                 f"{where}[{at}]: expected a plugin's name, or one name with its options, found {entry}"
@@ -116,7 +118,7 @@ def load_campaign(path: Path) -> Campaign:
         if isinstance(p, str)
         else Variant(
             p.label,
-            plugin_configs(p.plugins, f"{path}: policies[{at}].plugins"),
+            plugin_configs(p.plugins, f"{path}: policies[{at}].plugins", path.parent),
             p.cycle if p.cycle is not None else config.cycle,
         )
         for at, p in enumerate(config.policies)

@@ -2,6 +2,7 @@
 
 Windows are in the given time zone. Prices are a CSV file with a header and the columns ``time``
 (ISO 8601, in that zone unless it says otherwise, or seconds since the epoch) and ``price``, in order of time.
+Its path is relative to the configuration file. A price holds until the next, the last one for ever.
 """
 
 from __future__ import annotations
@@ -43,12 +44,21 @@ class Window(pydantic.BaseModel):
 
     begin: str = pydantic.Field(alias="from")
     end: str = pydantic.Field(alias="to")
-    days: list[str] = list(_DAYS)
+    days: list[str] = pydantic.Field(default=list(_DAYS), min_length=1)
     watts: float = pydantic.Field(gt=0)
 
     #: Seconds after midnight.
     _begin: float = pydantic.PrivateAttr(0.0)
     _end: float = pydantic.PrivateAttr(0.0)
+
+    @pydantic.field_validator("begin", "end", mode="before")
+    @classmethod
+    def _quoted(cls, value: Any) -> Any:
+        if isinstance(value, int):
+            # YAML reads 17:30 as a number to the base of 60.
+            clock = f"{value // 60:02d}:{value % 60:02d}" if 60 <= value < 1440 else "08:00"
+            raise ValueError(f'a time of day in quotes, such as "{clock}", found the number {value}')
+        return value
 
     @pydantic.field_validator("begin", "end")
     @classmethod
@@ -98,6 +108,12 @@ class Prices(pydantic.BaseModel):
 
     file: Path
     caps: list[PriceCap] = pydantic.Field(min_length=1)
+
+    @pydantic.field_validator("file")
+    @classmethod
+    def _beside_the_configuration(cls, value: Path, info: pydantic.ValidationInfo) -> Path:
+        beside = (info.context or {}).get("beside")
+        return beside / value if beside is not None else value
 
 
 class CapOverTime:
@@ -170,12 +186,13 @@ class CapOverTime:
 def read_prices(path: Path, zone: zoneinfo.ZoneInfo) -> list[tuple[float, float]]:
     """``(seconds since the epoch, price)`` in order of time. Raises :class:`UserError`."""
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        # Excel begins its files with a byte order mark.
+        with path.open(newline="", encoding="utf-8-sig") as file:
             rows = csv.DictReader(file)
-            if rows.fieldnames is None or not {"time", "price"} <= set(rows.fieldnames):
-                raise UserError(
-                    f"{path}, line 1: expected the columns time and price, found {rows.fieldnames}"
-                )
+            columns = rows.fieldnames or ()
+            if not {"time", "price"} <= set(columns):
+                found = ", ".join(columns) or "none"
+                raise UserError(f"{path}, line 1: expected the columns time and price, found {found}")
             prices: list[tuple[float, float]] = []
             for row in rows:
                 where = f"{path}, line {rows.line_num}"
@@ -186,7 +203,10 @@ def read_prices(path: Path, zone: zoneinfo.ZoneInfo) -> list[tuple[float, float]
                 if prices and moment <= prices[-1][0]:
                     raise UserError(f"{where}: expected times that rise, found {row['time']}")
                 prices.append((moment, price))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except OSError as error:
+        problem = error.strerror or error
+        raise UserError(f"plugin 'power-cap': prices: {path} cannot be read: {problem}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"plugin 'power-cap': prices: {path} cannot be read: {error}") from error
     if not prices:
         raise UserError(f"{path}: expected prices, found none")

@@ -37,7 +37,7 @@ import pydantic
 
 from headway.decisions import Decision, PowerDown, PowerUp, SetFrequency, SetTimeLimit, Start
 from headway.energy.meter import PowerMeter
-from headway.errors import UserError
+from headway.errors import UserError, nearest
 from headway.events import (
     DecisionFailed,
     Event,
@@ -185,7 +185,8 @@ class PowerCap(Plugin):
         assert state.energy is not None
         for name in self.options.pools:
             if name not in state.pools:
-                raise UserError(f"plugin 'power-cap': pools: no pool is called {name!r}")
+                hint = nearest(name, state.pools)
+                raise UserError(f"plugin 'power-cap': pools: no pool is called {name!r}.{hint}")
         self._meter = PowerMeter(state.energy, state)
         self._can_slow = SetFrequency in capabilities
         self._can_limit = SetTimeLimit in capabilities

@@ -225,7 +225,7 @@ PRESENT = "energy: {profile: present-day}\n"
         ),
         (
             PRESENT + "plugins: [easy, power-cap: {prices: {file: none.csv, caps: [{above: 1, watts: 5}]}}]",
-            "plugin 'power-cap': prices: none.csv cannot be read",
+            "none.csv cannot be read: No such file or directory",
         ),
         ("plugins: [easy, power-cap: {}]\n" + PRESENT, "at least one of watts, pools, windows, prices"),
         ("plugins: [easy, dvfs: {slack: 0.5}]\n" + PRESENT, "dvfs: slack"),

@@ -19,6 +19,7 @@ from headway.energy.profiles import with_energy
 from headway.errors import UserError
 from headway.metrics.energy import energy_use
 from headway.model import ClusterDescription, NodeDescription, PoolDescription
+from headway.plugins import PluginConfig, make_plugin
 from headway.scheduler import Scheduler
 from headway_adapters.emulated import EmulatedAdapter, Faults
 from headway_plugins.energy.power_cap import PowerCap
@@ -127,7 +128,7 @@ def test_each_pool_may_have_its_own() -> None:
 
 
 def test_a_pool_that_is_not_there_is_refused_by_name() -> None:
-    with pytest.raises(UserError, match="no pool is called 'gpu'"):
+    with pytest.raises(UserError, match=r"no pool is called 'gpu'\. Known: pool\."):
         emulate(flat(), [traced("1", 2, 100)], Fcfs(), cap(pools={"gpu": 30}))
 
 
@@ -210,6 +211,30 @@ def test_wrong_prices_are_named(tmp_path: Path, text: str, said: str) -> None:
     assert said in str(error.value)
 
 
+def test_prices_as_excel_writes_them(tmp_path: Path) -> None:
+    (tmp_path / "prices.csv").write_bytes(b"\xef\xbb\xbftime,price\r\n2026-01-01,0.25\r\n")
+    cap(prices={"file": tmp_path / "prices.csv", "caps": [{"above": 1, "watts": 1}]})
+
+
+def test_prices_are_looked_for_beside_the_configuration(tmp_path: Path) -> None:
+    prices = {"file": "prices.csv", "caps": [{"above": 1, "watts": 1}]}
+    config = PluginConfig("power-cap", {"prices": prices}, "site.yaml: plugins[0]", tmp_path)
+    with pytest.raises(UserError, match=f"{tmp_path}/prices.csv cannot be read"):
+        make_plugin(PowerCap, config)
+    (tmp_path / "prices.csv").write_text("time,price\n2026-01-01,0.25\n")
+    make_plugin(PowerCap, config)
+
+
+def test_a_time_without_quotes_is_named_as_it_was_meant() -> None:
+    windows = [{"from": 17 * 60 + 30, "to": "20:00", "watts": 5}]
+    with pytest.raises(UserError) as error:
+        make_plugin(PowerCap, PluginConfig("power-cap", {"windows": windows}, "site.yaml: plugins[0]"))
+    assert str(error.value) == (
+        "site.yaml: plugins[0]: power-cap: windows[0].from: expected a time of day in quotes, such as "
+        '"17:30", found the number 1050'
+    )
+
+
 def test_prices_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be read"):
         cap(prices={"file": tmp_path / "none.csv", "caps": [{"above": 1, "watts": 1}]})
@@ -222,6 +247,7 @@ def test_prices_that_are_not_there(tmp_path: Path) -> None:
         {"watts": 0},
         {"windows": [{"from": "8", "to": "9:00", "watts": 5}]},
         {"windows": [{"from": "08:00", "to": "09:00", "watts": 5, "days": ["monday"]}]},
+        {"windows": [{"from": "08:00", "to": "09:00", "watts": 5, "days": []}]},
         {"watts": 5, "timezone": "Mars/Olympus"},
         {"prices": {"file": "x.csv", "caps": []}},
     ],
