@@ -157,6 +157,10 @@ class Site(abc.ABC):
         """How often a job was started, where that is known."""
         raise NotImplementedError
 
+    def reserving(self) -> dict[str, Any]:
+        """Prepare the cluster for reservations; the adapter's options with which it makes them."""
+        return {}
+
     def drop(self, job_id: str) -> None:
         """Make a job disappear without a trace."""
         raise NotImplementedError
@@ -445,7 +449,23 @@ class EmulatedPbs(_Emulated, PbsSite):
 
     def __init__(self, directory: Path) -> None:
         self.emulator, environment = _emulator(directory, system="pbs")
-        PbsSite.__init__(self, environment)
+        # Not root, to whom PBS grants no reservation.
+        PbsSite.__init__(self, {**environment, "HEADWAY_EMULATED_USER": "headway:manager"})
+        self._reserving = False
+
+    def reserving(self) -> dict[str, Any]:
+        # PBS's scheduler confirms reservations; the queue is stopped to keep it from the jobs.
+        self._reserving = True
+        self.run("qmgr", "-c", f"set queue {self.queue} started = False")
+        self.run("qmgr", "-c", "set server scheduling = True")
+        return {"reservations": True}
+
+    def clean(self) -> None:
+        super().clean()
+        if self._reserving:
+            self._reserving = False
+            self.run("qmgr", "-c", "set server scheduling = False")
+            self.run("qmgr", "-c", f"set queue {self.queue} started = True")
 
 
 class EmulatedLsf(_Emulated, LsfSite):

@@ -326,7 +326,7 @@ class TestNodes:
 
 class TestReservations:
     def test_are_made_and_removed(self, site: Site, drive: Drive) -> None:
-        driven = drive()
+        driven = drive(**site.reserving())
         able(driven, d.Reserve)
         driven.wait(0.5)
         pool = driven.description.pools[0].name

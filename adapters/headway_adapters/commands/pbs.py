@@ -36,5 +36,6 @@ class Pbs(PbsJobs, PbsAdministration):
             "qhold": self._qhold, "qrls": self._qrls, "qalter": self._qalter, "qsig": self._qsig,
             "qrerun": self._qrerun, "qmove": self._qmove, "qmgr": self._qmgr, "pbsnodes": self._pbsnodes,
             "pbs_rsub": self._rsub, "pbs_rstat": self._rstat, "pbs_rdel": self._rdel,
+            "pbs_ralter": self._ralter,
             "pbs_release_nodes": self._release_nodes,
         }  # fmt: skip

@@ -248,11 +248,48 @@ class PbsAdministration(PbsListing):
             "acl_user_enable": "True", "acl_users": owners, "resources_max": {"ncpus": wanted},
             "resources_available": {"ncpus": wanted},
         })  # fmt: skip
-        for wall in (start, end):
-            self.machine.at(self.machine.instant(wall), self.machine.disturb)
-        self.machine.at(self.machine.instant(end), lambda: self._remove(reservation))
+        self._watch(reservation)
         self._cycle()
         return Reply(0, f"{reservation.id} {'CONFIRMED' if reservation.shares else 'UNCONFIRMED'}\n")
+
+    def _ralter(self, call: Call) -> Reply:
+        given, rest = options(call, "R:E:D:N:U:")
+        out = ""
+        for word in rest:
+            reservation = self._reservation(call, word)
+            for letter, value in given:
+                if letter == "-R":
+                    reservation.start = self._wall(call, value)
+                elif letter == "-E":
+                    reservation.end = self._wall(call, value)
+                elif letter == "-D":
+                    reservation.end = reservation.start + text.seconds(value)
+                elif letter == "-N":
+                    reservation.name = value
+            # Its scheduler has to confirm it anew.
+            reservation.shares = []
+            self._watch(reservation)
+            self._cycle()
+            out += f"{reservation.id} {'CONFIRMED' if reservation.shares else 'UNCONFIRMED'}\n"
+        return Reply(0, out)
+
+    def _reservation(self, call: Call, word: str) -> Reservation:
+        """The reservation of that id, which the caller may change; raises :class:`Refused`."""
+        found = self.reservations.get(word if "." in word else f"{word}.{self.server}")
+        if found is None:
+            raise Refused(206, f"{call.name}: Unknown Reservation Id  {word}")
+        if not call.caller.manager and call.caller.user != found.owner.user:
+            raise Refused(NOT_ALLOWED, f"{call.name}: Unauthorized Request  {word}")
+        return found
+
+    def _watch(self, reservation: Reservation) -> None:
+        """Let the machine know of its begin and its end."""
+        self.machine.at(self.machine.instant(reservation.start), self.machine.disturb)
+        self.machine.at(self.machine.instant(reservation.end), lambda: self._over(reservation))
+
+    def _over(self, reservation: Reservation) -> None:
+        if self.machine.wall() >= reservation.end - 1e-3:
+            self._remove(reservation)
 
     def _remove(self, reservation: Reservation) -> None:
         if self.reservations.pop(reservation.id, None) is None:
@@ -265,13 +302,7 @@ class PbsAdministration(PbsListing):
     def _rdel(self, call: Call) -> Reply:
         _, rest = options(call, "")
         for word in rest:
-            full = word if "." in word else f"{word}.{self.server}"
-            reservation = self.reservations.get(full)
-            if reservation is None:
-                raise Refused(206, f"pbs_rdel: Unknown Reservation Id  {word}")
-            if not call.caller.manager and call.caller.user != reservation.owner.user:
-                raise Refused(NOT_ALLOWED, f"pbs_rdel: Unauthorized Request  {word}")
-            self._remove(reservation)
+            self._remove(self._reservation(call, word))
         return Reply()
 
     def _rstat(self, call: Call) -> Reply:

@@ -213,7 +213,12 @@ class PbsServer(System):
         shares: list[Share] = []
         for chunk in chunks_of(select):
             for _ in range(chunk.count):
-                nodes = [node for node in room.values() if not (alone and node.given)]
+                wanted = {chunk.resources.get("vnode"), chunk.resources.get("host")} - {None}
+                nodes = [
+                    node
+                    for node in room.values()
+                    if not (alone and node.given) and wanted <= {node.name, node.host}
+                ]
                 if "scatter" in place:
                     nodes = [node for node in nodes if node.name not in {share.node for share in shares}]
                 found = first_fit(nodes, chunk.processors, chunk.memory)

@@ -2,7 +2,8 @@
 
 The user who runs a command is who the kernel says (``SO_PEERCRED``). Root and whoever started the
 emulator are managers; they may act as somebody else with ``HEADWAY_EMULATED_USER=NAME`` in the
-command's environment, so that several users can be tried without being created.
+command's environment (``NAME:manager`` as another manager), so that several users can be tried without
+being created.
 
 Faults are set while it runs (``emulator-ctl fault ...``), for every command or some:
 
@@ -189,8 +190,9 @@ class Server:
         raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         _, uid, gid = _CREDENTIALS.unpack(raw)
         manager = uid in (0, self._own_user)
-        if manager and (other := environment.get(ACT_AS)):
-            return Caller(other, other, False, f"/home/{other}")
+        if manager and (given := environment.get(ACT_AS)):
+            other, _, rights = given.partition(":")
+            return Caller(other, other, rights == "manager", f"/home/{other}")
         try:
             entry = pwd.getpwuid(uid)
             user, home = entry.pw_name, entry.pw_dir

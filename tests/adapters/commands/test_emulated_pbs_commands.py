@@ -388,6 +388,19 @@ class TestScheduling:
         shorter = submit(pbs, "-l", "walltime=0:30:00")
         assert state(pbs, shorter)[0] == "R"
 
+    def test_on_a_reservation_is_moved_and_removed(self, emulated):
+        pbs = emulated("pbs", nodes=2, processors=2)
+        hours = [time.strftime("%m%d%H%M", time.gmtime(time.time() + 3600 * hour)) for hour in (1, 2, 3)]
+        select = "select=1:ncpus=2:vnode=node2"
+        said = pbs.ok("pbs_rsub", "-R", hours[0], "-E", hours[1], "-l", select, user="headway:manager")
+        assert said == "R0.pbshost CONFIRMED\n"
+        assert "resv_nodes = (node2:ncpus=2)" in pbs.ok("pbs_rstat", "-F")
+        assert pbs.refused("pbs_ralter", "-E", hours[2], "R0", user="bob")[0] == 159
+        assert pbs.ok("pbs_ralter", "-R", hours[1], "-E", hours[2], "R0") == "R0.pbshost CONFIRMED\n"
+        assert "reserve_duration = 3600" in pbs.ok("pbs_rstat", "-F")
+        pbs.ok("pbs_rdel", "R0")
+        assert pbs.ok("pbs_rstat", "-F") == ""
+
 
 class TestRuntime:
     @pytest.fixture
