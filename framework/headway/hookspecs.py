@@ -145,7 +145,8 @@ class HookSpecs:
         """Which nodes a starting job gets, on node pools. First answer wins.
 
         ``offer`` holds the nodes that could host it; return ``offer.take(order)`` with your order
-        of preference. None from all plugins: the job does not fit."""
+        of preference. None from all plugins: the job does not fit. ``()``: it must not be placed on
+        any of them now, whatever the other plugins would say."""
 
     # ------------------------------------------------------------------ a cycle, all pools
 

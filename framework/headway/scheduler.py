@@ -451,7 +451,8 @@ class Scheduler:
     def _find_place(self, job: Job, offer: Offer, view: View) -> Placement | None:
         if not self._place:
             return offer.take(offer.feasible)
-        return self._place.first(job, offer, view)
+        # An empty answer is one: nowhere.
+        return self._place.first(job, offer, view) or None
 
     # ------------------------------------------------------------------ all pools
 

@@ -602,8 +602,8 @@ def placing(place):
 
 @pytest.mark.parametrize(
     "wrong",
-    [(("n0", 99),), (("n9", 4),), (("n0", 2), ("n0", 2)), ()],
-    ids=["too many", "no such node", "twice", "nowhere"],
+    [(("n0", 99),), (("n9", 4),), (("n0", 2), ("n0", 2))],
+    ids=["too many", "no such node", "twice"],
 )
 def test_a_placement_that_cannot_be_had_costs_that_job_only(wrong):
     s = scheduler(
@@ -614,6 +614,24 @@ def test_a_placement_that_cannot_be_had_costs_that_job_only(wrong):
     decisions = s.step(0, arrive(described("bad", 4, 10), described("good", 2, 10)))
     assert started(decisions) == ["good"]
     assert "bad" in told(s) or "node" in told(s) or "processors" in told(s)
+    consistent(s)
+
+
+def test_nowhere_is_an_answer_that_no_other_placement_is_asked_after():
+    class Elsewhere:
+        @hookimpl
+        def place(self, offer):
+            return offer.take(offer.feasible)
+
+    s = scheduler(
+        placing(lambda offer: () if offer.request.processors == 4 else None),
+        Elsewhere(),
+        Easy(),
+        cluster=node_cluster(*alike(2, 4)),
+    )
+    decisions = s.step(0, arrive(described("kept", 4, 10), described("good", 2, 10)))
+    assert started(decisions) == ["good"]
+    assert not told(s)
     consistent(s)
 
 

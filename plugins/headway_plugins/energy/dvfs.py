@@ -16,7 +16,8 @@ Decisions on what the paper leaves open:
   ``deadlines: slack``, the default, is ``slack`` times the job's expected runtime. A job's own
   attribute ``deadline`` (absolute seconds) goes before both.
 - A job runs within one class. Only classes that are large enough for it are looked at; one that is
-  larger than every class is placed on the first nodes that there are.
+  larger than every class is placed on the first nodes that there are. So this is a placement: of several,
+  such as ``first-fit``, the one that the configuration names first decides.
 - A job whose deadline no class can meet runs on the fastest one at full speed, and counts as missed.
 - A lower frequency makes the run longer: it is only chosen if that delays nothing that is booked or
   reserved, and the job's limit is lengthened by the same factor (``limits: keep`` leaves it).
@@ -155,7 +156,7 @@ class Dvfs(Plugin):
             placement = offer.take(offer.feasible[mask[offer.feasible]])
             if placement is not None:
                 return placement
-        return None
+        return ()
 
     @hookimpl
     def revise(self, decisions: list[Decision], state: State) -> list[Decision] | None:

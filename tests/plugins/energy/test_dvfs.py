@@ -21,6 +21,7 @@ from headway.metrics.energy import energy_use
 from headway.model import ClusterDescription, NodeDescription, Reservation
 from headway.scheduler import Scheduler
 from headway_plugins.energy.dvfs import Dvfs
+from headway_plugins.placement.first_fit import FirstFit
 from headway_plugins.policies.conservative import Conservative
 from headway_plugins.policies.easy import Easy
 from headway_plugins.policies.greedy import Greedy
@@ -96,6 +97,21 @@ def test_a_job_that_only_a_fast_class_can_run_in_time_waits_for_it() -> None:
     assert starts(run)["2"].placement == (("III0", 1),)
     assert starts(run)["2"].frequency is None
     assert run.results["2"].end_time == pytest.approx(75)
+
+
+def test_it_waits_for_it_though_another_placement_knows_a_place() -> None:
+    cluster = three_classes(2, 0, 1)
+    jobs = [
+        traced("1", 1, 100, attributes={"deadline": 80}),
+        traced("2", 1, 100, attributes={"deadline": 80}),
+    ]
+    run = emulate(cluster, jobs, Greedy(), dvfs(), FirstFit())
+    assert starts(run)["1"].placement == starts(run)["2"].placement == (("III0", 1),)
+    wide = [traced("1", 2, 100), traced("2", 2, 100)]
+    run = emulate(three_classes(3, 0, 0), wide, Greedy(), dvfs(slack=1), FirstFit())
+    assert run.starts == {"1": 0, "2": 100}
+    run = emulate(three_classes(3, 2, 0), wide, Greedy(), dvfs(slack=1), FirstFit())
+    assert {name for name, _ in starts(run)["2"].placement} == {"II0", "II1"}
 
 
 def test_a_deadline_that_no_class_meets_is_missed_at_full_speed_and_counted() -> None:
