@@ -13,8 +13,9 @@ from headway.cli.common import console, examples, plugin_option, required_config
 from headway.errors import HeadwayError, UserError
 
 if TYPE_CHECKING:
-    from headway.adapter import Check
+    from headway.adapter import Check, ClusterAdapter
     from headway.config import Config
+    from headway.plugins import Catalogue, PluginConfig
 
 #: Characters of a check's detail that are shown.
 _LONGEST = 600
@@ -62,6 +63,7 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
         try:
             with live_adapter(config, read_only=True) as adapter:
                 checks.extend(adapter.check())
+                checks.extend(_lacking(configs, catalogue, adapter))
         except UserError:
             raise
         except HeadwayError as error:
@@ -78,6 +80,18 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
     console().print(table)
     if not all(item.ok for item in checks):
         raise SystemExit(1)
+
+
+def _lacking(configs: list[PluginConfig], catalogue: Catalogue, adapter: ClusterAdapter) -> list[Check]:
+    """What a plugin needs and this cluster cannot carry out, though others of its kind can."""
+    from headway.adapter import Check
+    from headway.plugins import Plugins
+
+    try:
+        Plugins.load(configs, catalogue, adapter.capabilities)
+    except UserError as error:
+        return [Check("plugins", False, str(error), "take that plugin out; see what this cluster can")]
+    return []
 
 
 def _shown(text: str) -> str:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from commandline import Headway
 
+from headway_adapters.commands.emulator import Emulator, EmulatorOptions
+
 
 @pytest.fixture
 def config(tmp_path: Path, trace: Path) -> Path:
@@ -104,3 +106,20 @@ def test_what_options_add_to_a_cluster_counts(
     text = config.read_text().replace("[easy", "[power-down, easy")
     config.write_text(text + "energy: {profile: present-day}\n")
     assert lines(headway("check", "-c", config).out)["capabilities"] == "ok"
+
+
+def test_a_plugin_that_this_cluster_cannot_serve_fails_once_it_was_asked(
+    headway: Headway, tmp_path: Path
+) -> None:
+    site = tmp_path / "lsf.yaml"
+    with Emulator(tmp_path / "lsf", EmulatorOptions("lsf", flavour="volclava", scheduling=False)) as emulator:
+        site.write_text(
+            "plugins: [elastic, easy, first-fit]\njournal: j.db\nmode: drive\ncluster:\n  adapter: lsf\n"
+            f"  options: {{queues: [normal], bin_dir: {emulator.bin}}}\n"
+        )
+        ran = headway("check", "-c", site)
+        assert ran.code == 1
+        said = " ".join(ran.out.split())
+        assert "FAIL plugins" in said and "plugin 'elastic' needs SetTimeLimit" in said
+        site.write_text(site.read_text().replace("elastic, ", ""))
+        assert headway("check", "-c", site).code == 0
