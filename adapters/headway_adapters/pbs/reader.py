@@ -427,8 +427,10 @@ class _Reader:
             ended = self.when(record.obittime) or self.when(record.comp_time) or self.when(record.mtime)
         started = self.when(record.stime) or self.when(record.start_time)
         runs = values.integer(record.run_count, values.integer(record.start_count))
+        description = self._description(job_id, record, request, array, element)
+        marked = self._marked(record, self.when(record.Execution_Time))
         self.found.jobs[job_id] = SnapshotJob(
-            job=self._description(job_id, record, request, array, element),
+            job=msgspec.structs.replace(description, attributes=marked),
             state=state,
             placement=tuple(placement),
             start_time=started if placement or state == "ended" else None,

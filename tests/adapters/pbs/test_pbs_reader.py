@@ -401,6 +401,12 @@ def test_a_dedicated_job_is_due_at_its_begin_time_also_when_pbs_has_forgotten_it
     assert one(etime=begin, **waiting).job.attributes == {"requested_start": 1795249980.0}
 
 
+@pytest.mark.parametrize("letter", ["R", "S", "E", "F"])
+def test_what_a_user_said_counts_as_long_as_the_job_is_there(letter: str) -> None:
+    said = {"Variable_List": {"HEADWAY": "malleable"}, "exec_vnode": "(pbshost[0]:ncpus=1)"}
+    assert one(job_state=letter, **said).job.attributes == {"malleable": True}
+
+
 def test_times_in_another_zone() -> None:
     site = reader.Site(managed=("workq",), zone=3600.0)
     assert only(read({"1.s": job()}, site=site)).job.submit_time == T0 - 148 - 3600
