@@ -107,7 +107,8 @@ def render_html(
         system=_system(summaries),
         statistics=STATISTICS[1:],
         per_job=[_per_job(summary) for summary in summaries],
-        class_titles=[title for title, *_ in quantities.CLASS_METRICS],
+        class_titles=[title for title, *_ in quantities.CLASS_METRICS]
+        + ["energy"] * any(summary["energy"] is not None for summary in summaries),
         by_class=_by_class(summaries),
         class_bounds=_class_bounds(results),
         refused=[summary["counts"]["refused_by_reason"] for summary in summaries],
@@ -175,10 +176,18 @@ def _facts(results: Sequence[RunResult], summaries: Sequence[Summary]) -> list[t
     row("jobs", [_outcomes(s) for s in summaries])
     row("time", [_period(result, s) for result, s in zip(results, summaries, strict=True)])
     row("seed", [str(result.seed) for result in results])
+    row("energy profile", [_profile(s["energy"]) for s in summaries])
     row("scheduling", [_speed(result) for result in results])
     for key in dict.fromkeys(key for result in results for key in result.about):
         row(key, [result.about.get(key, "") for result in results])
     return rows
+
+
+def _profile(energy: Mapping[str, Any] | None) -> str:
+    if energy is None:
+        return ""
+    profile = str(energy["profile"])
+    return profile if energy["absolute"] else f"{profile}, not calibrated: relative figures"
 
 
 def _outcomes(summary: Summary) -> str:
@@ -253,16 +262,25 @@ def _system(summaries: Sequence[Summary]) -> list[tuple[str, list[str]]]:
 
 def _per_job(summary: Summary) -> list[tuple[str, str, list[str]]]:
     return [
-        (title, quantities.number(summary["jobs"][key]["count"]),
-         [write(summary["jobs"][key][name]) for name in STATISTICS[1:]])
-        for key, (title, write) in quantities.JOB_METRICS.items()
-    ]  # fmt: skip
+        (title, quantities.number(values["count"]), [write(values[name]) for name in STATISTICS[1:]])
+        for title, values, write in quantities.job_figures(summary)
+    ]
 
 
 def _by_class(summaries: Sequence[Summary]) -> list[tuple[str, list[list[str]]]]:
-    """For each class its name and, run by run, its figures."""
+    """For each class its name and, run by run, its figures; the last is the energy if a run has any."""
+    known = any(summary["energy"] is not None for summary in summaries)
+
+    def figures(summary: Summary, name: str) -> list[str]:
+        found, energy = summary["classes"][name], summary["energy"]
+        shown = quantities.class_figures(found)
+        if known:
+            write = quantities.energy_writer(energy) if energy is not None else quantities.joules
+            shown.append(write(found["energy"]["mean"] if energy is not None else None))
+        return shown
+
     return [
-        (title, [quantities.class_figures(summary["classes"][name]) for summary in summaries])
+        (title, [figures(summary, name) for summary in summaries])
         for name, title in quantities.CLASS_NAMES.items()
     ]
 

@@ -99,10 +99,20 @@ def energy_figures(energy: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     """What tables show of a run's energy; nothing without a profile."""
     if energy is None:
         return []
-    return [
+    figures = [
         (title, (write if energy["absolute"] or write is duration else relative)(energy[key]))
         for key, (title, write) in ENERGY_METRICS.items()
     ]
+    write = energy_writer(energy)
+    for title, key in (("energy of jobs on class", "by_class"), ("energy of pool", "by_pool")):
+        if len(energy[key]) > 1:
+            figures += [(f"{title} {name}", write(value)) for name, value in energy[key].items()]
+    return figures
+
+
+def energy_writer(energy: Mapping[str, Any]) -> Callable[[float | None], str]:
+    """How a run's energies are written: as joules, or without a unit."""
+    return joules if energy["absolute"] else relative
 
 
 #: Of each per-job metric: what people call it, and how its values are written.
@@ -149,6 +159,15 @@ CLASS_METRICS: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
     ("slowdown", "slowdown", number),
     ("slowdown ratio", "slowdown_ratio", number),
 )
+
+
+def job_figures(summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], Callable[[Any], str]]]:
+    """Of each per-job metric of a summary: its title, its statistics, and how they are written."""
+    figures = [(title, summary["jobs"][key], write) for key, (title, write) in JOB_METRICS.items()]
+    energy = summary["energy"]
+    if energy is not None:
+        figures.append(("energy", energy["per_job"], energy_writer(energy)))
+    return figures
 
 
 def class_figures(found: Mapping[str, Any]) -> list[str]:

@@ -14,10 +14,10 @@ from headway.metrics import Summary
 from headway.report.quantities import (
     CLASS_METRICS,
     CLASS_NAMES,
-    JOB_METRICS,
     SYSTEM_METRICS,
     class_figures,
     energy_figures,
+    job_figures,
     number,
 )
 
@@ -77,8 +77,7 @@ def _jobs(summary: Summary) -> Table:
     table.add_column("per job", no_wrap=True)
     for name in _SHOWN:
         table.add_column(name, justify="right", no_wrap=True)
-    for key, (title, write) in JOB_METRICS.items():
-        values = summary["jobs"][key]
+    for title, values, write in job_figures(summary):
         table.add_row(title, *(write(values[name]) for name in _SHOWN))
     return table
 

@@ -12,7 +12,7 @@ Decisions on what the paper leaves open:
 - A deadline is a time that the run may take, compared with the ETC from its start, as in the paper;
   ``from: submit`` counts the waiting as well.
 - ``deadlines: random`` is the paper's: drawn uniformly between the job's times on the fastest class at
-  full speed and on the slowest class at its slowest level, by the run's ``seed`` and the job's id.
+  full speed and on the slowest class at its slowest level, by ``seed`` (not the run's) and the job's id.
   ``deadlines: slack``, the default, is ``slack`` times the job's expected runtime. A job's own
   attribute ``deadline`` (absolute seconds) goes before both.
 - A job runs within one class. Only classes that are large enough for it are looked at; one that is

@@ -41,6 +41,29 @@ def test_one_run_shows_power_over_time_in_kilowatts_and_its_energy() -> None:
     assert "the shade below what the jobs' processors do" in text
 
 
+def test_the_page_names_the_profile_and_tells_what_jobs_of_each_class_used() -> None:
+    text = words(render_html([ran("fcfs", 1800)]))
+    assert "energy profile present-day" in text
+    # On 128 and 256 processors for half an hour each, of which a busy one draws 4.8 W.
+    assert re.search(r"slowdown slowdown ratio energy all 2 \S+ min .* 0\.4608 kWh SN", text)
+    assert re.search(r"runtime / estimate 2 .* energy 2 0\.4608 kWh 0\.4608 kWh", text)
+    relative = msgspec.structs.replace(PRESENT, absolute=False)
+    assert "present-day, not calibrated: relative figures" in words(render_html([ran("a", 60, relative)]))
+
+
+def test_pools_and_node_classes_are_told_apart_where_there_are_several() -> None:
+    paper = load_profile("chandio2014")
+    cluster = node_cluster(*alike(2, 1))
+    kinds = zip(cluster.nodes, ("I", "II"), strict=True)
+    nodes = [msgspec.structs.replace(node, node_class=kind) for node, kind in kinds]
+    cluster = with_energy(msgspec.structs.replace(cluster, nodes=tuple(nodes)), paper)
+    run = emulate(cluster, [traced("1", 1, 3600), traced("2", 1, 3600)], Fcfs())
+    text = words(render_html([RunResult("two", cluster, run.adapter.results())]))
+    # An hour at 40 W, and 5/6 of one at 1.2 * (1.9/1.3)^2 times as much.
+    assert "energy of jobs on class I 144 kJ energy of jobs on class II 308 kJ" in text
+    assert "energy of jobs on class" not in words(render_html([ran("fcfs", 60)]))
+
+
 def test_without_a_profile_nothing_is_said_of_power() -> None:
     text = words(render_html([ran("fcfs", 60, None), ran("other", 60, None)]))
     assert "Power over time" not in text and "peak power" not in text
