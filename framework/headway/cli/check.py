@@ -45,16 +45,24 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
     checks = [Check("configuration", True, f"{config_path}: mode {config.mode}")]
     catalogue = Catalogue(plugin_files)
     configs = catalogue.enabled(config.plugin_configs())
-    capabilities = config.capabilities(config.with_energy(ClusterDescription.flat(1)))
+    stand_in = config.with_energy(ClusterDescription.flat(1))
+    catalogue.check_energy(configs, stand_in)
+    capabilities = config.capabilities(stand_in)
     plugins = Plugins.load(configs, catalogue, capabilities)
     if not plugins.implementations("schedule"):
         raise UserError(f"{config.source}: plugins: no policy is enabled (such as easy)")
     validated_faults(config.emulation.faults, f"{config.source}: emulation.faults")
     checks.append(Check("plugins", True, ", ".join(plugins.by_name)))
-    policies = [name for name, _ in plugins.implementations("schedule")]
-    if len(policies) > 1:
-        later = ", ".join(policies[1:])
-        checks.append(Check("policy", True, f"{policies[0]}; only where it gives no answer: {later}"))
+    for what, hook in (("policy", "schedule"), ("placement", "place")):
+        first, *others = [name for name, _ in plugins.implementations(hook)] or [""]
+        if others:
+            later = ", ".join(others)
+            checks.append(Check(what, True, f"{first}; only where it gives no answer: {later}"))
+    if stand_in.energy is not None:
+        profile = stand_in.energy
+        classes = ", ".join(kind.name for kind in profile.classes)
+        unit = "" if profile.absolute else "; not calibrated, so its figures are relative"
+        checks.append(Check("energy", True, f"profile {profile.name}, classes {classes}{unit}"))
     able = ", ".join(sorted(capability.__name__ for capability in capabilities))
     adapters = ", ".join(dict.fromkeys(cluster.adapter for _, cluster in config.clusters_by_place()))
     checks.append(Check("capabilities", True, f"{adapters}: {able}"))

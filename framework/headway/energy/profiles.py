@@ -146,7 +146,8 @@ def _node_class(kind: _Class, unit: float) -> NodeClass:
     return NodeClass(
         kind.name,
         tuple(
-            FrequencyLevel(kind.frequency * level.frequency, level.voltage)
+            # 0.7 of 3 GHz is 2.1 GHz, and not 2,099,999,999.9999998 Hz.
+            FrequencyLevel(round(kind.frequency * level.frequency, 6), level.voltage)
             for _, level in sorted(kind.levels.items())
         ),
         speed=kind.speed,

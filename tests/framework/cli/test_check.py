@@ -52,6 +52,22 @@ def test_a_second_policy_is_said_to_be_asked_after_the_first(headway: Headway, c
     assert "easy; only where it gives no answer: fcfs" in headway("check", "-c", config).out
 
 
+def test_a_second_placement_too(headway: Headway, config: Path) -> None:
+    config.write_text(config.read_text().replace("best-fit", "first-fit, dvfs") + "energy: present-day\n")
+    assert headway("check", "-c", config).code == 2
+    config.write_text(config.read_text().replace("energy: present-day", "energy: {profile: present-day}"))
+    out = " ".join(headway("check", "-c", config).out.split())
+    assert "ok placement first-fit; only where it gives no answer: dvfs" in out
+    assert "ok energy profile present-day, classes node" in out
+
+
+def test_a_plugin_that_needs_an_energy_profile_is_refused_without_one(headway: Headway, config: Path) -> None:
+    config.write_text(config.read_text().replace("best-fit", "{power-cap: {watts: 900}}"))
+    ran = headway("check", "-c", config)
+    assert ran.code == 2
+    assert "site.yaml: plugins[1]: plugin 'power-cap' needs an energy profile" in ran.err
+
+
 def test_a_cluster_is_looked_at_and_not_changed(
     headway: Headway, pretended_slurm: Callable[..., Path], tmp_path: Path
 ) -> None:
