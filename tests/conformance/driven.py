@@ -114,6 +114,17 @@ class Driven:
     def submitted(self, job_id: str) -> ev.JobSubmitted:
         return self.until(ev.JobSubmitted, job_id)
 
+    def all_up(self) -> None:
+        """Wait until every node that was told to be down is told to be up again: a batch system that
+        comes back asks its nodes first."""
+        end = time.monotonic() + self.site.patience
+        while True:
+            last = {about(e): e for e in self.events if isinstance(e, ev.NodeDown | ev.NodeUp)}
+            if not any(isinstance(event, ev.NodeDown) for event in last.values()):
+                return
+            assert time.monotonic() < end, last
+            self.wait(0.3)
+
     def used(self) -> dict[str, int]:
         """Processors given on each node, as the cluster itself says."""
         counts: dict[str, int] = {}

@@ -356,6 +356,9 @@ class LsfSite(CommandSite):
     def __init__(self, environment: Mapping[str, str], *, queue: str = "normal", user: str = "") -> None:
         super().__init__(environment, user=user)
         self.queue = queue
+        if "IBM" not in self.run("lsid"):
+            # brun fills one host after the other.
+            self.can = self.can - {"shapes"}
 
     def adapter(self, *, read_only: bool = False, **options: Any) -> ClusterAdapter:
         settings = {"queues": [self.queue], **PACE, **options}
@@ -475,9 +478,6 @@ class EmulatedLsf(_Emulated, LsfSite):
         self.name = f"lsf-emulator-{flavour}"
         self.emulator, environment = _emulator(directory, system="lsf", flavour=flavour)
         LsfSite.__init__(self, environment)
-        if flavour == "volclava":
-            # Its brun fills one host after the other.
-            self.can = self.can - {"shapes"}
 
 
 class SlurmSite(CommandSite):

@@ -395,6 +395,7 @@ class TestOutage:
             if isinstance(event, ev.JobEnded | ev.JobStarted | ev.JobRequeued)
         ]
         assert about_jobs == []
+        driven.all_up()
         driven.start(waits, ((driven.nodes[1], 1),))
 
 
