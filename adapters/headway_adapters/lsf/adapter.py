@@ -225,7 +225,7 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
             raise Unanswered(f"bqueues -l: {results[1].complaint()}")
         if set(hosts) - set(world.static):
             self._learn_hosts(world, queues)
-        nodes = reader.read_nodes(hosts, queues, world.static, world.groups, notes)
+        nodes = reader.read_nodes(hosts, queues, world.static, world.groups, notes, power=self.options.power)
         site = reader.Site(self.options.queues, self.options.unlimited_walltime, fills=not world.flavour.ibm)
         found = reader.read_jobs(
             rows, facts, now, site, queues, nodes, world.static, world.groups, notes, before
@@ -423,6 +423,8 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
                 raise writer.Unfit(f"job {job_id}: host {name} is not one of queue {known.job.pool}'s")
             if not node.available:
                 raise writer.Unfit(f"job {job_id}: host {name} takes no jobs: {node.reason}")
+            if (state := self._last.snapshot.power.get(name, "on")) != "on":
+                raise writer.Unfit(f"job {job_id}: host {name} is {state}")
             free = room.get(name, 0)
             if free < (node.processors if whole else count):
                 raise writer.Unfit(

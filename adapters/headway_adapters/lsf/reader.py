@@ -200,8 +200,13 @@ def read_nodes(
     static: Mapping[str, Host],
     groups: Mapping[str, tuple[str, ...]],
     notes: set[str],
+    *,
+    power: bool = False,
 ) -> Nodes:
-    """Hosts as nodes, each with the queues that it belongs to."""
+    """Hosts as nodes, each with the queues that it belongs to.
+
+    ``power``: headway may wake hosts, so one that sleeps is in order; else it is as good as down.
+    """
     found = Nodes()
     belongs: dict[str, list[str]] = {}
     for queue in queues.values():
@@ -210,8 +215,8 @@ def read_nodes(
             belongs.setdefault(name, []).append(queue.name)
     for name, host in hosts.items():
         known = static.get(name, Host(name))
-        usable = host.status in _USABLE_HOSTS
-        reason = _BAD_HOSTS.get(host.status, "")
+        usable = host.status in _USABLE_HOSTS or (power and host.status in _POWER)
+        reason = "" if usable else _BAD_HOSTS.get(host.status, "")
         if not usable and not reason:
             notes.add(f"unknown host state {host.status!r}; such a host gets no jobs")
             reason = host.status

@@ -224,10 +224,19 @@ def test_reservations_of_ibms(site: Callable[..., Site]) -> None:
 
 def test_hosts_sleep_and_wake_with_ibms(site: Callable[..., Site]) -> None:
     lsf = site("ibm", power=True)
+    job = lsf.submit("sleep 1").job.id
+    start = d.Start(job, (("node2", 1),))
     lsf.apply(d.PowerDown(("node2",)))
-    assert lsf.until(ev.NodeDown).node == "node2"
+    # It sleeps and is not down: it can be woken when jobs need it.
+    asleep = lsf.until(ev.NodePowerChanged)
+    assert (asleep.node, asleep.power) == ("node2", "asleep")
+    (outcome,) = lsf.adapter.apply(time.time(), [start])
+    assert not outcome.accepted and "node2 is asleep" in outcome.message
     lsf.apply(d.PowerUp(("node2",)))
-    assert lsf.until(ev.NodeUp).node.name == "node2"
+    awake = lsf.until(ev.NodePowerChanged)
+    assert (awake.node, awake.power) == ("node2", "on")
+    lsf.apply(start)
+    assert lsf.until(ev.JobStarted, job).placement == (("node2", 1),)
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)

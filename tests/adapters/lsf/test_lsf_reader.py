@@ -381,6 +381,14 @@ def test_which_hosts_take_jobs(status: str, available: bool, reason: str) -> Non
     assert bool(notes) == (status == "closed_Moon")
 
 
+@pytest.mark.parametrize(("power", "reason"), [(True, ""), (False, "in power saving: disk")])
+def test_a_sleeping_host_is_in_order_where_headway_may_wake_it(power: bool, reason: str) -> None:
+    states = {"h1": HostState("h1", "closed_Power", 0, 0, "disk")}
+    found = reader.read_nodes(states, QUEUES, HOSTS, {}, set(), power=power)
+    assert (found.nodes["h1"].available, found.nodes["h1"].reason) == (power, reason)
+    assert found.power == {"h1": "asleep"}
+
+
 @pytest.mark.parametrize(
     ("words", "hosts"),
     [
