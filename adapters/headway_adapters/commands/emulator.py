@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import threading
 from collections.abc import Sequence
@@ -106,7 +107,9 @@ class Emulator:
         ):  # fmt: skip
             text = text.replace(word, value)
         try:
-            self.bin.mkdir(parents=True, exist_ok=True)
+            self.directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+            self._refuse_others()
+            self.bin.mkdir(exist_ok=True)
             client = self.directory / "client"
             client.write_text(text)
             client.chmod(0o755)
@@ -120,6 +123,16 @@ class Emulator:
                 f"emulate-commands {self.directory}: expected a directory that can be written, "
                 f"found {error.strerror or error}"
             ) from error
+
+    def _refuse_others(self) -> None:
+        """Whoever can write there decides what the commands are, and where ``client`` is written."""
+        found = self.directory.stat()
+        if found.st_uid != os.geteuid() or found.st_mode & stat.S_IWOTH:
+            whose = "others can write" if found.st_uid == os.geteuid() else f"is user {found.st_uid}'s"
+            raise UserError(
+                f"emulate-commands {self.directory}: expected a directory of your own that others cannot "
+                f"write, found one that {whose}"
+            )
 
     # ------------------------------------------------------------------ answering
 

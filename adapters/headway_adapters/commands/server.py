@@ -33,6 +33,8 @@ from headway.errors import UserError
 _CREDENTIALS = struct.Struct("3i")
 #: What a command may send at most, bytes: a long script.
 _LIMIT = 1 << 24
+#: How long a caller may take to say it, seconds: one that says nothing does not stay for ever.
+_PATIENCE = 60.0
 ACT_AS = "HEADWAY_EMULATED_USER"
 FAULTS = ("down", "slow", "truncate", "garbage", "refuse-start")
 
@@ -148,6 +150,7 @@ class Server:
 
     def _talk(self, connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError, ValueError, EOFError):
+            connection.settimeout(_PATIENCE)
             call = self._read(connection)
             began = time.monotonic()
             with self._lock:

@@ -199,6 +199,24 @@ def test_a_directory_that_cannot_be_is_told(tmp_path):
         Emulator(tmp_path / "file", EmulatorOptions("pbs"))
 
 
+def test_a_directory_that_others_can_write_is_refused(tmp_path):
+    open_to_all = tmp_path / "pbs"
+    open_to_all.mkdir()
+    open_to_all.chmod(0o777)
+    with pytest.raises(UserError, match="of your own that others cannot write, found one that others can"):
+        Emulator(open_to_all, EmulatorOptions("pbs"))
+    assert list(open_to_all.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a directory somebody else's")
+def test_a_directory_of_somebody_else_is_refused(tmp_path):
+    theirs = tmp_path / "pbs"
+    theirs.mkdir()
+    os.chown(theirs, 12345, 12345)
+    with pytest.raises(UserError, match="found one that is user 12345's"):
+        Emulator(theirs, EmulatorOptions("pbs"))
+
+
 def test_an_interpreter_whose_path_has_blanks_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/opt/my python/bin/python")
     with pytest.raises(UserError, match="no blanks"):
