@@ -149,7 +149,7 @@ def command(
     if cycle is not None:
         config.cycle = cycle
     if from_cluster:
-        label = policy or _label(configs)
+        label = policy or _label(config, configs, catalogue)
         result, copied_at = copy_forward(
             config, catalogue, configs, seed, label=label, limit=limit, energy=energy
         )
@@ -170,7 +170,7 @@ def command(
         for one in work.refused:
             where = f"{work.name}:{one.line}" if one.line else work.name
             say(f"{where}: job {one.job_id} refused: {one.reason}", messages(), "yellow")
-    label = policy or _label(configs)
+    label = policy or _label(config, configs, catalogue)
     journal = Journal.open(journal_path) if journal_path else None
     try:
         with job_progress(label, work.jobs) as advance:
@@ -360,8 +360,16 @@ def _tell_issues(trace: Trace, verbose: bool) -> None:
         say("(--verbose names the lines)", messages(), style="yellow")
 
 
-def _label(configs: list[PluginConfig]) -> str:
-    return configs[0].name if configs else "none"
+def _label(config: Config, configs: list[PluginConfig], catalogue: Catalogue) -> str:
+    """What the configuration calls the policy: its name, or that of the preset that it is part of."""
+    from headway.plugins import hooks_of
+
+    policies = (c.name for c in configs if "schedule" in hooks_of(catalogue.get(c.name, c.where)))
+    policy = next(policies, configs[0].name if configs else "none")
+    for entry in config.plugin_configs():
+        if any(c.name == policy for c in catalogue.expanded([entry])):
+            return entry.name
+    return policy
 
 
 def copy_forward(

@@ -31,6 +31,14 @@ def test_each_runs_by_its_name_on_a_count_and_on_nodes(
     assert ran.code == 0 and name in ran.out
 
 
+def test_a_configured_one_gives_the_run_its_name(headway: Headway, trace: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site.yaml"
+    site.write_text("mode: dry-run\nplugins: [elastic, ljf-ff]\n")
+    assert headway("dry-run", "-c", site, "--trace", trace).out.startswith("ljf-ff: ")
+    site.write_text("mode: dry-run\nplugins: [largest-first, k-reserved]\n")
+    assert headway("dry-run", "-c", site, "--trace", trace).out.startswith("k-reserved: ")
+
+
 def test_all_of_them_are_listed(headway: Headway) -> None:
     listed = headway("plugins").out.split()
     assert set(THIRTEEN) <= set(listed)
