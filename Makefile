@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Tests run side by side: many of them wait for a real batch system.
+WORKERS ?= 4
 
 .PHONY: demo test conformance conformance-pbs conformance-lsf bench lint clean picture
 
@@ -10,7 +12,7 @@ demo: $(VENV)/.installed
 	$(BIN)/headway demo
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -m "not benchmark" $(ARGS)
+	$(BIN)/python -m pytest -m "not benchmark" -n $(WORKERS) --dist loadfile $(ARGS)
 
 # What every adapter must show: on the clusters that the tests start, or on the PBS or LSF whose commands
 # are in PATH (HEADWAY_CONFORMANCE_QUEUE and HEADWAY_CONFORMANCE_USER: see docs/operators.md).
