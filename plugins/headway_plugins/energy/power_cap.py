@@ -7,7 +7,7 @@ it):
 - The cap of a pool is the smallest of ``watts``, those of the windows of day that are open, and that of
   the price of the hour. It is what all nodes of the pool draw together, idle ones too.
 - A start that would exceed the cap is slowed to the fastest level at which it fits (``slow``), if that
-  delays nothing that is reserved or was booked before it; else it is delayed.
+  delays nothing that is reserved or was booked before it; else it is delayed, and for that stops nobody.
 - What is delayed is not overtaken by later starts in its pool (``overtake: true`` lets them), so a job
   that needs much power is not starved. A job that the cap of the hour could not hold even if nothing else
   ran waits aside until the cap changes: to stop the pool would not help it.
@@ -423,6 +423,12 @@ class PowerCap(Plugin):
             self._delay(job, f"the power cap of pool {pool!r} delays an earlier job")
             return start
         fits, frequency = self._fitting(start, job, state)
+        if not fits and frequency is not None:
+            # There is power for it, but not for so long: others need not wait for that.
+            self._delay(
+                job, f"slowed under the power cap of pool {pool!r} it would delay what is kept for others"
+            )
+            return start
         if not fits:
             cap = self._cap(pool, state)
             drawn = self._meter.watts[pool]
@@ -470,7 +476,7 @@ class PowerCap(Plugin):
         return self._fits(self._meter.added(job, start.placement, slowest), self._meter.base, state)
 
     def _fitting(self, start: Start, job: Job, state: State) -> tuple[bool, float | None]:
-        """Whether the cap allows the start, and the fastest of the frequencies up to its own that it does."""
+        """Whether the start may be, and the fastest of the frequencies up to its own that the cap allows."""
         assert self._meter is not None
         meter = self._meter
         if self._fits(meter.added(job, start.placement, start.frequency), meter.watts, state):

@@ -6,6 +6,7 @@ import json
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import pydantic
 import pytest
 from building import alike, described, emulate, node_cluster, plugged, traced
@@ -18,7 +19,7 @@ from headway.decisions import PowerUp, SetFrequency, SetTimeLimit, Start
 from headway.energy.profiles import with_energy
 from headway.errors import UserError
 from headway.metrics.energy import energy_use
-from headway.model import ClusterDescription, NodeDescription, PoolDescription
+from headway.model import ClusterDescription, NodeDescription, PoolDescription, Reservation
 from headway.plugins import PluginConfig, make_plugin
 from headway.scheduler import Scheduler
 from headway_adapters.emulated import EmulatedAdapter, Faults
@@ -86,6 +87,19 @@ def test_the_first_in_the_queue_is_slowed_though_the_next_is_booked_behind_it(po
     # 0.8 * (1.1/1.3)^2 = 0.573: 6 processors draw what 3.4 draw at full speed.
     assert run.starts == {"1": 0, "2": 125, "3": 250}
     assert run.states == {"1": "completed", "2": "completed", "3": "completed"}
+
+
+def test_one_that_would_run_into_a_reservation_when_slowed_stops_nobody() -> None:
+    kept = Reservation("maintenance", 110, 200, pool="pool", processors=8)
+    machine = msgspec.structs.replace(flat(), reservations=(kept,))
+    plugin = cap(watts=4 * FULL)
+    scheduler = Scheduler(
+        machine, plugged(Greedy(), plugin), capabilities=EmulatedAdapter.capable_of(machine)
+    )
+    jobs = (described("1", 6, 100), described("2", 2, 50))
+    decisions = scheduler.step(0, [ev.JobSubmitted(0, job) for job in jobs])
+    assert [d.job_id for d in decisions if isinstance(d, Start)] == ["2"]
+    assert "would delay what is kept for others" in scheduler.state.jobs["1"].veto
 
 
 def test_the_reason_of_a_delay_stands_at_the_job() -> None:
