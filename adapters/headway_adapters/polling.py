@@ -69,6 +69,9 @@ from headway_adapters.transport import Result
 _LONGEST_BACKOFF = 30.0
 #: How long a deadline that has passed waits for a look that is under way.
 _PATIENCE = 1.0
+#: Characters of one note that are logged, and how many notes are remembered as logged.
+_LONGEST_NOTE = 300
+_MOST_NOTES = 10_000
 
 #: What an adapter knows about a job besides its :class:`headway_adapters.snapshot.SnapshotJob`.
 DetailT = TypeVar("DetailT")
@@ -276,8 +279,11 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         )
 
     def note(self, notes: Iterable[str]) -> None:
-        """Log what is odd, each once."""
-        for note in sorted(set(notes) - self._noted):
+        """Log what is odd, each once. Users write parts of it: so it is shortened, and not all is kept."""
+        short = {note if len(note) <= _LONGEST_NOTE else f"{note[: _LONGEST_NOTE - 3]}..." for note in notes}
+        if len(self._noted) > _MOST_NOTES:
+            self._noted &= short
+        for note in sorted(short - self._noted):
             self._noted.add(note)
             self._log.warning(f"odd in {self.system}'s output", what=note)
 

@@ -574,6 +574,18 @@ def test_a_hanging_look_delays_neither_the_deadline_nor_a_wake(lsf: PretendedLsf
         blocked.set()
 
 
+def test_what_users_write_is_told_once_and_not_at_any_length(lsf: PretendedLsf) -> None:
+    long = f", Requested Resources <rusage[{'x' * 5000}=1]>"
+    lsf.jobs = {"5": Told(asked=long), "6": Told(asked=long)}
+    with capture_logs() as logs, adapter(lsf) as one:
+        one.describe()
+        events(one, 0.2)
+    (odd,) = [
+        log["what"] for log in logs if log["event"] == "odd in lsf's output" and "rusage" in log["what"]
+    ]
+    assert len(odd) == 300 and odd.endswith("...")
+
+
 def test_one_strange_json_does_not_blind_us(lsf: PretendedLsf) -> None:
     lsf.ibm = True
     good = {"COMMAND": "bjobs", "JOBS": 0, "RECORDS": []}
