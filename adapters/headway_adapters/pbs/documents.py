@@ -137,7 +137,7 @@ def timestamp_json(data: bytes) -> float | None:
 def _decode(data: bytes, kind: Any, what: str) -> Any:
     try:
         return msgspec.json.decode(data, type=kind)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         # Valid but of another shape is not worth a second try, yet it is rare enough for one.
         first = error
     if not data.lstrip().startswith(b"{"):

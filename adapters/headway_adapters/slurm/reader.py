@@ -273,7 +273,12 @@ def decode(data: bytes, what: str) -> _Listing:
     Slurm's commands end with status 0 and an ``errors`` list when slurmctld does not answer.
     """
     try:
-        listing = msgspec.json.decode(data, type=_Listing)
+        try:
+            listing = msgspec.json.decode(data, type=_Listing)
+        except UnicodeDecodeError:
+            # Slurm writes the bytes that a user gave as a job's name or comment.
+            plain = data.decode("utf-8", errors="replace").encode()
+            listing = msgspec.json.decode(plain, type=_Listing)
     except (msgspec.DecodeError, RecursionError) as error:
         raise Failure(f"{what}: not the expected JSON ({error}); it begins {data[:60]!r}") from error
     if listing.errors:

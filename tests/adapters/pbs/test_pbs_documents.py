@@ -64,6 +64,8 @@ def test_control_characters_and_wrong_bytes_in_json_are_read_all_the_same() -> N
     raw = documents.jobs_json(data.replace(b"NAME", b"two\nlines").replace(b"VALUE", b"\xff\x01"))
     assert raw["1.s"].Job_Name == "two\nlines"
     assert raw["1.s"].Variable_List == documents.Variables("malleable")
+    alone = documents.jobs_json(data.replace(b"NAME", b"caf\xe9"))
+    assert alone["1.s"].Job_Name == "caf\ufffd"
 
 
 @pytest.mark.parametrize(

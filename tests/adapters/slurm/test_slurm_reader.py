@@ -329,6 +329,13 @@ def test_nonsense_is_a_failure(data: bytes) -> None:
         reader.decode(data, "the listing of jobs")
 
 
+def test_bytes_that_a_user_gave_and_that_are_no_text_are_replaced() -> None:
+    data = b'{"jobs": [{"job_id": 1, "name": "caf\xe9", "comment": "x\xff"}, {"job_id": 2}]}'
+    jobs = reader.decode(data, "the listing of jobs").jobs
+    assert jobs is not None and [job.name for job in jobs][0] == "caf\ufffd"
+    assert len(jobs) == 2
+
+
 def test_gres_texts() -> None:
     assert reader.gres("gpu:a100:4(S:0-1),shard:8") == (("gpu", 4), ("gpu:a100", 4), ("shard", 8))
     assert reader.gres("gres:gpu:1") == reader.gres("gres/gpu=1") == (("gpu", 1),)
