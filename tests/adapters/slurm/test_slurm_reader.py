@@ -332,7 +332,7 @@ def test_nonsense_is_a_failure(data: bytes) -> None:
 def test_bytes_that_a_user_gave_and_that_are_no_text_are_replaced() -> None:
     data = b'{"jobs": [{"job_id": 1, "name": "caf\xe9", "comment": "x\xff"}, {"job_id": 2}]}'
     jobs = reader.decode(data, "the listing of jobs").jobs
-    assert jobs is not None and [job.name for job in jobs][0] == "caf\ufffd"
+    assert jobs is not None and next(job.name for job in jobs) == "caf\ufffd"
     assert len(jobs) == 2
 
 
