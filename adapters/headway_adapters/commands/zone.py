@@ -7,6 +7,9 @@ import time
 from collections.abc import Mapping
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+#: Near the end of the year 9999, which is the last that can be written.
+_LATEST = 253_400_000_000.0
+
 
 class Zone:
     """A zone by its name in ``TZ``; without one, and with one that is unknown here, this machine's."""
@@ -25,7 +28,7 @@ class Zone:
 
     def local(self, wall: float) -> time.struct_time:
         """The date and time of a wall time."""
-        return datetime.datetime.fromtimestamp(wall, self._zone).timetuple()
+        return datetime.datetime.fromtimestamp(min(max(wall, 0.0), _LATEST), self._zone).timetuple()
 
     def text(self, wall: float, form: str) -> str:
         """As :func:`time.strftime` writes it."""

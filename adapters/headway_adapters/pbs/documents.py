@@ -150,10 +150,11 @@ def _decode(data: bytes, kind: Any, what: str) -> Any:
 
 
 def _plain(document: Any) -> Any:
-    """A document without the null members that stand for nothing."""
+    """A document without the null members that stand for nothing, and without halves of characters
+    (``\\ud800``), which nothing could write down again."""
     if isinstance(document, dict):
-        return {key: _plain(value) for key, value in document.items() if value is not None}
-    return document
+        return {_plain(key): _plain(value) for key, value in document.items() if value is not None}
+    return document.encode("utf-8", "replace").decode() if isinstance(document, str) else document
 
 
 # ---------------------------------------------------------------------- text

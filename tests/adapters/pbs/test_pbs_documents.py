@@ -66,6 +66,8 @@ def test_control_characters_and_wrong_bytes_in_json_are_read_all_the_same() -> N
     assert raw["1.s"].Variable_List == documents.Variables("malleable")
     alone = documents.jobs_json(data.replace(b"NAME", b"caf\xe9"))
     assert alone["1.s"].Job_Name == "caf\ufffd"
+    half = documents.jobs_json(data.replace(b"NAME", rb"\ud800"))
+    assert half["1.s"].Job_Name == "?"
 
 
 @pytest.mark.parametrize(
