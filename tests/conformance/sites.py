@@ -45,7 +45,7 @@ from headway_adapters.transport import LocalTransport, Result, Transport
 #: Processors of each node of the clusters that we make ourselves.
 PROCESSORS = 4
 #: How often an adapter looks, seconds: the tests wait for it.
-PACE = {"poll_interval": 0.25, "confirm_interval": 0.05, "start_timeout": 2.0, "command_timeout": 5.0}
+PACE = {"poll_interval": 0.2, "confirm_interval": 0.05, "start_timeout": 2.0, "command_timeout": 5.0}
 
 
 class Recorder(Transport):
@@ -439,7 +439,7 @@ class _Emulated(CommandSite):
 
 
 def _emulator(directory: Path, **options: Any) -> tuple[Emulator, dict[str, str]]:
-    settings = EmulatorOptions(nodes=4, processors=PROCESSORS, scheduling=False, start_delay=0.1, **options)
+    settings = EmulatorOptions(nodes=4, processors=PROCESSORS, scheduling=False, start_delay=0.05, **options)
     emulator = Emulator(directory, settings)
     emulator.__enter__()
     return emulator, {**os.environ, "PATH": f"{emulator.bin}:{os.environ['PATH']}"}
@@ -583,7 +583,7 @@ class SlurmOverSsh(SlurmSite):
             "host": "127.0.0.1", "port": self.server.port, "user": self.server.user,
             "key_file": str(self.server.key), "known_hosts": str(self.server.known_hosts), "agent": False,
         }  # fmt: skip
-        pace = {"ssh": ssh, "poll_interval": 0.5, "confirm_interval": 0.1}
+        pace = {"ssh": ssh, "poll_interval": 0.3, "confirm_interval": 0.08}
         return SlurmAdapter(self.settings({**pace, **options}), read_only=read_only)
 
 

@@ -86,7 +86,7 @@ class TestSeeing:
         site.submit(1)
         driven = drive()
         driven.first()
-        assert driven.wait(1.2) == []
+        assert driven.wait(0.8) == []
 
 
 class TestStart:
@@ -185,7 +185,7 @@ class TestStart:
         driven.apply(start)
         driven.apply(start)
         driven.until(ev.JobStarted, job)
-        driven.wait(0.6)
+        driven.wait(0.4)
         assert not [event for event in driven.events if isinstance(event, ev.JobStarted | ev.JobEnded)]
         assert site.running() == {job: ((driven.nodes[0], 1),)}
 
@@ -199,7 +199,7 @@ class TestStart:
             site.cancel(job)
         driven.apply(d.Start(job, ((driven.nodes[0], 1),)))
         driven.until(ev.JobEnded, job)
-        driven.wait(0.5)
+        driven.wait(0.4)
         assert not [event for event in driven.events if isinstance(event, ev.JobStarted)]
         assert site.running() == {}
 
@@ -225,10 +225,10 @@ class TestHold:
         job = site.submit(1)
         driven.submitted(job)
         driven.accepted(d.Hold(job, "conformance"))
-        driven.wait(0.6)
+        driven.wait(0.4)
         assert job in site.waiting()
         driven.accepted(d.Release(job, "conformance"))
-        driven.wait(0.6)
+        driven.wait(0.4)
         driven.start(job, ((driven.nodes[0], 1),))
 
 
@@ -328,7 +328,7 @@ class TestReservations:
     def test_are_made_and_removed(self, site: Site, drive: Drive) -> None:
         driven = drive(**site.reserving())
         able(driven, d.Reserve)
-        driven.wait(0.5)
+        driven.wait(0.4)
         pool = driven.description.pools[0].name
         # Whole minutes, as some systems have no others.
         start = (site.now() // 60 + 60) * 60
@@ -360,7 +360,7 @@ class TestMonitor:
         ]  # fmt: skip
         outcomes = driven.apply(*wishes)
         assert not any(outcome.accepted for outcome in outcomes)
-        driven.wait(0.6)
+        driven.wait(0.4)
         assert (site.running(), site.waiting()) == before
         # Only listings ran.
         words = {argv[:2] for argv in site.commands(driven.adapter)[ran:]}
@@ -411,8 +411,8 @@ class TestFaults:
         driven.wait(0.3)
         driven.events.clear()
         with site.fault(kind):
-            assert driven.wait(1.0) == []
-        assert driven.wait(1.5) == []
+            assert driven.wait(0.8) == []
+        assert driven.wait(0.8) == []
         driven.accepted(d.Kill(job, "conformance"))
         driven.until(ev.JobEnded, job)
 
@@ -425,7 +425,7 @@ class TestFaults:
             (outcome,) = driven.apply(d.Start(job, ((driven.nodes[0], 1),)))
             assert outcome.accepted
         driven.until(ev.JobStarted, job)
-        driven.wait(0.5)
+        driven.wait(0.4)
         assert [e for e in driven.events if isinstance(e, ev.JobStarted | ev.JobEnded | ev.JobRequeued)] == []
         assert site.executions(job) == 1
 
@@ -461,12 +461,12 @@ class TestRestart:
         end = time.monotonic() + site.patience
         while len(site.running()) < 2 and time.monotonic() < end:
             second.wait(0.2)
-        second.wait(0.5)
+        second.wait(0.4)
         started = {e.job_id: e.placement for e in second.events if isinstance(e, ev.JobStarted)}
         assert started == {start.job_id: start.placement for start in starts}
         # What the journal would repeat is refused or does nothing.
         second.apply(*starts)
-        second.wait(0.5)
+        second.wait(0.4)
         assert site.running() == started
         assert site.waiting() == {jobs[2]}
         second.start(jobs[2], ((second.nodes[2], 2),))
