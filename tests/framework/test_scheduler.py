@@ -347,7 +347,9 @@ def test_a_prediction_replaces_the_estimate():
     assert s.state.jobs["a"].expected_runtime == 50
 
 
-@pytest.mark.parametrize("answer", ["soon", float("nan"), float("inf"), -5, object()], ids=repr)
+@pytest.mark.parametrize(
+    "answer", ["soon", float("nan"), float("inf"), -5, pytest.param(object(), id="object")], ids=repr
+)
 def test_a_prediction_that_is_no_time_is_named_and_the_estimate_counts(answer):
     class Wrong:
         @hookimpl
