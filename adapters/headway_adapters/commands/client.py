@@ -116,4 +116,5 @@ def nobody_there(name):
     return {"qstat": 255, "qrun": 2}.get(name, 162)
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
