@@ -10,7 +10,8 @@ it):
   delays nothing that is reserved or was booked before it; else it is delayed, and for that stops nobody.
 - What is delayed is not overtaken by later starts in its pool (``overtake: true`` lets them), so a job
   that needs much power is not starved. A job that the cap of the hour could not hold even if nothing else
-  ran waits aside until the cap changes: to stop the pool would not help it.
+  ran waits aside until the cap changes: to stop the pool would not help it. If only idle nodes are in its
+  way, or it would have to be slowed and must not, it is tried again every ten minutes.
 - A job that the highest cap of the week could never hold, not even on the least powerful nodes at the
   slowest level with nothing else on the machine, is refused when it comes.
 - When the cap falls below what is drawn, running jobs are slowed, the youngest first (``slow_running``),
@@ -60,6 +61,8 @@ _WEEK = 8 * 86400.0
 _ROUNDING = 1e-9
 #: Seconds after which a frequency that could not be set is tried again.
 _RETRY = 60.0
+#: Seconds after which a job that not even an empty pool had the power for is tried again.
+_LATER = 600.0
 #: Seconds by which a batch system may round a limit.
 _LIMITS_ALIKE = 60.0
 #: What a node does that was ordered to.
@@ -154,7 +157,7 @@ class PowerCap(Plugin):
         self._meter: PowerMeter | None = None
         #: Why a start of this step is delayed, by job.
         self._delayed: dict[str, str] = {}
-        #: Jobs that nothing but another cap can let start -> when it changes.
+        #: Jobs that no end of another job can let start -> when they are tried again.
         self._aside: dict[str, float] = {}
         #: Jobs whose start was counted in the last step: another plugin may have taken it away since.
         self._begun: set[str] = set()
@@ -437,11 +440,13 @@ class PowerCap(Plugin):
             )
             change = self._over_time.next_change(state.now + state.epoch)
             if self._at_least(job, state) > cap * (1 + _ROUNDING):
-                if change != _INF and not self._in_vain(state):
-                    self._aside[job.id] = _not_before(change, state.epoch)
-                    state.wake_at(state.now, job.pool)
-            elif not self.options.overtake and self._fits_alone(start, job, state):
-                closed.add(pool)
+                self._wait_aside(job, change, state)
+            elif self._fits_alone(start, job, state):
+                if not self.options.overtake:
+                    closed.add(pool)
+            elif all(power == "asleep" for power in state.nodes.power.values()):
+                # Idle nodes are in its way, or it would have to be slowed, which is not wished for.
+                self._wait_aside(job, min(change, state.now + state.epoch + _LATER), state)
             return start
         if frequency != start.frequency:
             assert frequency is not None
@@ -453,6 +458,12 @@ class PowerCap(Plugin):
         self._begun.add(job.id)
         self._waiting.discard(job.id)
         return start
+
+    def _wait_aside(self, job: Job, until: float, state: State) -> None:
+        """Have the job leave its queue until then (epoch seconds), with the next step."""
+        if until != _INF and not self._in_vain(state):
+            self._aside[job.id] = _not_before(until, state.epoch)
+            state.wake_at(state.now, job.pool)
 
     def _delay(self, job: Job, reason: str) -> None:
         self._delayed[job.id] = reason

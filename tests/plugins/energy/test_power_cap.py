@@ -320,6 +320,25 @@ def test_a_job_that_waits_for_the_night_does_not_stop_the_day() -> None:
     assert run.starts == {"big": 20 * HOUR, "small": 10 * HOUR}
 
 
+def test_one_that_fits_only_slowed_does_not_stop_those_that_need_not_be() -> None:
+    jobs = [
+        traced("1", 2, 100),
+        traced("big", 8, 100),
+        traced("3", 2, 100, submit=5),
+        traced("4", 2, 100, submit=5),
+    ]
+    run = emulate(flat(), jobs, Fcfs(), cap(watts=5 * FULL, slow=False))
+    assert run.starts == {"1": 0, "big": None, "3": 100, "4": 100}
+
+
+def test_one_that_idle_nodes_leave_no_power_for_is_tried_again_when_they_sleep() -> None:
+    cluster = with_energy(node_cluster(*alike(4, 4)), PRESENT)
+    down = PowerDownIdle(PowerDownIdle.Options(idle=50, margin=0))
+    # Four idle nodes draw 491 W, three of them asleep and one busy 184 W.
+    run = emulate(cluster, [traced("1", 4, 100)], Fcfs(), down, cap(watts=495, slow=False))
+    assert run.starts["1"] == 600 + 30
+
+
 def test_the_week_holds_a_job_that_the_day_does_not() -> None:
     day, weekend = {**WINDOW, "from": "00:00", "to": "00:00"}, {"days": ["sat"], "watts": 5 * FULL}
     windows = [{**day, "days": ["sun", "mon", "tue", "wed", "thu", "fri"]}, {**day, **weekend}]
