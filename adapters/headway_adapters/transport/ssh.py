@@ -313,6 +313,11 @@ class _Link:
                 result = self.run(("env",), b"exec " + quote(["env", _PROBE]), patience)
         except _Lost as error:
             raise Failure(f"{self._name}: logged in, but no command can be run: {error}") from error
+        if result.timed_out:
+            raise Failure(
+                f"{self._name}: logged in, but `env` did not end within {patience:g} s. The login shell reads "
+                "its start-up files before each command (bash ~/.bashrc): see that they end at once."
+            )
         if not result.ok or _PROBE not in result.text.splitlines():
             found = result.complaint() if not result.ok else result.text[:200]
             raise Failure(

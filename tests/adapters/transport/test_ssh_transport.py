@@ -604,6 +604,11 @@ def test_a_login_that_is_no_shell(sshd_factory: Callable[..., Sshd], connect: Co
     assert "expected a login shell" in said and "welcome" in said
 
 
+def test_a_login_shell_whose_files_do_not_end(sshd_factory: Callable[..., Sshd], connect: Connect) -> None:
+    said = refusal(connect(sshd_factory(ForceCommand="sleep 5"), connect_timeout=1))
+    assert "`env` did not end within 1 s" in said and "~/.bashrc" in said
+
+
 def test_a_machine_without_timeout(
     sshd_factory: Callable[..., Sshd], connect: Connect, tmp_path: Path
 ) -> None:
