@@ -315,7 +315,7 @@ class _Link:
             raise Failure(f"{self._name}: logged in, but no command can be run: {error}") from error
         if result.timed_out:
             raise Failure(
-                f"{self._name}: logged in, but `env` did not end within {patience:g} s. The login shell reads "
+                f"{self._name}: logged in, but `env` did not end within {patience:g} s. A login shell reads "
                 "its start-up files before each command (bash ~/.bashrc): see that they end at once."
             )
         if not result.ok or _PROBE not in result.text.splitlines():
