@@ -48,7 +48,7 @@ def explain(
             f"It {verb}{' on ' + where if where else ''}, expected to end by {clock(job.expected_end)}."
         )
         return lines
-    reason = scheduler.state.why_waiting(job)
+    reason = scheduler.state.why_waiting(job, clock)
     if reason:
         lines.append(f"It cannot start: {reason}.")
         return lines

@@ -293,8 +293,8 @@ class State:
         kept = self.kept_for(job)
         return kept.id if kept is not None else ""
 
-    def why_waiting(self, job: Job) -> str:
-        """Why a job that is not in a queue cannot be started; "" if it can."""
+    def why_waiting(self, job: Job, clock: Callable[[float], str] = "{:.0f}".format) -> str:
+        """Why a job that is not in a queue cannot be started; "" if it can. ``clock`` writes times."""
         if job.refusal:
             return f"refused: {job.refusal}"
         if job.held:
@@ -303,12 +303,12 @@ class State:
             )
         begin = job.description.begin_time
         if begin is not None and begin > self.now:
-            return f"its begin time {begin:.0f} has not come"
+            return f"its begin time {clock(begin)} has not come"
         if unmet := self._unmet(job):
             return unmet
         if job.not_before > self.now:
             why = f"its last start failed ({job.hold_reason})" if job.failures else job.hold_reason
-            return f"{why}; it is tried again at {job.not_before:.0f}"
+            return f"{why}; it is tried again at {clock(job.not_before)}"
         reservation = job.description.reservation
         if reservation:
             kept = self.reservations.get(reservation)
@@ -317,7 +317,7 @@ class State:
             if kept.job_id not in ("", job.id):
                 return f"reservation {reservation!r} is kept for job {kept.job_id} alone"
             if kept.start > self.now:
-                return f"its reservation {reservation!r} begins at {kept.start:.0f}"
+                return f"its reservation {reservation!r} begins at {clock(kept.start)}"
         if not job.pool.open:
             return f"pool {job.pool.name!r} is closed"
         return ""

@@ -192,7 +192,11 @@ def test_a_begin_time_is_waited_for():
     state = flat()
     submit(state, described("a", begin_time=50))
     assert (queued(state), state.next_wakeup()) == ([], 50)
-    assert "begin time" in state.why_waiting(state.jobs["a"])
+    assert state.why_waiting(state.jobs["a"]) == "its begin time 50 has not come"
+    assert (
+        state.why_waiting(state.jobs["a"], lambda at: f"{at:g} o'clock")
+        == "its begin time 50 o'clock has not come"
+    )
     state.now = 50
     state.advance(50)
     assert queued(state) == ["a"]
