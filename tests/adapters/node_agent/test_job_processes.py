@@ -50,7 +50,12 @@ def process():
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM_", "PBS_", "LSB_"))}
         child = subprocess.Popen([sys.executable, "-c", program], env={**clean, **environment})
         started.append(child)
-        return psutil.Process(child.pid)
+        found = psutil.Process(child.pid)
+        # The kernel lets the parent go on a moment before the child's new environment can be read.
+        until = time.monotonic() + 10
+        while not found.environ() and time.monotonic() < until:
+            time.sleep(0.01)
+        return found
 
     yield start
     for child in started:
