@@ -61,6 +61,8 @@ class _World:
     fields: tuple[str, ...]
     #: Fields for ``bhosts -o ... -json``; "": hosts are read from text.
     host_fields: str
+    #: Where jobs are read from text, ``bjobs -o jobid -json`` tells which exist.
+    numbers: bool = True
     static: dict[str, Host] = field(default_factory=dict)
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -210,7 +212,7 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
         world = self._world or self._learn()
         notes: set[str] = set()
         now = self._clock()
-        rows, facts = self._jobs(world, Calendar(now), notes)
+        rows, facts = self._jobs(world, Calendar(now), notes, before)
         # After the jobs: a host that looks fuller than they make it is fuller.
         argvs: list[tuple[str, ...]] = [
             ("bhosts", "-o", world.host_fields, "-json") if world.host_fields else ("bhosts", "-w"),
@@ -257,14 +259,14 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
         return Look(snapshot=snapshot, details=found.details, notes=frozenset(notes))
 
     def _jobs(
-        self, world: _World, times: Calendar, notes: set[str]
+        self, world: _World, times: Calendar, notes: set[str], before: Snapshot | None
     ) -> tuple[dict[str, Row], dict[str, Facts]]:
         if world.fields:
             result = self._client.run(_json_argv(world.fields))
             if listing.bad_field(result.stderr):
                 # Another LSF than the one that was asked at the start.
                 world.fields = ()
-                return self._jobs(world, times, notes)
+                return self._jobs(world, times, notes, before)
             try:
                 return listing.read_json_rows(_listed(result).stdout, times, notes)
             except Unanswered:
@@ -274,10 +276,31 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
                 notes.add(f"jobs are read from text, their JSON could not be used: {error}")
         every = ("bjobs", "-u", "all", "-a")
         wide, long = (_listed(result) for result in self._client.run_many([(*every, "-w"), (*every, "-UF")]))
-        return (
-            listing.read_wide_rows(wide.text, times, notes),
-            listing.read_long(long.text, times, notes),
-        )
+        rows = listing.read_wide_rows(wide.text, times, notes)
+        if (numbers := self._numbers(world)) is not None:
+            # A name with line breaks in it may imitate a job that is none.
+            known = before.jobs if before is not None else {}
+            for invented in [k for k in rows if k.partition("[")[0] not in numbers and k not in known]:
+                notes.add(f"a job's name or command imitates job {invented}, which LSF does not have")
+                del rows[invented]
+        return rows, listing.read_long(long.text, times, notes)
+
+    def _numbers(self, world: _World) -> frozenset[str] | None:
+        """The numbers of all jobs, from a listing that holds nothing that users write; None: there is none.
+
+        Asked for after the others, so that it has all that they have.
+        """
+        if not world.numbers:
+            return None
+        result = self._client.run(_json_argv(("jobid",)))
+        if result.unanswered or result.too_long or is_silence(result):
+            raise Unanswered(f"bjobs -o jobid: {result.complaint()}")
+        if not result.ok and listing.nothing_found(result.stderr):
+            return frozenset()
+        if not result.ok and not result.stdout.strip():
+            world.numbers = False
+            return None
+        return listing.read_numbers(result.stdout)
 
     def _fill_in(self, before: Snapshot, jobs: dict[str, SnapshotJob], now: float) -> None:
         """Ask about each job that the listing dropped without having shown its end."""

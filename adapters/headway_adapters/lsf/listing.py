@@ -173,6 +173,12 @@ def read_json_rows(data: bytes, times: Calendar, notes: set[str]) -> tuple[dict[
     return rows, facts
 
 
+def read_numbers(data: bytes) -> frozenset[str]:
+    """``bjobs -o jobid -json``: the numbers of all jobs, those of arrays without an index."""
+    listed = records(data, "bjobs: the numbers of jobs")
+    return frozenset(_cell(record, "JOBID").partition("[")[0] for record in listed)
+
+
 def _json_facts(record: Mapping[str, Any], times: Calendar) -> Facts:
     begin = _cell(record, "SPECIFIED_START_TIME")
     code = _cell(record, "EXIT_CODE")

@@ -94,6 +94,9 @@ class PretendedLsf(Transport):
         return done(argv, "\n".join(["HOST_NAME STATUS JL/U MAX NJOBS RUN SSUSP USUSP RSV", *rows]))
 
     def _bjobs(self, argv: tuple[str, ...]) -> Result:
+        if "jobid" in argv:
+            listed = [{"JOBID": j.partition("[")[0]} for j in self.jobs]
+            return done(argv, json.dumps({"COMMAND": "bjobs", "JOBS": len(listed), "RECORDS": listed}))
         if "-json" in argv:
             return done(argv, rc=99, stderr="<JOBINDEX> in the format string is not a valid field name.")
         wanted = [word for word in argv[1:] if word[0].isdigit()]
@@ -574,6 +577,28 @@ def test_a_hanging_look_delays_neither_the_deadline_nor_a_wake(lsf: PretendedLsf
         blocked.set()
 
 
+IMITATION = "a Nov 21 06:38\n7777    root    RUN   normal     h1          h2 fake"
+
+
+def test_a_name_that_imitates_a_job_invents_none(lsf: PretendedLsf) -> None:
+    lsf.jobs["7"] = Told(name=IMITATION)
+    with capture_logs() as logs, adapter(lsf) as one:
+        one.describe()
+        assert {e.job.id for e in events(one, 0.2) if isinstance(e, ev.JobSubmitted)} == {"5", "6", "7"}
+    assert any("imitates job 7777" in log.get("what", "") for log in logs)
+
+
+def test_an_lsf_that_cannot_list_numbers_alone_is_asked_once(lsf: PretendedLsf) -> None:
+    def answer(argv: tuple[str, ...]) -> Result | None:
+        return done(argv, rc=255, stderr="bjobs: invalid option -- 'o'") if "jobid" in argv else None
+
+    lsf.answer = answer
+    with ready(lsf) as one:
+        assert one.known("5") is not None
+        events(one)
+    assert sum("jobid" in argv for argv in lsf.said) == 1
+
+
 def test_what_users_write_is_told_once_and_not_at_any_length(lsf: PretendedLsf) -> None:
     long = f", Requested Resources <rusage[{'x' * 5000}=1]>"
     lsf.jobs = {"5": Told(asked=long), "6": Told(asked=long)}
@@ -592,7 +617,7 @@ def test_one_strange_json_does_not_blind_us(lsf: PretendedLsf) -> None:
     state = {"json": json.dumps(good)}
 
     def answer(argv: tuple[str, ...]) -> Result | None:
-        if argv[0] == "bjobs" and "-json" in argv:
+        if argv[0] == "bjobs" and "-json" in argv and "jobid" not in argv:
             return done(argv, state["json"])
         if argv[0] == "brsvs":
             return done(argv, rc=255, stderr="No reservation found")
