@@ -3,8 +3,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
 # Tests run side by side: many of them wait for a real batch system.
 WORKERS ?= 4
+# What pytest answers when ARGS select no test.
+NONE := 5
 
 .PHONY: demo test conformance conformance-pbs conformance-lsf bench lint clean picture
 
@@ -12,7 +15,8 @@ demo: $(VENV)/.installed
 	$(BIN)/headway demo
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -m "not benchmark" -n $(WORKERS) --dist loadfile $(ARGS)
+	$(PYTEST) -m "not benchmark and not alone" -n $(WORKERS) --dist loadfile $(ARGS) || [ $$? -eq $(NONE) ]
+	$(PYTEST) -m alone $(ARGS) || [ $$? -eq $(NONE) ]
 
 # What every adapter must show: on the clusters that the tests start, or on the PBS or LSF whose commands
 # are in PATH (HEADWAY_CONFORMANCE_QUEUE and HEADWAY_CONFORMANCE_USER: see docs/operators.md).

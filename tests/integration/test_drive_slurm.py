@@ -155,6 +155,7 @@ def occupied(daemon: Daemon) -> tuple[list[tuple[float, str]], dict[str, float]]
     return starts, seconds
 
 
+@pytest.mark.alone
 def test_sixty_jobs_run_as_decided_and_as_emulated(slurm_cluster: Any, site: Callable[..., Daemon]) -> None:
     diary = Diary(slurm_cluster)
     wanted = mixed(60, seed=3)
