@@ -28,7 +28,8 @@ and, where the system needs it:
 
 :meth:`learn`, :meth:`look` and :meth:`describe` raise :class:`headway.errors.Failure` (best
 :class:`headway_adapters.client.Unanswered`) when the system does not answer or talks nonsense; that
-is an outage: no event comes of it, and looks are tried again with growing pauses. Looks are taken on
+is an outage: no event comes of it, and looks are tried again with growing pauses. So is any other
+exception of a look (output that no reader foresaw), which is logged with its traceback. Looks are taken on
 a thread of their own, so that a hanging command delays neither the deadline nor a wake. Everything
 else runs on the thread that calls :meth:`wait` and :meth:`apply`.
 
@@ -57,7 +58,7 @@ from pydantic import BaseModel, ValidationError
 from headway import decisions as d
 from headway import events as ev
 from headway.adapter import ClusterAdapter, Outage, Outcome
-from headway.errors import Failure, UserError
+from headway.errors import Failure, HeadwayError, UserError
 from headway.model import ClusterDescription
 from headway.plugins import explain_validation
 from headway_adapters import differ
@@ -338,6 +339,16 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
             look = looking.result()
         except Failure as error:
             self._outage(error)
+            return None
+        except HeadwayError:
+            raise
+        except Exception as error:
+            # Output that no reader foresaw is no news about jobs, and no reason to end.
+            found = f"{type(error).__name__}: {error}"
+            if self._down_since is None:
+                unforeseen = "a look could not be read, which is a mistake of headway's"
+                self._log.error(unforeseen, error=found, exc_info=error)
+            self._outage(Failure(f"what it said could not be read ({found})"))
             return None
         if self._looking_since_change != self._changes:
             # Something was changed since it began: it may show the time before.
