@@ -39,8 +39,8 @@ from headway.errors import Failure
 from headway.model import Placement
 from headway_adapters.snapshot import Snapshot
 from headway_adapters.transport import Result
+from headway_adapters.words import Argv, Unfit, matching
 
-Argv = tuple[str, ...]
 Seconds = Annotated[float, Field(gt=0, le=86400)]
 Words = Annotated[tuple[str, ...], Field(min_length=1)]
 
@@ -61,10 +61,6 @@ _PLACEHOLDERS: dict[str, tuple[set[str], set[str]]] = {
     "power_up": ({"node"}, {"node"}),
     "confirm_power": ({"node", "state"}, {"node"}),
 }
-
-
-class Unfit(Failure):
-    """A decision that cannot be written as a command."""
 
 
 class ActuatorOptions(BaseModel):
@@ -129,8 +125,7 @@ def fill(words: Sequence[str], **values: str) -> Argv:
         "state": "a state",
     }
     for key, value in values.items():
-        if checks[key].fullmatch(value) is None:
-            raise Unfit(f"{value!r} is not {what[key]}")
+        matching(value, checks[key], what[key])
     return tuple(_PLACEHOLDER.sub(lambda found: values[found[1]], word) for word in words)
 
 

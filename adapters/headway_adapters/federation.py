@@ -23,9 +23,7 @@ Decisions that we took:
 
 from __future__ import annotations
 
-import os
 import queue
-import select
 import threading
 import time
 from collections import deque
@@ -43,6 +41,7 @@ from headway import events as ev
 from headway.adapter import Check, ClusterAdapter, Outage, Outcome
 from headway.errors import Failure, HeadwayError, UserError
 from headway.model import ClusterDescription
+from headway_adapters.bell import Bell
 from headway_adapters.federation_names import Elsewhere, Names
 
 #: How long the federation waits for one cluster before it goes on without it.
@@ -226,8 +225,10 @@ class Federation(ClusterAdapter):
         self._clock = clock
         self._patience = patience
         self._names = Names()
+        self._bell = Bell()
         self._members = {
-            name: _Member(name, adapter, self._poke, clock, self._log) for name, adapter in members.items()
+            name: _Member(name, adapter, self._bell.stir, clock, self._log)
+            for name, adapter in members.items()
         }
         self.capabilities = frozenset(
             kind for member in self._members.values() for kind in member.adapter.capabilities
@@ -238,10 +239,6 @@ class Federation(ClusterAdapter):
         self._refused: list[ev.Event] = []
         self._now = float("-inf")
         self._first = True
-        self._wake_read, self._wake_write = os.pipe()
-        os.set_blocking(self._wake_read, False)
-        os.set_blocking(self._wake_write, False)
-        self._woken = False
         self._closed = False
 
     # ------------------------------------------------------------------ describe
@@ -312,8 +309,8 @@ class Federation(ClusterAdapter):
             if not running and not events and all(member.ended for member in self._members.values()):
                 return None
             patient = time.monotonic() < until and any(not member.begun for member in running)
-            if self._woken or ((told or self._refused) and not patient):
-                self._woken = False
+            if self._bell.woken or ((told or self._refused) and not patient):
+                self._bell.woken = False
                 self._first = False
                 return self._moment(events)
             for member in running:
@@ -322,7 +319,7 @@ class Federation(ClusterAdapter):
             left = deadline - self._clock() if deadline is not None else float("inf")
             if left <= 0 and not patient:
                 return self._moment(events)
-            self._sleep(min(left, until - time.monotonic()) if patient else left)
+            self._bell.sleep(min(left, until - time.monotonic()) if patient else left)
         return None
 
     def _take_in(self, member: _Member, events: list[ev.Event]) -> bool:
@@ -376,25 +373,8 @@ class Federation(ClusterAdapter):
         self._refused = []
         return self._now, ev.in_order(events)
 
-    def _sleep(self, seconds: float) -> None:
-        ready, _, _ = select.select([self._wake_read], [], [], max(0.0, min(seconds, 86400.0)))
-        if ready:
-            try:
-                said = os.read(self._wake_read, 4096)
-            except BlockingIOError:
-                return
-            if b"w" in said:
-                self._woken = True
-
-    def _poke(self, what: bytes = b"t") -> None:
-        try:
-            os.write(self._wake_write, what)
-        except OSError:
-            # A full pipe wakes as well; a closed one has nobody to wake.
-            return
-
     def wake(self) -> None:
-        self._poke(b"w")
+        self._bell.wake()
 
     # ------------------------------------------------------------------ apply
 
@@ -515,8 +495,7 @@ class Federation(ClusterAdapter):
         end = time.monotonic() + _LEAVE
         for member in self._members.values():
             member.join(end - time.monotonic())
-        os.close(self._wake_read)
-        os.close(self._wake_write)
+        self._bell.close()
 
 
 def _together(outcomes: Sequence[Outcome]) -> Outcome:

@@ -43,8 +43,6 @@ from __future__ import annotations
 
 import abc
 import math
-import os
-import select
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -63,6 +61,7 @@ from headway.model import ClusterDescription
 from headway.plugins import explain_validation
 from headway_adapters import differ
 from headway_adapters.actuators import ActuatorOptions, Actuators, capabilities
+from headway_adapters.bell import Bell
 from headway_adapters.client import CommandClient
 from headway_adapters.snapshot import Snapshot, SnapshotJob
 from headway_adapters.transport import Result
@@ -188,10 +187,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         self._down_since: float | None = None
         self._down: Outage | None = None
         self._backoff = 0.0
-        self._wake_read, self._wake_write = os.pipe()
-        os.set_blocking(self._wake_read, False)
-        os.set_blocking(self._wake_write, False)
-        self._woken = False
+        self._bell = Bell()
         self._closed = False
 
     @classmethod
@@ -305,8 +301,8 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
                 if events is not None:
                     return self._tell(events)
                 continue
-            if self._woken:
-                self._woken = False
+            if self._bell.woken:
+                self._bell.woken = False
                 return now, []
             if deadline is not None and now >= deadline and not self._may_answer_soon():
                 return now, []
@@ -316,7 +312,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
             if deadline is not None:
                 # A passed deadline waits a little for a look that is under way.
                 until = min(until, deadline if now < deadline else self._look_began + _PATIENCE)
-            self._sleep(max(0.0, until - now))
+            self._bell.sleep(until - now)
 
     def _may_answer_soon(self) -> bool:
         """A look is under way, and the system was in order until now."""
@@ -329,7 +325,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         self._look_began = self._clock()
         looking = self._looker.submit(self.look, before)
         self._looking = looking
-        looking.add_done_callback(lambda _: self._poke(b"l"))
+        looking.add_done_callback(lambda _: self._bell.stir())
 
     def _finish_look(self) -> Sequence[ev.Event] | None:
         """Take in a look that is done; None when it brought nothing to tell."""
@@ -431,25 +427,8 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         down = self._down
         return () if down is None else (down,)
 
-    def _sleep(self, seconds: float) -> None:
-        ready, _, _ = select.select([self._wake_read], [], [], min(seconds, 86400.0))
-        if ready:
-            try:
-                said = os.read(self._wake_read, 4096)
-            except BlockingIOError:
-                return
-            if b"w" in said:
-                self._woken = True
-
-    def _poke(self, what: bytes) -> None:
-        try:
-            os.write(self._wake_write, what)
-        except OSError:
-            # A full pipe wakes as well; a closed one has nobody to wake.
-            return
-
     def wake(self) -> None:
-        self._poke(b"w")
+        self._bell.wake()
 
     # ------------------------------------------------------------------ starts on their way
 
@@ -621,7 +600,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
 
     def poke(self) -> None:
         """Make :meth:`wait` look around. On any thread."""
-        self._poke(b"a")
+        self._bell.stir()
 
     def known(self, job_id: str) -> SnapshotJob | None:
         """A job as the last look showed it."""
@@ -670,8 +649,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         self._client.close()
         self._actuators.close()
         self._looker.shutdown(wait=True, cancel_futures=True)
-        os.close(self._wake_read)
-        os.close(self._wake_write)
+        self._bell.close()
 
 
 def validated(kind: type[OptionsT], options: OptionsT | Mapping[str, Any]) -> OptionsT:

@@ -24,11 +24,9 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from headway import decisions as d
-from headway.errors import Failure
 from headway.model import Placement, Reservation
 from headway_adapters.lsf.reader import RESERVATION_PREFIX, Detail
-
-Argv = tuple[str, ...]
+from headway_adapters.words import Argv, Unfit, matching, point_in_time, time_limit
 
 _JOB = re.compile(r"[0-9]{1,18}(?:\[[0-9]{1,9}\])?")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
@@ -48,10 +46,6 @@ ALREADY = (
 MOST_HOSTS = 512
 
 
-class Unfit(Failure):
-    """A decision that cannot be written as a command."""
-
-
 class Plan(msgspec.Struct, frozen=True):
     """Commands to run one after another; the first that fails ends it."""
 
@@ -60,37 +54,28 @@ class Plan(msgspec.Struct, frozen=True):
 
 def job(job_id: str) -> str:
     """A job's id, checked."""
-    if _JOB.fullmatch(job_id) is None:
-        raise Unfit(f"{job_id!r} is not the id of an LSF job")
-    return job_id
+    return matching(job_id, _JOB, "the id of an LSF job")
 
 
 def host(name: str) -> str:
     """A host's name, checked."""
-    if _HOST.fullmatch(name) is None:
-        raise Unfit(f"{name!r} is not the name of a host")
-    return name
+    return matching(name, _HOST, "the name of a host")
 
 
 def name(text: str, what: str) -> str:
     """A user's, group's, queue's or reservation's name, checked."""
-    if _NAME.fullmatch(text) is None:
-        raise Unfit(f"{text!r} is not the name of {what}")
-    return text
+    return matching(text, _NAME, f"the name of {what}")
 
 
 def minutes(seconds: float) -> str:
     """A run limit in whole minutes, rounded up, at least one."""
-    if not math.isfinite(seconds) or seconds <= 0 or seconds > 366 * 86400 * 10:
-        raise Unfit(f"{seconds!r} seconds is no time limit")
-    return str(max(1, math.ceil(seconds / 60 - 1e-9)))
+    return str(max(1, math.ceil(time_limit(seconds) / 60 - 1e-9)))
 
 
 def moment(seconds: float) -> str:
     """An absolute time as ``brsvadd`` reads it, rounded up to a minute; commands run with TZ=UTC."""
-    if not math.isfinite(seconds) or not 0 <= seconds < 1 << 33:
-        raise Unfit(f"{seconds!r} is no point in time")
-    return time.strftime("%Y:%m:%d:%H:%M", time.gmtime(math.ceil(seconds / 60 - 1e-9) * 60))
+    minute = math.ceil(point_in_time(seconds) / 60 - 1e-9) * 60
+    return time.strftime("%Y:%m:%d:%H:%M", time.gmtime(minute))
 
 
 # ---------------------------------------------------------------------- starts

@@ -12,7 +12,6 @@ migration, a checkpoint by command. Frequencies and sleep are the site's own com
 
 from __future__ import annotations
 
-import math
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -20,12 +19,10 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from headway import decisions as d
-from headway.errors import Failure
 from headway.model import Reservation
 from headway_adapters.pbs import select, values
 from headway_adapters.pbs.reader import RESERVATION_PREFIX, Detail
-
-Argv = tuple[str, ...]
+from headway_adapters.words import Argv, Unfit, matching, point_in_time, time_limit
 
 _JOB = re.compile(r"[0-9]{1,12}(?:\[[0-9]{1,10}\])?(?:\.[A-Za-z0-9][A-Za-z0-9._-]{0,254})?")
 _VNODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\[\]#^-]{0,254}")
@@ -41,10 +38,6 @@ NOT_WAITING = "Request invalid for state of job"
 NOT_NOW = "Resource temporarily unavailable"
 
 
-class Unfit(Failure):
-    """A decision that cannot be written as a command."""
-
-
 class Plan(msgspec.Struct, frozen=True):
     """Commands to run one after another; the first that fails ends it."""
 
@@ -55,44 +48,32 @@ class Plan(msgspec.Struct, frozen=True):
 
 def job(job_id: str) -> str:
     """A job's id, checked."""
-    if _JOB.fullmatch(job_id) is None:
-        raise Unfit(f"{job_id!r} is not the id of a PBS job")
-    return job_id
+    return matching(job_id, _JOB, "the id of a PBS job")
 
 
 def vnode(name: str) -> str:
     """A vnode's name, checked."""
-    if _VNODE.fullmatch(name) is None:
-        raise Unfit(f"{name!r} is not the name of a vnode")
-    return name
+    return matching(name, _VNODE, "the name of a vnode")
 
 
 def host(name: str) -> str:
     """A host's name, checked."""
-    if _HOST.fullmatch(name) is None:
-        raise Unfit(f"{name!r} is not the name of a host")
-    return name
+    return matching(name, _HOST, "the name of a host")
 
 
 def name(text: str, what: str) -> str:
     """A user's or reservation's name, checked."""
-    if _NAME.fullmatch(text) is None:
-        raise Unfit(f"{text!r} is not the name of {what}")
-    return text
+    return matching(text, _NAME, f"the name of {what}")
 
 
 def walltime(seconds: float) -> str:
     """A limit as ``HH:MM:SS``, rounded up to whole seconds."""
-    if not math.isfinite(seconds) or seconds <= 0 or seconds > 10 * 366 * 86400:
-        raise Unfit(f"{seconds!r} seconds is no time limit")
-    return values.hms(seconds)
+    return values.hms(time_limit(seconds))
 
 
 def clock(seconds: float) -> str:
     """An absolute time as ``CCYYMMDDhhmm.SS``; commands run with TZ=UTC."""
-    if not math.isfinite(seconds) or not 0 <= seconds < 1 << 33:
-        raise Unfit(f"{seconds!r} is no point in time")
-    return time.strftime("%Y%m%d%H%M.%S", time.gmtime(seconds))
+    return time.strftime("%Y%m%d%H%M.%S", time.gmtime(point_in_time(seconds)))
 
 
 # ---------------------------------------------------------------------- starts
@@ -131,9 +112,7 @@ def _chunk(where: str, chunk: select.Chunk) -> str:
     if chunk.memory:
         parts.append(f"mem={-(-chunk.memory // 1024)}kb")
     for resource, amount in chunk.amounts:
-        if _RESOURCE.fullmatch(resource) is None:
-            raise Unfit(f"{resource!r} is not the name of a resource")
-        parts.append(f"{resource}={amount}")
+        parts.append(f"{matching(resource, _RESOURCE, 'the name of a resource')}={amount}")
     return f"({':'.join(parts)})"
 
 

@@ -17,12 +17,10 @@ from collections.abc import Iterable
 import msgspec
 
 from headway import decisions as d
-from headway.errors import Failure
 from headway.model import FOR_JOB, Reservation
 from headway_adapters.slurm import hostlist, marker
 from headway_adapters.slurm.reader import RESERVATION_PREFIX, Detail
-
-Argv = tuple[str, ...]
+from headway_adapters.words import Argv, Unfit, matching, point_in_time, time_limit
 
 _JOB = re.compile(r"[0-9]{1,10}(?:_[0-9]{1,10})?")
 _RECORD = re.compile(r"[0-9]{1,10}(?:_(?:[0-9]{1,10}|\[[0-9,-]+\]))?")
@@ -41,10 +39,6 @@ ALREADY = (
 )
 
 
-class Unfit(Failure):
-    """A decision that cannot be written as a command."""
-
-
 class Plan(msgspec.Struct, frozen=True):
     """Commands to run one after another; the first that fails ends it."""
 
@@ -57,46 +51,32 @@ class Plan(msgspec.Struct, frozen=True):
 
 def job(job_id: str) -> str:
     """A job's id, checked."""
-    if _JOB.fullmatch(job_id) is None:
-        raise Unfit(f"{job_id!r} is not the id of a Slurm job")
-    return job_id
+    return matching(job_id, _JOB, "the id of a Slurm job")
 
 
 def record(name: str) -> str:
     """A job's or the rest of an array's id, checked."""
-    if _RECORD.fullmatch(name) is None:
-        raise Unfit(f"{name!r} is not the id of a Slurm job or array")
-    return name
+    return matching(name, _RECORD, "the id of a Slurm job or array")
 
 
 def nodes(names: Iterable[str]) -> str:
     """A host list of node names, checked."""
-    listed = list(names)
-    for name in listed:
-        if _NODE.fullmatch(name) is None:
-            raise Unfit(f"{name!r} is not the name of a node")
-    return hostlist.compress(listed)
+    return hostlist.compress([matching(name, _NODE, "the name of a node") for name in names])
 
 
 def name(text: str, what: str) -> str:
     """A user's, account's, partition's or reservation's name, checked."""
-    if _NAME.fullmatch(text) is None:
-        raise Unfit(f"{text!r} is not the name of {what}")
-    return text
+    return matching(text, _NAME, f"the name of {what}")
 
 
 def minutes(seconds: float) -> int:
     """Whole minutes, rounded up, at least one."""
-    if not math.isfinite(seconds) or seconds <= 0 or seconds > 366 * 86400 * 10:
-        raise Unfit(f"{seconds!r} seconds is no time limit")
-    return max(1, math.ceil(seconds / 60 - 1e-9))
+    return max(1, math.ceil(time_limit(seconds) / 60 - 1e-9))
 
 
 def utc(seconds: float) -> str:
     """An absolute time as Slurm reads it; commands run with TZ=UTC."""
-    if not math.isfinite(seconds) or not 0 <= seconds < 1 << 33:
-        raise Unfit(f"{seconds!r} is no point in time")
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(point_in_time(seconds)))
 
 
 # ---------------------------------------------------------------------- starts
