@@ -9,17 +9,37 @@ WORKERS ?= 4
 # What pytest answers when ARGS select no test.
 NONE := 5
 
-.PHONY: demo test conformance conformance-pbs conformance-lsf bench lint clean picture
+.PHONY: demo test conformance conformance-pbs conformance-lsf bench properties torture torture-short lint clean picture
 
 demo: $(VENV)/.installed
 	$(BIN)/headway demo
 
 test: $(VENV)/.installed-test
-	$(PYTEST) -m "not benchmark and not alone" -n $(WORKERS) --dist loadfile $(ARGS) || [ $$? -eq $(NONE) ]
-	$(PYTEST) -m alone $(ARGS) || [ $$? -eq $(NONE) ]
+	$(PYTEST) -m "not benchmark and not alone and not campaign" -n $(WORKERS) --dist loadgroup $(ARGS) || [ $$? -eq $(NONE) ]
+	$(PYTEST) -m "alone and not benchmark and not campaign" $(ARGS) || [ $$? -eq $(NONE) ]
+
+# New examples for every property, so many times as many as usual; before each release. A run that failed is
+# repeated with its SEED.
+EXAMPLES ?= 15
+SEED ?= $(eval SEED := $(shell od -An -N4 -tu4 /dev/urandom))$(SEED)
+properties: $(VENV)/.installed-test
+	@echo "properties: $(EXAMPLES) times the examples, SEED=$(SEED)"
+	HEADWAY_EXAMPLES=$(EXAMPLES) $(PYTEST) -m hypothesis --hypothesis-seed=$(SEED) -n $(WORKERS) $(ARGS)
+
+# SIGKILL of headway and of a real batch system, again and again, under mixed jobs; a check of all records
+# afterwards (docs/reliability.md). A run is repeated, as far as that is possible, with its SEED.
+SYSTEM ?= slurm
+KILLS ?= 200
+torture: $(VENV)/.installed-test
+	PYTHONPATH=tests:tests/integration $(BIN)/python -m torture $(SYSTEM) --kills $(KILLS) \
+	    $(if $(filter-out undefined file,$(origin SEED)),--seed $(SEED)) $(ARGS)
+
+# Ten kills on each system that is there; part of `make test`, too.
+torture-short: $(VENV)/.installed-test
+	$(PYTEST) -m "torture and not campaign" $(ARGS)
 
 # What every adapter must show: on the clusters that the tests start, or on the PBS or LSF whose commands
-# are in PATH (HEADWAY_CONFORMANCE_QUEUE and HEADWAY_CONFORMANCE_USER: see docs/operators.md).
+# are in PATH (HEADWAY_CONFORMANCE_QUEUE and HEADWAY_CONFORMANCE_USER: see docs/operators/try.md).
 conformance: $(VENV)/.installed-test
 	$(BIN)/python -m pytest tests/conformance $(ARGS)
 
@@ -39,11 +59,11 @@ lint: $(VENV)/.installed-test
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "headway needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; call make PYTHON=python3.x")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[report]'
 	touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[report,test]'
 	touch $@
 
 clean:

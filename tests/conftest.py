@@ -9,7 +9,44 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
+from batch_servers import BatchServer, find_launcher, why_missing
+from hypothesis import HealthCheck, settings
 from sshd import Sshd, missing
+
+#: How many times its examples each property is given; 0: the same ones in each run (`make properties`).
+EXAMPLES = int(os.environ.get("HEADWAY_EXAMPLES") or 0)
+
+# No property fails because the machine is busy.
+settings.register_profile(
+    "headway", deadline=None, derandomize=not EXAMPLES, database=None, print_blob=bool(EXAMPLES),
+    suppress_health_check=[HealthCheck.too_slow],
+)  # fmt: skip
+settings.load_profile("headway")
+#: Where hypothesis keeps what `@settings` gave a test.
+_SETTINGS = "_hypothesis_internal_use_settings"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give each property its examples so many times."""
+    if not EXAMPLES:
+        return
+    for test in {getattr(item, "obj", None) for item in items if item.get_closest_marker("hypothesis")}:
+        function = getattr(test, "__func__", test)
+        given = getattr(function, _SETTINGS, None) or settings()
+        setattr(function, _SETTINGS, settings(given, max_examples=given.max_examples * EXAMPLES))
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """A file's tests stay together on one worker (`--dist loadgroup`), unless they name their own group."""
+    if item.get_closest_marker("xdist_group") is None:
+        item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
+def pytest_runtest_teardown() -> None:
+    """A command that ran inside of a test leaves the log pointing at the test's own, closed, streams."""
+    structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")
@@ -49,3 +86,43 @@ def sshd_factory() -> Iterator[Callable[..., Sshd]]:
 def sshd(sshd_factory: Callable[..., Sshd]) -> Sshd:
     """One SSH server with Debian's usual settings, for all tests: leave it as it was."""
     return sshd_factory()
+
+
+@pytest.fixture(scope="session")
+def batch_server_factory() -> Iterator[Callable[..., BatchServer]]:
+    """Start real PBS and LSF servers: ``batch_server_factory("pbs", "--hosts", "3", "--cpus", "8")``.
+
+    They run until the end of the tests. Skips where there is no launcher; with CI=true a launcher that is
+    there and cannot be used is a failure.
+    """
+    base = Path(tempfile.mkdtemp(prefix="hw-servers-"))
+    base.chmod(0o755)
+    started: list[BatchServer] = []
+
+    def start(system: str, *words: str) -> BatchServer:
+        launcher = find_launcher(system)
+        if why := why_missing(system):
+            if launcher.is_file() and os.environ.get("CI", "").lower() == "true":
+                pytest.fail(why)
+            pytest.skip(why)
+        server = BatchServer(system, launcher, base / f"{system}{len(started)}")
+        started.append(server)
+        server.start(*words)
+        return server
+
+    yield start
+    for server in started:
+        server.stop()
+    shutil.rmtree(base, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def pbs_server(batch_server_factory: Callable[..., BatchServer]) -> BatchServer:
+    """A real OpenPBS on three hosts of 8 processors, for all tests: leave it as it was."""
+    return batch_server_factory("pbs", "--hosts", "3", "--cpus", "8")
+
+
+@pytest.fixture(scope="session")
+def lsf_server(batch_server_factory: Callable[..., BatchServer]) -> BatchServer:
+    """A real LSF (volclava) on three hosts of 4 slots, for all tests: leave it as it was."""
+    return batch_server_factory("lsf", "--hosts", "3", "--cpus", "4")

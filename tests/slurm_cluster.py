@@ -16,6 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from waiting import HANG, until
+
 LAUNCHER = Path(__file__).parent / "integration" / "slurm" / "testcluster"
 SYSTEM = ":/usr/sbin:/usr/bin:/sbin:/bin"
 PROGRAMS = {
@@ -41,7 +43,7 @@ class SlurmCluster:
     def launcher(self, verb: str, *words: str) -> str:
         done = subprocess.run(
             [sys.executable, str(LAUNCHER), verb, str(self.root), *words],
-            capture_output=True, text=True, timeout=120,
+            capture_output=True, text=True, timeout=HANG,
         )  # fmt: skip
         assert done.returncode == 0, f"testcluster {verb}: {done.stderr}"
         return done.stdout
@@ -50,7 +52,7 @@ class SlurmCluster:
         """Run a command against the cluster; what it printed."""
         if user is not None:
             argv = (sys.executable, str(LAUNCHER), "exec", str(self.root), "--as", user, "--", *argv)
-        done = subprocess.run(argv, env=self.env, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(argv, env=self.env, capture_output=True, text=True, timeout=HANG)
         assert not check or done.returncode == 0, f"{argv}: {done.stdout}{done.stderr}"
         return done.stdout.strip()
 
@@ -100,12 +102,9 @@ class SlurmCluster:
         """A job's state, such as "RUNNING"; "" if Slurm does not list it."""
         return self.jobs().get(job_id, {}).get("job_state", "")
 
-    def until(self, condition: Callable[[], object], seconds: float = 20.0, what: str = "") -> None:
+    def until(self, condition: Callable[[], object], seconds: float = HANG, what: str = "") -> None:
         """Wait until ``condition`` holds."""
-        end = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < end, f"not within {seconds} s: {what or condition}"
-            time.sleep(0.1)
+        until(condition, what, seconds)
 
     def saved(self) -> None:
         """Wait until slurmctld has saved its state: it does so 5 s after a change, and forgets what is

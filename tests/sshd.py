@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from waiting import HANG, limit
 
 SYSTEM = ":/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -86,7 +87,7 @@ class Sshd:
                 [program, "-D", "-e", "-f", str(self._config)],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={"PATH": "/usr/bin:/bin"},
             )  # fmt: skip
-        end = time.monotonic() + 10
+        end = time.monotonic() + limit()
         while True:
             try:
                 socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
@@ -116,7 +117,7 @@ class Sshd:
         if self._server is not None and self._server.poll() is None:
             processes = psutil.Process(self._server.pid).children(recursive=True)
             self._server.terminate()
-            self._server.wait(10)
+            self._server.wait(HANG)
             for process in processes:
                 if process.is_running():
                     process.kill()

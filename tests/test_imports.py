@@ -1,9 +1,10 @@
-"""Imports run one way: plugins and adapters import the framework, never back and never each other."""
+"""Imports run one way: plugins and adapters import the framework, never back and never each other, and
+no modules import each other in a circle."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -71,3 +72,117 @@ def test_the_rule_sees_an_import_that_breaks_it(package, source):
 @pytest.mark.parametrize("package", TREES)
 def test_the_rule_allows_the_framework_and_others_packages(package):
     assert forbidden(package, f"import numpy, headway.events\nfrom {package} import x\nfrom . import y") == []
+
+
+# ---------------------------------------------------------------------- circles
+
+#: Every module by its dotted name; a package by that of its ``__init__``.
+MODULES = {
+    ".".join(
+        part for part in path.relative_to(TREES[package].parent).with_suffix("").parts if part != "__init__"
+    ): path
+    for package, path in FILES
+}
+
+#: Circles that still have to go. Only ever taken from, and exact: one that is gone must be taken out.
+KNOWN_CIRCLES: set[frozenset[str]] = set()
+
+
+def ancestors(module: str) -> list[str]:
+    """``a.b.c`` -> ``a.b``, ``a``."""
+    parts = module.split(".")
+    return [".".join(parts[:count]) for count in range(len(parts) - 1, 0, -1)]
+
+
+def needed(module: str, source: str, modules: Collection[str], *, package: bool) -> set[str]:
+    """The modules that ``module`` imports, wherever the import stands: at the top, late, for type hints only.
+
+    ``from a import b`` is an import of the module ``a.b`` if there is one, else of ``a``. Who imports
+    ``a.b.c`` from outside of ``a`` also needs the packages ``a`` and ``a.b``, whose ``__init__`` runs first;
+    a module needs its own packages only if it names them. So a package's ``__init__`` may import its modules.
+    """
+    inside = {*ancestors(module), module}
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            start = node.module or ""
+            if node.level:
+                # One dot is the package that the module is in; for an __init__, that package itself.
+                base = module.split(".")[: len(module.split(".")) - node.level + package]
+                start = ".".join([*base, *([start] if start else [])])
+            names = [
+                whole if (whole := f"{start}.{alias.name}") in modules else start for alias in node.names
+            ]
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            function = node.func
+            if (getattr(function, "attr", "") or getattr(function, "id", "")) in (
+                "import_module",
+                "__import__",
+            ):
+                names = [str(node.args[0].value)]
+        for name in names:
+            if name in modules:
+                found.add(name)
+            found.update(outer for outer in ancestors(name) if outer in modules and outer not in inside)
+    return found - {module}
+
+
+def circles(edges: Mapping[str, Collection[str]]) -> set[frozenset[str]]:
+    """Groups of modules each of which is reached from each other (strongly connected components)."""
+    order: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    path: list[str] = []
+    found: set[frozenset[str]] = set()
+
+    def visit(module: str) -> None:
+        order[module] = lowest[module] = len(order)
+        path.append(module)
+        for other in sorted(edges.get(module, ())):
+            if other not in order:
+                visit(other)
+            if other in path:
+                lowest[module] = min(lowest[module], lowest[other])
+        if lowest[module] == order[module]:
+            group = frozenset(path[path.index(module) :])
+            del path[path.index(module) :]
+            if len(group) > 1:
+                found.add(group)
+
+    for module in sorted(edges):
+        if module not in order:
+            visit(module)
+    return found
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    edges = {
+        name: needed(name, path.read_text(encoding="utf-8"), MODULES, package=path.name == "__init__.py")
+        for name, path in MODULES.items()
+    }
+    assert circles(edges) == KNOWN_CIRCLES
+
+
+@pytest.mark.parametrize(
+    ("sources", "expected"),
+    [
+        ({"a.x": "import a.y", "a.y": "from a import x"}, {"a.x", "a.y"}),
+        ({"a.x": "from a.y import f", "a.y": "def late():\n    import a.x"}, {"a.x", "a.y"}),
+        ({"a.x": "from . import y", "a.y": "if TYPE_CHECKING:\n    from .x import f"}, {"a.x", "a.y"}),
+        ({"a.x": "from a.y import f", "a.y": "importlib.import_module('a.x')"}, {"a.x", "a.y"}),
+        ({"a.x": "import a.y", "a.y": "import a.z", "a.z": "import a.x"}, {"a.x", "a.y", "a.z"}),
+        # A package that names its modules is none, until one of them names the package.
+        ({"a": "from a.x import f", "a.x": "import a.y", "a.y": ""}, set()),
+        ({"a": "from a.x import f", "a.x": "from a import f"}, {"a", "a.x"}),
+        # Who needs one module of a package needs what the package itself imports.
+        ({"a.x": "import b.y", "b": "import b.z", "b.y": "", "b.z": "import a.x"}, {"a.x", "b", "b.z"}),
+        ({"a.x": "import a.y, a.z", "a.y": "import a.z", "a.z": "import json"}, set()),
+    ],
+)  # fmt: skip
+def test_the_search_sees_a_circle(sources, expected):
+    edges = {
+        name: needed(name, source, sources, package=name in ("a", "b")) for name, source in sources.items()
+    }
+    assert circles(edges) == ({frozenset(expected)} if expected else set())

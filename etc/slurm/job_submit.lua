@@ -1,15 +1,30 @@
--- Slurm submit filter for headway: every job of a managed partition enters held.
+-- Slurm submit filter for headway: every job of a managed partition enters held, and only headway
+-- takes that hold away.
 --
 -- Install beside slurm.conf on the slurmctld host, set JobSubmitPlugins=lua in slurm.conf, then
 -- "scontrol reconfigure" (switching plugins on for the first time needs a restart of slurmctld).
 -- To switch it off, empty MANAGED: Slurm reads this file again by itself when it changes.
 --
 -- Slurm counts a filter's hold as the user's own. The AdminComment "headway:new" tells headway
--- that it is not, and headway then holds the job as administrator, so that the user cannot release
--- it past headway. A job that its user submitted with --hold keeps the user's hold.
+-- that it is not, and headway then holds the job as administrator. A job that its user submitted with
+-- --hold keeps the user's hold.
+--
+-- Without slurm_job_modify below a job's user could have it started past headway: by "scontrol release"
+-- of a job that was submitted with --hold, by moving a job here from another partition, or by "scontrol
+-- update JobId=J Nice=N", with which Slurm (22.05) takes any hold away, an administrator's too. A wish of
+-- that kind becomes a word in the job's comment, which headway reads: its user has released it.
 
 -- The partitions of cluster.options.partitions in headway's configuration.
 local MANAGED = { batch = true }
+
+-- Users (numbers) whose own jobs are not looked after here: root's, and those of the user that headway runs
+-- as, if that user submits jobs.
+local EXEMPT = { [0] = true }
+
+local RELEASED = "headway:released"
+local PENDING = 0
+local NO_VAL = 4294967294
+local ACCESS_DENIED = 2002
 
 local function partition_of(job_desc, part_list)
    if job_desc.partition ~= nil and job_desc.partition ~= "" then
@@ -23,12 +38,27 @@ local function partition_of(job_desc, part_list)
    return ""
 end
 
-function slurm_job_submit(job_desc, part_list, submit_uid)
-   local managed = false
-   for name in string.gmatch(partition_of(job_desc, part_list), "[^,]+") do
-      managed = managed or MANAGED[name] == true
+local function is_managed(partitions)
+   for name in string.gmatch(partitions or "", "[^,]+") do
+      if MANAGED[name] then
+         return true
+      end
    end
-   if managed and job_desc.priority ~= 0 then
+   return false
+end
+
+local function without_mark(comment)
+   local text, _ = string.gsub(comment or "", " ?" .. RELEASED .. "$", "")
+   return text
+end
+
+local function with_mark(comment)
+   local text = without_mark(comment)
+   return text == "" and RELEASED or (text .. " " .. RELEASED)
+end
+
+function slurm_job_submit(job_desc, part_list, submit_uid)
+   if is_managed(partition_of(job_desc, part_list)) and job_desc.priority ~= 0 then
       job_desc.priority = 0
       if job_desc.admin_comment == nil or job_desc.admin_comment == "" then
          job_desc.admin_comment = "headway:new"
@@ -38,5 +68,40 @@ function slurm_job_submit(job_desc, part_list, submit_uid)
 end
 
 function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)
+   local target = job_desc.partition
+   if target == nil or target == "" then
+      target = job_rec.partition
+   end
+   if not is_managed(target) then
+      return slurm.SUCCESS
+   end
+   local comment = job_desc.comment or job_rec.comment
+   local note, before = job_desc.admin_comment, job_rec.admin_comment
+   if note ~= nil and string.sub(note, 1, 8) ~= "headway:" and before == "headway:new" then
+      -- An administrator writes over the mark that says whose hold this is: the comment says it from now on.
+      comment = with_mark(comment)
+      job_desc.comment = comment
+   end
+   if modify_uid ~= job_rec.user_id or EXEMPT[modify_uid] then
+      return slurm.SUCCESS
+   end
+   if job_rec.priority == 0 and job_desc.nice ~= nil and job_desc.nice ~= NO_VAL then
+      slurm.log_info("headway: Nice of job %d is not changed while it is held", job_rec.job_id)
+      return ACCESS_DENIED
+   end
+   if job_rec.job_state ~= PENDING then
+      return slurm.SUCCESS
+   end
+   local wish = job_desc.priority
+   if wish == 0 then
+      -- A hold takes an earlier release back.
+      if comment ~= nil and without_mark(comment) ~= comment then
+         job_desc.comment = without_mark(comment)
+      end
+   elseif (wish ~= nil and wish ~= NO_VAL) or job_rec.priority ~= 0 then
+      -- A release; or a job that nothing holds (requeued, on its way here from another partition).
+      job_desc.priority = 0
+      job_desc.comment = with_mark(comment)
+   end
    return slurm.SUCCESS
 end

@@ -8,7 +8,7 @@ carries decisions out; it never decides.
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -29,14 +29,28 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     message: str = ""
 
 
+class WishedFrequency(msgspec.Struct, frozen=True):
+    """At which frequency an earlier run wanted a job to run."""
+
+    hertz: float
+    #: When its start was decided, absolute seconds; None: by somebody else.
+    asked: float | None = None
+    #: When the execution began that it is for, absolute seconds; None: nobody saw it begin.
+    started: float | None = None
+    #: It was set, and seen to be; else it was only asked for.
+    is_set: bool = False
+
+
 class Check(msgspec.Struct, frozen=True):
     """One line of ``headway check``: what was looked at, whether it is in order, what was seen."""
 
     subject: str
     ok: bool
     detail: str
-    #: What to do about it when it is not in order.
+    #: What to do about it when it is not in order, or how to find out.
     remedy: str = ""
+    #: False: nothing speaks against it (``ok`` is True), but it cannot be found out from here.
+    known: bool = True
 
 
 class Outage(msgspec.Struct, frozen=True):
@@ -48,11 +62,26 @@ class Outage(msgspec.Struct, frozen=True):
     message: str
 
 
+class Oddity(msgspec.Struct, frozen=True):
+    """Something about a cluster that its operator should know, and that is not headway's doing."""
+
+    cluster: str
+    what: str
+    #: How often since the daemon began; for a state of things, of how many it is true.
+    count: int
+    #: When it was seen last, absolute seconds.
+    last: float
+    #: The latest, such as which job where.
+    detail: str = ""
+
+
 class ClusterAdapter(abc.ABC):
     """A cluster, seen by the engine."""
 
     #: The decision types that it can carry out.
     capabilities: frozenset[type[Decision]] = frozenset()
+    #: It can drive migration handlers (:mod:`headway.migration`), and so carry out what these give.
+    moves: bool = False
 
     @classmethod
     def capable_of(
@@ -73,7 +102,7 @@ class ClusterAdapter(abc.ABC):
     def wait(self, deadline: float | None) -> tuple[float, Sequence[Event]] | None:
         """Block until something happened or ``deadline`` (absolute seconds; None: for ever) passed.
 
-        Returns the time now and the events since the last call, in the order of
+        Returns the time now, which never goes back, and the events since the last call, in the order of
         :func:`headway.events.in_order`. The first call reports every job that exists. Returns
         None when nothing can happen any more (an emulation's end).
 
@@ -89,6 +118,29 @@ class ClusterAdapter(abc.ABC):
         later :meth:`wait` as well, so that the scheduler's state follows events alone.
         """
 
+    def asked_before(self, starts: Mapping[str, float]) -> None:  # noqa: B027 (one that has none on their way)
+        """Starts that earlier runs decided: job -> when (absolute seconds). Called before :meth:`describe`.
+
+        One that is still on its way has had so much of its time."""
+
+    def wished_before(self, wishes: Mapping[str, WishedFrequency]) -> None:  # noqa: B027 (one that sets none)
+        """Frequencies that earlier runs wanted, by job. Called before :meth:`describe`.
+
+        What was not set yet is set, for an execution that is still the same."""
+
+    def use_handlers(self, handlers: Iterable[Any], gives: frozenset[type[Decision]]) -> None:  # noqa: B027
+        """The migration handlers (:class:`headway.migration.MigrationHandler`) of the enabled plugins, in the
+        order in which they are asked, and the decision types that can be carried out with them. Called
+        before :meth:`describe`, where :attr:`moves` is True."""
+
+    def tiers_before(self, tiers: Mapping[str, str]) -> None:  # noqa: B027 (one that has no tiers)
+        """The tiers of running jobs as earlier runs knew them, by job. Called before :meth:`describe`."""
+
+    def moving_before(self, decisions: Mapping[str, Decision]) -> None:  # noqa: B027 (one that moves nothing)
+        """Moves that an earlier run began and did not end, by job. Called before :meth:`describe`.
+
+        They are given up: each job stays as it is found, and one that a move suspended is resumed."""
+
     def check(self) -> list[Check]:
         """What ``headway check`` reports about this cluster: connection, privileges, set-up."""
         return []
@@ -98,8 +150,18 @@ class ClusterAdapter(abc.ABC):
         measures. May be called from any thread."""
         return {}
 
+    def looked(self, job_id: str) -> tuple[float, float] | None:
+        """When the job's batch system was looked at before the last time, and the last time (absolute
+        seconds): what the latter told of happened since the former. None where there are no looks, or none
+        before."""
+        return None
+
     def outages(self) -> Sequence[Outage]:
         """What does not answer now, for ``headway status``. May be called from any thread."""
+        return ()
+
+    def oddities(self) -> Sequence[Oddity]:
+        """What an operator should know, for ``headway status``. May be called from any thread."""
         return ()
 
     def wake(self) -> None:  # noqa: B027 (an adapter that never blocks has nothing to do)

@@ -1,13 +1,14 @@
 """The configuration file as a validated model.
 
 One YAML file says which cluster, which plugins, and what is done with their decisions; the same
-file is deployed (``headway run``), watched (``--monitor``) and dry-run. ``docs/operators.md``
+file is deployed (``headway run``), watched (``--monitor``) and dry-run. ``docs/operators/configuration.md``
 explains every key. A wrong key, type or value is a :class:`~headway.errors.UserError` that names
 file and key, what was expected and what was found.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -71,6 +72,10 @@ class EmulationConfig(_Section):
     )
     trace: str | None = pydantic.Field(
         default=None, description="trace file for `headway run` in mode dry-run"
+    )
+    latency: Literal["none", "measured"] = pydantic.Field(
+        default="none",
+        description="measured: starts and ends take as long as the daemon of this journal has measured",
     )
     faults: dict[str, Any] = pydantic.Field(
         default_factory=dict,
@@ -189,6 +194,14 @@ class ServiceConfig(_Section):
     timeout: float = pydantic.Field(
         default=30.0, gt=0, le=3600, description="seconds that a request waits for an answer"
     )
+    burst: int = pydantic.Field(default=20, ge=1, description="requests of one user that are served at once")
+    rate: float = pydantic.Field(
+        default=1.0, gt=0, allow_inf_nan=False, description="requests of one user a second, beyond that"
+    )
+    operator_burst: int = pydantic.Field(default=200, ge=1, description="burst, of an operator")
+    operator_rate: float = pydantic.Field(
+        default=20.0, gt=0, allow_inf_nan=False, description="rate, of an operator"
+    )
 
 
 class Config(_Section):
@@ -213,6 +226,11 @@ class Config(_Section):
     cycle: CycleSeconds | None = pydantic.Field(
         default=None,
         description="batch mode: start jobs only at multiples of this time (10s, 1m); default: at each event",
+    )
+    wait_for_down_nodes: bool = pydantic.Field(
+        default=False,
+        description="true: a job that fits only with nodes that are down keeps its place in the queue, and "
+        "others wait for it as the policy says; false: it is left out of the queue until they come back",
     )
     emulation: EmulationConfig = EmulationConfig()
     energy: EnergyConfig = EnergyConfig()
@@ -258,14 +276,17 @@ class Config(_Section):
             return [(f"{self._source}: cluster", self.cluster)]
         return [(f"{self._source}: clusters.{name}", cluster) for name, cluster in self.clusters.items()]
 
-    def capabilities(self, cluster: ClusterDescription) -> frozenset[type[Decision]]:
+    def capabilities(
+        self, cluster: ClusterDescription, gives: frozenset[type[Decision]] = frozenset()
+    ) -> frozenset[type[Decision]]:
         """What the configured adapters can carry out on ``cluster``, as far as that can be said without
-        asking them; of several clusters, what one of them can."""
-        able = [
-            adapter_class(one.adapter, f"{where}.adapter").capable_of(cluster, one.options)
-            for where, one in self.clusters_by_place()
-        ]
-        return frozenset[type[Decision]]().union(*able)
+        asking them; of several clusters, what one of them can. ``gives``: what they can with the help of
+        plugins, if they can use it."""
+        found: frozenset[type[Decision]] = frozenset()
+        for where, one in self.clusters_by_place():
+            kind = adapter_class(one.adapter, f"{where}.adapter")
+            found |= kind.capable_of(cluster, one.options) | (gives if kind.moves else frozenset())
+        return found
 
     def trace_path(self) -> Path:
         """The trace of ``emulation.trace``, which is relative to the configuration file."""
@@ -350,25 +371,28 @@ def adapter_class(name: str, where: str = "cluster.adapter") -> Any:
     return found[name].load()
 
 
-def live_adapter(config: Config, *, read_only: bool) -> Any:
+def live_adapter(config: Config, *, read_only: bool, clock: Callable[[], float] | None = None) -> Any:
     """The adapter of a real cluster, with validated options; of several, a federation of theirs.
 
-    ``read_only``: it must change nothing.
+    ``read_only``: it must change nothing. ``clock``: what all of them tell the time by, absolute seconds that
+    never go back; by default each a :class:`headway.clock.RunClock` of its own.
     """
     if not config.clusters:
-        return _live_adapter(config.cluster, f"{config.source}: cluster", read_only)
+        return _live_adapter(config.cluster, f"{config.source}: cluster", read_only, clock)
     members: dict[str, Any] = {}
     try:
         for name, cluster in config.clusters.items():
-            members[name] = _live_adapter(cluster, f"{config.source}: clusters.{name}", read_only)
+            members[name] = _live_adapter(cluster, f"{config.source}: clusters.{name}", read_only, clock)
     except BaseException:
         for member in members.values():
             member.close()
         raise
-    return adapter_class(FEDERATION, f"{config.source}: clusters")(members)
+    return adapter_class(FEDERATION, f"{config.source}: clusters")(members, clock=clock)
 
 
-def _live_adapter(cluster: ClusterConfig, where: str, read_only: bool) -> Any:
+def _live_adapter(
+    cluster: ClusterConfig, where: str, read_only: bool, clock: Callable[[], float] | None
+) -> Any:
     kind = adapter_class(cluster.adapter, f"{where}.adapter")
     model = getattr(kind, "Options", None)
     if model is None:
@@ -380,4 +404,4 @@ def _live_adapter(cluster: ClusterConfig, where: str, read_only: bool) -> Any:
         options = model.model_validate(cluster.options)
     except pydantic.ValidationError as error:
         raise UserError(explain_validation(error, f"{where}.options", model)) from error
-    return kind(options, read_only=read_only)
+    return kind(options, read_only=read_only, clock=clock)

@@ -63,11 +63,15 @@ class Checkpoint(Decision, frozen=True):
 
 
 class Migrate(Decision, frozen=True):
-    """Move a running job to other nodes."""
+    """Move a running job to other nodes, or have it begin again there."""
 
     job_id: str
     placement: Placement = ()
     reason: str = ""
+    #: The tier that it runs in there; "": the one that it is in.
+    tier: str = ""
+    #: It begins again, and what it has done is lost: possible with every job.
+    restart: bool = False
 
 
 class Requeue(Decision, frozen=True):

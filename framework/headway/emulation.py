@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 import pydantic
 
-from headway import __version__
+from headway import __version__, inputs
 from headway.adapter import ClusterAdapter, Outcome
+from headway.collector import quiet_collector
 from headway.config import adapter_class
 from headway.decisions import Decision, PowerUp
+from headway.delays import Delays, MeasuredDelays
 from headway.engine import Engine, Mode
 from headway.errors import UserError
 from headway.events import Event, JobReleasing, JobStarted, JobSubmitted, NodePowerChanged
-from headway.journal import Journal, NullJournal, RunInfo
+from headway.journal import JournalWriter, RunInfo
+from headway.latencies import Latencies
 from headway.model import ClusterDescription, Placement
 from headway.plugins import Catalogue, PluginConfig, Plugins, explain_validation
-from headway.results import DecisionRecord, Refused, RunResult
+from headway.results import DecisionRecord, JobResult, Refused, RunResult
 from headway.scheduler import Scheduler, plain_clock
+from headway.sharing import Sharing, with_cpu_use
+from headway.state import State
 from headway.workload.jobs import TraceCommand, TraceJob
 
 
@@ -37,7 +41,7 @@ def emulate(
     faults: dict[str, Any] | None = None,
     refused: Sequence[Refused] = (),
     keep_decisions: bool = False,
-    journal: Journal | NullJournal | None = None,
+    journal: JournalWriter | None = None,
     config_text: str = "",
     on_cycle: Callable[[float], None] | None = None,
     clock: Callable[[float], str] = plain_clock,
@@ -46,6 +50,8 @@ def emulate(
     power: Mapping[str, str] | None = None,
     epoch: float = 0.0,
     cycle: float | None = None,
+    wait_for_down_nodes: bool = False,
+    latencies: Latencies | Delays | None = None,
     about: dict[str, str] | None = None,
 ) -> RunResult:
     """Run ``jobs`` (in order of submission) on ``cluster`` under the given plugins.
@@ -55,7 +61,9 @@ def emulate(
     ``faults`` are options of the emulated cluster's faults; ``start`` and ``running`` begin with jobs
     that run already, and ``power`` with nodes that are not on (see the emulated adapter); nodes are on
     if no plugin is there that could wake them. ``keep_decisions`` keeps every decision in the result.
-    ``cycle``: batch mode, jobs start only at multiples of so many seconds.
+    ``cycle``: batch mode, jobs start only at multiples of so many seconds. ``wait_for_down_nodes``: jobs
+    that fit only with nodes that are down keep their place in the queue. ``latencies``: how long a real
+    cluster was measured to take, or something that knows it start by start.
 
     The same arguments and seed give the same result.
     """
@@ -69,8 +77,14 @@ def emulate(
         )
     if not any(PowerUp in getattr(plugin, "needs", ()) for plugin in plugins.by_name.values()):
         power = None
-    seeds = np.random.SeedSequence(seed).spawn(2)
+    seeds = np.random.SeedSequence(seed).spawn(3)
     physics = [module for module in plugins.manager.hook.register_physics() if module is not None]
+    sharing = next((module for module in physics if isinstance(module, Sharing)), None)
+    physics = [module for module in physics if not isinstance(module, Sharing)]
+    if sharing is not None:
+        jobs = with_cpu_use(jobs, sharing, seed)
+    if any(getattr(plugin, "needs_nodes", False) for plugin in plugins.by_name.values()):
+        cluster = cluster.in_nodes()
     adapter = kind(
         cluster,
         jobs,
@@ -81,6 +95,9 @@ def emulate(
         start=start,
         running=running,
         power=power,
+        delays=_delays(latencies, np.random.default_rng(seeds[2])),
+        sharing=sharing,
+        sharing_seed=seed,
     )
     scheduler = Scheduler(
         adapter.describe(),
@@ -90,6 +107,7 @@ def emulate(
         clock=clock,
         cycle=cycle,
         epoch=epoch,
+        wait_for_down_nodes=wait_for_down_nodes,
     )
     records: list[DecisionRecord] = []
 
@@ -98,7 +116,8 @@ def emulate(
             records.append(DecisionRecord(now, decision, outcome.accepted, outcome.message))
 
     if journal is not None and journal.enabled:
-        journal.begin_run(RunInfo(Mode.DRY_RUN, epoch, __version__, config_text, seed, cluster))
+        states = {inputs.SAVED_AS: plugins.files.texts} if plugins.files.texts else {}
+        journal.begin_run(RunInfo(Mode.DRY_RUN, epoch, __version__, config_text, seed, cluster, states))
     engine = Engine(
         adapter,
         scheduler,
@@ -107,7 +126,7 @@ def emulate(
         on_cycle=on_cycle,
         on_decisions=keep if keep_decisions else None,
     )
-    with _quiet_collector():
+    with quiet_collector():
         reason = engine.run()
     if journal is not None and journal.enabled:
         journal.end_run(str(reason))
@@ -118,7 +137,7 @@ def emulate(
         label=label,
         contributed=contributed,
         cluster=cluster,
-        jobs=adapter.results(),
+        jobs=[_judged(job, scheduler.state) for job in adapter.results()],
         refused=refused,
         decisions=records,
         capacity=adapter.capacity,
@@ -137,6 +156,21 @@ def emulate(
     )
 
 
+def _delays(latencies: Latencies | Delays | None, rng: np.random.Generator) -> Delays | None:
+    if not isinstance(latencies, Latencies):
+        return latencies
+    return MeasuredDelays(latencies, rng) if latencies else None
+
+
+def _judged(result: JobResult, state: State) -> JobResult:
+    """A job's course; of one that waits in vain the state says so."""
+    if result.state == "pending":
+        job = state.jobs.get(result.job.id)
+        if job is not None and (job.refusal or (job.obstacle is not None and not job.obstacle.passing)):
+            return msgspec.structs.replace(result, state="refused")
+    return result
+
+
 def validated_faults(options: dict[str, Any], where: str = "emulation.faults") -> Any:
     """The emulated cluster's faults from their options; :class:`UserError`, led by ``where``, if wrong."""
     model = adapter_class("emulated").Faults
@@ -144,22 +178,6 @@ def validated_faults(options: dict[str, Any], where: str = "emulation.faults") -
         return model.model_validate(options)
     except pydantic.ValidationError as error:
         raise UserError(explain_validation(error, where, model)) from error
-
-
-@contextmanager
-def _quiet_collector() -> Iterator[None]:
-    """Keep the cycle collector from walking over the whole workload again and again.
-
-    A run makes no reference cycles to speak of; what was there before it is set aside.
-    """
-    thresholds = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(200_000, 50, 100)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*thresholds)
-        gc.unfreeze()
 
 
 class Copy:

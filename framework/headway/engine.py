@@ -10,16 +10,16 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
 from headway.adapter import ClusterAdapter, Outcome
 from headway.decisions import Decision
 from headway.events import Event
-from headway.journal import Journal, NullJournal
+from headway.journal import JournalWriter, NullJournal
+from headway.latencies import SAVED_AS, LatencyMeter
 from headway.plugins import Problem
-from headway.requests import RequestSource
 from headway.scheduler import Scheduler
 
 #: Between checkpoints of the plugins' states in the journal.
@@ -43,6 +43,27 @@ class Stopped(enum.StrEnum):
     FINISHED = "finished"
     STOPPED = "stopped"
     RELOAD = "reload"
+    #: The wall clock was set back so far that a run must begin anew with its time.
+    CLOCK = "clock set back"
+
+
+class RequestSource(Protocol):
+    """Where an engine gets users' requests from. Called by the engine's thread only."""
+
+    def take(self, now: float) -> Sequence[Event]:
+        """The requests since the last call, as events of ``now`` (absolute seconds)."""
+
+    def served(
+        self,
+        now: float,
+        scheduler: Scheduler,
+        decisions: Sequence[Decision],
+        outcomes: Sequence[Outcome],
+    ) -> None:
+        """A cycle is over: what was taken can be answered."""
+
+    def failed(self, problem: Problem) -> None:
+        """A plugin failed, or something made no sense; the log has it already."""
 
 
 class Engine:
@@ -52,25 +73,28 @@ class Engine:
         self,
         adapter: ClusterAdapter,
         scheduler: Scheduler,
-        journal: Journal | NullJournal | None = None,
+        journal: JournalWriter | None = None,
         *,
         mode: Mode = Mode.DRY_RUN,
         on_cycle: Callable[[float], None] | None = None,
         on_decisions: Callable[[float, Sequence[Decision], Sequence[Outcome]], None] | None = None,
         requests: RequestSource | None = None,
+        latencies: LatencyMeter | None = None,
         log: Any = None,
     ) -> None:
         """``on_cycle(now)`` is called after each cycle (progress bars); ``on_decisions(now, decisions,
         outcomes)`` after decisions were applied, or only journalled in monitor mode. ``requests`` are
-        users' wishes, which become events of the next cycle; who brings one wakes the adapter."""
+        users' wishes, which become events of the next cycle; who brings one wakes the adapter. ``latencies``
+        measures how long the cluster takes."""
         self.adapter = adapter
         self.scheduler = scheduler
-        self.journal = journal if journal is not None else NullJournal()
+        self.journal: JournalWriter = journal if journal is not None else NullJournal()
         self.mode = mode
         self.wall_seconds = 0.0
         self._on_cycle = on_cycle
         self._on_decisions = on_decisions
         self._requests = requests
+        self._latencies = latencies
         self._log = log if log is not None else structlog.get_logger("headway.engine")
         self._stop: Stopped | None = None
         self._seq = 0
@@ -82,8 +106,15 @@ class Engine:
 
     def reload(self) -> None:
         """End after the current cycle so that the caller can start again with a new configuration."""
-        if self._stop is None:
+        if self._stop in (None, Stopped.CLOCK):
             self._stop = Stopped.RELOAD
+            self.adapter.wake()
+
+    def begin_anew(self) -> None:
+        """End after the current cycle so that the caller can start again with the clock's new time. May be
+        called from any thread."""
+        if self._stop is None:
+            self._stop = Stopped.CLOCK
             self.adapter.wake()
 
     def run(self) -> Stopped:
@@ -94,7 +125,7 @@ class Engine:
         finally:
             self.wall_seconds += perf_counter() - began
         # What shutdown gives up must be remembered before.
-        states = self.scheduler.checkpoint() if self.journal.enabled else {}
+        states = self._states() if self.journal.enabled else {}
         self.scheduler.shutdown()
         self._report()
         if self.journal.enabled:
@@ -104,7 +135,7 @@ class Engine:
     def _loop(self) -> Stopped:
         adapter, scheduler = self.adapter, self.scheduler
         wait, next_wakeup, step, apply = adapter.wait, scheduler.next_wakeup, scheduler.step, adapter.apply
-        problems = scheduler.problems
+        problems, notices = scheduler.problems, scheduler.notices
         on_cycle, on_decisions = self._on_cycle, self._on_decisions
         plain = not self.journal.enabled and self.mode is not Mode.MONITOR and self._requests is None
         while self._stop is None:
@@ -120,7 +151,7 @@ class Engine:
                         on_decisions(now, decisions, outcomes)
             else:
                 self._journalled(now, events)
-            if problems:
+            if problems or notices:
                 self._report()
             if on_cycle is not None:
                 on_cycle(now)
@@ -140,7 +171,7 @@ class Engine:
             journal.record_decisions(self._seq, decisions)
         if asked and journal.enabled:
             # What users were told must survive a crash.
-            journal.checkpoint(self._seq, self.scheduler.checkpoint())
+            journal.checkpoint(self._seq, self._states())
         if decisions:
             if self.mode is not Mode.DRY_RUN:
                 self._tell(decisions)
@@ -151,10 +182,19 @@ class Engine:
             journal.record_outcomes(self._seq, outcomes)
             if self._on_decisions is not None:
                 self._on_decisions(now, decisions, outcomes)
+        if self._latencies is not None:
+            self._latencies.cycle(now, events, decisions, self.adapter.looked)
         if self._requests is not None:
             self._requests.served(now, self.scheduler, decisions, outcomes)
         if self._seq % CHECKPOINT_CYCLES == 0:
-            journal.checkpoint(self._seq, self.scheduler.checkpoint())
+            journal.checkpoint(self._seq, self._states())
+
+    def _states(self) -> dict[str, Any]:
+        """What is remembered over a restart, by plugin; the latencies as well."""
+        states = self.scheduler.checkpoint()
+        if self._latencies is not None and (measured := self._latencies.saved()):
+            states[SAVED_AS] = measured
+        return states
 
     def _tell(self, decisions: Sequence[Decision]) -> None:
         for decision in decisions:
@@ -178,6 +218,9 @@ class Engine:
             if self._requests is not None:
                 self._requests.failed(problem)
         problems.clear()
+        for notice in self.scheduler.notices:
+            self._log.info("notice", message=notice)
+        self.scheduler.notices.clear()
 
 
 def _not_applied(decisions: Sequence[Decision]) -> list[Outcome]:

@@ -1,7 +1,8 @@
 """Errors with a message for a person.
 
 :class:`UserError` is a mistake that the person at the keyboard can mend (exit code 2);
-:class:`Failure` is something that went wrong outside (exit code 1). The command line prints the
+:class:`Failure` is something that went wrong outside (exit code 1); :class:`Damaged` is a journal
+that cannot be trusted (exit code 3). The command line prints the
 message alone, without a traceback.
 """
 
@@ -25,6 +26,16 @@ class UserError(HeadwayError):
 
 class Failure(HeadwayError):
     """The world did not cooperate: a batch system that does not answer, a full disk."""
+
+
+class Held(Failure):
+    """Somebody else has what only one can have; who it is stands in the message. Trying again may help."""
+
+
+class Damaged(Failure):
+    """What was written down cannot be trusted any more: trying again does not help, a person must decide."""
+
+    exit_code = 3
 
 
 class StateError(HeadwayError):

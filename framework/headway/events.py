@@ -36,6 +36,8 @@ class JobSubmitted(Event, frozen=True):
     phase: ClassVar[int] = 2
 
     job: JobDescription
+    #: Why it is held, if it is.
+    reason: str = ""
 
 
 class JobStarted(Event, frozen=True):
@@ -93,6 +95,8 @@ class JobReleasing(Event, frozen=True):
 
     job_id: str
     placement: Placement = ()
+    #: Hertz, that was asked for with the start; None: the node's own.
+    frequency: float | None = None
 
 
 class JobChanged(Event, frozen=True):
@@ -124,6 +128,12 @@ class JobMigrated(Event, frozen=True):
 
     job_id: str
     placement: Placement = ()
+    #: The tier that it is in there; "": the one that it was in.
+    tier: str = ""
+    #: It began again there, and what it had done is lost.
+    restarted: bool = False
+    #: How long it stood still for that, seconds; None: nobody measured it.
+    seconds: float | None = None
 
 
 class JobTierChanged(Event, frozen=True):
@@ -131,6 +141,27 @@ class JobTierChanged(Event, frozen=True):
 
     job_id: str
     tier: str
+
+
+class JobPaceChanged(Event, frozen=True):
+    """How far a running job is, and how fast it goes from now on.
+
+    Told about jobs that do not run alone at full speed: whoever shares its processors, or is being moved.
+    """
+
+    job_id: str
+    #: Seconds of its work that are done, at full speed.
+    done: float
+    #: Seconds of work a second: 1 is full speed, 0 stands still.
+    rate: float
+
+
+class JobUsageMeasured(Event, frozen=True):
+    """How much of its processors a running job uses."""
+
+    job_id: str
+    #: Share of one processor that each of its processes uses, in (0, 1].
+    cpu: float
 
 
 class JobFrequencyChanged(Event, frozen=True):
@@ -261,6 +292,8 @@ AnyEvent = (
     | JobCheckpointed
     | JobMigrated
     | JobTierChanged
+    | JobPaceChanged
+    | JobUsageMeasured
     | JobFrequencyChanged
     | ElasticCommandReceived
     | ReservationRequested

@@ -2,14 +2,124 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from headway.decisions import Decision, Start
+from headway.events import (
+    DecisionFailed,
+    Event,
+    JobEnded,
+    JobReleasing,
+    JobRequeued,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+)
+from headway.journal import HistoryEntry
 from headway.scheduler import Scheduler
 from headway.state import Job, Status
+from headway.state.records import ON_NODES
 from headway.view import Booking, View
 
 _INF = float("inf")
+
+#: Spans of an array's numbers that are shown of a group of elements.
+_SPANS = 10
+#: Parts of a job that are shown.
+_PARTS = 8
+
+#: What a run tells of a job when it begins: with the time at which it happened, or with its own.
+_STATED = (JobSubmitted, JobStarted, JobEnded)
+_FOUND = (*_STATED, JobReleasing, JobSuspended)
+
+
+def told_once(history: Iterable[HistoryEntry]) -> Iterator[HistoryEntry]:
+    """A job's history without what a later run only found as it was: each begins with all jobs there are."""
+    told: set[tuple[type, float]] = set()
+    shown: type | None = None
+    run = None
+    for entry in history:
+        if isinstance(entry.what, Event):
+            kind = type(entry.what)
+            stated = (kind, entry.time)
+            found = run is not None and entry.run_id != run
+            if found and kind in _FOUND and (stated in told or kind is shown):
+                continue
+            if isinstance(entry.what, _STATED):
+                told.add(stated)
+            shown = kind
+        if run is None:
+            run = entry.run_id
+        yield entry
+
+
+def last_failure(history: Sequence[HistoryEntry]) -> str:
+    """Why a job's last start failed, from its history; "" if nothing became of it since that says otherwise.
+
+    What the daemon learned from it (nodes that the batch system will not have for this job, a pause) a fresh
+    look at the cluster does not show.
+    """
+    for entry in reversed(history):
+        what = entry.what
+        if isinstance(what, DecisionFailed) and isinstance(what.decision, Start):
+            return what.message
+        if isinstance(what, Start | JobStarted | JobEnded | JobRequeued):
+            return ""
+    return ""
+
+
+def find_job(scheduler: Scheduler, job_id: str) -> Job | None:
+    """The job of this id; of ``7+1``, a component, the heterogeneous job 7 that it belongs to."""
+    jobs = scheduler.state.jobs
+    whole, plus, offset = job_id.partition("+")
+    job = jobs.get(job_id)
+    if job is None and plus and offset.isdecimal() and whole in jobs and jobs[whole].request.parts:
+        return jobs[whole]
+    return job
+
+
+def _array(
+    scheduler: Scheduler, array_id: str, clock: Callable[[float], str], wished: Sequence[Decision]
+) -> list[str]:
+    """Sentences about the elements of a job array that are not over; [] if there are none."""
+    elements = [job for job in scheduler.state.jobs.values() if job.description.array_id == array_id]
+    if not elements:
+        return []
+    elements.sort(key=lambda job: (job.description.array_index or 0, job.seq))
+    starting = {decision.job_id for decision in wished if isinstance(decision, Start)}
+    count = f"{len(elements)} element{'s' if len(elements) > 1 else ''}"
+    lines = [f"Job array {array_id} of {elements[0].user or 'an unknown user'}: {count} not over."]
+    groups: dict[str, list[Job]] = {}
+    for job in elements:
+        if job.id in starting:
+            what = "Would be started now"
+        elif job.status in ON_NODES:
+            what = "On nodes"
+        elif reason := scheduler.state.why_waiting(job, clock):
+            what = f"Cannot start: {reason}"
+        else:
+            what = "In the queue"
+        groups.setdefault(what, []).append(job)
+    for what, jobs in sorted(groups.items(), key=lambda group: group[1][0].description.array_index or 0):
+        lines.append(f"{what}: {_numbers(jobs)}.")
+    queued = [job for job in groups.get("In the queue", ()) if job in job.pool.queue]
+    if queued:
+        first = min(queued, key=lambda job: job.pool.queue.index(job))
+        lines.append(f"The first of these is {first.id}. {' '.join(_in_queue(scheduler, first, clock))}")
+    return lines
+
+
+def _numbers(jobs: Sequence[Job]) -> str:
+    """``3, 5-9 (6 elements)`` for the elements of an array, in order of their numbers."""
+    spans: list[list[int]] = []
+    for number in (job.description.array_index or 0 for job in jobs):
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    shown = [str(first) if first == last else f"{first}-{last}" for first, last in spans[:_SPANS]]
+    more = ", ..." if len(spans) > _SPANS else ""
+    return f"{', '.join(shown)}{more}{f' ({len(jobs)} elements)' if len(jobs) > 1 else ''}"
 
 
 def explain(
@@ -18,22 +128,27 @@ def explain(
     clock: Callable[[float], str],
     wished: Sequence[Decision] = (),
 ) -> list[str]:
-    """Sentences about a job as the scheduler knows it after its last step; [] if it knows no such job.
+    """Sentences about a job, or the elements of an array, as the scheduler knows them after its last step;
+    [] if it knows none.
 
     ``wished`` are that step's decisions, where nobody carries them out.
     """
-    job = scheduler.state.jobs.get(job_id)
+    job = find_job(scheduler, job_id)
     if job is None:
-        return []
+        return _array(scheduler, job_id, clock, wished)
     request = job.request
     asks = f"{job.processors} processors"
     if request.nodes:
         asks += f" on {request.nodes} nodes"
+    if request.parts:
+        sizes = " and ".join(str(part.processors) for part in request.parts[:_PARTS])
+        more = f" and {len(request.parts) - _PARTS} more parts" if len(request.parts) > _PARTS else ""
+        asks += f" ({sizes}{more}, together and each on nodes of its own)"
     asks += f" for {job.estimate:.0f} s"
     first = f"Job {job.id} of {job.user or 'an unknown user'} asks for {asks} in pool {job.pool.name!r}"
     lines = [f"{first}; it was submitted at {clock(job.submit_time)}."]
     for decision in wished:
-        if isinstance(decision, Start) and decision.job_id == job_id:
+        if isinstance(decision, Start) and decision.job_id == job.id:
             where = ", ".join(name for name, _ in decision.placement)
             lines.append(
                 f"It would be started now{' on ' + where if where else ''}: {decision.reason or 'it fits'}."

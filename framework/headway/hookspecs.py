@@ -17,6 +17,12 @@ A hook marked *first answer wins* asks plugins in configured order until one ans
 None. A plugin that raises is named in the log and its answer is left out; a policy that raises
 starts nothing in that cycle. ``docs/plugins.md`` has a complete example for each hook.
 
+A pool is looked at when something happened to it, and what could not start then is taken to be
+unable to start until something else happens than arrivals behind it. Each hook says how long its
+answer stands. Nothing is asked because time passes: a plugin whose answer changes at a moment at
+which nothing happens says so with ``state.wake_at(time, pool)``, which has the pool looked at from
+scratch then.
+
 Class attributes of a plugin that the framework reads, all optional:
 
 ``name``
@@ -25,11 +31,19 @@ Class attributes of a plugin that the framework reads, all optional:
     a pydantic model of its options; the plugin is made as ``Plugin(options)``.
 ``needs``
     decision types that the cluster's adapter must be able to carry out.
+``needs_nodes``
+    True: it must know which processors a job has; a flat pool of the emulated cluster then consists of nodes
+    of one processor each.
+``gives``
+    decision types that a real cluster can carry out with this plugin's help, such as Migrate.
 ``needs_energy``
     True: the cluster must have an energy profile.
 ``ask_always``
     for a policy: True asks it at every arrival; by default it is not asked when nothing happened
-    but arrivals at the queue's tail that need more processors than are free.
+    but arrivals at the queue's tail that need more processors than are free. For a plugin with
+    ``prepare`` or ``place``: True says that its answers may change with any event, wherever it
+    happened; then each event has every queue looked at from scratch (with ``order_queue`` that is
+    always so).
 ``placement_kind(job)``
     for a plugin with the hook ``place`` that looks at more than the job's request: a hashable value
     of what else it looks at. A job is not tried again in a cycle in which one of the same shape
@@ -50,6 +64,7 @@ if TYPE_CHECKING:
 
     from headway.decisions import Decision
     from headway.events import Event
+    from headway.migration import MigrationHandler
     from headway.model import Placement
     from headway.nodes import Offer
     from headway.report import Section
@@ -97,19 +112,23 @@ class HookSpecs:
 
     @hookspec(firstresult=True)
     def predict_runtime(self, job: Job, state: State) -> float | None:
-        """How long the job will run, in seconds. First answer wins; without one, the estimate."""
+        """How long the job will run, in seconds. First answer wins; without one, the estimate.
+
+        Asked when a job arrives or changes, and when a start of it is taken back; stands until then."""
 
     @hookspec(firstresult=True)
     def admit_job(self, job: Job, state: State) -> str | None:
         """A refusal with its reason, or None. First refusal wins. A refused job is never started;
-        it stays with the batch system, and ``headway explain`` gives the reason."""
+        it stays with the batch system, and ``headway explain`` gives the reason. Asked when a job
+        arrives or changes; stands until it changes."""
 
     @hookspec(firstresult=True)
     def queue_key(self, job: Job, state: State) -> tuple[Any, ...] | None:
         """The job's place in its queue: smaller keys first, ties by submission. First answer wins.
 
         Asked when a job arrives or changes; the queue is then kept sorted at no cost a cycle.
-        Without an answer the order is that of submission."""
+        Without an answer the order is that of submission. The key stands until the job changes: one
+        that follows time or other jobs belongs into ``order_queue``."""
 
     @hookspec
     def react(self, state: State) -> Iterable[Decision] | None:
@@ -125,13 +144,17 @@ class HookSpecs:
     @hookspec(firstresult=True)
     def order_queue(self, jobs: Sequence[Job], state: State) -> Sequence[Job] | None:
         """The pool's queue in service order, for orders that change with time (fair share,
-        aging). Called each cycle; first answer wins. Where a fixed key does, use ``queue_key``."""
+        aging). First answer wins. Where a fixed key does, use ``queue_key``.
+
+        Asked about each queue in each step in which something happened, in any pool; what was booked
+        under an earlier answer is booked anew."""
 
     @hookspec
     def prepare(self, view: View) -> None:
         """Book capacity before the policy is asked, for jobs that are not in the queue yet
         (``view.book(job, after=...)``). No start may break such a booking. Called when the pool's
-        bookings are made anew, also when its queue is empty."""
+        bookings are made anew, also when its queue is empty; they stand while only arrivals at the
+        queue's tail happen in that pool. If they may change with less, say ``ask_always``."""
 
     @hookspec(firstresult=True)
     def schedule(self, view: View) -> Iterable[Decision] | None:
@@ -146,7 +169,10 @@ class HookSpecs:
 
         ``offer`` holds the nodes that could host it; return ``offer.take(order)`` with your order
         of preference. None from all plugins: the job does not fit. ``()``: it must not be placed on
-        any of them now, whatever the other plugins would say."""
+        any of them now, whatever the other plugins would say.
+
+        A job that found no place is tried again when something else than arrivals at the queue's tail
+        has happened in its pool; with ``ask_always`` in each step in which something happened."""
 
     # ------------------------------------------------------------------ a cycle, all pools
 
@@ -165,7 +191,8 @@ class HookSpecs:
 
     @hookspec(firstresult=True)
     def veto(self, decision: Decision, state: State) -> str | None:
-        """A reason why the decision must not be taken, or None. Any veto counts."""
+        """A reason why the decision must not be taken, or None. Any veto counts. The pool of a start that
+        is vetoed, or that ``revise`` leaves out, is looked at from scratch in the next step."""
 
     @hookspec
     def decided(self, decisions: Sequence[Decision], state: State) -> None:
@@ -177,6 +204,12 @@ class HookSpecs:
         yours. Asked once, after the step's decisions were handed to the cluster."""
 
     # ------------------------------------------------------------------ outside the loop
+
+    @hookspec
+    def migrate(self) -> MigrationHandler | None:
+        """One way to move running jobs on a real cluster: see :mod:`headway.migration`. The plugins' handlers
+        are asked in configured order, and the first that suits a move carries it out. Such a plugin says
+        what it ``gives``. Asked once, before the run begins; emulated clusters move jobs by themselves."""
 
     @hookspec
     def register_commands(self, cli: click.Group) -> None:
@@ -198,7 +231,8 @@ class HookSpecs:
     @hookspec
     def register_physics(self) -> Any:
         """A physics module of the emulated cluster: an object whose ``rate(execution, now)`` gives
-        a factor on a job's speed. See ``docs/plugins.md``."""
+        a factor on a job's speed; or a :class:`headway.sharing.Sharing`: what it costs jobs to share
+        processors in two tiers. See ``docs/plugins.md``."""
 
 
 class Plugin:

@@ -15,10 +15,14 @@ from numpy.typing import NDArray
 
 from headway.errors import StateError
 from headway.model import NodeDescription, Placement, Request, Reservation
+from headway.parts import divided, placements_of
 from headway.profile import next_after
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+
+#: More nodes than these are handled in one array operation, whose own cost is that of about so many.
+_MANY = 4
 
 #: Memory of a node whose batch system does not manage memory: more than anybody asks for.
 _UNMANAGED = np.int64(1) << 62
@@ -35,6 +39,15 @@ def memory_on_node(request: Request, processors: int) -> int:
     return max(request.memory_per_node, request.memory_per_processor * processors)
 
 
+def layout_is_open(request: Request, placement: Placement) -> bool:
+    """Whether a job could have other numbers of processors on the nodes of its placement."""
+    if request.parts:
+        # Which of a part's nodes are used at all may be open, too.
+        return len(placement) > len(request.parts)
+    fixed = request.exclusive or request.processors_per_node
+    return len(placement) > 1 and not fixed and any(count > 1 for _, count in placement)
+
+
 @dataclass
 class Free:
     """What each node has left, at some moment or over some time."""
@@ -47,7 +60,19 @@ class Free:
         return Free(self.processors.copy(), self.memory.copy(), {k: v.copy() for k, v in self.gres.items()})
 
     def take(self, request: Request, nodes: Sequence[int], counts: Sequence[int], sign: int = 1) -> None:
-        """Take (or with ``sign=-1`` give back) what ``request`` uses for ``counts`` processors a node."""
+        """Take (or with ``sign=-1`` give back) what ``request`` uses for ``counts`` processors a node; no
+        node comes twice."""
+        if request.parts:
+            for part, its_nodes, its_counts in divided(request, nodes, counts):
+                self.take(part, its_nodes, its_counts, sign)
+            return
+        if not (request.memory_per_node or request.memory_per_processor or request.gres_per_node):
+            if len(nodes) > _MANY:
+                self.processors[nodes] -= counts if sign > 0 else np.negative(counts)
+            else:
+                for node, count in zip(nodes, counts, strict=True):
+                    self.processors[node] -= sign * count
+            return
         for node, count in zip(nodes, counts, strict=True):
             self.processors[node] -= sign * count
             memory = memory_on_node(request, count)
@@ -59,6 +84,8 @@ class Free:
 
     def has(self, request: Request, nodes: Sequence[int], counts: Sequence[int]) -> bool:
         """Whether ``request`` could take ``counts`` processors of these nodes."""
+        if request.parts:
+            return all(self.has(*share) for share in divided(request, nodes, counts))
         return all(
             self.processors[node] >= count
             and self.memory[node] >= memory_on_node(request, count)
@@ -84,7 +111,13 @@ class NodeTable:
         self.names: list[str] = []
         self.total: Ints = np.zeros(0, np.int64)
         self.free = Free(np.zeros(0, np.int64), np.zeros(0, np.int64), {})
+        #: What the nodes have when they are idle.
+        self.whole = Free(np.zeros(0, np.int64), np.zeros(0, np.int64), {})
         self.available: Bools = np.zeros(0, np.bool_)
+        #: Processors that have a process in the background, whoever is in front of it.
+        self.behind: Ints = np.zeros(0, np.int64)
+        #: Nodes that somebody has for himself alone.
+        self._whole_nodes: set[int] = set()
         #: Power states of nodes that are not on: "asleep", "falling asleep", "waking".
         self.power: dict[str, str] = {}
         #: When a node that is not on is expected to be (absolute seconds); for one that nobody wakes,
@@ -94,8 +127,13 @@ class NodeTable:
         self.reserved_from: NDArray[np.float64] = np.zeros(0)
         #: Node -> its reservations that are not over.
         self.reservations: dict[int, list[Reservation]] = {}
+        #: The pools of every node, if all have the same; and whether every node is available.
+        self._same_pools: tuple[str, ...] | None = ()
+        self._all_available = True
         self._pools: dict[str, Bools] = {}
         self._features: dict[str, Bools] = {}
+        #: What nodes have that no job takes anything of.
+        self._sizes: dict[str, Ints] = {}
 
     def __len__(self) -> int:
         return len(self.names)
@@ -113,15 +151,29 @@ class NodeTable:
             self.free.memory[at] += (node.memory or int(_UNMANAGED)) - (old.memory or int(_UNMANAGED))
             for name, amount in old.gres:
                 self.free.gres[name][at] -= amount
+                self.whole.gres[name][at] -= amount
             for mask in (*self._pools.values(), *self._features.values()):
                 mask[at] = False
+            for sizes in self._sizes.values():
+                sizes[at] = 0
         self.descriptions[node.name] = node
-        self.total[at] = node.processors
+        self.total[at] = self.whole.processors[at] = node.processors
+        self.whole.memory[at] = node.memory or _UNMANAGED
         self.available[at] = node.available
+        self._all_available = self._all_available and node.available
+        if len(self.names) == 1:
+            self._same_pools = node.pools
+        elif self._same_pools != node.pools:
+            self._same_pools = None
         for name, amount in node.gres:
-            if name not in self.free.gres:
-                self.free.gres[name] = np.zeros_like(self.total)
-            self.free.gres[name][at] += amount
+            for what in (self.free, self.whole):
+                if name not in what.gres:
+                    what.gres[name] = np.zeros_like(self.total)
+                what.gres[name][at] += amount
+        for name, amount in node.sizes:
+            if name not in self._sizes:
+                self._sizes[name] = np.zeros_like(self.total)
+            self._sizes[name][at] = amount
         for names, masks in ((node.pools, self._pools), (node.features, self._features)):
             for name in names:
                 if name not in masks:
@@ -146,14 +198,15 @@ class NodeTable:
 
         self.total = more(self.total)
         self.available = more(self.available)
+        self.behind = more(self.behind)
         self.reserved_from = more(self.reserved_from, np.inf)
-        self.free = Free(
-            more(self.free.processors),
-            more(self.free.memory),
-            {k: more(v) for k, v in self.free.gres.items()},
+        self.free, self.whole = (
+            Free(more(what.processors), more(what.memory), {k: more(v) for k, v in what.gres.items()})
+            for what in (self.free, self.whole)
         )
         self._pools = {k: more(v) for k, v in self._pools.items()}
         self._features = {k: more(v) for k, v in self._features.items()}
+        self._sizes = {k: more(v) for k, v in self._sizes.items()}
 
     def set_power(self, name: str, power: str, time: float) -> None:
         """A node's power state since ``time``: "on", "asleep", "falling asleep" or "waking"."""
@@ -168,6 +221,7 @@ class NodeTable:
 
     def set_available(self, name: str, available: bool) -> None:
         self.available[self.index[name]] = available
+        self._all_available = bool(self.available[: len(self.names)].all())
 
     def set_reservations(self, reservations: Iterable[Reservation]) -> None:
         """The reservations that are not over, all of them."""
@@ -193,13 +247,77 @@ class NodeTable:
         nodes = [node for node, _ in known]
         counts = [count for _, count in known]
         self.free.take(request, nodes, counts, sign)
+        whole: list[int] = nodes if request.exclusive else []
+        for part, its_nodes, _ in divided(request, nodes, counts) if request.parts else ():
+            whole.extend(its_nodes if part.exclusive else ())
+        if whole:
+            (self._whole_nodes.update if sign > 0 else self._whole_nodes.difference_update)(whole)
         shares: dict[str, tuple[int, int]] = {}
+        if self._same_pools is not None and len(nodes) > _MANY:
+            usable = sum(counts) if self._all_available else int(self.available[nodes] @ counts)
+            return dict.fromkeys(self._same_pools, (sum(counts), usable))
         for node, count in known:
             usable = count if self.available[node] else 0
             for pool in self.descriptions[self.names[node]].pools:
                 total, free = shares.get(pool, (0, 0))
                 shares[pool] = (total + count, free + usable)
         return shares
+
+    # ------------------------------------------------------------------ the background
+
+    def take_behind(self, request: Request, placement: Placement) -> None:
+        """A job is on its nodes in the background: it takes no processor from anybody in front, but memory
+        and generic resources as everybody does."""
+        self._move_behind(request, placement, 1)
+
+    def give_back_behind(self, request: Request, placement: Placement) -> None:
+        """A job leaves the background."""
+        self._move_behind(request, placement, -1)
+
+    def _move_behind(self, request: Request, placement: Placement, sign: int) -> None:
+        behind = self.behind
+        if len(placement) > _MANY and not (
+            request.memory_per_node or request.memory_per_processor or request.gres_per_node
+        ):
+            known = [(self.index[name], count) for name, count in placement if name in self.index]
+            behind[[node for node, _ in known]] += np.array([sign * count for _, count in known])
+            return
+        shares = request.memory_per_node or request.memory_per_processor or request.gres_per_node
+        for name, count in placement:
+            node = self.index.get(name)
+            if node is not None:
+                behind[node] += sign * count
+                if shares:
+                    # A processor has two processes, memory is there once.
+                    self.free.take(request, (node,), (count,), sign)
+                    self.free.processors[node] += sign * count
+
+    def free_behind(self) -> Free:
+        """What each node has left for the background."""
+        processors = self.total - self.behind
+        if self._whole_nodes:
+            processors[list(self._whole_nodes)] = 0
+        return Free(processors, self.free.memory, self.free.gres)
+
+    def guard_behind(self, request: Request, placement: Placement, pool: str) -> None:
+        """As :meth:`guard`, for the background: no processor has two processes there."""
+        if request.exclusive:
+            raise StateError("the job asks for whole nodes, and nobody has one in the background")
+        if request.parts:
+            raise StateError("a job of several parts is not put into the background")
+        self._guard_shape(request, placement)
+        if not self._whole_nodes and self._is_plainly_there(
+            request, placement, pool, self.total - self.behind
+        ):
+            return
+        for name, count in placement:
+            node = self._guard_usable(name, count, pool)
+            left = int(self.total[node] - self.behind[node])
+            if count > left:
+                raise StateError(f"node {name} has {left} processors free in the background, not {count}")
+            if node in self._whole_nodes:
+                raise StateError(f"node {name} belongs to a job that asked for whole nodes")
+            self._guard_rest(request, name, node, count)
 
     # ------------------------------------------------------------------ questions
 
@@ -221,30 +339,65 @@ class NodeTable:
         """Raise :class:`StateError` if a placement is not to be had: unknown or unusable node, not
         enough free processors, memory or generic resources, fewer processors than requested, a node
         named twice, or a node that an exclusive job would share."""
-        if sum(count for _, count in placement) < request.processors:
+        self._guard_shape(request, placement)
+        if request.parts:
+            for part, its_own in zip(request.parts, placements_of(request, placement), strict=True):
+                self.guard(part, its_own, pool)
+            return
+        free = self.free.processors
+        if self._is_plainly_there(request, placement, pool, free):
+            return
+        for name, count in placement:
+            node = self._guard_usable(name, count, pool)
+            if count > free[node]:
+                raise StateError(f"node {name} has {free[node]} processors free, not {count}")
+            if request.exclusive and (not count == free[node] == self.total[node] or self.behind[node]):
+                raise StateError(f"node {name} would be shared, the job asks for whole nodes")
+            self._guard_rest(request, name, node, count)
+
+    def _is_plainly_there(self, request: Request, placement: Placement, pool: str, free: Ints) -> bool:
+        """Whether many nodes have their processors ``free`` for a request that asks for nothing else, all at
+        once; if not, somebody has to look at each of them and say why."""
+        if len(placement) <= _MANY or self.power or self._same_pools is None or pool not in self._same_pools:
+            return False
+        if request.exclusive or request.memory_per_node or request.memory_per_processor:
+            return False
+        if request.gres_per_node:
+            return False
+        nodes = [self.index.get(name, -1) for name, _ in placement]
+        counts = np.array([count for _, count in placement])
+        if min(nodes) < 0 or not (self._all_available or self.available[nodes].all()):
+            return False
+        return bool(((free[nodes] >= counts) & (counts > 0)).all())
+
+    @staticmethod
+    def _guard_shape(request: Request, placement: Placement) -> None:
+        if sum([count for _, count in placement]) < request.processors:
             raise StateError(f"{placement} has fewer than the {request.processors} processors asked for")
         if len({name for name, _ in placement}) < len(placement):
             raise StateError(f"{placement} names a node twice")
-        for name, count in placement:
-            node = self.index.get(name)
-            if count < 1:
-                raise StateError(f"{count} processors of node {name} are no placement")
-            if node is None or pool not in self.descriptions[name].pools:
-                raise StateError(f"node {name} is not in pool {pool!r}")
-            if not self.available[node]:
-                raise StateError(f"node {name} is not available")
-            if name in self.power:
-                raise StateError(f"node {name} is {self.power[name]}")
-            if count > self.free.processors[node]:
-                raise StateError(f"node {name} has {self.free.processors[node]} processors free, not {count}")
-            if request.exclusive and not count == self.free.processors[node] == self.total[node]:
-                raise StateError(f"node {name} would be shared, the job asks for whole nodes")
-            memory = memory_on_node(request, count)
-            if memory > self.free.memory[node]:
-                raise StateError(f"node {name} has {self.free.memory[node]} bytes free, not {memory}")
-            for resource, amount in request.gres_per_node:
-                if resource not in self.free.gres or amount > self.free.gres[resource][node]:
-                    raise StateError(f"node {name} has too few {resource} free")
+
+    def _guard_usable(self, name: str, count: int, pool: str) -> int:
+        """The index of a node that can be used in this pool."""
+        node = self.index.get(name)
+        if count < 1:
+            raise StateError(f"{count} processors of node {name} are no placement")
+        if node is None or pool not in self.descriptions[name].pools:
+            raise StateError(f"node {name} is not in pool {pool!r}")
+        if not self.available[node]:
+            raise StateError(f"node {name} is not available")
+        if name in self.power:
+            raise StateError(f"node {name} is {self.power[name]}")
+        return node
+
+    def _guard_rest(self, request: Request, name: str, node: int, count: int) -> None:
+        """Memory and generic resources, of which both tiers have their share."""
+        memory = memory_on_node(request, count)
+        if memory and memory > self.free.memory[node]:
+            raise StateError(f"node {name} has {self.free.memory[node]} bytes free, not {memory}")
+        for resource, amount in request.gres_per_node:
+            if resource not in self.free.gres or amount > self.free.gres[resource][node]:
+                raise StateError(f"node {name} has too few {resource} free")
 
     def broken(self, placement: Placement, start: float, end: float, own: str) -> Reservation | None:
         """A reservation other than ``own`` that a job on these nodes during [start, end) would break."""
@@ -256,7 +409,7 @@ class NodeTable:
         return None
 
     def eligible(self, request: Request, pool: str, available_only: bool = True) -> Bools:
-        """Nodes that a request may use at all: pool, state, features, names."""
+        """Nodes that a request may use at all: pool, state, features, sizes, names."""
         mask = self.pool_mask(pool)
         if available_only:
             mask = mask & self.available
@@ -265,10 +418,39 @@ class NodeTable:
             if has is None:
                 return np.zeros(len(self.total), np.bool_)
             mask = mask & has
+        for name, least in request.least_sizes:
+            sizes = self._sizes.get(name)
+            if sizes is None:
+                return np.zeros(len(self.total), np.bool_)
+            mask = mask & (sizes >= least)
         if request.excluded_nodes:
             mask = mask.copy()
             mask[[self.index[n] for n in request.excluded_nodes if n in self.index]] = False
         return mask
+
+    def mask_of(self, names: Iterable[str]) -> Bools:
+        """The nodes of these names, as far as they are known."""
+        mask = np.zeros(len(self.total), np.bool_)
+        mask[[self.index[name] for name in names if name in self.index]] = True
+        return mask
+
+    def can_host(
+        self,
+        request: Request,
+        pool: str,
+        *,
+        confined: Iterable[str] | None = None,
+        available_only: bool = True,
+    ) -> bool:
+        """Whether a request finds its nodes in an idle pool, or among those that it is ``confined`` to."""
+        eligible = self.eligible(request, pool, available_only)
+        if confined is not None:
+            eligible = eligible & self.mask_of(confined)
+        slots = self.slots(request, eligible, self.whole)
+        if int(slots.sum()) < request.processors:
+            return False
+        offer = Offer(self, request, slots, self.whole)
+        return offer.take(offer.feasible) is not None
 
     def unreserved(
         self, start: float, end: float, reservation: str, *, confined: bool = True, over: Collection[str] = ()
@@ -407,7 +589,7 @@ class Offer:
                 return None
         if self.request.exclusive or self.request.processors_per_node:
             return self._placement(picked, room)
-        return self._in_blocks(picked, room, max(wanted, nodes))
+        return self._in_blocks(picked, room, max(wanted, nodes * (self.request.processors_per_chunk or 1)))
 
     def _required_first(self, order: NDArray[np.intp]) -> NDArray[np.intp] | None:
         wanted = set(self.request.required_nodes)

@@ -25,6 +25,7 @@ import pydantic
 from headway.decisions import Decision
 from headway.errors import UserError, nearest
 from headway.hookspecs import PROJECT, HookSpecs
+from headway.inputs import InputFiles
 from headway.model import ClusterDescription
 
 GROUP = "headway.plugins"
@@ -149,6 +150,13 @@ class Catalogue:
         named = {config.name for config in configured}
         files = [PluginConfig(name, {}, "--plugin") for name in self.from_files if name not in named]
         return [*files, *configured]
+
+    def gives(self, configured: Iterable[PluginConfig]) -> frozenset[type[Decision]]:
+        """The decision types that a cluster can carry out with these plugins' help, if it takes help."""
+        given: set[type[Decision]] = set()
+        for config in self.expanded(configured):
+            given.update(getattr(self.get(config.name, config.where), "gives", ()))
+        return frozenset(given)
 
     def check_energy(
         self,
@@ -290,8 +298,10 @@ def explain_validation(error: pydantic.ValidationError, where: str, model: type[
     return "\n".join(lines)
 
 
-def make_plugin(cls: type, config: PluginConfig) -> Any:
-    """An instance with validated options; :class:`UserError` names place, key, expected, found."""
+def make_plugin(cls: type, config: PluginConfig, files: InputFiles | None = None) -> Any:
+    """An instance with validated options; :class:`UserError` names place, key, expected, found.
+
+    ``files`` are those that options name, as the context of their validation has them."""
     model: type[pydantic.BaseModel] | None = getattr(cls, "Options", None)
     if model is None:
         if config.options:
@@ -307,7 +317,9 @@ def make_plugin(cls: type, config: PluginConfig) -> Any:
             if key not in known and key not in known.values():
                 raise UserError(f"{place}: {key}: unknown key.{nearest(str(key), known)}")
     try:
-        options = model.model_validate(dict(config.options), context={"beside": config.beside})
+        options = model.model_validate(
+            dict(config.options), context={"beside": config.beside, "files": files}
+        )
     except pydantic.ValidationError as error:
         raise UserError(explain_validation(error, place, model)) from error
     return _made(cls, config, options)
@@ -330,6 +342,8 @@ class Plugins:
         self.manager = pluggy.PluginManager(PROJECT)
         self.manager.add_hookspecs(HookSpecs)
         self.by_name: dict[str, Any] = {}
+        #: The files that options name: what a replay needs besides the configuration.
+        self.files = InputFiles()
 
     @classmethod
     def load(
@@ -337,13 +351,15 @@ class Plugins:
         configs: Iterable[PluginConfig],
         catalogue: Catalogue,
         capabilities: frozenset[type[Decision]] | None,
+        files: InputFiles | None = None,
     ) -> Plugins:
         """Make and register what the configuration enables.
 
         ``capabilities`` are those of the cluster's adapter; a plugin that needs more is refused
-        with a message that names both. None: do not check.
+        with a message that names both. None: do not check. ``files``: those of a run that is repeated.
         """
         plugins = cls()
+        plugins.files = files if files is not None else plugins.files
         for config in catalogue.expanded(configs):
             kind = catalogue.get(config.name, config.where)
             missing = (
@@ -357,8 +373,13 @@ class Plugins:
                     f"{config.where}: plugin {config.name!r} needs {', '.join(missing)}, which the cluster's "
                     f"adapter cannot carry out (it can: {can})"
                 )
-            plugins.add(config.name, make_plugin(kind, config), config.where)
+            plugins.add(config.name, make_plugin(kind, config, plugins.files), config.where)
         return plugins
+
+    def handlers(self) -> list[Any]:
+        """The migration handlers (hook ``migrate``), in configured order."""
+        found = [function() for _, function in self.implementations("migrate")]
+        return [handler for handler in found if handler is not None]
 
     def add(self, name: str, plugin: Any, where: str = "plugins") -> None:
         """Register an instance; it is asked after those that are there."""

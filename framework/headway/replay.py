@@ -9,6 +9,7 @@ from headway.config import adapter_class, parse_config
 from headway.decisions import Decision
 from headway.engine import Mode
 from headway.errors import UserError
+from headway.inputs import SAVED_AS, InputFiles
 from headway.journal import Journal, RunRecord
 from headway.plugins import Catalogue, Plugins
 from headway.scheduler import Scheduler
@@ -41,15 +42,19 @@ def scheduler_of(run: RunRecord, catalogue: Catalogue) -> Scheduler:
     """A scheduler as it was when ``run`` began."""
     config = parse_config(run.info.config_text, f"journal, run {run.id}")
     cluster = run.info.cluster
+    files = InputFiles(run.info.plugin_states.get(SAVED_AS))
     emulated = adapter_class("emulated").capable_of(cluster) if run.info.mode == Mode.DRY_RUN else None
+    configs = catalogue.enabled(config.plugin_configs())
+    able = emulated if emulated is not None else config.capabilities(cluster, catalogue.gives(configs))
     return Scheduler(
         cluster,
-        Plugins.load(catalogue.enabled(config.plugin_configs()), catalogue, None),
+        Plugins.load(configs, catalogue, None, files),
         seed=run.info.seed,
-        capabilities=emulated if emulated is not None else config.capabilities(cluster),
+        capabilities=able,
         saved=run.info.plugin_states,
         monitor=run.info.mode == Mode.MONITOR,
         cycle=config.cycle,
+        wait_for_down_nodes=config.wait_for_down_nodes,
         # A dry run begins at its trace's epoch; a live one has the epoch's own clock.
         epoch=run.info.started_at if run.info.mode == Mode.DRY_RUN else 0.0,
     )

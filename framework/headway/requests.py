@@ -1,24 +1,15 @@
-"""Requests of users to a running scheduler, and their answers.
+"""Answers to requests of users to a running scheduler.
 
 A request enters the scheduler as an event of the next cycle, so it is journalled and replayed like
 everything else; a plugin decides on it and tells what became of it (hook ``answer``).
-:mod:`headway.service` brings requests in through a socket.
+:mod:`headway.engine` takes them from whoever brings them (:mod:`headway.service`: through a socket).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
-
 import msgspec
 
 from headway.decisions import Decision
-from headway.events import Event
-
-if TYPE_CHECKING:
-    from headway.adapter import Outcome
-    from headway.plugins import Problem
-    from headway.scheduler import Scheduler
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -32,22 +23,3 @@ class Answer(msgspec.Struct, frozen=True):
     outcome: str
     reason: str = ""
     decisions: tuple[Decision, ...] = ()
-
-
-class RequestSource(Protocol):
-    """Where an engine gets users' requests from. Called by the engine's thread only."""
-
-    def take(self, now: float) -> Sequence[Event]:
-        """The requests since the last call, as events of ``now`` (absolute seconds)."""
-
-    def served(
-        self,
-        now: float,
-        scheduler: Scheduler,
-        decisions: Sequence[Decision],
-        outcomes: Sequence[Outcome],
-    ) -> None:
-        """A cycle is over: what was taken can be answered."""
-
-    def failed(self, problem: Problem) -> None:
-        """A plugin failed, or something made no sense; the log has it already."""

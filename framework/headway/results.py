@@ -24,9 +24,11 @@ class JobResult(msgspec.Struct, gc=False):
     start_time: float | None
     #: None: still running (or waiting) when the run ended.
     end_time: float | None
-    #: One of :data:`headway.events.OUTCOMES`, or "running", "pending".
+    #: One of :data:`headway.events.OUTCOMES`, or "running", "pending", "refused": a plugin refused it, or its
+    #: pool could never hold it.
     state: str
-    #: Seconds of execution, start to end; less than end - start if it was suspended or paused.
+    #: Seconds of execution, start to end; less than end - start if it was suspended or paused. Where
+    #: processors are shared (:mod:`headway.sharing`), seconds of work at full speed.
     runtime: float
     placement: Placement = ()
     #: Pool that it ran in.
@@ -40,6 +42,11 @@ class JobResult(msgspec.Struct, gc=False):
     #: Since when it ran as it did at its end (frequency, size, nodes, not suspended); None: since its
     #: start. What was before is among the run's activities.
     active_since: float | None = None
+    #: How often it was moved with its progress, began again elsewhere while it ran, and was brought from the
+    #: background to the foreground of its own processors.
+    migrations: int = 0
+    restarts: int = 0
+    promotions: int = 0
 
 
 class Activity(msgspec.Struct, frozen=True, gc=False):
@@ -76,7 +83,7 @@ class Refused(msgspec.Struct, frozen=True):
     line: int = 0
 
 
-class DecisionRecord(msgspec.Struct, frozen=True):
+class DecisionRecord(msgspec.Struct, frozen=True, gc=False):
     """A decision that was taken, when, and what became of it."""
 
     time: float

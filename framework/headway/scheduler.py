@@ -20,14 +20,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from headway.decisions import Decision, Reserve, Resize, SetTimeLimit, Start
+from headway.decisions import Decision, Migrate, Start, SwapTiers
 from headway.errors import StateError
-from headway.events import Event, in_order
+from headway.events import Event, JobStarted, in_order
 from headway.model import ClusterDescription, Placement
 from headway.nodes import Offer
 from headway.plugins import HookCaller, Plugins, Problem
 from headway.requests import Answer
-from headway.state import Job, PoolState, State, Status
+from headway.state import Foreseeable, Job, PoolState, State, Status
 from headway.view import FlatView, NodeView, View
 
 _INF = float("inf")
@@ -75,6 +75,11 @@ def _multiple(cycle: float, now: float) -> float:
     return count * cycle if count * cycle >= now else (count + 1) * cycle
 
 
+def _elsewhere(one: Start, other: Start) -> bool:
+    """Whether two starts of a job take different processors, or in different tiers."""
+    return one.placement != other.placement or one.tier != other.tier
+
+
 class Scheduler:
     """Plugins and state, one cycle at a time."""
 
@@ -90,6 +95,7 @@ class Scheduler:
         monitor: bool = False,
         cycle: float | None = None,
         epoch: float = 0.0,
+        wait_for_down_nodes: bool = False,
     ) -> None:
         """``saved`` is what :meth:`checkpoint` of an earlier run returned; ``epoch`` seconds since 1970 at
         time 0 of the cluster's clock.
@@ -97,14 +103,21 @@ class Scheduler:
         ``cycle``: batch mode. The policies are asked only at multiples of so many seconds, about all
         that happened since; None: whenever something happened.
 
+        ``wait_for_down_nodes``: a job that fits only with nodes that are down keeps its place in the queue,
+        so that others wait for it as the policy says; else it is left out until they come back.
+
         ``monitor``: nobody carries the decisions out, so each step takes its starts back at its
         end, and a start that was wished for before is not repeated.
         """
         self.plugins = plugins
         self.state = State(cluster)
         self.state.epoch = epoch
+        self.state.seed = seed
+        self.state.wait_for_down_nodes = wait_for_down_nodes
         #: Plugins that raised, and orders that the guard refused; drained by the engine.
         self.problems: list[Problem] = []
+        #: What the log should say and is nobody's failure; drained by the engine.
+        self.notices = self.state.notices
         #: Seconds spent in each plugin.
         self.seconds: dict[str, float] = {}
         self.cycles = 0
@@ -143,7 +156,15 @@ class Scheduler:
         predict, key, admit = caller("predict_runtime"), caller("queue_key"), caller("admit_job")
         state = self.state
         policies = [plugins.by_name[name] for name, _ in self._policies]
-        state.ask_always = any(getattr(policy, "ask_always", False) for policy in policies)
+        # Plugins whose answers may change with any event: nothing of an earlier cycle stands.
+        self._anew = any(
+            getattr(plugins.by_name[name], "ask_always", False)
+            for hook in (self._order_queue, self._prepare, self._place)
+            for name, _ in hook.implementations
+            if plugins.by_name[name] not in policies
+        )
+        self._alert = self._anew or self._has_order
+        state.ask_always = self._alert or any(getattr(policy, "ask_always", False) for policy in policies)
         if predict:
             state.predict = lambda job: _seconds(predict, job, state)
         if key:
@@ -197,12 +218,18 @@ class Scheduler:
             events = in_order(events)
         handlers = self._handlers
         for event in events:
-            handlers[type(event)](event)
+            handlers[type(event)](state, event)
+        if state.described or state.newly_barred:
+            state.settle()
         if self._has_observers:
             for event in events:
                 self._observe.all(event, state)
         if state.wakeups and state.wakeups[0][0] <= now:
             state.advance(now)
+        if self._alert and any(type(event) is not JobStarted for event in events):
+            # An order may follow what happens in other pools, and time has passed in any case.
+            for pool, _ in self._pools:
+                pool.changed = pool.changed or bool(pool.queue)
         self.cycles += 1
         decisions: list[Decision] = []
         if self._has_reactors:
@@ -259,7 +286,10 @@ class Scheduler:
                 for decision in made:
                     if not isinstance(decision, Decision):
                         raise TypeError(f"expected decisions, found {decision!r}")
-                    if isinstance(decision, SetTimeLimit | Resize | Reserve):
+                    if isinstance(decision, SwapTiers | Migrate):
+                        if not self._move_extra(name, decision, "react"):
+                            continue
+                    elif isinstance(decision, Foreseeable):
                         self.state.foresee(decision)
                     if type(decision) is not Start or self._begin_extra(name, decision, "react"):
                         decisions.append(decision)
@@ -274,7 +304,10 @@ class Scheduler:
             self._wished = {name for name in self._wished if name in jobs and jobs[name].status in waiting}
         for name, more in self._control.all(state):
             for decision in self._checked(self._control, name, more):
-                if type(decision) is not Start or self._begin_extra(name, decision):
+                if isinstance(decision, SwapTiers | Migrate):
+                    if self._move_extra(name, decision):
+                        decisions.append(decision)
+                elif type(decision) is not Start or self._begin_extra(name, decision):
                     decisions.append(decision)
         if not decisions:
             return decisions
@@ -284,7 +317,7 @@ class Scheduler:
             for decision in wished:
                 if (
                     id(decision) not in kept
-                    and isinstance(decision, SetTimeLimit | Resize | Reserve)
+                    and isinstance(decision, Foreseeable)
                     and decision not in decisions
                 ):
                     state.take_back(decision)
@@ -316,7 +349,7 @@ class Scheduler:
         pool.changed = False
         queue: Sequence[Job] = pool.queue
         now = self.state.now
-        if not queue and not self._has_preparers:
+        if not queue and not self._has_preparers and not pool.background:
             pool.fresh = 0
             pool.arrivals = []
             view.forget()
@@ -324,7 +357,7 @@ class Scheduler:
         if pool.running and pool.running[0][0] <= now:
             self.state.overdue(pool)
             pool.changed = False
-        if not queue:
+        if not queue and not pool.background:
             # Plugins know jobs that are in no queue yet. The next arrival is not the only news.
             pool.fresh, pool.arrivals = -1, None
             view.open(now, queue)
@@ -332,9 +365,15 @@ class Scheduler:
             return
         if self._has_order:
             queue = self._ordered(pool.queue)
+        if self._anew:
+            pool.fresh, pool.arrivals = -1, None
         view.open(now, queue)
-        pool.fresh = 0
-        pool.arrivals = []
+        if queue is pool.queue:
+            pool.fresh = 0
+            pool.arrivals = []
+        else:
+            # What is booked now follows this order, and the next cycle's may be the queue's own.
+            pool.fresh, pool.arrivals = -1, None
         if self._has_preparers and view.fresh < 0:
             self._prepare.all(view)
             view.prepared = len(view.bookings)
@@ -361,6 +400,9 @@ class Scheduler:
             return
 
     def _undo(self, view: View) -> None:
+        for decision in reversed(view.made):
+            if isinstance(decision, SwapTiers | Migrate):
+                self.state.moved_back(decision)
         for job in view.started:
             self.state.undo(job)
         view.started, view.made = [], []
@@ -397,6 +439,10 @@ class Scheduler:
         for decision in made:
             if not isinstance(decision, Decision):
                 raise TypeError(f"expected decisions, found {decision!r}")
+            if isinstance(decision, SwapTiers | Migrate):
+                if decision in view.made or self._move_extra(plugin, decision, "schedule"):
+                    kept.append(decision)
+                continue
             if not isinstance(decision, Start):
                 kept.append(decision)
                 continue
@@ -407,12 +453,12 @@ class Scheduler:
                 continue
             if job is None:
                 start = self._begin_plain(plugin, decision, view)
-            elif decision.placement != job.placement:
+            elif decision.placement != job.placement or decision.tier != job.tier:
                 self.state.undo(job)
                 view.started.remove(job)
                 start = self._begin_plain(plugin, decision, view)
             else:
-                job.tier, job.frequency = decision.tier, decision.frequency
+                job.frequency = decision.frequency
             if start is not None:
                 kept.append(start)
                 named.add(start.job_id)
@@ -420,6 +466,9 @@ class Scheduler:
             if job.id not in named:
                 self.state.undo(job)
         view.started = [job for job in view.started if job.id in named]
+        for decision in reversed(view.made):
+            if isinstance(decision, SwapTiers | Migrate) and decision not in kept:
+                self.state.moved_back(decision)
         return kept
 
     def _begin_plain(self, plugin: str, decision: Start, view: View) -> Start | None:
@@ -428,12 +477,12 @@ class Scheduler:
             what = "is not known" if job is None else f"is {job.status.value} in pool {job.pool.name!r}"
             self._refused(plugin, "schedule", f"job {decision.job_id} {what}; not started")
             return None
-        if not decision.placement:
+        if not decision.placement and decision.tier == "foreground":
             start = view.start(job, decision.reason)
             if start is None:
                 return None
-            job.tier, job.frequency = decision.tier, decision.frequency
-            return msgspec.structs.replace(start, tier=decision.tier, frequency=decision.frequency)
+            job.frequency = decision.frequency
+            return msgspec.structs.replace(start, frequency=decision.frequency)
         try:
             self.state.begin(job, decision.placement, decision.tier, decision.frequency)
         except StateError as error:
@@ -503,14 +552,14 @@ class Scheduler:
             if final is start:
                 continue
             job = self.state.jobs[job_id]
-            if final is None or final.placement != start.placement:
+            if final is None or _elsewhere(final, start):
                 self.state.undo(job)
             else:
-                job.tier, job.frequency = final.tier, final.frequency
+                job.frequency = final.frequency
         impossible = {
             job_id
             for job_id, start in after.items()
-            if (job_id not in before or before[job_id].placement != start.placement)
+            if (job_id not in before or _elsewhere(before[job_id], start))
             and not self._begin_extra("revise", start, "revise")
         }
         return [d for d in settled if not (isinstance(d, Start) and d.job_id in impossible)]
@@ -544,6 +593,16 @@ class Scheduler:
         job.pool.touch()
         return True
 
+    def _move_extra(self, plugin: str, move: SwapTiers | Migrate, hook: str = "control") -> bool:
+        """Carry a move that no view made into the state; False, and a problem, if it is impossible."""
+        try:
+            self.state.carry(move)
+        except StateError as error:
+            self._refused(plugin, hook, f"{error}; not moved")
+            return False
+        self.state.jobs[move.job_id].pool.touch()
+        return True
+
     def _vetoed(self, decision: Decision) -> bool:
         reason = self._veto.first(decision, self.state)
         if isinstance(decision, Start) and decision.job_id in self.state.jobs:
@@ -562,7 +621,7 @@ class Scheduler:
                 if decision.job_id in self._wished:
                     continue
                 self._wished.add(decision.job_id)
-            elif isinstance(decision, SetTimeLimit | Resize | Reserve):
+            elif isinstance(decision, Foreseeable):
                 self.state.take_back(decision)
             news.append(decision)
         for pool, _ in self._pools:

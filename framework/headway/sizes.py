@@ -8,52 +8,118 @@ fits: a queue has few different sizes, and most of them are larger than what is 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from heapq import heapify, heappop, heapreplace
 from operator import attrgetter
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from headway.state import Job, PoolState
+from typing import Any, Generic, Protocol, TypeVar
 
 _order = attrgetter("order")
 
 
-class JobsBySize:
+class Sized(Protocol):
+    """What is known of a job here: processors, expected seconds, and its place in the queue."""
+
+    @property
+    def processors(self) -> int: ...
+    @property
+    def expected_runtime(self) -> float: ...
+    @property
+    def order(self) -> tuple[Any, ...]: ...
+
+
+class Space(Protocol):
+    """What jobs must fit into."""
+
+    @property
+    def free(self) -> int: ...
+
+
+J = TypeVar("J", bound=Sized)
+
+
+class JobsBySize(Generic[J]):
     """Jobs by their number of processors, those of one size in service order."""
 
-    __slots__ = ("_members", "_sizes")
+    __slots__ = ("_members", "_shortest", "_sizes", "instant", "longest")
 
-    def __init__(self, queue: Iterable[Job]) -> None:
-        self._members: dict[int, list[Job]] = {}
+    def __init__(self, queue: Iterable[J]) -> None:
+        self._members: dict[int, list[J]] = {}
+        #: Jobs that are expected to take no time.
+        self.instant: set[J] = set()
+        #: At least as long as any job is expected to run, seconds.
+        self.longest = 0.0
         for job in queue:
+            self.longest = max(self.longest, job.expected_runtime)
+            if job.expected_runtime <= 0:
+                self.instant.add(job)
             self._members.setdefault(job.processors, []).append(job)
         #: The sizes that there are, smallest first.
         self._sizes = sorted(self._members)
+        #: Jobs of a size by expected runtime: ``(expected runtime, order, job)``; there once somebody asked.
+        self._shortest: dict[int, list[tuple[float, tuple[Any, ...], J]]] = {}
 
-    def add(self, job: Job) -> None:
+    def add(self, job: J) -> None:
         """A job came into the queue."""
-        members = self._members.get(job.processors)
+        size = job.processors
+        if job.expected_runtime > self.longest:
+            self.longest = job.expected_runtime
+        elif job.expected_runtime <= 0:
+            self.instant.add(job)
+        if size in self._shortest:
+            insort(self._shortest[size], (job.expected_runtime, job.order, job))
+        members = self._members.get(size)
         if members is None:
-            self._members[job.processors] = [job]
-            insort(self._sizes, job.processors)
+            self._members[size] = [job]
+            insort(self._sizes, size)
         elif members[-1].order < job.order:
             members.append(job)
         else:
             insort(members, job, key=_order)
 
-    def remove(self, job: Job) -> None:
+    def remove(self, job: J) -> None:
         """A job left the queue."""
-        members = self._members[job.processors]
+        size = job.processors
+        self.instant.discard(job)
+        shortest = self._shortest.get(size)
+        if shortest is not None:
+            at = bisect_left(shortest, (job.expected_runtime, job.order))
+            if at < len(shortest) and shortest[at][2] is job:
+                del shortest[at]
+            else:
+                # It is expected to run for longer or shorter since it came.
+                del self._shortest[size]
+        members = self._members[size]
         if members[0] is job:
             del members[0]
         else:
             del members[bisect_left(members, job.order, key=_order)]
         if not members:
-            del self._members[job.processors]
-            del self._sizes[bisect_left(self._sizes, job.processors)]
+            del self._members[size]
+            self._shortest.pop(size, None)
+            del self._sizes[bisect_left(self._sizes, size)]
 
-    def fitting(self, pool: PoolState) -> Iterator[Job]:
+    @property
+    def count(self) -> int:
+        """How many different sizes there are."""
+        return len(self._sizes)
+
+    def sizes(self, most: int) -> list[int]:
+        """The sizes up to ``most`` that there are, smallest first."""
+        return self._sizes[: bisect_right(self._sizes, most)]
+
+    def members(self, size: int) -> list[J]:
+        """The jobs of a size in service order; not to be changed."""
+        return self._members[size]
+
+    def shortest(self, size: int) -> list[tuple[float, tuple[Any, ...], J]]:
+        """The jobs of a size by expected runtime: ``(seconds, order, job)``; not to be changed."""
+        shortest = self._shortest.get(size)
+        if shortest is None:
+            shortest = sorted((job.expected_runtime, job.order, job) for job in self._members[size])
+            self._shortest[size] = shortest
+        return shortest
+
+    def fitting(self, pool: Space) -> Iterator[J]:
         """In service order, the jobs that need at most as many processors as ``pool`` has free by then.
 
         Jobs may be started meanwhile, but none may come or go.
@@ -75,6 +141,34 @@ class JobsBySize:
             at += 1
             if at < len(members):
                 heapreplace(heads, (members[at].order, size, at))
+            else:
+                heappop(heads)
+            yield job
+
+    def soonest(self, room: Callable[[], int]) -> Iterator[J]:
+        """Shortest expected runtime first, then in service order, the jobs that need at most ``room()``
+        processors by then.
+
+        Jobs may be started meanwhile, but none may come or go.
+        """
+        count = bisect_right(self._sizes, room())
+        if not count:
+            return
+        heads = []
+        for size in self._sizes[:count]:
+            seconds, order, job = self.shortest(size)[0]
+            heads.append((seconds, order, size, 0, job))
+        heapify(heads)
+        while heads:
+            _, _, size, at, job = heads[0]
+            if size > room():
+                heappop(heads)
+                continue
+            members = self._shortest[size]
+            at += 1
+            if at < len(members):
+                seconds, order, following = members[at]
+                heapreplace(heads, (seconds, order, size, at, following))
             else:
                 heappop(heads)
             yield job

@@ -13,6 +13,9 @@ Cluster Computing, 2014, section 5: each of five orders of the queue under a str
 suffix -FF, under a greedy one, and Algorithm 1: three of them with DVFS (the suffix -EE), for which
 the cluster needs an energy profile. The order of submission needs no plugin. Its FCFS, EASY and K-reserved
 are the plugins ``fcfs``, ``easy`` and ``k-reserved`` themselves.
+
+X. Liu, B. Chen, X. Qiu, Y. Cai, K. Huang: Scheduling Parallel Jobs Using Migration and Consolidation in the
+Cloud. 2012: its three algorithms are variants of the plugin ``consolidation``.
 """
 
 from __future__ import annotations
@@ -70,3 +73,23 @@ LJFFF_EE = Preset(
     _CHANDIO,
 )
 WINDOW_K = Preset("Any that fits of the ten first jobs in the queue.", (("window", {}),), _CHANDIO)
+
+_LIU = (
+    "X. Liu, B. Chen, X. Qiu, Y. Cai, K. Huang: Scheduling Parallel Jobs Using Migration and Consolidation "
+    "in the Cloud, 2012"
+)
+KEASY = Preset(
+    "EASY over two tiers; who comes forward elsewhere begins again.",
+    (("consolidation", {"variant": "keasy"}),),
+    _LIU,
+)
+REASY = Preset(
+    "EASY over two tiers; who is behind comes forward on its own processors only.",
+    (("consolidation", {"variant": "reasy"}),),
+    _LIU,
+)
+MEASY = Preset(
+    "EASY over two tiers; who comes forward elsewhere is moved with what it has done.",
+    (("consolidation", {"variant": "measy"}),),
+    _LIU,
+)

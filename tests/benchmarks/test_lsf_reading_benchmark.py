@@ -9,7 +9,7 @@ import pytest
 
 from headway_adapters.lsf import listing, reader
 from headway_adapters.lsf.values import Calendar
-from headway_adapters.snapshot import Snapshot
+from headway_adapters.polling.snapshot import Snapshot
 
 NOW = 1795243150.0
 JOBS, HOSTS = 10_000, 2_000

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from headway_adapters import differ
-from headway_adapters.pbs import documents, reader
-from headway_adapters.snapshot import Snapshot
+from headway_adapters.commands import pbs_dsv
+from headway_adapters.pbs import cluster, documents, dsv, reader
+from headway_adapters.polling import differ
+from headway_adapters.polling.snapshot import Snapshot
 
 FIXTURES = Path(__file__).parents[1] / "adapters" / "pbs" / "fixtures"
-SITE = reader.Site(managed=("workq",))
+SITE = cluster.Site(managed=("workq",))
+BETWEEN = "|abcdefghijklmnop"
 NOW = 1795242861.0
 
 
@@ -22,7 +24,7 @@ def recorded(name: str) -> dict[str, Any]:
 
 
 def jobs(count: int) -> bytes:
-    """``qstat -t -f -F json`` with ``count`` jobs, a tenth of them running."""
+    """``qstat -t -f -F dsv`` with ``count`` jobs, a tenth of them running."""
     listing = recorded("qstat_full_json")
     kinds = [listing["Jobs"][f"{number}.pbshost"] for number in (2, 9, 10)]
     running = listing["Jobs"]["13.pbshost"]
@@ -33,7 +35,7 @@ def jobs(count: int) -> bytes:
             vnode = at // 10
             record = {**running, "exec_vnode": f"(n{vnode}[0]:ncpus=2)+(n{vnode}[1]:ncpus=2)"}
         found[f"{1000 + at}.pbshost"] = {**record, "Job_Name": f"job {at}"}
-    return json.dumps({**listing, "Jobs": found}, indent="\t").encode()
+    return pbs_dsv.listing(found, BETWEEN).encode()
 
 
 def vnodes(count: int) -> bytes:
@@ -51,10 +53,10 @@ def vnodes(count: int) -> bytes:
 def look(job_data: bytes, node_data: bytes, queue_data: bytes) -> Snapshot:
     """What the adapter does with the listings of one look."""
     notes: set[str] = set()
-    queues = reader.read_queues(documents.objects_json(queue_data, "Queue"))
-    nodes = reader.read_nodes(documents.nodes_json(node_data), queues, notes)
-    found = reader.read_jobs(documents.jobs_json(job_data), NOW, SITE, queues, nodes, notes)
-    pools = reader.pools(queues, nodes, SITE)
+    queues = cluster.read_queues(documents.objects_json(queue_data, "Queue"))
+    nodes = cluster.read_nodes(documents.nodes_json(node_data), queues, notes)
+    found = reader.read_jobs(dsv.jobs(job_data, BETWEEN), NOW, SITE, queues, nodes, notes)
+    pools = cluster.pools(queues, nodes, SITE)
     assert not notes
     return Snapshot(time=NOW, jobs=found.jobs, nodes=nodes.nodes, pools=pools)
 

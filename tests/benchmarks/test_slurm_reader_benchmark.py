@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from headway_adapters import differ
+from headway_adapters.polling import differ
+from headway_adapters.polling.snapshot import Snapshot
 from headway_adapters.slurm import reader
-from headway_adapters.snapshot import Snapshot
 
 FIXTURES = Path(__file__).parents[1] / "adapters" / "slurm" / "fixtures" / "slurm-22.05"
 SITE = reader.Site(managed=("batch",))

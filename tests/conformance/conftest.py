@@ -1,5 +1,6 @@
 """The clusters of the conformance suite, each started once: fixtures ``site`` and ``drive``.
 
+A real PBS and a real LSF are started where launchers of them are there.
 ``HEADWAY_CONFORMANCE=pbs`` (or ``lsf``) runs the suite on the real one whose commands are in PATH instead:
 see the operators' guide.
 """
@@ -15,20 +16,37 @@ from typing import Any
 
 import pytest
 from driven import Driven
-from sites import EmulatedLsf, EmulatedPbs, EmulatedSite, LsfSite, PbsSite, Site, SlurmOverSsh, SlurmSite
+from sites import (
+    EmulatedLsf,
+    EmulatedPbs,
+    EmulatedSite,
+    LsfSite,
+    PbsSite,
+    RealLsf,
+    RealPbs,
+    Site,
+    SlurmOverSsh,
+    SlurmSite,
+)
 from slurm_cluster import SlurmCluster, missing_packages
 from sshd import Sshd
 
 REAL = os.environ.get("HEADWAY_CONFORMANCE", "")
-ALL = ("emulated", "pbs-emulator", "lsf-emulator-ibm", "lsf-emulator-volclava", "slurm", "slurm-over-ssh")
+ALL = (
+    "emulated", "pbs-emulator", "lsf-emulator-ibm", "lsf-emulator-volclava", "slurm", "slurm-over-ssh", "pbs",
+    "lsf",
+)  # fmt: skip
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One test for each cluster, all tests of one cluster together."""
     if "site" in metafunc.fixturenames:
         names = (REAL,) if REAL else ALL
-        marks = {"slurm": [pytest.mark.slurm], "slurm-over-ssh": [pytest.mark.slurm, pytest.mark.sshd]}
-        parameters = [pytest.param(name, marks=marks.get(name, [])) for name in names]
+        marks = {"slurm": [pytest.mark.slurm], "slurm-over-ssh": [pytest.mark.slurm, pytest.mark.sshd],
+                 "pbs": [pytest.mark.pbs], "lsf": [pytest.mark.lsf]}  # fmt: skip
+        # Each cluster is started where its tests are, and no worker has to take them all.
+        groups = {name: pytest.mark.xdist_group(f"conformance-{name}") for name in names}
+        parameters = [pytest.param(name, marks=[*marks.get(name, []), groups[name]]) for name in names]
         metafunc.parametrize("site", parameters, indirect=True, scope="session")
 
 
@@ -43,9 +61,8 @@ def throw_away_slurm() -> Iterator[SlurmCluster]:
     base = Path(tempfile.mkdtemp(prefix="hw-"))
     base.chmod(0o755)
     cluster = SlurmCluster(base / "c")
-    cluster.launcher(
-        "start", "--nodes", "4", "--cpus", "4", "--set", "SchedulerParameters=batch_sched_delay=0"
-    )
+    parameters = "SchedulerParameters=batch_sched_delay=0,bf_interval=1"
+    cluster.launcher("start", "--nodes", "4", "--cpus", "4", "--set", parameters)
     yield cluster
     cluster.stop()
     shutil.rmtree(base, ignore_errors=True)
@@ -67,6 +84,10 @@ def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     elif name == "slurm-over-ssh":
         server: Sshd = request.getfixturevalue("sshd_factory")()
         made = SlurmOverSsh(request.getfixturevalue("throw_away_slurm"), server)
+    elif name == "pbs" and not REAL:
+        made = RealPbs(request.getfixturevalue("pbs_server"))
+    elif name == "lsf" and not REAL:
+        made = RealLsf(request.getfixturevalue("lsf_server"))
     else:
         made = _real(name)
     made.clean()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from sites import Site
+from waiting import limit
 
 from headway import decisions as d
 from headway import events as ev
@@ -79,7 +80,7 @@ class Driven:
         self, kind: type[EventT] | tuple[type[ev.Event], ...], subject: str = "", seconds: float = 0.0
     ) -> EventT:
         """The next event of a kind (about something) that was not asked for before."""
-        end = time.monotonic() + (seconds or self.site.patience)
+        end = time.monotonic() + limit(seconds)
         seen = 0
         while True:
             for event in self.events[seen:]:
@@ -117,7 +118,7 @@ class Driven:
     def all_up(self) -> None:
         """Wait until every node that was told to be down is told to be up again: a batch system that
         comes back asks its nodes first."""
-        end = time.monotonic() + self.site.patience
+        end = time.monotonic() + limit()
         while True:
             last = {about(e): e for e in self.events if isinstance(e, ev.NodeDown | ev.NodeUp)}
             if not any(isinstance(event, ev.NodeDown) for event in last.values()):

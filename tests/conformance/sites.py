@@ -20,7 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from batch_servers import BatchServer
 from slurm_cluster import SlurmCluster
+from waiting import HANG
 
 from headway import decisions as d
 from headway.adapter import ClusterAdapter
@@ -34,6 +36,7 @@ from headway.model import (
     PoolDescription,
     Request,
 )
+from headway.parts import together
 from headway.workload.jobs import TraceJob
 from headway_adapters.commands import Emulator, EmulatorOptions
 from headway_adapters.emulated import EmulatedAdapter
@@ -44,6 +47,8 @@ from headway_adapters.transport import LocalTransport, Result, Transport
 
 #: Processors of each node of the clusters that we make ourselves.
 PROCESSORS = 4
+#: For real hangs only, seconds.
+LONG = 120.0
 #: How often an adapter looks, seconds: the tests wait for it.
 PACE = {"poll_interval": 0.2, "confirm_interval": 0.05, "start_timeout": 2.0, "command_timeout": 5.0}
 
@@ -82,7 +87,7 @@ class Site(abc.ABC):
     name: str
     #: What beyond the commands can be done to it: "drain", "outage", "faults", "drop",
     #: "read_only" (its commands are recorded), "again" (a second adapter), "shapes" (any number of
-    #: processors on each of several nodes), "names".
+    #: processors on each of several nodes), "names", "parts" (jobs of several parts).
     can: frozenset[str] = frozenset()
     #: How long to wait for what should happen.
     patience: float = 15.0
@@ -112,6 +117,16 @@ class Site(abc.ABC):
         job_id = self.bring(Wanted(processors, seconds, nodes, held, name, minutes, after))
         self.mine.add(job_id)
         return job_id
+
+    def submit_parts(self, *processors: int) -> str:
+        """A user's job of parts that start together, of so many processors each; its id."""
+        job_id = self.bring_parts(processors)
+        self.mine.add(job_id)
+        return job_id
+
+    def bring_parts(self, processors: Sequence[int]) -> str:
+        """Submit a job of several parts; its id."""
+        raise NotImplementedError
 
     @abc.abstractmethod
     def bring(self, job: Wanted) -> str:
@@ -197,7 +212,7 @@ class EmulatedSite(Site):
     """The emulated cluster in virtual time: the adapter is the cluster, so there is one for each test."""
 
     name = "emulated"
-    can = frozenset({"names", "shapes"})
+    can = frozenset({"names", "shapes", "parts"})
 
     def __init__(self) -> None:
         pool = PoolDescription("batch")
@@ -226,6 +241,13 @@ class EmulatedSite(Site):
             dependencies=(Dependency("completed", job.after),) if job.after else (),
         )  # fmt: skip
         self._adapter.submit(TraceJob(described, job.seconds))
+        return described.id
+
+    def bring_parts(self, processors: Sequence[int]) -> str:
+        self._count += 1
+        request = together([Request(count, 600.0) for count in processors])
+        described = JobDescription(str(self._count), self.now(), request, pool="batch", user="alice")
+        self._adapter.submit(TraceJob(described, 60.0))
         return described.id
 
     def release(self, job_id: str) -> None:
@@ -270,7 +292,7 @@ class CommandSite(Site):
         """Run a command, as the user if ``user``; what it printed. Raises :class:`Failure`."""
         argv, environment = self.as_user(argv) if user else (argv, self.environment)
         done = subprocess.run(
-            argv, env=environment, input=stdin, capture_output=True, text=True, timeout=60, cwd="/"
+            argv, env=environment, input=stdin, capture_output=True, text=True, timeout=HANG, cwd="/"
         )
         if done.returncode != 0:
             raise Failure(f"{argv}: {done.returncode} {done.stdout} {done.stderr}")
@@ -297,13 +319,22 @@ class PbsSite(CommandSite):
     """A PBS with a queue of its own for the tests."""
 
     name = "pbs"
+    #: How often the adapter looks. A real one's commands are rationed.
+    pace: Mapping[str, Any] = {**PACE, "poll_interval": 1.0, "start_timeout": 8.0, "command_timeout": 15.0}
 
     def __init__(self, environment: Mapping[str, str], *, queue: str = "workq", user: str = "") -> None:
         super().__init__(environment, user=user)
         self.queue = queue
+        self._beside = False
+
+    def beside(self, on: bool) -> None:
+        """PBS's own scheduler confirms reservations; the queue is stopped to keep it from the jobs."""
+        self.run("qmgr", "-c", f"set queue {self.queue} started = {not on}")
+        self.run("qmgr", "-c", f"set server scheduling = {on}")
+        self._beside = on
 
     def adapter(self, *, read_only: bool = False, **options: Any) -> ClusterAdapter:
-        settings = {"queues": [self.queue], **PACE, **options}
+        settings = {"queues": [self.queue], **self.pace, **options}
         return self.recorder(lambda transport: PbsAdapter(settings, read_only=read_only, transport=transport))
 
     def bring(self, job: Wanted) -> str:
@@ -313,6 +344,8 @@ class PbsSite(CommandSite):
         words += ["-l", "place=scatter"] if job.nodes > 1 else []
         words += ["-h"] if job.held else []
         words += ["-W", f"depend=afterok:{job.after}"] if job.after else []
+        # Output that cannot be delivered keeps a job, and its vnodes, for half a minute.
+        words += ["-o", "/dev/null", "-e", "/dev/null"]
         return self.run(*words, "--", "/bin/sleep", str(job.seconds), user=True).strip()
 
     def release(self, job_id: str) -> None:
@@ -322,10 +355,11 @@ class PbsSite(CommandSite):
         self.run("qdel", job_id)
 
     def drain(self, node: str) -> None:
-        self.run("pbsnodes", "-o", node)
+        # pbsnodes knows hosts only, which may have several vnodes.
+        self.run("qmgr", "-c", f"set node {node} state = offline")
 
     def undrain(self, node: str) -> None:
-        self.run("pbsnodes", "-c", node)
+        self.run("qmgr", "-c", f"set node {node} state = free")
 
     def _jobs(self) -> dict[str, dict[str, Any]]:
         return json.loads(self.run("qstat", "-t", "-f", "-F", "json")).get("Jobs", {})
@@ -347,21 +381,74 @@ class PbsSite(CommandSite):
         shown = json.loads(self.run("qstat", "-x", "-f", "-F", "json", job_id))
         return int(shown["Jobs"][job_id].get("run_count", 0))
 
+    def clean(self) -> None:
+        left = set(self.mine)
+        super().clean()
+        end = time.monotonic() + 120.0
+        while left & (self.runs().keys() | self.waits()):
+            # What was killed keeps its vnodes until its host has cleaned up.
+            assert time.monotonic() < end, f"killed jobs do not leave: {self.runs()}"
+            time.sleep(0.2)
+        if self._beside:
+            self.beside(False)
+
+
+class RealPbs(PbsSite):
+    """A real PBS on several hosts, started by the tests."""
+
+    can = PbsSite.can | {"outage"}
+    #: Its users exist inside only, and each command takes its time to get there.
+    patience = 60.0
+
+    def __init__(self, server: BatchServer) -> None:
+        self.server = server
+        path = f"{server.root / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        super().__init__({**os.environ, "PATH": path}, queue="hwtest")
+
+    def as_user(self, argv: tuple[str, ...]) -> tuple[tuple[str, ...], dict[str, str]]:
+        return tuple(self.server.inside(*argv, user="alice")), self.environment
+
+    def reserving(self) -> dict[str, Any]:
+        self.server.restart("sched")
+        self.beside(True)
+        return {"reservations": True}
+
+    def beside(self, on: bool) -> None:
+        super().beside(on)
+        if not on:
+            self.server.kill("sched")
+
+    @contextlib.contextmanager
+    def outage(self) -> Iterator[None]:
+        # A server that crashes puts a vnode back into maintenance, on which a job of its history was
+        # suspended once.
+        self.server.run("bash", "-c", "qselect -x -s F | xargs -r qdel -x", user="root")
+        # One that crashes before a MoM has said that a job began requeues that job when it is back.
+        begun = "no start is on its way"
+        self.server.until(lambda: "substate = 41" not in self.server.run("qstat", "-f"), begun)
+        self.server.kill("server", "-9")
+        try:
+            yield
+        finally:
+            self.server.restart("server")
+
 
 class LsfSite(CommandSite):
     """An LSF with a queue of its own for the tests."""
 
     name = "lsf"
+    pace: Mapping[str, float] = PACE
 
     def __init__(self, environment: Mapping[str, str], *, queue: str = "normal", user: str = "") -> None:
-        super().__init__(environment, user=user)
+        # LSF's times have no zone; what runs the commands otherwise sets this by itself.
+        super().__init__({**environment, "TZ": "UTC"}, user=user)
         self.queue = queue
         if "IBM" not in self.run("lsid"):
             # brun fills one host after the other.
             self.can = self.can - {"shapes"}
 
     def adapter(self, *, read_only: bool = False, **options: Any) -> ClusterAdapter:
-        settings = {"queues": [self.queue], **PACE, **options}
+        settings = {"queues": [self.queue], **self.pace, **options}
         return self.recorder(lambda transport: LsfAdapter(settings, read_only=read_only, transport=transport))
 
     def bring(self, job: Wanted) -> str:
@@ -369,6 +456,8 @@ class LsfSite(CommandSite):
         words += ["-R", f"span[ptile={job.processors // job.nodes}]"] if job.nodes else []
         words += ["-H"] if job.held else []
         words += ["-w", f"done({job.after})"] if job.after else []
+        # Without it the job stays until its output was delivered to a directory that may not be writable.
+        words += ["-o", "/dev/null"]
         said = self.run(*words, "sleep", str(job.seconds), user=True)
         return re.match(r"Job <(\d+)>", said)[1]  # type: ignore[index]
 
@@ -406,6 +495,54 @@ class LsfSite(CommandSite):
 
     def executions(self, job_id: str) -> int:
         return self.run("bhist", "-a", "-l", job_id).count("Starting (Pid")
+
+    def clean(self) -> None:
+        mine = set(self.mine)
+        super().clean()
+        end = time.monotonic() + LONG
+        while mine & {row[0] for row in self._rows()} and time.monotonic() < end:
+            time.sleep(0.2)
+
+
+class RealLsf(LsfSite):
+    """A real LSF of several hosts, started for the tests; alice submits, headway administers the queue."""
+
+    can = LsfSite.can | {"outage", "names"}
+    patience = LONG
+    #: Starts, and commands through the launcher, take their time.
+    pace: Mapping[str, float] = {**PACE, "start_timeout": 60.0, "command_timeout": 30.0}
+
+    def __init__(self, server: BatchServer) -> None:
+        path = f"{server.root / 'bin'}:{os.environ['PATH']}"
+        super().__init__({**os.environ, "PATH": path}, queue="hwtest", user="alice")
+        self.server = server
+
+    def as_user(self, argv: tuple[str, ...]) -> tuple[tuple[str, ...], dict[str, str]]:
+        return argv, {**self.environment, "TESTSERVER_USER": self.user}
+
+    def drain(self, node: str) -> None:
+        self.server.run("badmin", "hclose", node, user="volclava")
+
+    def undrain(self, node: str) -> None:
+        self.server.run("badmin", "hopen", node, user="volclava")
+
+    @contextlib.contextmanager
+    def outage(self) -> Iterator[None]:
+        self.server.kill("mbatchd", "-9")
+        try:
+            yield
+        finally:
+            # sbatchd starts it again by itself; this waits until it answers.
+            self.server.restart("mbatchd")
+
+    def clean(self) -> None:
+        super().clean()
+
+        def idle() -> bool:
+            rows = [line.split() for line in self.run("bhosts", "-w").splitlines()[1:]]
+            return all(row[1] == "ok" and row[4] == "0" for row in rows)
+
+        self.server.until(idle, "the hosts are free", LONG)
 
 
 class _Emulated(CommandSite):
@@ -449,26 +586,16 @@ class EmulatedPbs(_Emulated, PbsSite):
     """PBS's commands over the emulated cluster."""
 
     name = "pbs-emulator"
+    pace: Mapping[str, Any] = {**PACE, "commands_per_minute": None}
 
     def __init__(self, directory: Path) -> None:
         self.emulator, environment = _emulator(directory, system="pbs")
         # Not root, to whom PBS grants no reservation.
         PbsSite.__init__(self, {**environment, "HEADWAY_EMULATED_USER": "headway:manager"})
-        self._reserving = False
 
     def reserving(self) -> dict[str, Any]:
-        # PBS's scheduler confirms reservations; the queue is stopped to keep it from the jobs.
-        self._reserving = True
-        self.run("qmgr", "-c", f"set queue {self.queue} started = False")
-        self.run("qmgr", "-c", "set server scheduling = True")
+        self.beside(True)
         return {"reservations": True}
-
-    def clean(self) -> None:
-        super().clean()
-        if self._reserving:
-            self._reserving = False
-            self.run("qmgr", "-c", "set server scheduling = False")
-            self.run("qmgr", "-c", f"set queue {self.queue} started = True")
 
 
 class EmulatedLsf(_Emulated, LsfSite):
@@ -484,7 +611,7 @@ class SlurmSite(CommandSite):
     """A throw-away Slurm of four nodes."""
 
     name = "slurm"
-    can = CommandSite.can | {"outage", "names"}
+    can = CommandSite.can | {"outage", "names", "parts"}
     patience = 30.0
 
     def __init__(self, cluster: SlurmCluster) -> None:
@@ -510,6 +637,14 @@ class SlurmSite(CommandSite):
             job.processors, job.seconds, nodes=job.nodes or None, administrator=not job.held,
             minutes=job.minutes, job_name=job.name, **more,
         )  # fmt: skip
+
+    def bring_parts(self, processors: Sequence[int]) -> str:
+        words = ["sbatch", "--parsable", "-o", "/dev/null", "-D", "/"]
+        for at, count in enumerate(processors):
+            words += [*([":"] if at else []), "--hold", "-t10", f"-n{count}"]
+        job_id = self.cluster.run(*words, "--wrap", "sleep 60").split(";")[0]
+        self.cluster.scontrol("update", f"JobId={job_id}", "Priority=0")
+        return job_id
 
     def release(self, job_id: str) -> None:
         self.cluster.scontrol("release", job_id)

@@ -11,7 +11,7 @@ import pytest
 
 from headway.decisions import DECISION_TYPES
 from headway.engine import CHECKPOINT_CYCLES, Engine, Mode, Stopped
-from headway.errors import Failure, UserError
+from headway.errors import Damaged, Failure, UserError
 from headway.events import OUTCOMES, AnyEvent, JobEnded, JobSubmitted
 from headway.hookspecs import HookSpecs, hookimpl
 from headway.journal.schema import metadata
@@ -54,7 +54,8 @@ def test_the_table_of_events_says_each_phase():
 
 def test_the_table_of_events_says_who_produces_which():
     adapters = ROOT / "adapters" / "headway_adapters"
-    shared = [adapters / name for name in ("differ.py", "polling.py", "actuators.py")]
+    names_of_shared = ("differ.py", "adapter.py", "actuators.py", "moves.py", "agents.py")
+    shared = [adapters / "polling" / name for name in names_of_shared]
     files = {
         "E": (adapters / "emulated").glob("*.py"),
         "S": [*shared, *(adapters / "slurm").glob("*.py")],
@@ -145,7 +146,8 @@ def test_the_table_of_the_journal_names_its_tables_and_columns():
 def test_the_modes_and_exit_codes():
     assert [names(row[0].replace("-", "_"))[0].replace("_", "-") for row in table("Modes")] == list(Mode)
     codes = {names(row[1])[0]: int(row[0]) for row in table("Errors and exit codes") if names(row[1])}
-    assert codes == {"Failure": Failure.exit_code, "UserError": UserError.exit_code}
+    kinds = (Failure, UserError, Damaged)
+    assert codes == {kind.__name__: kind.exit_code for kind in kinds}
 
 
 def test_the_links_lead_to_headings_of_this_page():

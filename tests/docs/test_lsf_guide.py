@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from click.testing import CliRunner
+from guide import PAGES
 from pydantic_core import PydanticUndefined
 
 from headway.cli import cli
@@ -21,8 +22,7 @@ from headway_adapters.transport import TransportOptions
 ROOT = Path(__file__).parents[2]
 ETC = ROOT / "etc" / "lsf"
 README = (ETC / "README.md").read_text(encoding="utf-8")
-GUIDE = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
-SECTION = GUIDE[GUIDE.index("\n## LSF\n") :].split("\n## ")[1]
+SECTION = PAGES["lsf.md"]
 SHARED = {*TransportOptions.model_fields, "actuators"}
 
 

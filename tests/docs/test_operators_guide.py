@@ -1,4 +1,4 @@
-"""docs/operators.md: its keys are the models', its commands exist, its files load, its messages are said."""
+"""docs/operators: its keys are the models', its commands exist, its files load, its messages are said."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ from typing import Any
 import click
 import pytest
 import yaml
+from guide import DIRECTORY, GUIDE, PAGES
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from headway.cli import cli
 from headway.config import Config, EmulationConfig, NodesConfig, adapter_class, parse_config
 from headway.workload import read_swf
-from headway_adapters.actuators import ActuatorOptions
 from headway_adapters.emulated.faults import Faults
+from headway_adapters.polling.actuators import ActuatorOptions
+from headway_adapters.polling.agents import AgentOptions
 from headway_adapters.slurm import SlurmOptions
 from headway_adapters.transport import SshOptions
 
 ROOT = Path(__file__).parents[2]
 ETC = ROOT / "etc" / "slurm"
-GUIDE = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
 #: Models that stand under a key as plain mappings or lists.
 UNDER: dict[str, type[BaseModel]] = {
     "cluster.options": SlurmOptions, "cluster.options.ssh": SshOptions,
     "cluster.options.actuators": ActuatorOptions,
+    "cluster.options.agents": AgentOptions,
     "emulation.nodes[]": NodesConfig, "emulation.faults": Faults,
 }  # fmt: skip
 
@@ -68,9 +70,8 @@ def shown(default: Any) -> Any:
 
 
 def test_every_key_is_explained_with_its_default():
-    rows = re.findall(r"^\| `([a-z_.\[\]]+)` \| (\S.*?) \| \S", GUIDE, re.MULTILINE)
-    section = GUIDE[GUIDE.index("## Configuration file") : GUIDE.index("## Check")]
-    documented = {key: cell for key, cell in rows if f"| `{key}` | {cell}" in section}
+    rows = re.findall(r"^\| `([a-z_.\[\]]+)` \| (\S.*?) \| \S", PAGES["configuration.md"], re.MULTILINE)
+    documented = dict(rows)
     expected = modelled(Config)
     assert set(documented) == set(expected)
     said = {key: yaml.safe_load(cell.strip("`")) for key, cell in documented.items()}
@@ -90,7 +91,8 @@ def test_configurations_load_and_the_shipped_one_is_shown_as_it_is():
             if (options := getattr(adapter_class(cluster.adapter), "Options", None)) is not None:
                 options.model_validate(cluster.options)
         assert config.plugin_configs()
-    assert (ETC / "headway.yaml").read_text(encoding="utf-8") in texts
+    for name in ("headway.yaml", "headway-two-tiers.yaml"):
+        assert (ETC / name).read_text(encoding="utf-8") in texts, name
 
 
 def commands() -> list[list[str]]:
@@ -139,26 +141,35 @@ def test_commands_are_found_in_the_guide():
 
 
 def test_files_that_are_named_exist():
-    for name in set(re.findall(r"\b(?:etc/slurm|docs)/[A-Za-z_.-]+\w", GUIDE)):
+    for name in set(re.findall(r"\b(?:etc/slurm|docs)/[A-Za-z_./-]+\w", GUIDE)):
         assert (ROOT / name).exists(), name
 
 
-def test_links_lead_to_sections():
-    titles = re.findall(r"^#+ (.+)$", GUIDE, re.MULTILINE)
-    anchors = {re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-") for title in titles}
-    links = re.findall(r"\]\(#([^)]+)\)", GUIDE)
-    assert links
-    assert set(links) <= anchors
+def anchors(text: str) -> set[str]:
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_to_sections(page: str) -> None:
+    for name, anchor in re.findall(r"\]\(([^)#:]*)#?([^):]*)\)", PAGES[page]):
+        target = DIRECTORY / (name or page)
+        assert target.is_file(), f"{page}: {name}"
+        assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), f"{page}: {name}#{anchor}"
+
+
+def test_every_page_is_reached_from_the_first() -> None:
+    assert set(PAGES) <= {*re.findall(r"\]\(([a-z]+\.md)\)", PAGES["README.md"]), "README.md"}
 
 
 def messages() -> set[str]:
     """What the daemon and the adapter can write into the log."""
     found = set()
     for name in (
-        "framework/headway/engine.py", "framework/headway/cli/run.py",
-        "framework/headway/service/server.py", "adapters/headway_adapters/polling.py",
-        "adapters/headway_adapters/slurm/adapter.py", "adapters/headway_adapters/actuators.py",
-        "adapters/headway_adapters/lsf/adapter.py", "adapters/headway_adapters/federation.py",
+        "framework/headway/engine.py", "framework/headway/cli/run.py", "framework/headway/clock.py",
+        "framework/headway/service/server.py", "adapters/headway_adapters/polling/adapter.py",
+        "adapters/headway_adapters/slurm/adapter.py", "adapters/headway_adapters/polling/actuators.py",
+        "adapters/headway_adapters/lsf/adapter.py", "adapters/headway_adapters/federation/adapter.py",
     ):  # fmt: skip
         tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
         named = {

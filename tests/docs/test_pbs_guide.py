@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from click.testing import CliRunner
+from guide import PAGES
 from pydantic_core import PydanticUndefined
 
 from headway.cli import cli
@@ -18,8 +19,7 @@ from headway_adapters.transport import TransportOptions
 ROOT = Path(__file__).parents[2]
 ETC = ROOT / "etc" / "pbs"
 README = (ETC / "README.md").read_text(encoding="utf-8")
-GUIDE = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
-SECTION = GUIDE[GUIDE.index("\n## PBS\n") :].split("\n## ")[1]
+SECTION = PAGES["pbs.md"]
 SHARED = {*TransportOptions.model_fields, "actuators"}
 
 

@@ -77,6 +77,22 @@ def test_chunks_lie_on_a_node_together_and_may_share_it():
     assert placed(table, Request(6, 1, processors_per_chunk=2)) == (("n0", 2), ("n1", 4))
 
 
+@given(
+    st.lists(st.integers(1, 9), min_size=1, max_size=6),
+    st.integers(1, 4), st.integers(1, 6), st.integers(1, 4),
+)  # fmt: skip
+def test_chunks_on_a_number_of_nodes_are_not_divided(sizes, chunk, count, nodes):
+    table = table_of(*(NodeDescription(f"n{at}", size, pools=("p",)) for at, size in enumerate(sizes)))
+    placement = placed(table, Request(chunk * count, 1, processors_per_chunk=chunk, nodes=nodes))
+    most = sorted((size // chunk for size in sizes), reverse=True)[:nodes]
+    if count >= nodes:
+        assert (placement is not None) == (len(most) == nodes and min(most) > 0 and sum(most) >= count)
+    if placement is not None:
+        assert len(placement) == nodes
+        assert processors_of(placement) == chunk * max(count, nodes)
+        assert all(processors and processors % chunk == 0 for _, processors in placement)
+
+
 def test_chunks_on_whole_nodes_get_all_of_them():
     request = Request(9, 1, processors_per_chunk=3, exclusive=True)
     assert placed(four(), request) == (("n0", 4), ("n1", 4), ("n2", 4))

@@ -38,7 +38,8 @@ def consistent(scheduler: Scheduler) -> None:
         assert all(job.status is Status.PENDING for job in pool.queue)
         assert len({id(job) for job in pool.queue}) == len(pool.queue)
     starting = {job.id for job in scheduler.state.jobs.values() if job.status is Status.STARTING}
-    assert starting == {e[3].id for p in scheduler.state.pools.values() for e in p.running}
+    taken = {e[3].id for p in scheduler.state.pools.values() for e in p.running}
+    assert starting == taken.union(*(p.background for p in scheduler.state.pools.values()))
 
 
 # ---------------------------------------------------------------- the step
@@ -87,8 +88,9 @@ def test_a_wakeup_starts_a_job_whose_time_has_come():
 def test_pools_are_scheduled_apart():
     cluster = ClusterDescription("c", (PoolDescription("x", 4), PoolDescription("y", 4)))
     s = scheduler(Fcfs(), cluster=cluster)
-    jobs = arrive(described("a", 8, pool="x"), described("b", 4, pool="y"), described("c", 1, pool="x"))
-    assert started(s.step(0, jobs)) == ["b"]
+    s.step(0, arrive(described("busy", 1, pool="x")))
+    jobs = arrive(described("a", 4, pool="x"), described("b", 4, pool="y"), described("c", 1, pool="x"))
+    assert started(s.step(1, jobs)) == ["b"]
 
 
 def test_anomalies_are_problems_of_the_state():

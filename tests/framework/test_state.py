@@ -317,6 +317,17 @@ def test_a_singleton_waits_for_earlier_namesakes_of_its_user():
     assert queued(state) == ["b", "other"]
 
 
+def test_of_several_clusters_only_namesakes_on_its_own_count_for_a_singleton():
+    state = flat()
+    submit(state, described("A:1", name="x", user="u"))
+    on_a, on_b = after(("singleton", "A:"), name="x"), after(("singleton", "B:"), name="x")
+    submit(state, described("A:2", user="u", **on_a), described("B:1", user="u", **on_b))
+    assert queued(state) == ["A:1", "B:1"]
+    assert state.why_waiting(state.jobs["A:2"]) == "it waits for its namesakes"
+    tell(state, ev.JobEnded(5, "A:1"))
+    assert queued(state) == ["A:2", "B:1"]
+
+
 def test_a_dependency_waits_on_after_a_begin_time():
     state = flat()
     submit(state, described("a"), described("b", begin_time=50, **after(("ended", "a"))))
@@ -453,6 +464,23 @@ def test_a_failed_start_comes_back_later_and_later():
         state.advance(now)
         assert queued(state) == ["a"]
     assert waits == [15, 30, 60, 120, 240, 480, 600, 600]
+
+
+def test_a_job_whose_request_changed_is_tried_at_once():
+    state = flat()
+    submit(state, described("a", 5))
+    for _ in range(4):
+        begin(state, "a")
+        tell(state, ev.DecisionFailed(state.now, Start("a"), "no"))
+        state.now = state.next_wakeup()
+        state.advance(state.now)
+    begin(state, "a")
+    tell(state, ev.DecisionFailed(state.now, Start("a"), "no"))
+    tell(state, ev.JobChanged(state.now, described("a", 5, name="another")))
+    assert queued(state) == [], "it failed as it is"
+    tell(state, ev.JobChanged(state.now, described("a", 4)))
+    assert queued(state) == ["a"]
+    assert state.jobs["a"].failures == 1
 
 
 def test_a_start_that_succeeds_ends_the_backing_off():

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from building import alike, described, node_cluster, plugged
 
 from headway import events as ev
+from headway.decisions import Start
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription, Reservation
 from headway.scheduler import Scheduler
 from headway_plugins.placement.first_fit import FirstFit
+from headway_plugins.policies.easy import Easy
 
 INF = float("inf")
 
@@ -137,7 +140,8 @@ def test_extra_processors_shrink_as_they_are_used(bench):
 
 def test_a_job_that_never_fits_is_booked_for_never_and_stops_nobody(bench):
     def act(view, jobs):
-        booking = view.book(jobs["huge"])
+        # It is in no queue, but a plugin may know it.
+        booking = view.book(bench.scheduler.state.jobs["huge"])
         return booking.start, booking.when, view.start(jobs["x"]) is not None
 
     assert bench.step(act, jobs=[described("huge", 9), described("x", 8, 99)]) == (INF, "never", True)
@@ -293,3 +297,33 @@ def test_a_node_that_joins_the_cluster_does_not_upset_other_pools():
     decisions = s.step(9, [ev.JobSubmitted(9, described("small", 1, 5, submit=9, pool="x"))])
     assert s.problems == []
     assert [d.job_id for d in decisions] == ["small"]
+
+
+@pytest.mark.parametrize("shares_out", [True, False])
+def test_no_start_where_the_batch_system_still_shares_out_another(shares_out):
+    """Until a start's layout is known, what becomes free on its nodes may be that job's."""
+    cluster = msgspec.structs.replace(node_cluster(*alike(3, 4)), shares_out=shares_out)
+    scheduler = Scheduler(cluster, plugged(Easy(), FirstFit()))
+
+    def step(now, *events):
+        starts = [(d.job_id, d.placement) for d in scheduler.step(now, events) if isinstance(d, Start)]
+        assert scheduler.problems == []
+        return starts
+
+    jobs = [described("a", 3, 100), described("b", 3, 100), described("c", 2, 100)]
+    submitted = [ev.JobSubmitted(0, job) for job in jobs]
+    names = [node.name for node in cluster.nodes]
+    assert step(0, *submitted[:1]) == [("a", ((names[0], 3),))]
+    first = ((names[0], 3),)
+    open_layout = described("b", 5, 100)
+    assert step(1, ev.JobStarted(0, "a", first), ev.JobSubmitted(1, open_layout)) == [
+        ("b", ((names[0], 1), (names[1], 4)))
+    ]
+    # The first job ends; the batch system may give its processors to the second.
+    told = step(2, ev.JobEnded(2, "a"), ev.JobSubmitted(2, jobs[2]))
+    assert told == [("c", ((names[2] if shares_out else names[0], 2),))]
+    wide = described("d", 3, 100)
+    anywhere = [("d", ((names[0], 1), (names[2], 2)))]
+    assert step(3, ev.JobSubmitted(3, wide)) == ([] if shares_out else anywhere)
+    if shares_out:
+        assert step(4, ev.JobStarted(2, "b", ((names[0], 4), (names[1], 1)))) == [("d", ((names[1], 3),))]

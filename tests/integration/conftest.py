@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from slurm_cluster import SlurmCluster, missing_packages
 
+pytest.register_assert_rewrite("cases", "real_systems")
+
 
 @pytest.fixture
 def slurm() -> None:

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,11 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from waiting import HANG, limit, until
 
 from headway.decisions import Decision, Start
 from headway.errors import HeadwayError
 from headway.events import Event
 from headway.journal import CycleRecord, Journal, RunRecord
+from headway.plugins import Catalogue
+from headway.replay import replay
 from headway_adapters.slurm import hostlist
 
 #: The command as it is installed beside the interpreter.
@@ -44,8 +46,8 @@ class Diary:
         self.path.touch()
         self.path.chmod(0o666)
 
-    def script(self, seconds: float, exit_code: int = 0) -> str:
-        """A job's script that runs for so long."""
+    def script(self, seconds: float | str, exit_code: int = 0) -> str:
+        """A job's script that runs for so long; a text is the shell's to work out."""
         return (
             "job=$SLURM_JOB_ID; "
             '[ -z "$SLURM_ARRAY_TASK_ID" ] || job=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID; '
@@ -78,6 +80,8 @@ class Daemon:
         self.config_path = directory / "site.yaml"
         self.log_path = directory / "headway.log"
         self.process: subprocess.Popen[bytes] | None = None
+        #: The command line that is `headway`.
+        self.program = [str(HEADWAY)]
         options = {
             "partitions": ["batch"], "poll_interval": 0.4, "slurm_conf": cluster.conf,
             **config.pop("options", {}),
@@ -104,7 +108,7 @@ class Daemon:
         already = len(self.said("started"))
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(
-                [str(HEADWAY), "run", "-c", str(self.config_path), *arguments],
+                [*self.program, "run", "-c", str(self.config_path), *arguments],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
         if await_log:
@@ -114,7 +118,7 @@ class Daemon:
         assert self.process is not None
         self.process.send_signal(number)
 
-    def stop(self, number: signal.Signals = signal.SIGTERM, seconds: float = 10.0) -> int:
+    def stop(self, number: signal.Signals = signal.SIGTERM, seconds: float = HANG) -> int:
         """End it and return its exit code; fails if it takes longer than ``seconds``."""
         self.send(number)
         return self.ended(seconds)
@@ -122,7 +126,7 @@ class Daemon:
     def ended(self, seconds: float) -> int:
         """Its exit code, once it has ended by itself."""
         assert self.process is not None
-        code = self.process.wait(seconds)
+        code = self.process.wait(limit(seconds))
         self.process = None
         return code
 
@@ -132,22 +136,25 @@ class Daemon:
     def clean_up(self) -> None:
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
-            self.process.wait(10)
+            self.process.wait(HANG)
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Another of headway's commands, with the daemon's configuration file."""
         return subprocess.run(
-            [str(HEADWAY), *words, "-c", str(self.config_path)],
-            capture_output=True, text=True, timeout=60, env={**os.environ, "COLUMNS": "200"},
+            [*self.program, words[0], "-c", str(self.config_path), *words[1:]],
+            capture_output=True, text=True, timeout=HANG, env={**os.environ, "COLUMNS": "200"},
         )  # fmt: skip
 
-    def until(self, condition: Callable[[], object], seconds: float = 20.0, what: str = "") -> None:
+    def until(self, condition: Callable[[], object], seconds: float = HANG, what: str = "") -> None:
         """Wait until ``condition`` holds; fails at once, with the log, if the daemon ends meanwhile."""
-        end = time.monotonic() + seconds
-        while not condition():
+
+        def holds() -> bool:
+            if condition():
+                return True
             assert self.process is not None and self.process.poll() is None, self.log_path.read_text()
-            assert time.monotonic() < end, f"not within {seconds} s: {what}\n{self.log_path.read_text()}"
-            time.sleep(0.1)
+            return False
+
+        until(holds, what, seconds, said=self.log_path.read_text)
 
     # -- what it says ------------------------------------------------------------------------------
 
@@ -192,11 +199,9 @@ class Daemon:
     def assert_replays(self) -> None:
         """`headway replay` finds no difference in any run."""
         for run in self.runs():
-            done = subprocess.run(
-                [str(HEADWAY), "replay", self.config["journal"], "--run", str(run.id)],
-                capture_output=True, text=True, timeout=60,
-            )  # fmt: skip
-            assert done.returncode == 0, done.stdout + done.stderr
+            with self.journal() as journal:
+                found = replay(journal, Catalogue(), run.id)
+            assert not found.differences, found.differences[:3]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from live_daemon import Daemon, Diary, shown
+from waiting import bound
 
 from headway import events as ev
 from headway.decisions import Reserve, Unreserve
@@ -87,8 +88,8 @@ def test_a_dedicated_job_starts_at_its_second_inside_a_reservation_that_is_kept(
     long = [slurm_cluster.submit(4, nodes=1, minutes=20, script=diary.script(300)) for _ in range(4)]
     daemon.until(lambda: len(set(long) & set(diary.begun())) == 2, what="two run beside its nodes")
 
-    daemon.until(lambda: dedicated in diary.begun(), begin - time.time() + 5, "the dedicated job starts")
-    assert 0 <= float(next(at for what, job, at in diary.lines() if job == dedicated)) - begin < 3.0
+    daemon.until(lambda: dedicated in diary.begun(), what="the dedicated job starts")
+    assert 0 <= float(next(at for what, job, at in diary.lines() if job == dedicated)) - begin < bound(3.0)
     assert "Reservation=headway_job_" in slurm_cluster.scontrol("-o", "show", "job", dedicated)
 
     # While it runs its reservation follows it; after it, it is gone.
@@ -148,7 +149,7 @@ def test_its_nodes_are_kept_from_slurms_own_scheduling_and_follow_its_booking(
             return [job for job in theirs if cluster.state(job) == "RUNNING"]
 
         daemon.until(running, what="Slurm starts another partition's job")
-        daemon.until(lambda: cluster.state(dedicated) == "RUNNING", begin - time.time() + 5, "it starts")
+        daemon.until(lambda: cluster.state(dedicated) == "RUNNING", what="it starts")
         assert len(running()) == 1
         assert shown(cluster)[dedicated].fields["NodeList"] == "node[2-3]"
 
@@ -197,9 +198,10 @@ def test_a_group_under_hybrid_los_starts_together_and_a_start_in_the_past_is_due
             lambda: all(reservation(slurm_cluster, job) for job in group), 15, "the group is reserved for"
         )
         batch = slurm_cluster.submit(4, nodes=1, minutes=5, script=diary.script(1))
-        daemon.until(lambda: set(group) <= set(diary.begun()), begin - time.time() + 6, "the group starts")
+        daemon.until(lambda: set(group) <= set(diary.begun()), what="the group starts")
         begun = [float(at) for what, job, at in diary.lines() if what == "begin" and job in group]
-        assert all(0 <= at - begin < 3.0 for at in begun)
+        late = bound(3.0)
+        assert all(0 <= at - begin < late for at in begun)
         daemon.until(lambda: batch in diary.ended(), 15, "the batch job follows")
         daemon.until(lambda: not any(reservation(slurm_cluster, job) for job in group), 8)
         assert daemon.stop() == 0

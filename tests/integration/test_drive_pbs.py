@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from emulated_commands import Commands
 from live_daemon import Daemon
+from waiting import bound, limit
 
 from headway import decisions as d
 from headway import events as ev
@@ -46,7 +47,10 @@ class Site:
         self.commands.ok("emulator-ctl", "fault", fault)
 
     def options(self, **more: Any) -> dict[str, Any]:
-        return {"queues": ["workq"], "bin_dir": str(self.emulator.bin), "poll_interval": 0.3, **more}
+        return {
+            "queues": ["workq"], "bin_dir": str(self.emulator.bin), "poll_interval": 0.3,
+            "commands_per_minute": None, **more,
+        }  # fmt: skip
 
     def daemon(self) -> Daemon:
         one = Daemon(SimpleNamespace(conf=""), self.directory)
@@ -78,7 +82,7 @@ class Driven:
 
     def until(self, kind: type[ev.Event], job_id: str = "", seconds: float = 20.0) -> Any:
         """The next event of this kind (about this job)."""
-        end = time.time() + seconds
+        end = time.time() + limit(seconds)
         while time.time() < end:
             for at, event in enumerate(self.events):
                 about = event.job.id if isinstance(event, ev.JobSubmitted) else getattr(event, "job_id", "")
@@ -344,7 +348,7 @@ def test_a_dedicated_job_starts_at_its_second(site: Site, daemon: Daemon) -> Non
     job = site.submit("-l", "select=4:ncpus=8", "-a", at, "-v", "HEADWAY=dedicated", seconds=2)
     daemon.start()
     daemon.until(lambda: site.state(job) in "RF", seconds=40, what="the dedicated job starts")
-    assert values.when(site.jobs()[job]["stime"]) == pytest.approx(due, abs=1)
+    assert values.when(site.jobs()[job]["stime"]) == pytest.approx(due, abs=bound(1))
     assert daemon.stop() == 0
 
 
@@ -396,7 +400,7 @@ def test_check_monitor_drive_give_back(site: Site, daemon: Daemon) -> None:
     assert done.stdout.splitlines() == [
         "server scheduling: on", f"job {held}: suspended: qsig -s admin-resume {held}",
     ]  # fmt: skip
-    end = time.monotonic() + 10
+    end = time.monotonic() + limit()
     while site.state(last) != "R":
         assert time.monotonic() < end, "PBS does not schedule again"
         time.sleep(0.2)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from live_daemon import Daemon, Diary, shown
+from waiting import until
 
 from headway import events as ev
 from headway.emulation import emulate
@@ -240,10 +241,18 @@ def test_killed_again_and_again_it_runs_every_job_once(
 def test_starts_in_flight_are_recognised_after_a_crash(
     slurm_factory: Callable[..., Any], site: Callable[..., Daemon]
 ) -> None:
-    """Slurm looks at its queue again 12 seconds after it saw the first jobs; the daemon dies in between."""
-    cluster = slurm_factory("--set", "SchedulerParameters=batch_sched_delay=12")
+    """Slurm puts off its next look at its queue until it is told otherwise; the daemon dies in between."""
+    patience = "batch_sched_delay=600,sched_interval=600,bf_interval=600"
+    cluster = slurm_factory("--set", f"SchedulerParameters={patience}")
     diary = Diary(cluster)
+
+    def looks() -> int:
+        return int(re.findall(r"Total cycles: +(\d+)", cluster.run("sdiag"))[0])
+
+    before = looks()
     ids = [Wanted(4, 2, 5).submit(cluster, diary) for _ in range(6)]
+    # The delay counts from its last look, and the first submission makes it look.
+    until(lambda: looks() > before, "Slurm has looked at its queue")
     daemon = site(cluster)
     daemon.start()
     daemon.until(lambda: len(daemon.said("decided")) == 4, what="four starts are decided")
@@ -254,6 +263,12 @@ def test_starts_in_flight_are_recognised_after_a_crash(
     daemon.until(lambda: len(daemon.events(ev.JobReleasing)) == 4, what="it sees the starts on their way")
     assert sorted(event.job_id for event in daemon.events(ev.JobReleasing)) == ids[:4]
     assert sorted(e["job"] for e in daemon.said("a start is on its way from before")) == ids[:4]
+    conf = Path(cluster.conf)
+    conf.write_text(conf.read_text().replace(patience, "batch_sched_delay=0"))
+    # A delay that is being waited out takes no new value.
+    cluster.saved()
+    cluster.kill("slurmctld", "TERM")
+    cluster.up("slurmctld")
     daemon.until(lambda: diary.ended() == Counter(ids), 40, "all jobs end")
     assert daemon.stop() == 0
     assert diary.begun() == Counter(ids)
@@ -457,6 +472,83 @@ def test_holds_dependencies_begin_times_arrays_and_reservations(
 
 
 # ---------------------------------------------------------------------- asking about the live cluster
+
+
+def test_jobs_that_can_never_run_hold_up_nobody_and_run_when_nodes_are_back(
+    slurm_cluster: Any, site: Callable[..., Daemon]
+) -> None:
+    diary = Diary(slurm_cluster)
+    slurm_cluster.scontrol("update", "NodeName=node4", "State=DRAIN", "Reason=repair")
+    daemon = site(slurm_cluster, plugins=["fcfs", "first-fit"])
+    daemon.start()
+    # Slurm lets nobody hold a job that is larger than its partition.
+    never = slurm_cluster.submit(100_000, hold=False)
+    narrow = slurm_cluster.submit(5, nodes=5, script=diary.script(1))
+    later = Wanted(16, 1, 5).submit(slurm_cluster, diary)
+    # Three processors of one task, on nodes of four: Slurm would make two tasks of it on two nodes.
+    threaded = [slurm_cluster.submit(cpus_per_task=3, script=diary.script(1)) for _ in range(3)]
+    ordinary = [Wanted(3, 1, 5).submit(slurm_cluster, diary) for _ in range(6)]
+    daemon.until(lambda: diary.ended() == Counter(threaded + ordinary), what="the jobs behind them run")
+    for job in threaded:
+        fields = shown(slurm_cluster)[job].fields
+        assert (fields["NumNodes"], fields["NumCPUs"], fields["NumTasks"]) == ("1", "3", "1")
+    assert "it needs 100000 processors, and pool 'batch' has 16" in daemon.command("explain", never).stdout
+    assert "it needs 5 nodes, and pool 'batch' has 4" in daemon.command("explain", narrow).stdout
+    assert "1 of the 4 nodes of pool 'batch' are down" in daemon.command("explain", later).stdout
+
+    slurm_cluster.scontrol("update", "NodeName=node4", "State=RESUME")
+    daemon.until(lambda: diary.ended()[later] == 1, what="the job of the node that is back runs")
+    assert daemon.stop() == 0
+    assert not {start.job_id for _, start in daemon.starts()} & {never, narrow}
+    assert not daemon.said("a start did not happen")
+    daemon.assert_replays()
+
+
+def test_what_slurm_refuses_for_ever_is_found_out_once(
+    slurm_factory: Callable[..., Any], site: Callable[..., Daemon]
+) -> None:
+    """Without managed memory Slurm compares what a job asks for with each node's configuration."""
+    one_socket_of_4 = "node3:Sockets=1 CoresPerSocket=4 ThreadsPerCore=1"
+    different = ("--node", "node2:TmpDisk=5000", "--node", one_socket_of_4)
+    cluster = slurm_factory(*different, nodes=3)
+    assert "MEMORY" not in cluster.scontrol("show", "config").split("SelectTypeParameters")[1].splitlines()[0]
+    diary = Diary(cluster)
+    daemon = site(cluster, plugins=["fcfs", "first-fit"])
+    daemon.start()
+    never = {
+        cluster.submit(mem="100000M"): "no node of pool 'batch' has 100000 MiB of memory",
+        cluster.submit(mem_per_cpu="100000M"): "no node of pool 'batch' has 100000 MiB of memory",
+        cluster.submit(tmp="9000M"): "no node of pool 'batch' has 9000 MiB of disk",
+        # What headway does not know of is tried once on each kind of node.
+        cluster.submit(threads_per_core=2): "Slurm says that its nodes can never run it (BadConstraints)",
+    }
+    disk = cluster.submit(tmp="3000M", script=diary.script(1))
+    one_socket = cluster.submit(extra_node_info="1:4:1", script=diary.script(1))
+    ordinary = [cluster.submit(4, script=diary.script(1)) for _ in range(4)]
+    daemon.until(lambda: diary.ended() == Counter([disk, one_socket, *ordinary]), what="the others run")
+    daemon.until(lambda: len(_left_out(daemon)) == len(never), what="each is told")
+    for job, reason in never.items():
+        explained = daemon.command("explain", job).stdout
+        assert reason in explained
+        assert "MiB" in reason or f"Its last start failed: {reason}." in explained
+    listed = shown(cluster)
+    assert listed[disk].fields["NodeList"] == "node2"
+    assert listed[one_socket].fields["NodeList"] == "node3"
+    assert daemon.stop() == 0
+    assert len(_left_out(daemon)) == len(never), "once"
+    assert not daemon.said("a job started that headway did not start")
+    tried = Counter(start.job_id for _, start in daemon.starts())
+    assert all(tried[job] == (0 if "MiB" in reason else 3) for job, reason in never.items()), tried
+    assert tried[one_socket] <= 3 and all(tried[job] == 1 for job in [disk, *ordinary])
+    daemon.assert_replays()
+
+
+def _left_out(daemon: Daemon) -> list[str]:
+    """The jobs that were told to be impossible, one by one or several with one line."""
+    told = [str(line["message"]) for line in daemon.said("notice")]
+    pattern = r"(?:job (\S+) is|\d+ jobs \((.*)\) are) left out of the queue: it can never"
+    found = [re.match(pattern, one) for one in told]
+    return [name for match in found if match for name in (match[1] or match[2]).split(", ")]
 
 
 def test_questions_about_the_live_cluster_change_nothing(

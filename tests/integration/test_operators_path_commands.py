@@ -1,6 +1,6 @@
 """The guides for PBS and LSF, followed word by word on their emulated commands.
 
-Try it on a laptop: the blocks of docs/operators.md. Check, monitor, take over, drive, give back: the blocks
+Try it on a laptop: the blocks of docs/operators. Check, monitor, take over, drive, give back: the blocks
 of etc/pbs/README.md and etc/lsf/README.md, with this test's paths put for the guide's.
 """
 
@@ -11,7 +11,6 @@ import re
 import shlex
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,10 +18,11 @@ from typing import Any
 
 import pytest
 import yaml
+from guide import PAGES
 from live_daemon import HEADWAY, Daemon
+from waiting import HANG, until
 
 ROOT = Path(__file__).parents[2]
-GUIDE = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
 #: Name in the guide -> system, flavour, and what the emulator is told.
 SYSTEMS = {"pbs": ("pbs", ""), "lsf-volclava": ("lsf", "volclava"), "lsf-ibm": ("lsf", "ibm")}
 
@@ -52,7 +52,7 @@ class Laptop:
         """One command of a person at the keyboard; it must succeed."""
         environment = {**self.env, **({"HEADWAY_EMULATED_USER": user} if user else {})}
         done = subprocess.run(
-            argv, env=environment, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL
+            argv, env=environment, capture_output=True, text=True, timeout=HANG, stdin=subprocess.DEVNULL
         )
         assert done.returncode == 0, f"{argv}: {done.stdout}{done.stderr}"
         return done.stdout
@@ -72,11 +72,8 @@ class Laptop:
             return re.search(r"job_state = (\w)", self.run("qstat", "-x", "-f", job))[1]  # type: ignore[index]
         return self.run("bjobs", "-w", job).splitlines()[1].split()[2]
 
-    def until(self, condition: Callable[[], object], what: str = "", seconds: float = 20.0) -> None:
-        end = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < end, f"not within {seconds} s: {what}"
-            time.sleep(0.1)
+    def until(self, condition: Callable[[], object], what: str = "") -> None:
+        until(condition, what)
 
     @property
     def runs(self) -> str:
@@ -98,7 +95,7 @@ def laptop(tmp_path: Path) -> Iterator[Callable[..., Laptop]]:
     yield start
     for one in started:
         one.process.terminate()
-        one.process.wait(10)
+        one.process.wait(HANG)
 
 
 @pytest.fixture
@@ -144,7 +141,7 @@ class Console:
             f"/opt/{self.laptop.system}/bin": str(self.laptop.bin),
         }  # fmt: skip
         words = [places.get(word, word) for word in shlex.split(line.removeprefix("runuser -u headway -- "))]
-        done = subprocess.run(words, env=self.laptop.env, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(words, env=self.laptop.env, capture_output=True, text=True, timeout=HANG)
         self.out = done.stdout
         if "check" in words:
             return
@@ -235,7 +232,7 @@ def test_check_monitor_drive_give_back(
 @pytest.mark.slow
 @pytest.mark.parametrize("system", ["pbs", "lsf"])
 def test_the_laptop_of_the_guide(system: str, tmp_path: Path) -> None:
-    section = GUIDE[GUIDE.index("\n## PBS\n" if system == "pbs" else "\n## LSF\n") :]
+    section = PAGES[f"{system}.md"]
     text = section[section.index("on a laptop:") :]
     (first,), second = block(text, "on a laptop:"), block(text, "in another terminal")
     config = yaml.safe_load((ROOT / "etc" / system / "headway.yaml").read_text())
@@ -259,18 +256,19 @@ def test_the_laptop_of_the_guide(system: str, tmp_path: Path) -> None:
         assert emulator.stdout is not None
         emulator.stdout.readline()
         check, submit, run = second
-        done = subprocess.run(words(check), capture_output=True, text=True, timeout=60)
+        done = subprocess.run(words(check), capture_output=True, text=True, timeout=HANG)
         assert (done.returncode, "FAIL" in done.stdout) == (0, False), done.stdout + done.stderr
-        subprocess.run(words(submit), check=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=20)
+        subprocess.run(words(submit), check=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=HANG)
         with (tmp_path / "log").open("wb") as log:
             daemon = subprocess.Popen(words(run), stdout=log, stderr=log)
         control = [f"{tmp_path}/emulated/bin/emulator-ctl", "status"]
-        end = time.monotonic() + 30
-        while "1 jobs run" not in subprocess.run(control, capture_output=True, text=True, timeout=20).stdout:
-            assert time.monotonic() < end, (tmp_path / "log").read_text()
-            time.sleep(0.1)
+
+        def says() -> str:
+            return subprocess.run(control, capture_output=True, text=True, timeout=HANG).stdout
+
+        until(lambda: "1 jobs run" in says(), "the job runs", said=(tmp_path / "log").read_text)
     finally:
         for process in (daemon, emulator):
             if process is not None:
                 process.terminate()
-                process.wait(10)
+                process.wait(HANG)

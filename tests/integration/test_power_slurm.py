@@ -19,6 +19,7 @@ import psutil
 import pytest
 import structlog
 from live_daemon import Daemon, Diary
+from waiting import limit
 
 from headway import decisions as d
 from headway import events as ev
@@ -124,7 +125,7 @@ class Driven:
         self.log += log
 
     def until(self, condition: Callable[[], object], seconds: float = 30.0, what: str = "") -> None:
-        end = time.time() + seconds
+        end = time.time() + limit(seconds)
         with structlog.testing.capture_logs() as log:
             while not condition():
                 assert time.time() < end, f"{what}; told: {self.events[-10:]}; logged: {log}"

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 
 @dataclass(frozen=True)
@@ -83,8 +85,9 @@ def easy(queue: list[tuple[int, Job]], running: list[Running], free: int, now: i
         return begun
     head = waiting[0][1]
     shadow, extra = float("inf"), 10**9
-    for end in sorted({end for end, _ in ends}):
-        there = free + sum(processors for e, processors in ends if e <= end)
+    there = free
+    for end, leaving in groupby(sorted(ends), key=itemgetter(0)):
+        there += sum(processors for _, processors in leaving)
         if there >= head.processors:
             shadow, extra = end, there - head.processors
             break

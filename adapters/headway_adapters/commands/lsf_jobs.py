@@ -27,6 +27,8 @@ _CONDITION = re.compile(r'(done|ended|started|exit)\(\s*(?:"([^"]*)"|([^")]+?))\
 _KINDS = {"done": "completed", "ended": "ended", "started": "started", "exit": "failed"}
 #: What bmod of IBM Spectrum LSF changes of a running job.
 _OF_RUNNING = {"-W", "-Wn", "-M", "-R", "-r", "-rn"}
+#: Seconds until mbatchd puts a requeued job back into its queue; the real one was seen to take up to 10.
+_ROUND = 2.0
 
 
 class LsfJobs(LsfServer):
@@ -51,7 +53,7 @@ class LsfJobs(LsfServer):
             raise Refused(FAILED, f"{queue_name}: No such queue. Job not submitted.")
         if not queue.open:
             raise Refused(FAILED, f"{queue_name}: Queue has been closed. Job not submitted.")
-        name = chosen.get("-J", command.strip().splitlines()[0] if rest else "")
+        name = _one_line(chosen.get("-J", command.strip().splitlines()[0] if rest else ""))
         found = _INDICES.fullmatch(name)
         indices: Sequence[int | None] = [None]
         if found is not None:
@@ -153,7 +155,7 @@ class LsfJobs(LsfServer):
         for job in jobs:
             if job.state == "ended":
                 return Reply(FAILED, "", f"{refused}Job has already finished\n")
-            if job.state != "queued":
+            if job.state not in ("queued", "leaving"):
                 return Reply(FAILED, "", f"{refused}Job has already started\n")
             if self.refuse_starts:
                 return Reply(FAILED, "", f"{refused}Host or host group is not available\n")
@@ -197,6 +199,9 @@ class LsfJobs(LsfServer):
 
         def kill(job: Job) -> str:
             self._unfinished(job)
+            if job.state == "leaving":
+                # It goes back to the queue nevertheless, as the real one's does.
+                return f"Job <{job.id}> is being terminated\n"
             if signal in ("STOP", "TSTP", "CONT"):
                 return self._stop(call, job) if signal != "CONT" else self._resume(call, job)
             if signal in ("KILL", "TERM", "INT", "9", "15", "2"):
@@ -267,7 +272,7 @@ class LsfJobs(LsfServer):
         chosen = dict(given)
 
         def modify(job: Job) -> str:
-            if job.state == "ended":
+            if job.state in ("ended", "leaving"):
                 raise Refused(FAILED, "Job has already finished")
             changeable = self.flavour == "ibm" and set(chosen) <= _OF_RUNNING
             if job.state != "queued" and not changeable:
@@ -287,7 +292,7 @@ class LsfJobs(LsfServer):
             if "-mn" in chosen:
                 settings["hosts"] = ()
             if "-J" in chosen:
-                job.name = chosen["-J"]
+                job.name = _one_line(chosen["-J"])
             if "-q" in chosen:
                 self._switch(job, chosen["-q"])
             if "-x" in chosen or "-xn" in chosen:
@@ -304,15 +309,21 @@ class LsfJobs(LsfServer):
         given, rest = letters_of(call, {**flags, "-J": True, "-u": True})
 
         def requeue(job: Job) -> str:
-            if job.state in ("queued", "ended"):
-                raise Refused(FAILED, "Job is not in a state to be requeued")
+            self._unfinished(job)
+            if job.state in ("queued", "starting"):
+                raise Refused(FAILED, "Job has not started yet")
             user = call.caller.user
             self._note(job, f"Signal <REQUEUE_PEND> requested by user or administrator <{user}>")
+            if job.state == "leaving":
+                return f"Job <{job.id}> is being requeued\n"
+
+            def back() -> None:
+                if "-H" in given:
+                    job.holds.add("u")
+                self._note(job, "Pending: Job has been requeued")
+
             self._note(job, "Exited with exit code 130. The CPU time used is 0.0 seconds")
-            self.machine.requeue(job)
-            if "-H" in given:
-                job.holds.add("u")
-            self._note(job, "Pending: Job has been requeued")
+            self.machine.requeue(job, delay=_ROUND, back=back)
             return f"Job <{job.id}> is being requeued\n"
 
         return self._each(call, rest, requeue)
@@ -394,3 +405,8 @@ class LsfJobs(LsfServer):
             return f"Job resize request is submitted for job <{job.id}>\n"
 
         return self._each(call, [job_id], release)
+
+
+def _one_line(name: str) -> str:
+    """A job's name as mbatchd keeps it: without line breaks."""
+    return name.replace("\n", "")

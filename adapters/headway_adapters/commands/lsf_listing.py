@@ -18,6 +18,8 @@ _FEW_FIELDS = (
     "jobid", "stat", "user", "queue", "job_name", "exec_host", "submit_time", "start_time", "finish_time",
     "proj_name", "from_host", "mem",
 )  # fmt: skip
+#: States that bjobs shows with ``-a`` only; a job on its way back to the queue looks ended.
+_OVER = {"ended", "leaving"}
 
 
 class LsfListing(LsfServer):
@@ -93,18 +95,18 @@ class LsfListing(LsfServer):
             jobs = [job for job in self.machine.jobs.values() if user in ("all", job.user)]
             kinds = set()
             if "-a" in given:
-                kinds = {"queued", "starting", "running", "suspended", "ended"}
+                kinds = {"queued", "starting", "running", "suspended", *_OVER}
             kinds |= {"queued", "starting"} if "-p" in given else set()
             kinds |= {"running"} if "-r" in given else set()
             kinds |= {"suspended"} if "-s" in given else set()
-            kinds |= {"ended"} if "-d" in given else set()
+            kinds |= _OVER if "-d" in given else set()
             kinds = kinds or {"queued", "starting", "running", "suspended"}
             jobs = [job for job in jobs if job.state in kinds]
         if "-q" in given:
             jobs = [job for job in jobs if job.queue == given["-q"]]
         if "-J" in given:
             jobs = [job for job in jobs if given["-J"] in (job.name, base_name(job))]
-        order = {"running": 0, "suspended": 0, "starting": 1, "queued": 1, "ended": 2}
+        order = {"running": 0, "suspended": 0, "starting": 1, "queued": 1, "leaving": 2, "ended": 2}
         return sorted(jobs, key=lambda job: (order[job.state], job.rank)), missing
 
     def _hosts(self, job: Job) -> str:
@@ -133,7 +135,7 @@ class LsfListing(LsfServer):
             return self._second(job.started) if self.flavour == "volclava" else self._minute(job.started)
 
         def finished(job: Job) -> str:
-            if job.state == "ended" and job.stopped is not None:
+            if job.state in _OVER and job.stopped is not None:
                 if self.flavour == "volclava":
                     return self._second(job.stopped)
                 return self._minute(job.stopped) + (" L" if job.outcome == "completed" else " E")
@@ -152,7 +154,7 @@ class LsfListing(LsfServer):
             return sum(share.processors for share in job.shares)
 
         def placed(job: Job) -> bool:
-            return job.state in ("running", "suspended", "ended") and job.executions > 0
+            return job.state in ("running", "suspended", *_OVER) and job.executions > 0
 
         return {
             "jobid": lambda job: str(job.number),
@@ -188,7 +190,7 @@ class LsfListing(LsfServer):
             "dependency": lambda job: job.words["condition"] or "-",
             "exclusive": lambda job: "Y" if job.words["exclusive"] else "N",
             "rsvid": lambda job: job.words["reservation"] or "-",
-            "exit_code": lambda job: "-" if not job.words["code"] else str(job.words["code"]),
+            "exit_code": lambda job: "130" if job.state == "leaving" else str(job.words["code"] or "-"),
             "exit_reason": lambda job: job.words["why"] or "-",
             "pend_reason": lambda job: self._reason(job) + ";" if job.state == "queued" else "-",
             "priority": lambda job: str(job.words["priority"]),
@@ -225,9 +227,9 @@ class LsfListing(LsfServer):
         )
         kind = "Task(s)" if unwrapped else "Processors Requested"
         lines = [self._submission(job, "", kind)]
-        if job.started is not None and job.state in ("running", "suspended", "ended"):
+        if job.started is not None and job.state in ("running", "suspended", *_OVER):
             lines.append(f"{self._full(job.started)}: {self._start_line(job, unwrapped)};")
-        if job.state == "ended" and job.stopped is not None:
+        if job.state in _OVER and job.stopped is not None:
             event = words["events"][-1][1] if words["events"] else "Exited"
             lines.append(f"{self._full(job.stopped)}: {event};")
             if words["why"]:

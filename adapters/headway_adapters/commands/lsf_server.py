@@ -109,7 +109,7 @@ class LsfServer(System):
                     self._may(call.caller, job)
                     out += action(job)
                 except Refused as refused:
-                    err += f"Job <{job.id}>: {refused.message}\n"
+                    err += f"Job <{job.id}>{' ' * (call.name == 'brequeue')}: {refused.message}\n"
                     rc = refused.rc
         return Reply(rc, out, err)
 

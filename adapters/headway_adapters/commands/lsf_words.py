@@ -27,6 +27,8 @@ def stat_of(job: Job) -> str:
         return "PEND"
     if job.state == "suspended":
         return "SSUSP" if job.resuming else "USUSP"
+    if job.state == "leaving":
+        return "EXIT"
     if job.state == "ended":
         return "DONE" if job.outcome == "completed" and job.exit_code == 0 else "EXIT"
     return "RUN"

@@ -93,7 +93,8 @@ class Job:
     #: What it returns when it is not cut short.
     exit_code: int = 0
     index: int | None = None
-    #: "queued", "starting", "running", "suspended" or "ended".
+    #: "queued", "starting", "running", "suspended" or "ended"; "leaving": it was sent back to the queue
+    #: and is not there yet.
     state: str = "queued"
     #: Who holds it, in the batch system's letters.
     holds: set[str] = field(default_factory=set)
@@ -347,16 +348,32 @@ class Machine:
         if job.id not in self.nodes[job.shares[0].node].given:
             self._occupy(job)
 
-    def requeue(self, job: Job) -> None:
-        """Send a job that has been started back to the queue."""
+    def requeue(self, job: Job, *, delay: float = 0.0, back: Callable[[], None] = lambda: None) -> None:
+        """Send a job that has been started back to the queue.
+
+        ``delay``: seconds on the wall that it is on its way; ``back`` is called when it is there. What it had
+        stays written in its shares until then.
+        """
         if job.state != "starting":
             self._tell(dec.Requeue(job.id))
         self._leave(job)
-        job.shares = []
-        job.state = "queued"
+        job.state = "leaving"
         job.by_administrator = job.resuming = False
         job.stopped = job.modified = self.wall()
         self._disturbed = True
+
+        def arrive() -> None:
+            if job.state == "leaving":
+                job.shares = []
+                job.state = "queued"
+                job.modified = self.wall()
+                self._disturbed = True
+                back()
+
+        if delay <= 0:
+            arrive()
+        else:
+            self.at(self.now + delay * self.speed, arrive)
 
     def kill(self, job: Job, outcome: str = "cancelled") -> None:
         """End a job, whatever it does."""

@@ -108,6 +108,9 @@ class PbsAdministration(PbsListing):
         given, rest = options(call, "avo:c:r:lF:C:SjH:")
         flags = {letter for letter, _ in given}
         chosen = [value for letter, value in given if letter in ("-o", "-c", "-r")]
+        if "-C" in flags and "-c" in flags:
+            # It clears the state without -C only.
+            raise Refused(1, "usage:\tpbsnodes [-{o|r}][-C comment][-s server] host host ...")
         if chosen:
             return self._set_offline(call, "-o" in flags, [*chosen, *rest], dict(given).get("-C"))
         if "-C" in flags:
@@ -208,6 +211,9 @@ class PbsAdministration(PbsListing):
         if node.comment:
             record["comment"] = node.comment
         record |= {k: v for k, v in node.attributes.items() if not k.startswith("resources_available.")}
+        holding = [r.id for r in self.reservations.values() if node.name in {s.node for s in r.shares}]
+        if holding:
+            record["resv"] = ", ".join(holding)
         record |= {"resv_enable": "True", "sharing": "default_shared"}
         if several:
             record["in_multivnode_host"] = 1

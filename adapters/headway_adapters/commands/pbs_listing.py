@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from headway_adapters.commands import pbs_dsv
 from headway_adapters.commands import pbs_text as text
 from headway_adapters.commands.cjson import as_json
 from headway_adapters.commands.machine import Job
@@ -22,10 +23,11 @@ class PbsListing(PbsServer):
     def _qstat(self, call: Call) -> Reply:
         if call.words == ("--version",):
             return Reply(0, f"pbs_version = {VERSION}\n")
-        given, rest = options(call, "BQfF:txw")
+        given, rest = options(call, "BQD:fF:txw")
         flags = {letter for letter, _ in given}
         form = dict(given).get("-F", "")
-        if form not in ("", "json"):
+        between = dict(given).get("-D", "|") if form == "dsv" else ""
+        if form not in ("", "json", "dsv"):
             raise Refused(2, f"qstat: invalid -F value {form}")
         if "-B" in flags:
             return self._show(form, "Server", {self.server: self._server_record()}, "Server: ", flags)
@@ -47,6 +49,8 @@ class PbsListing(PbsServer):
         else:
             records = self._all_records(flags)
         if "-f" in flags:
+            if form == "dsv":
+                return Reply(rc, pbs_dsv.listing(records, between), "".join(errors))
             reply = self._show(form, "Jobs", records, "Job Id: ", flags)
             return Reply(rc, reply.out, "".join(errors))
         rows = [
@@ -65,6 +69,8 @@ class PbsListing(PbsServer):
     def _show(
         self, form: str, key: str, records: Mapping[str, Any], title: str, flags: Iterable[str]
     ) -> Reply:
+        if form == "dsv":
+            raise Refused(2, "qstat: only jobs are emulated in the form dsv")
         if form == "json":
             head = {
                 "timestamp": int(self.machine.wall()),
@@ -322,6 +328,7 @@ class PbsListing(PbsServer):
             "server_state": "Active" if self.scheduling else "Idle",
             "server_host": self.server,
             "scheduling": str(self.scheduling),
+            "managers": "headway@*,root@*",
             "total_jobs": len(self.machine.jobs),
             "state_count": self._state_count(alive),
             "default_queue": self.default_queue,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from headway_adapters.emulated.adapter import Execution
+from headway_adapters.emulated.execution import Execution
 
 
 class Physics(Protocol):
@@ -18,6 +17,6 @@ class Physics(Protocol):
         """A factor on the job's rate, 1 for no influence; not negative.
 
         Asked when an execution begins; what changes a rate later has
-        :meth:`~headway_adapters.emulated.adapter.EmulatedAdapter.reconsider` ask again.
+        :meth:`~headway_adapters.emulated.rates.Rates.reconsider` ask again.
         """
         ...

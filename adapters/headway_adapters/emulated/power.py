@@ -6,14 +6,10 @@ runs undisturbed costs nothing here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from headway.energy import EnergyModel
 from headway.model import ClusterDescription
 from headway.results import Activity, NodePower
-
-if TYPE_CHECKING:
-    from headway_adapters.emulated.adapter import Execution
+from headway_adapters.emulated.execution import Execution
 
 
 class Power:

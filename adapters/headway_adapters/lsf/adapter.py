@@ -23,8 +23,7 @@ Looking, waiting and confirming are every adapter's (:mod:`headway_adapters.poll
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,22 +31,23 @@ from headway import decisions as d
 from headway.adapter import Check, Outcome
 from headway.errors import Failure, UserError
 from headway.model import ClusterDescription
-from headway_adapters.client import Unanswered
 from headway_adapters.lsf import checks, listing, reader, writer
 from headway_adapters.lsf.client import LsfClient, is_silence
 from headway_adapters.lsf.flavour import POSSIBLE, Flavour, expected
-from headway_adapters.lsf.listing import Facts, HostState, Queue, Row
+from headway_adapters.lsf.jobs import JobsListing, known_fields
+from headway_adapters.lsf.listing import HostState, Queue
 from headway_adapters.lsf.options import LsfOptions
+from headway_adapters.lsf.power import PowerSaving
+from headway_adapters.lsf.requeues import Requeues
 from headway_adapters.lsf.resreq import Host
 from headway_adapters.lsf.values import Calendar
 from headway_adapters.polling import Flight, Launch, Look, PollingAdapter, validated
-from headway_adapters.snapshot import Snapshot, SnapshotJob
+from headway_adapters.polling.client import Unanswered
+from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 from headway_adapters.transport import Result, Transport
 
 #: For ``bhosts -o ... -json``; the comment is why an administrator closed a host.
 _HOST_FIELDS = ("host_name status max njobs comments", "host_name status max njobs")
-#: Times that a field which bjobs does not know is left out and the listing asked for again.
-_FIELD_TRIES = len(listing.FIELDS)
 _ON_HOSTS = ("starting", "running", "suspended")
 
 
@@ -57,12 +57,9 @@ class _World:
 
     name: str
     flavour: Flavour
-    #: Fields for ``bjobs -o ... -json``; empty: jobs are read from text.
-    fields: tuple[str, ...]
+    jobs: JobsListing
     #: Fields for ``bhosts -o ... -json``; "": hosts are read from text.
     host_fields: str
-    #: Where jobs are read from text, ``bjobs -o jobid -json`` tells which exist.
-    numbers: bool = True
     static: dict[str, Host] = field(default_factory=dict)
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -73,6 +70,8 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
     system = "lsf"
     title = "LSF"
     drains = True
+    # Its hosts' CPUs decide how brun splits a job over them, and not what is free there: the split is known
+    # beforehand (writer.fills), so that other starts need not wait for it (shares_out).
     Options = LsfOptions
 
     _client: LsfClient
@@ -87,7 +86,7 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
         read_only: bool = False,
         log: Any = None,
         transport: Transport | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         """``read_only``: monitor mode; no command that changes anything is ever run.
 
@@ -104,6 +103,8 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
         self._hidden: dict[str, int] = {}
         #: The same, as it was when no start was on its way to the host.
         self._settled: dict[str, int] = {}
+        self._requeues = Requeues()
+        self._power_saving = PowerSaving(self.options.wake_timeout)
         self._flavour = expected(self.options)
         try:
             self._take(checks.flavour(client, self.options)[0])
@@ -144,7 +145,8 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
                 f"cluster.options.actuators.power_down: {flavour.title} closes a host without a comment, so "
                 "a sleeping host could not be told from a broken one; it needs IBM Spectrum LSF"
             )
-        world = _World(cluster, flavour, self._fields(flavour), self._host_fields())
+        jobs = JobsListing(self._client, known_fields(self._client, flavour))
+        world = _World(cluster, flavour, jobs, self._host_fields())
         self._learn_hosts(world, queues)
         self._world = world
         return world
@@ -157,27 +159,6 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
             found = repr(said[0][:80]) if said else "nothing"
             raise Unanswered(f"bqueues -l: expected LSF's listing, found {found}")
         return queues
-
-    def _fields(self, flavour: Flavour) -> tuple[str, ...]:
-        """The fields that ``bjobs -o ... -json`` knows here, if they say all; else none.
-
-        volclava looks at the fields only when it has a job to show, so its empty listing proves nothing.
-        """
-        fields: tuple[str, ...] = listing.FIELDS
-        for _ in range(_FIELD_TRIES):
-            result = self._client.run(_json_argv(fields))
-            if result.timed_out or is_silence(result):
-                raise Unanswered(f"bjobs -json: {result.complaint()}")
-            unknown = listing.bad_field(result.stderr)
-            if not unknown or unknown not in fields:
-                known = _keys(result)
-                if known is None or not (known or flavour.ibm):
-                    return ()
-                return fields if not known or known >= listing.NEEDED else ()
-            if unknown in listing.NEEDED:
-                return ()
-            fields = tuple(name for name in fields if name != unknown)
-        return ()
 
     def _host_fields(self) -> str:
         """The fields that ``bhosts -o ... -json`` knows here; "" where there is no such listing."""
@@ -212,7 +193,12 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
         world = self._world or self._learn()
         notes: set[str] = set()
         now = self._clock()
-        rows, facts = self._jobs(world, Calendar(now), notes, before)
+        times = Calendar(now)
+        listed = world.jobs.read(times, notes)
+        rows, facts = listed.rows, listed.facts
+        self._requeues.sort_out(
+            rows, facts, before, now, lambda keys: self._client.endings(list(keys), times), notes
+        )
         # After the jobs: a host that looks fuller than they make it is fuller.
         argvs: list[tuple[str, ...]] = [
             ("bhosts", "-o", world.host_fields, "-json") if world.host_fields else ("bhosts", "-w"),
@@ -228,6 +214,11 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
         if set(hosts) - set(world.static):
             self._learn_hosts(world, queues)
         nodes = reader.read_nodes(hosts, queues, world.static, world.groups, notes, power=self.options.power)
+        states = {name: host.status for name, host in hosts.items()}
+        for name in self._power_saving.show(states, nodes.nodes, nodes.power):
+            self._log.error(
+                "a host does not wake; it counts as down", node=name, seconds=self.options.wake_timeout
+            )
         site = reader.Site(self.options.queues, self.options.unlimited_walltime, fills=not world.flavour.ibm)
         found = reader.read_jobs(
             rows, facts, now, site, queues, nodes, world.static, world.groups, notes, before
@@ -240,8 +231,12 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
         }
         mine = {name: node for name, node in nodes.nodes.items() if not pools.keys().isdisjoint(node.pools)}
         jobs = {key: job for key, job in found.jobs.items() if job.job.pool in pools}
+        unread = {
+            key for key in (before.jobs if before is not None else ())
+            if key in found.unread or key.partition("[")[0] in listed.unread
+        }  # fmt: skip
         if before is not None:
-            self._fill_in(before, jobs, now)
+            self._fill_in(before, jobs, now, unread)
         reservations = {}
         if world.flavour.ibm:
             if is_silence(results[2]):
@@ -256,55 +251,18 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
             time=now, jobs=jobs, nodes=mine, pools=pools, reservations=reservations,
             power={name: power for name, power in nodes.power.items() if name in mine},
         )  # fmt: skip
-        return Look(snapshot=snapshot, details=found.details, notes=frozenset(notes))
+        return Look(
+            snapshot=snapshot, details=found.details, notes=frozenset(notes), unread=frozenset(unread)
+        )
 
-    def _jobs(
-        self, world: _World, times: Calendar, notes: set[str], before: Snapshot | None
-    ) -> tuple[dict[str, Row], dict[str, Facts]]:
-        if world.fields:
-            result = self._client.run(_json_argv(world.fields))
-            if listing.bad_field(result.stderr):
-                # Another LSF than the one that was asked at the start.
-                world.fields = ()
-                return self._jobs(world, times, notes, before)
-            try:
-                return listing.read_json_rows(_listed(result).stdout, times, notes)
-            except Unanswered:
-                raise
-            except Failure as error:
-                # One job's strange name must not blind us.
-                notes.add(f"jobs are read from text, their JSON could not be used: {error}")
-        every = ("bjobs", "-u", "all", "-a")
-        wide, long = (_listed(result) for result in self._client.run_many([(*every, "-w"), (*every, "-UF")]))
-        rows = listing.read_wide_rows(wide.text, times, notes)
-        if (numbers := self._numbers(world)) is not None:
-            # A name with line breaks in it may imitate a job that is none.
-            known = before.jobs if before is not None else {}
-            for invented in [k for k in rows if k.partition("[")[0] not in numbers and k not in known]:
-                notes.add(f"a job's name or command imitates job {invented}, which LSF does not have")
-                del rows[invented]
-        return rows, listing.read_long(long.text, times, notes)
-
-    def _numbers(self, world: _World) -> frozenset[str] | None:
-        """The numbers of all jobs, from a listing that holds nothing that users write; None: there is none.
-
-        Asked for after the others, so that it has all that they have.
-        """
-        if not world.numbers:
-            return None
-        result = self._client.run(_json_argv(("jobid",)))
-        if result.unanswered or result.too_long or is_silence(result):
-            raise Unanswered(f"bjobs -o jobid: {result.complaint()}")
-        if not result.ok and listing.nothing_found(result.stderr):
-            return frozenset()
-        if not result.ok and not result.stdout.strip():
-            world.numbers = False
-            return None
-        return listing.read_numbers(result.stdout)
-
-    def _fill_in(self, before: Snapshot, jobs: dict[str, SnapshotJob], now: float) -> None:
+    def _fill_in(
+        self, before: Snapshot, jobs: dict[str, SnapshotJob], now: float, unread: Collection[str]
+    ) -> None:
         """Ask about each job that the listing dropped without having shown its end."""
-        missing = [key for key, job in before.jobs.items() if job.state != "ended" and key not in jobs]
+        missing = [
+            key for key, job in before.jobs.items()
+            if job.state != "ended" and key not in jobs and key not in unread
+        ]  # fmt: skip
         if not missing:
             return
         times = Calendar(now)
@@ -316,6 +274,8 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
                 # LSF still has it: the listing was incomplete, or it went to a queue that we do not see.
                 if rows[key].queue == before.jobs[key].job.pool:
                     jobs[key] = before.jobs[key]
+            elif ending is not None and ending.state == "requeued":
+                jobs[key] = before.jobs[key]
             elif ending is not None and ending.state == "ended":
                 jobs[key] = reader.ended_job(before.jobs[key], ending, now)
 
@@ -403,9 +363,9 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
 
     def _room(self) -> dict[str, int]:
         """Free slots of each usable host by the last look, less what is on its way."""
-        if self._last is None:
+        if self._as_it_is is None:
             return {}
-        snapshot = self._last.snapshot
+        snapshot = self._as_it_is.snapshot
         room = {name: node.processors for name, node in snapshot.nodes.items() if node.available}
         for job in snapshot.jobs.values():
             if job.state in _ON_HOSTS:
@@ -466,6 +426,9 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
             return Outcome(False, self._flavour.lacks(type(decision)))
         return super()._carry_out(decision, now)
 
+    def signalling(self, job_id: str, name: str) -> tuple[str, ...]:
+        return writer.signal(job_id, name)
+
     def drain(self, node: str, reason: str) -> tuple[str, ...]:
         return writer.drain(node, reason)
 
@@ -495,36 +458,19 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
             for argv in plan.steps:
                 self._actuators.say_dry(argv)
             return Outcome(True, "dry: only logged")
-        return self.run_steps(plan.steps, already=writer.ALREADY)
+        outcome = self.run_steps(plan.steps, already=writer.ALREADY)
+        if isinstance(decision, d.Requeue) and outcome.accepted:
+            self._requeues.ordered(decision.job_id)
+        if isinstance(decision, d.PowerUp) and outcome.accepted:
+            self._power_saving.resumed(decision.nodes, snapshot.power if snapshot is not None else {})
+        elif isinstance(decision, d.PowerDown) and outcome.accepted:
+            self._power_saving.suspended(decision.nodes)
+        return outcome
 
     # ------------------------------------------------------------------ the rest
 
     def check(self) -> list[Check]:
         return checks.run(self._client, self.options, self._clock)
-
-
-def _json_argv(fields: Iterable[str]) -> tuple[str, ...]:
-    return ("bjobs", "-u", "all", "-a", "-o", " ".join(fields), "-json")
-
-
-def _keys(result: Result) -> frozenset[str] | None:
-    """The fields of the first record of a JSON listing, in lower case; none: it is empty (with status
-    255 then); None: this is no listing."""
-    try:
-        found = listing.records(result.stdout, "bjobs")
-    except Failure:
-        return None
-    return frozenset(key.lower() for key in found[0]) if found else frozenset()
-
-
-def _listed(result: Result) -> Result:
-    """A listing of jobs, also one of none; raises :class:`Unanswered` for anything else."""
-    if result.ok:
-        return result
-    empty = not result.timed_out and not result.too_long and not is_silence(result)
-    if empty and (listing.nothing_found(result.stderr) or _keys(result) is not None):
-        return result
-    raise Unanswered(f"{' '.join(result.argv[:2])}: {result.complaint()}")
 
 
 def _hosts(result: Result, *, as_json: bool) -> dict[str, HostState]:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import getpass
 import re
 from collections.abc import Callable, Sequence
 
 from headway.adapter import Check
 from headway.errors import Failure
-from headway_adapters.client import CommandClient, Unanswered
 from headway_adapters.lsf import listing
 from headway_adapters.lsf.flavour import EVERYTHING, Flavour
 from headway_adapters.lsf.options import LsfOptions
 from headway_adapters.lsf.values import Calendar
-from headway_adapters.transport import Result
+from headway_adapters.polling.client import CommandClient, Unanswered
 
-_PROGRAMS = ("lsid", "bjobs", "bhosts", "bqueues", "lshosts", "brun", "bstop", "bresume", "bkill", "badmin")
+_PROGRAMS = (
+    "lsid", "bjobs", "bhosts", "bqueues", "lshosts", "bhist", "brun", "bstop", "bresume", "bkill", "badmin",
+)  # fmt: skip
 _MAY_MODIFY = re.compile(r"LSB_MOD_ALL_JOBS\s*=\s*[Yy1]")
 
 
@@ -65,7 +65,7 @@ def run(client: CommandClient, options: LsfOptions, clock: Callable[[], float]) 
     try:
         queues_out, hosts_out = client.look([("bqueues", "-l"), ("bhosts", "-w")])
         found += _queues(listing.read_queues(queues_out.text), options)
-        found.append(_privilege(queues_out.text, options, client))
+        found.append(_privilege(queues_out.text, kind, options, client))
         found += _jobs(client, clock, listing.read_hosts(hosts_out.text))
     except Failure as error:
         found.append(Check("mbatchd", False, str(error), "start mbatchd (badmin mbdrestart), or wait for it"))
@@ -106,28 +106,47 @@ _ADMINISTRATORS = re.compile(r"^ADMINISTRATORS: *(.*)$", re.MULTILINE)
 _CLUSTER_ADMINISTRATORS = re.compile(r"^LSF administrators?: *(.*)$", re.MULTILINE | re.IGNORECASE)
 
 
-def _privilege(queues: str, options: LsfOptions, client: CommandClient) -> Check:
-    """Whether brun and bkill are allowed: for the cluster's or the queues' administrators only."""
-    user = options.ssh.user if options.ssh is not None and options.ssh.user else getpass.getuser()
-    lines = _ADMINISTRATORS.findall(queues)
+def _privilege(queues: str, kind: Flavour, options: LsfOptions, client: CommandClient) -> Check:
+    """Whether brun and bkill are allowed: for the cluster's or each queue's administrators only."""
+    user = client.user
+    if user == "root" and not kind.ibm:
+        return Check("privilege", True, "root administers the cluster")
+    of_cluster = _told(client, ("lsclusters", "-l"))
+    administrators = _words(_CLUSTER_ADMINISTRATORS.findall(of_cluster))
+    if user in administrators:
+        return Check("privilege", True, f"{user} administers the cluster")
+    groups = listing.read_groups(_told(client, ("bugroup", "-w")))
+    blocks = {block.split("\n")[0].strip(): block for block in queues.split("QUEUE: ")[1:]}
+    lacking: list[str] = []
+    for name in options.queues:
+        named = _words(_ADMINISTRATORS.findall(blocks.get(name, "")))
+        administrators |= named
+        if user not in named and not any(user in groups.get(word.rstrip("/"), ()) for word in named):
+            lacking.append(name)
+    if not lacking:
+        return Check("privilege", True, f"{user} administers {', '.join(options.queues)}")
+    others = f" ({', '.join(sorted(administrators))})" if administrators else ""
+    said = f"{user} is not among the administrators of {', '.join(lacking)}{others}"
+    remedy = f"to drive: ADMINISTRATORS = {user} in the queue's section of lsb.queues, then badmin reconfig"
+    if _CLUSTER_ADMINISTRATORS.search(of_cluster) is None:
+        said = f"{said}; who administers the cluster is not told here"
+        return Check(
+            "privilege", True, said, f"where {user} does not administer the cluster, {remedy}", known=False
+        )
+    return Check("privilege", False, said, remedy)
+
+
+def _words(lines: Sequence[str]) -> set[str]:
+    return {word for line in lines for word in line.replace(",", " ").split()}
+
+
+def _told(client: CommandClient, argv: tuple[str, ...]) -> str:
+    """What a command says that not every LSF has; "" if this one has none."""
     try:
-        shown: Result | None = client.run(("lsclusters", "-l"))
+        shown = client.run(argv)
     except Failure:
-        # Not installed here: only the queues tell.
-        shown = None
-    if shown is not None and shown.ok:
-        lines += _CLUSTER_ADMINISTRATORS.findall(shown.text)
-    known = {word for line in lines for word in line.replace(",", " ").split()}
-    if user in known:
-        return Check("privilege", True, f"{user} administers LSF or the queues")
-    if not known:
-        return Check("privilege", True, f"not known here; brun needs {user} to be an administrator of LSF")
-    return Check(
-        "privilege",
-        False,
-        f"{user} is an ordinary user; administrators: {', '.join(sorted(known))}",
-        f"to drive: ADMINISTRATORS = {user} in the queue's section of lsb.queues, then badmin reconfig",
-    )
+        return ""
+    return shown.text if shown.ok else ""
 
 
 def _jobs(

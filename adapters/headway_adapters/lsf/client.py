@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headway_adapters.client import CommandClient, Unanswered
+from headway.errors import Failure
 from headway_adapters.lsf import listing
 from headway_adapters.lsf.listing import Ending, Row
 from headway_adapters.lsf.options import LsfOptions
 from headway_adapters.lsf.values import Calendar
-from headway_adapters.transport import Result, Transport
-from headway_adapters.transport.options import make_transport
+from headway_adapters.polling.client import CommandClient, Unanswered
+from headway_adapters.transport import Result, Transport, make_transport
 
 _READERS = frozenset(
     {"bjobs", "bhosts", "bqueues", "bhist", "bacct", "bmgroup", "bparams", "brsvs", "lsid", "lshosts",
-     "lsload", "lsclusters"}
+     "lsload", "lsclusters", "bugroup"}
 )  # fmt: skip
 _READING_VERBS: dict[str, frozenset[str]] = {"badmin": frozenset({"showconf", "showstatus"})}
 #: Signs in an error message that nobody answered, so that asking again now is useless.
@@ -95,13 +95,29 @@ class LsfClient(CommandClient):
         """
         found: dict[str, Row] = {}
         for at in range(0, len(job_ids), _AT_ONCE):
-            result = self.run(("bjobs", "-a", "-w", *job_ids[at : at + _AT_ONCE]))
-            # With several ids the status is 255 as soon as one of them is not known.
-            if result.timed_out or result.too_long or is_silence(result):
-                raise Unanswered(f"bjobs -w: {result.complaint()}")
-            if result.stdout:
-                found.update(listing.read_wide_rows(result.text, times, set()))
+            asked = job_ids[at : at + _AT_ONCE]
+            rows = self._rows(asked, times)
+            doubtful = asked if rows is None else [one for one in asked if one not in rows]
+            found |= rows or {}
+            for one in doubtful if len(asked) > 1 else ():
+                # Not one row a job: some are not known, or a job's name imitates another's row. Asked about
+                # alone, the first row is the job's own.
+                alone = self._rows([one], times, strict=False) or {}
+                found |= {key: row for key, row in alone.items() if key == one}
         return found
+
+    def _rows(self, job_ids: Sequence[str], times: Calendar, *, strict: bool = True) -> dict[str, Row] | None:
+        """The rows of these jobs; None if they cannot be read or, being ``strict``, hold anything odd."""
+        result = self.run(("bjobs", "-a", "-w", *job_ids))
+        # With several ids the status is 255 as soon as one of them is not known.
+        if result.timed_out or result.too_long or is_silence(result):
+            raise Unanswered(f"bjobs -w: {result.complaint()}")
+        odd: set[str] = set()
+        try:
+            rows = listing.read_wide_rows(result.text, times, odd) if result.stdout else {}
+        except Failure:
+            return None
+        return None if strict and (odd or not set(rows) <= set(job_ids)) else rows
 
     def endings(self, job_ids: Sequence[str], times: Calendar) -> dict[str, Ending]:
         """How jobs ended that the listing no longer shows; a job nobody knows is left out.
@@ -110,8 +126,21 @@ class LsfClient(CommandClient):
         """
         found: dict[str, Ending] = {}
         for at in range(0, len(job_ids), _AT_ONCE):
-            result = self.run(("bhist", "-a", "-l", "-u", "all", *job_ids[at : at + _AT_ONCE]))
+            asked = job_ids[at : at + _AT_ONCE]
+            text = self._histories([asked])[0]
+            if sorted(listing.told_of(text)) == sorted(asked):
+                found.update(listing.read_history(text, times))
+                continue
+            # Not one record a job: some are not known, or a job's own words imitate another's record. Asked
+            # about alone, nobody's words stand in another's answer.
+            for one, alone in zip(asked, self._histories([[one] for one in asked]), strict=True):
+                if (ending := listing.read_history(alone, times).get(one)) is not None:
+                    found[one] = ending
+        return found
+
+    def _histories(self, questions: Sequence[Sequence[str]]) -> list[str]:
+        results = self.run_many([("bhist", "-a", "-l", "-u", "all", *ids) for ids in questions])
+        for result in results:
             if result.timed_out or result.too_long or is_silence(result):
                 raise Unanswered(f"bhist: {result.complaint()}")
-            found.update(listing.read_history(result.text, times))
-        return found
+        return [result.text for result in results]

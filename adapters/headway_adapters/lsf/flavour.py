@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headway import decisions as d
-from headway_adapters import actuators
 from headway_adapters.lsf.options import LsfOptions
+from headway_adapters.polling import actuators
 
 COMMON: frozenset[type[d.Decision]] = frozenset(
     {

@@ -173,10 +173,10 @@ def read_json_rows(data: bytes, times: Calendar, notes: set[str]) -> tuple[dict[
     return rows, facts
 
 
-def read_numbers(data: bytes) -> frozenset[str]:
-    """``bjobs -o jobid -json``: the numbers of all jobs, those of arrays without an index."""
+def read_owners(data: bytes) -> dict[str, str]:
+    """``bjobs -o "jobid user" -json``: the number of each job and its user, arrays without an index."""
     listed = records(data, "bjobs: the numbers of jobs")
-    return frozenset(_cell(record, "JOBID").partition("[")[0] for record in listed)
+    return {_cell(record, "JOBID").partition("[")[0]: _cell(record, "USER") for record in listed}
 
 
 def _json_facts(record: Mapping[str, Any], times: Calendar) -> Facts:
@@ -252,6 +252,8 @@ def read_wide_rows(text: str, times: Calendar, notes: set[str]) -> dict[str, Row
             if begin is None:
                 notes.add("a line of bjobs -w could not be read")
                 continue
+        else:
+            notes.add("a job's name in bjobs -w has several lines")
         at = len(open_row) + 1 if open_row else 0
         open_row = f"{open_row}\n{line}" if open_row else line
         end = _ROW_END.search(line)
@@ -418,7 +420,8 @@ def unwrapped(text: str) -> str:
 
 
 class Ending(msgspec.Struct, frozen=True, gc=False):
-    """How a job ended, as its history tells it; ``state`` is "ended", or "alive"."""
+    """How a job ended, as its history tells it; ``state`` is "ended", "alive", or "requeued": told to go
+    back to the queue, and not there yet."""
 
     state: str
     done: bool = False
@@ -431,6 +434,13 @@ class Ending(msgspec.Struct, frozen=True, gc=False):
 
 _HISTORY_HOST = re.compile(r"<(?:([0-9]{1,9})\*)?([^<>]+)>")
 _BACK = re.compile(rf"^{_STAMP}: (?:Pending: |Job has been requeued)", re.MULTILINE)
+_REQUEUED = re.compile(rf"^{_STAMP}: Signal <REQUEUE_[A-Z]+> requested", re.MULTILINE)
+
+
+def told_of(text: str) -> list[str]:
+    """The jobs that the records of a ``bhist -l`` are about, each as often as it has one."""
+    heads = (_HEAD.match(record) for record in unwrapped(text).split(_SEPARATOR))
+    return [head.group(1) for head in heads if head is not None]
 
 
 def read_history(text: str, times: Calendar) -> dict[str, Ending]:
@@ -453,6 +463,7 @@ def read_history(text: str, times: Calendar) -> dict[str, Ending]:
             hosts = {}
             for count, name in _HISTORY_HOST.findall(match.group(2).partition(", Exec")[0]):
                 hosts[name] = hosts.get(name, 0) + int(count or 1)
+        began = last
         for match in _FINISHED.finditer(record, at):
             last, ended = match.start(), match
         back = any(match.start() > last for match in _BACK.finditer(record, at))
@@ -461,8 +472,10 @@ def read_history(text: str, times: Calendar) -> dict[str, Ending]:
             continue
         facts = Facts()
         _finish(facts, ended, times)
+        requeued = any(match.start() > began for match in _REQUEUED.finditer(record, at))
         found[head.group(1)] = Ending(
-            "ended", ended.group(2) is not None or ended.group(5) == "done", facts.exit_code,
+            "requeued" if requeued else "ended",
+            ended.group(2) is not None or ended.group(5) == "done", facts.exit_code,
             facts.exit_reason, started, facts.ended, tuple(hosts.items()),
         )  # fmt: skip
     return found

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from headway_adapters.actuators import ActuatorOptions
+from headway_adapters.polling.actuators import ActuatorOptions
 from headway_adapters.transport.options import AutoYesNo, Seconds, TransportOptions
 
 
@@ -33,6 +33,8 @@ class LsfOptions(TransportOptions):
     unlimited_walltime: Annotated[float, Field(gt=0)] = 365 * 86400.0
     #: True: headway puts hosts to sleep and wakes them through IBM Spectrum LSF's power saving.
     power: bool = False
+    #: How long a host may take to wake through it; then it counts as down.
+    wake_timeout: Seconds = 600.0
     #: The site's own commands for frequencies and power.
     actuators: ActuatorOptions | None = None
 

@@ -37,7 +37,7 @@ from headway.model import (
 from headway_adapters.lsf import depend, listing, values
 from headway_adapters.lsf.listing import Booking, Ending, Facts, HostState, Queue, Row
 from headway_adapters.lsf.resreq import Host, Requirements
-from headway_adapters.snapshot import Snapshot, SnapshotJob
+from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 
 #: LSF's word for a job's state -> ours.
 JOB_STATES: dict[str, str] = {
@@ -128,6 +128,8 @@ class Jobs:
     jobs: dict[str, SnapshotJob] = field(default_factory=dict)
     #: Pending jobs only.
     details: dict[str, Detail] = field(default_factory=dict)
+    #: Jobs that are listed but cannot be read: they stay as they were.
+    unread: set[str] = field(default_factory=set)
 
 
 @dataclass
@@ -294,17 +296,27 @@ class _Reading:
             for job_id, row in rows.items():
                 self.known.add(_known(row, facts.get(job_id, _NO_FACTS), states[job_id]))
         for job_id, row in rows.items():
-            told, state = facts.get(job_id), states[job_id]
-            if row.doubtful or (told is None and state == "pending"):
-                if job_id in self.before:
-                    self.found.jobs[job_id] = self.before[job_id]
-            elif told is None:
-                self._not_pending(row, _NO_FACTS, state)
-            elif state == "pending":
-                self._pending(row, told)
-            else:
-                self._not_pending(row, told, state)
+            try:
+                self._one(job_id, row, facts.get(job_id), states[job_id])
+            except Exception as error:
+                # Whatever is odd about a job costs that job this look, and no other.
+                self.found.unread.add(job_id)
+                self.found.jobs.pop(job_id, None)
+                self.found.details.pop(job_id, None)
+                said = f"{type(error).__name__}: {error}"
+                self.notes.add(f"job {job_id} cannot be read and stays as it was: {said}")
         return self.found
+
+    def _one(self, job_id: str, row: Row, told: Facts | None, state: str) -> None:
+        if row.doubtful or (told is None and state == "pending"):
+            if job_id in self.before:
+                self.found.jobs[job_id] = self.before[job_id]
+        elif told is None:
+            self._not_pending(row, _NO_FACTS, state)
+        elif state == "pending":
+            self._pending(row, told)
+        else:
+            self._not_pending(row, told, state)
 
     def _state(self, row: Row) -> str:
         state = JOB_STATES.get(row.stat)

@@ -26,7 +26,7 @@ import msgspec
 from headway import decisions as d
 from headway.model import Placement, Reservation
 from headway_adapters.lsf.reader import RESERVATION_PREFIX, Detail
-from headway_adapters.words import Argv, Unfit, matching, point_in_time, time_limit
+from headway_adapters.polling.words import Argv, Unfit, matching, point_in_time, signal_name, time_limit
 
 _JOB = re.compile(r"[0-9]{1,18}(?:\[[0-9]{1,9}\])?")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
@@ -139,6 +139,11 @@ def hold(job_id: str) -> Argv:
 def release(job_id: str) -> Argv:
     """Let a held or a stopped job go on."""
     return ("bresume", job(job_id))
+
+
+def signal(job_id: str, name: str) -> Argv:
+    """A signal for all processes of a running job."""
+    return ("bkill", "-s", signal_name(name), job(job_id))
 
 
 def drain(node: str, reason: str) -> Argv:

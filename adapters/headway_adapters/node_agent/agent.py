@@ -1,7 +1,7 @@
 """``headway node-agent``: what a node reports, and its clock set for a job.
 
 For the nodes themselves: it needs neither a configuration nor the daemon. ``headway`` calls it through
-the actuators of an adapter (:mod:`headway_adapters.actuators`); a prolog, an epilog or a person may
+the actuators of an adapter (:mod:`headway_adapters.polling.actuators`); a prolog, an epilog or a person may
 as well. What was written and what could not be read is said on standard error, results go to
 standard output.
 """
@@ -29,6 +29,7 @@ from headway.cli.common import examples
 from headway.errors import Failure, UserError
 from headway_adapters.node_agent import processes, rapl, sysfs
 from headway_adapters.node_agent.cpufreq import Change, Clock, mhz
+from headway_adapters.node_agent.serve import serve
 
 #: Where a real node's clocks are. Only there psutil's answers are about the same machine.
 REAL = Path("/sys")
@@ -357,6 +358,25 @@ def reset(root: Path, state: Path, job: str | None, dry_run: bool) -> None:
     if not changes:
         click.echo("nothing to give back")
     _tell(changes, dry_run)
+
+
+@command.command(
+    "first-process",
+    epilog=examples("headway node-agent first-process --job 4711 --user ada    what CRIU dumps"),
+)
+@click.option("--job", type=JOB, required=True, help="The job.")
+@click.option("--user", help="All its processes must belong to this user.")
+def first_process(job: str, user: str | None) -> None:
+    """The number of a job's first process here, above which only the batch system's own are."""
+    here = processes.jobs_here()
+    found = processes.find(here, job)
+    if found is None:
+        names = ", ".join(one.job for one in here) or "none"
+        raise Failure(f"job {job}: none of its processes runs here. Jobs here: {names}.")
+    click.echo(processes.first_of(found, user))
+
+
+command.add_command(serve)
 
 
 # ---------------------------------------------------------------------- output

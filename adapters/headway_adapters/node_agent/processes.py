@@ -12,12 +12,15 @@ run on (their affinity).
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
 import psutil
+
+from headway.errors import Failure
 
 _CGROUPS = (
     re.compile(r"/job_(\d+)(?:/|$)", re.MULTILINE),
@@ -121,6 +124,29 @@ def jobs_here(
 def find(jobs: Iterable[JobUse], name: str) -> JobUse | None:
     """The job of this name, by any of its names."""
     return next((job for job in jobs if name in job.names), None)
+
+
+def first_of(job: JobUse, user: str | None = None) -> int:
+    """The first process of a job here: all its others come from it.
+
+    Raises :class:`Failure` if there are several such, or if one of its processes is not ``user``'s. The batch
+    system's own process above them does not count.
+    """
+    parents: dict[int, int] = {}
+    for pid in job.processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process = psutil.Process(pid)
+            owner, name = process.username(), process.name()
+            if owner == "root" and name.startswith("slurmstepd"):
+                continue
+            if user is not None and owner != user:
+                raise Failure(f"job {job.job}: expected processes of {user}, found {pid} of {owner}")
+            parents[pid] = process.ppid()
+    first = [pid for pid, parent in parents.items() if parent not in parents]
+    if len(first) != 1:
+        found = ", ".join(map(str, sorted(first))) or "none"
+        raise Failure(f"job {job.job}: expected one process from which all others come, found {found}")
+    return first[0]
 
 
 class _Sum(msgspec.Struct):

@@ -10,7 +10,7 @@ from typing import Any
 
 from headway.adapter import Check
 from headway.errors import Failure
-from headway_adapters.pbs import documents, reader, values
+from headway_adapters.pbs import cluster, documents, torque, values
 from headway_adapters.pbs.client import PbsClient
 from headway_adapters.pbs.options import PbsOptions
 from headway_adapters.transport import Result
@@ -66,7 +66,7 @@ def run(client: PbsClient, options: PbsOptions, clock: Callable[[], float]) -> l
     state = values.text(attributes.get("server_state")) or "answers"
     found.append(Check("pbs server", True, f"{name}: {state}"))
     found.append(_scheduling(attributes, options))
-    found.append(_privilege(client, attributes))
+    found.append(_privilege(client, attributes, flavour))
     if flavour != "torque":
         found.append(_history(attributes))
     found += _queues(queues_out, options)
@@ -114,18 +114,31 @@ def _scheduling(attributes: Mapping[str, Any], options: PbsOptions) -> Check:
     )  # fmt: skip
 
 
-def _privilege(client: PbsClient, attributes: Mapping[str, Any]) -> Check:
+def _privilege(client: PbsClient, attributes: Mapping[str, Any], flavour: str) -> Check:
     user = client.transport.user
-    if user == "root":
-        return Check("privilege", True, "root is a manager on the server's host")
     host = socket.getfqdn() if not client.transport.where else "*"
     if _among(user, host, values.text(attributes.get("managers"))):
         return Check("privilege", True, f"{user} is a manager")
     remedy = f'qmgr -c "set server managers += {user}@{host}"'
+    if user == "root":
+        if flavour == "torque" or _is_trusted(client):
+            return Check("privilege", True, "root is a manager on the server's host")
+        server = values.text(attributes.get("server_host")) or "the server's host"
+        detail = f"root is a manager on {server} only, and the commands do not run there"
+        return Check("privilege", False, detail, remedy)
     if _among(user, host, values.text(attributes.get("operators"))):
         detail = f"{user} is an operator: he starts jobs, but may not suspend them nor lengthen a running one"
         return Check("privilege", False, detail, remedy)
     return Check("privilege", False, f"{user} is neither a manager nor an operator", remedy)
+
+
+def _is_trusted(client: PbsClient) -> bool:
+    """Whether the server shows us what it shows operators and managers alone: each vnode's version.
+
+    By what name the server knows our host, if it is not its own, cannot be told from here.
+    """
+    shown = client.run(("pbsnodes", "-av"))
+    return shown.ok and re.search(r"^\s+pbs_version = ", shown.text, re.MULTILINE) is not None
 
 
 def _among(user: str, host: str, listed: str) -> bool:
@@ -139,6 +152,12 @@ def _among(user: str, host: str, listed: str) -> bool:
     return False
 
 
+def names(servers: Mapping[str, Mapping[str, Any]], role: str) -> set[str]:
+    """The users that a server's ``managers`` or ``operators`` names, wherever they are."""
+    listed = (values.text(server.get(role)) for server in servers.values())
+    return {entry.strip().partition("@")[0] for text in listed for entry in text.split(",") if entry.strip()}
+
+
 def _history(attributes: Mapping[str, Any]) -> Check:
     on = values.truth(attributes.get("job_history_enable"))
     return Check(
@@ -148,7 +167,7 @@ def _history(attributes: Mapping[str, Any]) -> Check:
 
 
 def _queues(result: Result, options: PbsOptions) -> list[Check]:
-    queues = reader.read_queues(_objects(result, "Queue"))
+    queues = cluster.read_queues(_objects(result, "Queue"))
     found = []
     for name in options.queues:
         queue = queues.get(name)
@@ -172,10 +191,10 @@ def _vnodes(client: PbsClient, flavour: str) -> Check:
     if not result.ok:
         return Check("vnodes", False, result.complaint(), remedy)
     try:
-        records = (documents.nodes_xml if flavour == "torque" else documents.nodes_json)(result.stdout)
+        records = (torque.nodes if flavour == "torque" else documents.nodes_json)(result.stdout)
     except documents.Malformed as error:
         return Check("vnodes", True, f"read from the text form: {error}")
-    nodes = reader.read_nodes(records, {}, set())
+    nodes = cluster.read_nodes(records, {}, set())
     usable = sum(node.available for node in nodes.nodes.values())
     total = len(nodes.nodes)
     return Check("vnodes", usable > 0, f"{usable} of {total} usable", "pbsnodes -l names those that are not")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from headway_adapters.client import CommandClient
+from headway_adapters.pbs.budget import Budget
 from headway_adapters.pbs.options import PbsOptions
-from headway_adapters.transport import Result, Transport
-from headway_adapters.transport.options import make_transport
+from headway_adapters.polling.client import CommandClient
+from headway_adapters.transport import Result, Transport, make_transport
 
-_READERS = frozenset({"qstat", "pbs_rstat"})
+_READERS = frozenset({"qstat", "qselect", "pbs_rstat"})
 #: Options with which pbsnodes only lists.
 _LISTING = frozenset({"-a", "-v", "-av", "-x", "-F", "json"})
 #: Signs in an error message that nobody answered, so that asking again now is useless.
@@ -60,7 +60,23 @@ class PbsClient(CommandClient):
     def __init__(self, options: PbsOptions, *, read_only: bool, transport: Transport | None = None) -> None:
         transport = transport or make_transport(options, environment=environment(options))
         self.transport = transport
+        self.budget = Budget(options.commands_per_minute)
         super().__init__(transport, timeout=options.command_timeout, read_only=read_only)
+
+    def run_many(self, argvs: Sequence[Sequence[str]]) -> list[Result]:
+        changing = sum(not self.only_reads(argv) for argv in argvs)
+        self.budget.spend(changing)
+        if changing < len(argvs):
+            self.budget.wait(len(argvs) - changing)
+        return super().run_many(argvs)
+
+    def act(self, argv: Sequence[str], timeout: float) -> Result:
+        self.budget.spend(1)
+        return super().act(argv, timeout)
+
+    def close(self) -> None:
+        self.budget.close()
+        super().close()
 
     def only_reads(self, argv: Sequence[str]) -> bool:
         return only_reads(argv)

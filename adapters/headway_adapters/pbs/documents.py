@@ -1,10 +1,11 @@
-"""PBS's listings -> records: JSON, the text form, and Torque's XML. Pure.
+"""What administrators alone write: vnodes, queues and the server, in JSON and in the text form. Pure.
 
-The JSON of some versions is not valid when a user's variable contains a control character or a
-quote. Control characters and bytes that are no UTF-8 are read all the same; for the rest the reader
-asks for the text form (``qstat -f`` without ``-F json``), where lines that begin with a tab go on with
-the value before. XML with a document type is refused: it is never part of a listing and is how XML
-is made to grow.
+Jobs are read from other forms (:mod:`headway_adapters.pbs.dsv`, :mod:`headway_adapters.pbs.torque`), since
+users write into them; the records of all are here.
+
+JSON is mended where a comment holds a control character or bytes that are no UTF-8; for the rest the
+reader asks for the text form (``pbsnodes -av`` without ``-F json``), where lines that begin with a tab
+go on with the value before.
 
 What cannot be understood raises :class:`headway.errors.Failure`.
 """
@@ -13,9 +14,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
-from xml.etree import ElementTree
 
 import msgspec
 
@@ -80,15 +80,10 @@ class NodeRecord(msgspec.Struct, gc=False):
     queue: Any = None
     resources_assigned: Any = None
     resources_available: Any = None
+    resv: Any = None
     sharing: Any = None
     state: Any = None
     status: Any = None
-
-
-class _JobListing(msgspec.Struct, gc=False):
-    Jobs: dict[str, JobRecord] = msgspec.field(default_factory=dict)
-    timestamp: Any = None
-    pbs_server: Any = None
 
 
 class _NodeListing(msgspec.Struct, gc=False):
@@ -108,12 +103,6 @@ _NODE_FIELDS = frozenset(NodeRecord.__struct_fields__)
 # ---------------------------------------------------------------------- JSON
 
 
-def jobs_json(data: bytes) -> dict[str, JobRecord]:
-    """``qstat -f -F json``: job id -> record."""
-    listing = _decode(data, _JobListing, "qstat")
-    return listing.Jobs
-
-
 def nodes_json(data: bytes) -> dict[str, NodeRecord]:
     """``pbsnodes -av -F json``: vnode -> record."""
     return _decode(data, _NodeListing, "pbsnodes").nodes
@@ -130,7 +119,7 @@ def objects_json(data: bytes, kind: str) -> dict[str, dict[str, Any]]:
 
 def timestamp_json(data: bytes) -> float | None:
     """The time at which a JSON listing was made, absolute seconds."""
-    value = _decode(data, _JobListing, "qstat").timestamp
+    value = _decode(data, dict[str, Any], "qstat").get("timestamp")
     return float(value) if isinstance(value, (int, float)) else None
 
 
@@ -160,7 +149,6 @@ def _plain(document: Any) -> Any:
 # ---------------------------------------------------------------------- text
 
 _ATTRIBUTE = re.compile(r"\s{1,8}([A-Za-z_][A-Za-z0-9_]*)(?:\.([A-Za-z0-9_-]+))? = (.*)", re.DOTALL)
-_JOB_HEAD = re.compile(r"Job Id: ([0-9]+(?:\[[0-9]*\])?(?:\.[A-Za-z0-9._-]+)?)")
 
 
 def objects_text(text: str, kind: str) -> dict[str, dict[str, Any]]:
@@ -169,25 +157,13 @@ def objects_text(text: str, kind: str) -> dict[str, dict[str, Any]]:
     return _records(text, head)
 
 
-def jobs_text(data: bytes) -> dict[str, JobRecord]:
-    """``qstat -f``: job id -> record. A listing that was cut is refused."""
-    if data.strip() and not data.endswith(b"\n\n"):
-        raise Malformed("qstat: the listing ends in the middle of a job")
-    found: dict[str, JobRecord] = {}
-    for job_id, record in _records(data.decode("utf-8", errors="replace"), _JOB_HEAD).items():
-        found[job_id] = _job(record)
-    if data.strip() and not found:
-        raise Malformed(f"qstat: expected a listing of jobs, it begins {data[:60]!r}")
-    return found
-
-
 def nodes_text(data: bytes) -> dict[str, NodeRecord]:
     """``pbsnodes -av`` and ``pbsnodes -a``: vnode -> record. A listing that was cut is refused."""
     if data.strip() and not data.endswith(b"\n\n"):
         raise Malformed("pbsnodes: the listing ends in the middle of a vnode")
     text = data.decode("utf-8", errors="replace")
     found = _records(text, re.compile(r"([A-Za-z0-9][^\s]*)"))
-    return {name: _node(record) for name, record in found.items()}
+    return {name: node_record(record) for name, record in found.items()}
 
 
 def _records(text: str, head: re.Pattern[str]) -> dict[str, dict[str, Any]]:
@@ -224,7 +200,8 @@ def _put(record: dict[str, Any], line: str) -> None:
         within.setdefault(part, value)
 
 
-def _job(record: Mapping[str, Any]) -> JobRecord:
+def job_record(record: Mapping[str, Any]) -> JobRecord:
+    """A job's record from its attributes as they were written."""
     fields = {name: value for name, value in record.items() if name in _JOB_FIELDS}
     listed = fields.get("Variable_List")
     if listed is not None:
@@ -244,39 +221,6 @@ def _variable(listed: Any, name: str) -> str | None:
     return None
 
 
-def _node(record: Mapping[str, Any]) -> NodeRecord:
+def node_record(record: Mapping[str, Any]) -> NodeRecord:
+    """A vnode's record from its attributes as they were written."""
     return NodeRecord(**{name: value for name, value in record.items() if name in _NODE_FIELDS})
-
-
-# ---------------------------------------------------------------------- XML (Torque)
-
-
-def jobs_xml(data: bytes) -> dict[str, JobRecord]:
-    """Torque's ``qstat -x``: job id -> record."""
-    return {job_id: _job(record) for job_id, record in _entries(data, "Job", "Job_Id")}
-
-
-def nodes_xml(data: bytes) -> dict[str, NodeRecord]:
-    """Torque's ``pbsnodes -x``: node -> record."""
-    return {name: _node(record) for name, record in _entries(data, "Node", "name")}
-
-
-def _entries(data: bytes, kind: str, key: str) -> Iterable[tuple[str, dict[str, Any]]]:
-    if not data.strip():
-        return
-    if b"<!" in data:
-        raise Malformed("XML with a document type is not read")
-    try:
-        root = ElementTree.fromstring(data)
-    except (ElementTree.ParseError, ValueError) as error:
-        raise Malformed(f"not the expected XML ({error}); it begins {data[:60]!r}") from error
-    for element in root.iter(kind):
-        record: dict[str, Any] = {}
-        for child in element:
-            if len(child):
-                record.setdefault(child.tag, {part.tag: part.text or "" for part in child})
-            else:
-                record.setdefault(child.tag, child.text or "")
-        name = record.get(key)
-        if isinstance(name, str) and name:
-            yield name, record

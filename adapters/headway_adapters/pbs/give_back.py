@@ -14,8 +14,10 @@ import time
 from collections.abc import Iterator, Sequence
 
 from headway.errors import Failure, HeadwayError
-from headway_adapters.pbs import documents, reader
+from headway_adapters.pbs import cluster, reader
+from headway_adapters.pbs.checks import flavour_of
 from headway_adapters.pbs.client import PbsClient
+from headway_adapters.pbs.listings import CRASHES, Listings
 from headway_adapters.pbs.options import PbsOptions
 
 
@@ -26,11 +28,15 @@ def give_back(client: PbsClient) -> None:
 
 def left_alone(client: PbsClient) -> Iterator[tuple[str, str]]:
     """Jobs that wait for somebody: id and why. Raises :class:`headway.errors.Failure`."""
-    (listed,) = client.look([("qstat", "-t", "-f")])
-    records = documents.jobs_text(listed.stdout)
+    version = client.run(("qstat", "--version"))
+    is_torque = flavour_of(version, PbsOptions(queues=("all",))) == "torque"
+    listings, now = Listings(client, torque=is_torque), time.time()
+    records, unread = listings.jobs(client.run(listings.all_jobs_command(now)), now, set())
+    for job_id in sorted(unread):
+        yield job_id, f"{CRASHES} {job_id}"
     managed = tuple({reader.values.text(record.queue) for record in records.values()})
-    site = reader.Site(managed=managed, array_limit=1_000_000)
-    found = reader.read_jobs(records, time.time(), site, {}, reader.Nodes(), set())
+    site = cluster.Site(managed=managed, array_limit=1_000_000)
+    found = reader.read_jobs(records, now, site, {}, cluster.Nodes(), set())
     for job_id, job in found.jobs.items():
         if job.held_by == "administrator":
             yield job_id, f"{job.reason}: qrls -h s {job_id}"

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from headway_adapters.actuators import ActuatorOptions
+from headway_adapters.polling.actuators import ActuatorOptions
 from headway_adapters.transport.options import Seconds, TransportOptions
 
 _QUEUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -27,6 +27,9 @@ class PbsOptions(TransportOptions):
     confirm_interval: Seconds = 0.2
     #: How long a job whose start was asked for may stay queued; then the start counts as failed.
     start_timeout: Seconds = 15.0
+    #: Commands that are run in any minute, looks and starts together: each takes a privileged port of the
+    #: machine where it runs for a minute. None: any number (where PBS_AUTH_METHOD is munge).
+    commands_per_minute: Annotated[int, Field(ge=30)] | None = 300
     #: Path of pbs.conf; otherwise PBS_CONF_FILE of the environment, otherwise PBS's own default.
     pbs_conf: str | None = None
     #: The server to ask; otherwise the one of pbs.conf.

@@ -264,3 +264,39 @@ def distribute(
         surplus = ", ".join(name for name, rest in left.items() if rest)
         raise ValueError(f"there are more processors than the chunks ask for on {surplus}")
     return tuple((given[at], chunks[at]) for at in range(len(chunks)))
+
+
+def spread(
+    chunks: tuple[Chunk, ...], counts: Mapping[str, int], hosts: Mapping[str, str], *, apart: bool = False
+) -> tuple[tuple[tuple[str, Chunk], ...], ...]:
+    """The vnodes of each chunk, in the chunks' order, where a chunk may lie on several vnodes of one host.
+
+    ``counts``: processors on each vnode. ``hosts``: vnode -> host. ``apart``: each chunk on a host of its
+    own. Vnodes may be left over. Raises ValueError when the chunks do not lie on the vnodes.
+    """
+    left = dict(counts)
+    taken: set[str] = set()
+    given: dict[int, tuple[tuple[str, Chunk], ...]] = {}
+    for at in sorted(range(len(chunks)), key=lambda index: -chunks[index].ncpus):
+        chunk = chunks[at]
+        for host in dict.fromkeys(hosts.get(name, name) for name in left):
+            names = [name for name in left if hosts.get(name, name) == host and left[name]]
+            if (apart and host in taken) or sum(left[name] for name in names) < chunk.ncpus:
+                continue
+            # One vnode if one has room, otherwise the fullest share of each.
+            alone = [name for name in names if left[name] >= chunk.ncpus]
+            parts: list[tuple[str, Chunk]] = []
+            missing = chunk.ncpus
+            for name in alone[:1] or sorted(names, key=lambda one: -left[one]):
+                count = min(left[name], missing)
+                if count:
+                    memory = -(-chunk.memory * count // chunk.ncpus)
+                    parts.append((name, Chunk(count, memory, () if parts else chunk.amounts)))
+                    left[name] -= count
+                    missing -= count
+            given[at] = tuple(parts)
+            taken.add(host)
+            break
+        else:
+            raise ValueError(f"a chunk of {chunk.ncpus} processors has no host among {', '.join(left)}")
+    return tuple(given[at] for at in range(len(chunks)))

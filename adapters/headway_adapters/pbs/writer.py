@@ -7,7 +7,7 @@ and has nothing that PBS's ``(a:ncpus=1)+(b:ncpus=1)`` is made of. What does not
 
 What PBS has no command for is no capability of the adapter: tiers, more nodes for a running job, a
 migration, a checkpoint by command. Frequencies and sleep are the site's own commands'
-(:mod:`headway_adapters.actuators`).
+(:mod:`headway_adapters.polling.actuators`).
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from headway import decisions as d
-from headway.model import Reservation
+from headway.model import Placement, Reservation
 from headway_adapters.pbs import select, values
-from headway_adapters.pbs.reader import RESERVATION_PREFIX, Detail
-from headway_adapters.words import Argv, Unfit, matching, point_in_time, time_limit
+from headway_adapters.pbs.reader import Detail
+from headway_adapters.pbs.reservations import PREFIX
+from headway_adapters.polling.words import Argv, Unfit, matching, point_in_time, signal_name, time_limit
 
 _JOB = re.compile(r"[0-9]{1,12}(?:\[[0-9]{1,10}\])?(?:\.[A-Za-z0-9][A-Za-z0-9._-]{0,254})?")
 _VNODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\[\]#^-]{0,254}")
@@ -79,8 +80,13 @@ def clock(seconds: float) -> str:
 # ---------------------------------------------------------------------- starts
 
 
-def start(decision: d.Start, detail: Detail, *, torque: bool = False) -> Argv:
-    """``qrun -H`` with a parenthesis for each chunk, in the order of the job's chunks."""
+def start(
+    decision: d.Start, detail: Detail, *, hosts: Mapping[str, str] | None = None, torque: bool = False
+) -> Argv:
+    """``qrun -H`` with a parenthesis for each chunk, in the order of the job's chunks.
+
+    ``hosts``: vnode -> host.
+    """
     job_id = job(decision.job_id)
     if not decision.placement:
         raise Unfit(f"job {job_id}: a start on PBS must name vnodes")
@@ -90,13 +96,17 @@ def start(decision: d.Start, detail: Detail, *, torque: bool = False) -> Argv:
     if not detail.chunks:
         raise Unfit(f"job {job_id}: what it asks for is not known")
     try:
+        if detail.spread and not torque:
+            parts = select.spread(detail.chunks, counts, hosts or {}, apart=detail.apart)
+            where = "+".join(f"({'+'.join(_share(*share) for share in chunk)})" for chunk in parts)
+            return ("qrun", "-H", where, job_id)
         lies = select.distribute(detail.chunks, counts, whole=detail.whole, homes=detail.homes)
     except ValueError as error:
         raise Unfit(f"job {job_id}: {error}") from error
     if torque:
         where = "+".join(f"{host(vnode)}:ppn={ppn}" for vnode, ppn in _summed(lies).items())
     else:
-        where = "+".join(_chunk(vnode, chunk) for vnode, chunk in lies)
+        where = "+".join(f"({_share(vnode, chunk)})" for vnode, chunk in lies)
     return ("qrun", "-H", where, job_id)
 
 
@@ -107,13 +117,13 @@ def _summed(lies: Sequence[tuple[str, select.Chunk]]) -> dict[str, int]:
     return found
 
 
-def _chunk(where: str, chunk: select.Chunk) -> str:
+def _share(where: str, chunk: select.Chunk) -> str:
     parts = [vnode(where), f"ncpus={chunk.ncpus}"]
     if chunk.memory:
         parts.append(f"mem={-(-chunk.memory // 1024)}kb")
     for resource, amount in chunk.amounts:
         parts.append(f"{matching(resource, _RESOURCE, 'the name of a resource')}={amount}")
-    return f"({':'.join(parts)})"
+    return ":".join(parts)
 
 
 # ---------------------------------------------------------------------- everything else
@@ -124,14 +134,14 @@ def plan(
     *,
     now: float,
     torque: bool = False,
-    running_on: tuple[str, ...] = (),
+    running_on: Placement = (),
     hosts: Mapping[str, str] | None = None,
     processors: Mapping[str, int] | None = None,
     reservation: str = "",
 ) -> Plan:
     """The commands of every decision but :class:`Start`. Raises :class:`Unfit`.
 
-    ``now``: absolute seconds. ``running_on``: the job's vnodes, the first one first. ``hosts``: vnode ->
+    ``now``: absolute seconds. ``running_on``: what the job has, its first vnode first. ``hosts``: vnode ->
     host, and ``processors``: vnode -> processors, of all vnodes. ``reservation``: PBS's id of a
     reservation that exists.
     """
@@ -161,24 +171,37 @@ def plan(
     raise Unfit(f"{type(decision).__name__} cannot be carried out on PBS")
 
 
+def signal(job_id: str, name: str) -> Argv:
+    """A signal for all processes of a running job."""
+    return ("qsig", "-s", f"SIG{signal_name(name)}", job(job_id))
+
+
 def offline(name: str, reason: str, *, torque: bool = False) -> Argv:
     """Take a host out of service."""
     return ("pbsnodes", "-N" if torque else "-C", reason, "-o", host(name))
 
 
 def online(name: str, *, torque: bool = False) -> Argv:
-    """Put a host back into service."""
-    return ("pbsnodes", "-N" if torque else "-C", "", "-c", host(name))
+    """Put a host back into service, and take the comment away."""
+    # OpenPBS's -c knows no -C, and leaves the comment.
+    return ("pbsnodes", *(("-N", "", "-c") if torque else ("-C", "", "-r")), host(name))
 
 
-def _shrink(decision: d.Resize, running_on: tuple[str, ...], hosts: Mapping[str, str]) -> Plan:
-    """A running job gives vnodes back; it keeps those of its first host, where its script runs."""
+def _shrink(decision: d.Resize, running_on: Placement, hosts: Mapping[str, str]) -> Plan:
+    """A running job gives whole vnodes back; it keeps those of its first host, where its script runs."""
     job_id = job(decision.job_id)
-    kept = {one for one, _ in decision.placement}
-    if not kept or not kept < set(running_on):
+    has, kept = dict(running_on), dict(decision.placement)
+    if not kept or not kept.keys() < has.keys():
         raise Unfit(f"job {job_id}: only giving whole vnodes of a running job back is possible on PBS")
-    given = [one for one in running_on if one not in kept]
-    primary = hosts.get(running_on[0], running_on[0])
+    for one, count in kept.items():
+        if count != has[one]:
+            raise Unfit(
+                f"job {job_id}: it cannot keep {count} of its {has[one]} processors on {one}: only giving "
+                f"whole vnodes back is possible on PBS"
+            )
+    given = [one for one in has if one not in kept]
+    first = running_on[0][0]
+    primary = hosts.get(first, first)
     for one in given:
         if hosts.get(one, one) == primary:
             raise Unfit(f"job {job_id}: it cannot give {one} back, its script runs on that host")
@@ -199,7 +222,7 @@ def _reserve(reservation: Reservation, now: float, processors: Mapping[str, int]
         if one not in processors:
             raise Unfit(f"reservation {reservation.id}: {one!r} is not the name of a vnode")
         chunks.append(f"1:vnode={vnode(one)}:ncpus={processors[one]}")
-    argv = ["pbs_rsub", "-N", name(RESERVATION_PREFIX + reservation.id, "a reservation"), *times]
+    argv = ["pbs_rsub", "-N", name(PREFIX + reservation.id, "a reservation"), *times]
     argv += ["-l", f"select={'+'.join(chunks)}", "-l", "place=excl"]
     if reservation.users:
         argv += ["-U", ",".join(name(one, "a user") for one in reservation.users)]

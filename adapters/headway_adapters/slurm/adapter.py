@@ -10,7 +10,9 @@ begins with the hold marker (option ``hold_marker``, "hold"): an operator who wa
 leave a job alone writes ``scontrol update JobId=J AdminComment="hold: why"``, and ends that with
 ``AdminComment=``. A user's hold (``JobHeldUser``: ``sbatch --hold``, ``scontrol hold``) is
 respected until the user releases the job; then headway takes it over by holding it itself.
-The submit filter's hold looks like a user's and is told apart by its AdminComment.
+The submit filter's hold looks like a user's and is told apart by its AdminComment, or by the filter's
+word at the end of the user's comment. A running job is held, too: that changes nothing until it is
+requeued, and then Slurm does not start it by itself, whether headway is there or not.
 
 An outage (slurmctld down, hanging, or talking nonsense) is not news about jobs: no event comes
 of it. Looking, waiting and confirming are every adapter's (:mod:`headway_adapters.polling`).
@@ -18,29 +20,62 @@ of it. Looking, waiting and confirming are every adapter's (:mod:`headway_adapte
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from headway import decisions as d
-from headway.adapter import Check, Outcome
+from headway.adapter import Check, Oddity, Outcome
 from headway.errors import Failure, UserError
 from headway.model import NodeDescription, Placement, PoolDescription
-from headway_adapters.actuators import OURS
-from headway_adapters.client import Unanswered
+from headway.nodes import layout_is_open
+from headway.parts import placements_of
 from headway_adapters.polling import Flight, Launch, Look, PollingAdapter, validated
-from headway_adapters.slurm import checks, marker, reader, writer
+from headway_adapters.polling.actuators import OURS
+from headway_adapters.polling.client import Unanswered
+from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
+from headway_adapters.slurm import checks, marker, reader, together, writer
 from headway_adapters.slurm.client import SlurmClient, is_silence
 from headway_adapters.slurm.options import SlurmOptions
 from headway_adapters.slurm.power import PowerSaving
-from headway_adapters.snapshot import Snapshot, SnapshotJob
+from headway_adapters.slurm.refusals import Refusals
 from headway_adapters.transport import Result, Transport
 
 #: Jobs that one look's housekeeping touches at most; the rest comes at the next look.
 _TEND_AT_ONCE = 500
+#: After so many seconds no further command of it begins: starts wait meanwhile, and a held job can.
+_TEND_SECONDS = 1.0
+
+#: Jobs that are released, or taken over, with one command.
+_AT_ONCE = 64
+#: Starts that are pinned before they are released: each pin is a command of its own, and nobody should wait
+#: for those of a hundred others.
+_STARTS_AT_ONCE = 16
+
+#: The longest pause until a job that could not be taken over is tried again, seconds.
+_TAKE_AGAIN = 60.0
+
+#: The longest time between two rounds of Slurm's backfill scheduler with which heterogeneous jobs are
+#: started, seconds: until its round has come, a released one holds up whoever is released after it in its
+#: partition.
+_QUICK_ROUND = 5.0
+
+#: Running jobs that are held with one command.
+_HOLD_AT_ONCE = 200
+#: Until a running job that is not held in spite of it is asked to be again, seconds.
+_HOLD_AGAIN = 30.0
+
+#: How long a job that is no longer listed counts as it was while what is said of its end is not understood,
+#: seconds; then it has vanished.
+_DOUBT = 120.0
+
+#: What slurmctld gives as the reason of a node on which a job was launched that it has already.
+_TWICE = "duplicate jobid"
 
 #: Looks after a job's end in which its energy is asked for.
 _ENERGY_TRIES = 5
@@ -60,9 +95,17 @@ class _Pinned:
     pin: marker.Pin
     #: The pin is in the job's AdminComment.
     marked: bool
+    #: Of a heterogeneous job: its components' pins, the leader's first, and what its users had asked for.
+    parts: tuple[marker.Pin | None, ...] = ()
+    detail: reader.Detail | None = None
+    #: The partition that it belongs to, if it was put into that of background jobs.
+    partition: str = ""
 
 
-_Look = Look[reader.Detail]
+@dataclass(frozen=True)
+class _Look(Look[reader.Detail]):
+    #: Jobs on nodes that are not held.
+    loose: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -77,6 +120,10 @@ class _World:
     accounting: bool
     #: Slurm measures what nodes draw.
     measures: bool
+    #: How long jobs that ended stay listed, seconds.
+    remembers: float = 300.0
+    #: Between two rounds of Slurm's backfill scheduler, seconds.
+    backfill_interval: float = 30.0
     config: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -85,8 +132,10 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
 
     system = "slurm"
     title = "Slurm"
+    counts_restarts = True
     drains = True
     enters_reservations = True
+    shares_out = True
     Options = SlurmOptions
 
     _client: SlurmClient
@@ -101,7 +150,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         read_only: bool = False,
         log: Any = None,
         transport: Transport | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         """``read_only``: monitor mode; no command that changes anything is ever run.
 
@@ -110,15 +159,24 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         self.options = validated(SlurmOptions, options)
         client = SlurmClient(self.options, read_only=read_only, transport=transport)
         super().__init__(
-            client, self.options, actuators=self.options.actuators, read_only=read_only, log=log, clock=clock
-        )
+            client, self.options, actuators=self.options.actuators, agents=self.options.agents,
+            read_only=read_only, log=log, clock=clock,
+        )  # fmt: skip
         if self.options.power:
             self.capabilities = self.capabilities | {d.PowerDown, d.PowerUp}
         self._power_saving = PowerSaving()
         #: Jobs that ended, and how many more looks ask for what they used.
         self._unmeasured: dict[str, int] = {}
+        #: Jobs of which nobody can say how they ended, and since when (on the monotonic clock).
+        self._unclear: dict[str, float] = {}
         self._world: _World | None = None
         self._taken: set[str] = set()
+        #: Running jobs that Slurm was asked to hold for the case of a requeue, and when (monotonic clock).
+        self._asked_to_stay: dict[str, float] = {}
+        self._refusals = Refusals()
+        #: Jobs and rests of arrays that could not be taken over: when that is tried again (monotonic clock),
+        #: and after which pause.
+        self._refused: dict[str, tuple[float, float]] = {}
 
     def learn(self) -> str:
         return self._learn().name
@@ -134,12 +192,13 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
             said = silent.text.strip().splitlines()
             found = repr(said[0][:80]) if said else "nothing"
             raise Unanswered(f"{' '.join(silent.argv[:4])}: expected Slurm's listing, found {found}")
-        missing = [name for name in self.options.partitions if name not in partitions]
-        if missing:
-            known = ", ".join(sorted(partitions)) or "none"
-            raise UserError(
-                f"cluster.options.partitions: Slurm has no partition {missing[0]!r}. Known: {known}."
-            )
+        for key, wanted in (("partitions", self.options.partitions), ("background", self._behind())):
+            missing = [name for name in wanted if name not in partitions]
+            if missing:
+                known = ", ".join(sorted(partitions)) or "none"
+                raise UserError(
+                    f"cluster.options.{key}: Slurm has no partition {missing[0]!r}. Known: {known}."
+                )
         select_type = config.get("SelectType", "")
         parameters = config.get("SelectTypeParameters", "").upper()
         site = reader.Site(
@@ -151,6 +210,9 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
             whole_nodes=select_type == "select/linear",
             whole_cores="CR_CPU" not in parameters,
             power=self.options.power,
+            backfills=config.get("SchedulerType", "sched/backfill") == "sched/backfill"
+            and reader.backfill_interval(config) <= _QUICK_ROUND,
+            behind={behind: front for front, behind in self.options.background.items()},
         )
         nodes = {node for name in self.options.partitions for node in partitions[name].nodes}
         sharing = frozenset(p.name for p in partitions.values() if nodes & set(p.nodes))
@@ -169,13 +231,19 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
             nodes_as_json=as_json,
             accounting=accounting,
             measures=config.get("AcctGatherEnergyType", "").rpartition("/")[2] not in ("", "none", "(null)"),
+            remembers=_seconds_of(config.get("MinJobAge", "")),
+            backfill_interval=reader.backfill_interval(config),
             config=config,
         )
         return self._world
 
+    def _behind(self) -> tuple[str, ...]:
+        """The partitions of background jobs."""
+        return tuple(self.options.background.values())
+
     # ------------------------------------------------------------------ looking
 
-    def look(self, before: Snapshot | None) -> _Look:
+    def look(self, before: Snapshot | None) -> Look[reader.Detail]:
         world = self._world or self._learn()
         notes: set[str] = set()
         now = self._clock()
@@ -201,20 +269,29 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         pools = {
             name: partition.pool() if name in world.site.managed else _closed(partition)
             for name, partition in partitions.items()
-            if name in world.partitions
+            if name in world.partitions and name not in world.site.behind
         }
         mine: dict[str, NodeDescription] = {
-            name: node for name, node in nodes.nodes.items() if world.partitions.intersection(node.pools)
+            name: _without_pools(node, world.site.behind)
+            for name, node in nodes.nodes.items()
+            if world.partitions.intersection(node.pools)
         }
         reservations = {}
-        for key, reservation in reader.read_reservations(reservations_out.text, notes).items():
+        unread: set[str] = set()
+        for key, reservation in reader.read_reservations(reservations_out.text, notes, unread).items():
             kept = tuple(node for node in reservation.nodes if node in mine)
             if kept:
                 pool = reservation.pool if reservation.pool in pools else ""
                 reservations[key] = msgspec.structs.replace(reservation, nodes=kept, pool=pool)
         jobs = {key: job for key, job in found.jobs.items() if job.job.pool in pools}
         if before is not None:
-            self._fill_in(before, jobs, world, now)
+            for key, job in before.jobs.items():
+                if job.job.array_id in found.unread and key not in jobs:
+                    jobs[key] = job
+            unread |= found.unread
+            missing = self._missing(before, jobs, unread, found, world, now)
+            self._fill_in(before, jobs, missing, world, notes, now)
+        self._refusals.show(jobs, mine)
         watts = reader.read_watts(measured[0].text) if measured and measured[0].ok else {}
         if world.measures and world.accounting and before is not None:
             self._ask_energies(before, jobs)
@@ -223,7 +300,9 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
             power={name: power for name, power in nodes.power.items() if name in mine},
             watts={name: value for name, value in watts.items() if name in mine},
         )  # fmt: skip
-        return Look(snapshot=snapshot, details=found.details, notes=frozenset(notes))
+        return _Look(
+            snapshot, found.details, frozenset(notes), frozenset(unread), loose=frozenset(found.loose)
+        )
 
     def _nodes(self, result: Result, world: _World, notes: set[str]) -> reader.Nodes:
         if world.nodes_as_json is not None:
@@ -248,14 +327,44 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
             raise Unanswered("scontrol show nodes: lists none")
         return found
 
-    def _fill_in(self, before: Snapshot, jobs: dict[str, SnapshotJob], world: _World, now: float) -> None:
+    def _missing(
+        self, before: Snapshot, jobs: dict[str, SnapshotJob], unread: set[str], found: reader.Jobs,
+        world: _World, now: float,
+    ) -> list[str]:  # fmt: skip
+        """The jobs that the listing dropped without having shown their end, but elements of an array that
+        are gone from it while they waited: these were cancelled, which Slurm records nowhere."""
+        missing = []
+        for key, job in before.jobs.items():
+            if job.state == "ended" or key in jobs or key in unread:
+                continue
+            array = job.job.array_id
+            if job.state == "pending" and array in found.arrays and now - before.time < world.remembers:
+                rest = found.arrays[array]
+                jobs[key] = SnapshotJob(
+                    job=job.job, state="ended", outcome="cancelled", restarts=job.restarts,
+                    end_time=rest.end_time if rest is not None else now, reason="its array has it no longer",
+                )  # fmt: skip
+            else:
+                missing.append(key)
+        return missing
+
+    def _fill_in(
+        self, before: Snapshot, jobs: dict[str, SnapshotJob], missing: Sequence[str], world: _World,
+        notes: set[str], now: float,
+    ) -> None:  # fmt: skip
         """Ask about each job that the listing dropped without having shown its end."""
-        missing = [key for key, job in before.jobs.items() if job.state != "ended" and key not in jobs]
         if not missing:
+            self._unclear = {}
             return
         endings = self._client.endings(missing, accounting=world.accounting)
+        since = {key: self._unclear.get(key, time.monotonic()) for key in endings.unclear}
+        self._unclear = since
         for key in missing:
-            ending = endings.get(key)
+            if key in since and time.monotonic() < since[key] + _DOUBT:
+                notes.add(f"job {key} stays as it was, its end is not known yet: {endings.unclear[key]}")
+                jobs[key] = before.jobs[key]
+                continue
+            ending = endings.found.get(key)
             if ending is None:
                 continue
             known = before.jobs[key]
@@ -291,14 +400,31 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
 
     # ------------------------------------------------------------------ housekeeping
 
-    def adopt(self, look: _Look) -> Iterable[tuple[d.Start, _Pinned, int]]:
+    def adopt(self, look: Look[reader.Detail]) -> Iterable[tuple[d.Start, _Pinned, int]]:
         for key, job in look.snapshot.jobs.items():
             detail = look.details.get(key)
             if job.releasing and detail is not None and detail.pin is not None:
-                start = d.Start(job_id=key, placement=job.pinned, reason="asked for before this run began")
-                yield start, _Pinned(detail.pin, True), detail.pin.restarts
+                tier = "background" if detail.behind else "foreground"
+                start = d.Start(key, job.pinned, "asked for before this run began", tier)
+                home = job.job.pool if detail.behind else ""
+                pins = tuple(part.pin for _, part in detail.parts)
+                pinned = _Pinned(detail.pin, True, pins, detail if pins else None, home)
+                yield start, pinned, detail.pin.restarts
+
+    def rules(self, pool: str) -> bool:
+        return pool in self.options.partitions
+
+    def oddities(self) -> Sequence[Oddity]:
+        last = self._last.snapshot if self._last is not None else None
+        twice = [name for name, node in last.nodes.items() if _TWICE in node.reason.lower()] if last else []
+        if last is None or not twice:
+            return super().oddities()
+        what = "nodes that Slurm drained because a job was there twice (Duplicate jobid)"
+        return (*super().oddities(), Oddity(self.system, what, len(twice), last.time, ", ".join(twice[:5])))
 
     def given_up(self, job: SnapshotJob, detail: reader.Detail | None) -> str:
+        if detail is not None and detail.refused:
+            return f"Slurm says that its nodes can never run it ({job.reason})"
         if detail is not None and detail.held:
             return f"it was held before it started ({job.reason})"
         return ""
@@ -306,52 +432,139 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
     def take_back(self, flight: Flight[_Pinned], *, late: bool) -> bool:
         """Hold a job again and give it its user's node list back."""
         key, pinned = flight.decision.job_id, flight.payload
+        job = self.known(key)
+        detail = self.detail(key)
+        refused = not late and detail is not None and detail.refused
+        if refused and job is not None and self._last is not None:
+            nodes = [node for node, _ in flight.decision.placement]
+            self._refusals.learned(key, job.job.request, nodes, self._last.snapshot.nodes)
         if late:
             held = self.change([writer.hold(key)])[0]
             if held is None or not held.ok:
                 self._log.error("a start that does not happen could not be held again", job=key,
                                 error="not tried" if held is None else held.complaint())  # fmt: skip
                 return False
-        given = self.change([writer.restore(key, pinned.pin, mark=pinned.marked)])[0]
+        # A slurmctld that was killed may have forgotten the take-over as well; the mark alone would leave the
+        # filter's hold, which then counts as the user's.
+        take = refused or (not late and detail is not None and detail.from_filter)
+        try:
+            if pinned.detail is not None:
+                return self._restore_parts(key, pinned)
+            restore = writer.restore(
+                key, pinned.pin, mark=pinned.marked, take=take, partition=pinned.partition
+            )
+        except writer.Unfit as error:
+            # An administrator wrote the mark that the pin was read from.
+            self._log.warning("a node list could not be given back", job=key, error=str(error))
+            return True
+        given = self.change([restore])[0]
         if given is None or not given.ok:
             self._log.warning("a node list could not be given back", job=key,
                               error="not tried" if given is None else given.complaint())  # fmt: skip
         return True
 
-    def tend(self, look: _Look, in_flight: set[str]) -> None:
+    def _restore_parts(self, leader: str, pinned: _Pinned) -> bool:
+        """Hold a heterogeneous job and give its components back what was theirs; False: it is not held."""
+        assert pinned.detail is not None
+        steps = together.restore(pinned.detail, leader, pinned.parts, mark=pinned.marked)
+        # What is asked of the leader is asked of all: so it comes first.
+        results = self.change([steps.leader])
+        if results[0] is not None and results[0].ok:
+            results += self.change(steps.others)
+        for result in results:
+            if result is None or not result.ok:
+                self._log.warning("a node list could not be given back", job=leader,
+                                  error="not tried" if result is None else result.complaint())  # fmt: skip
+        return results[0] is not None and not is_silence(results[0])
+
+    def patience(self, start: d.Start) -> float:
+        job = self.known(start.job_id)
+        if job is None or not job.job.request.parts or self._world is None:
+            return super().patience(start)
+        # Slurm's backfill scheduler starts them, which looks around now and then.
+        return super().patience(start) + 2 * self._world.backfill_interval
+
+    def tend(self, look: Look[reader.Detail], in_flight: set[str]) -> None:
         """Take over what is not held, make the filter's holds ours, clear pins of the past.
+
+        What runs is held, too, so that it does not start by itself if it is requeued.
 
         Not for jobs that were ``in_flight`` in this look: what it shows of them is over.
         """
         if self.options.power:
             self._tend_power(look.snapshot)
-        takes: dict[str, tuple[str, ...]] = {}
+        if isinstance(look, _Look) and look.loose:
+            self._hold_running(look)
+        now = time.monotonic()
+        listed = {detail.record for detail in look.details.values()}
+        self._refused = {key: again for key, again in self._refused.items() if key in listed}
+        takes: dict[str, bool] = {}
         clears: dict[str, tuple[str, ...]] = {}
-        for key, detail in look.details.items():
+        parts: dict[str, _Pinned] = {}
+        details = list(look.details.items())
+        if self._refused:
+            # What Slurm refuses again and again does not keep the others waiting.
+            details.sort(key=lambda pair: pair[0] in self._refused or pair[1].record in self._refused)
+        for key, detail in details:
             job = look.snapshot.jobs.get(key)
             if job is None or not detail.managed or key in in_flight:
                 continue
+            if self._refused and self._refused.get(detail.record, (0.0, 0.0))[0] > now:
+                continue
             try:
-                if detail.from_filter or not detail.held:
-                    takes.setdefault(detail.record, writer.take(detail.record, mark=detail.comment_free
-                                                                and detail.pin is None))  # fmt: skip
+                if detail.from_filter or detail.unmarked or detail.refused or not detail.held:
+                    takes.setdefault(writer.record(detail.record), detail.comment_free and detail.pin is None)
+                elif detail.pin is not None and job.held_by == "headway" and detail.parts:
+                    pins = tuple(part.pin for _, part in detail.parts)
+                    parts[key] = _Pinned(detail.pin, True, pins, detail)
                 elif detail.pin is not None and job.held_by == "headway":
                     clears[key] = writer.restore(key, detail.pin, mark=True)
             except writer.Unfit as error:
                 self.note([f"job {key} cannot be taken over: {error}"])
-            if len(takes) + len(clears) >= _TEND_AT_ONCE:
+            if len(takes) + len(clears) + len(parts) >= _TEND_AT_ONCE:
                 break
+        for key, pinned in parts.items():
+            self._restore_parts(key, pinned)
         if not takes and not clears:
             return
-        work = [*takes.items(), *clears.items()]
-        done = self.change([argv for _, argv in work])
-        for (key, _), result in zip(work, done, strict=True):
+        results: dict[str, Result | None] = {}
+        for mark in (True, False):
+            keys = [key for key, marked in takes.items() if marked is mark]
+            # A list of an array's elements has commas of its own.
+            plain = [key for key in keys if "[" not in key]
+            write = partial(writer.take, mark=mark)
+            results.update(self._for_all(plain, write, seconds=_TEND_SECONDS))
+            lists = [key for key in keys if "[" in key]
+            results.update(zip(lists, self.change([write([key]) for key in lists]), strict=True))
+        results.update(zip(clears, self.change(list(clears.values())), strict=True))
+        for key, result in results.items():
             if result is not None and result.ok:
                 if key in takes and key not in self._taken:
                     self._taken.add(key)
                     self._log.info("took a job over: it is held for headway", job=key)
-            elif result is not None and not is_silence(result):
+                self._refused.pop(key, None)
+                continue
+            if result is None:
+                continue
+            # What Slurm refuses for ever is not asked for at each look, and what it refuses just now is soon.
+            pause = min(2 * self._refused.get(key, (0.0, self._pace.poll_interval / 2))[1], _TAKE_AGAIN)
+            self._refused[key] = (now + pause, pause)
+            if not is_silence(result):
                 self.note([f"job {key} could not be taken over: {result.complaint()}"])
+
+    def _hold_running(self, look: _Look) -> None:
+        """Slurm refuses it for some, such as those that are about to end: these are asked for again later."""
+        now = time.monotonic()
+        self._asked_to_stay = {key: at for key, at in self._asked_to_stay.items() if key in look.loose}
+        running = [
+            key for key in sorted(look.loose)
+            if look.snapshot.jobs[key].state == "running"
+            and now >= self._asked_to_stay.get(key, -_HOLD_AGAIN) + _HOLD_AGAIN
+        ]  # fmt: skip
+        self._asked_to_stay.update(dict.fromkeys(running, now))
+        if running:
+            steps = range(0, len(running), _HOLD_AT_ONCE)
+            self.change([writer.hold_all(running[at : at + _HOLD_AT_ONCE]) for at in steps])
 
     def _tend_power(self, snapshot: Snapshot) -> None:
         """Wake those that are to wake since they fell asleep, and drain those that did not wake."""
@@ -374,6 +587,9 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
             )
         return outcome
 
+    def signalling(self, job_id: str, name: str) -> tuple[str, ...]:
+        return writer.signal(job_id, name)
+
     def drain(self, node: str, reason: str) -> tuple[str, ...]:
         return writer.drain(node, reason)
 
@@ -383,12 +599,32 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
     # ------------------------------------------------------------------ apply
 
     def start_all(self, starts: Sequence[d.Start]) -> list[Launch[_Pinned]]:
-        """Pin all, then release those that were pinned."""
+        """Pin some, release those of them that were pinned, then the next."""
+        # Of several nodes Slurm fills the first, in its own order, and leaves one processor for each of the
+        # rest: what is free there when it starts the job decides. So what is planned beside it comes first,
+        # and those whose layout is open follow in the order of the plan.
+        order = sorted(range(len(starts)), key=lambda index: self._layout_is_open(starts[index]))
+        launches: dict[int, Launch[_Pinned]] = {}
+        for at in range(0, len(order), _STARTS_AT_ONCE):
+            part = order[at : at + _STARTS_AT_ONCE]
+            found, heard = self._start_some([starts[index] for index in part])
+            launches.update(zip(part, found, strict=True))
+            if not heard:
+                rest = Launch[_Pinned](self.refused(None))
+                launches.update(dict.fromkeys(order[at + _STARTS_AT_ONCE :], rest))
+                break
+        return [launches[index] for index in range(len(starts))]
+
+    def _start_some(self, starts: Sequence[d.Start]) -> tuple[list[Launch[_Pinned]], bool]:
+        """Pin all, then release those that were pinned; and whether Slurm answered all the time."""
         launches: dict[int, Launch[_Pinned]] = {}
         plans: dict[int, writer.Plan] = {}
         for index, start in enumerate(starts):
             try:
-                plans[index] = self._plan_start(start)
+                if self._has_parts(start):
+                    launches[index] = self._start_parts(start)
+                else:
+                    plans[index] = self._plan_start(start)
             except writer.Unfit as error:
                 launches[index] = Launch(Outcome(False, str(error)))
         order = list(plans)
@@ -419,24 +655,96 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
                 released.append(index)
             else:
                 launches[index] = Launch(self.refused(result))
-        done = self.change([plans[index].steps[1] for index in released]) if released else []
-        for index, result in zip(released, done, strict=True):
+        done = self._for_all([starts[index].job_id for index in released], writer.release_all)
+        for index in released:
             start, plan = starts[index], plans[index]
+            result = done[start.job_id]
             assert plan.pin is not None
             detail = self.detail(start.job_id)
-            pinned = _Pinned(plan.pin, index in marked and detail is not None and detail.comment_free)
+            home = self._home(start)
+            may_mark = index in marked and detail is not None and detail.comment_free
+            pinned = _Pinned(plan.pin, may_mark, partition=home)
             if result is not None and (result.ok or is_silence(result)):
                 # Unanswered is not refused: the next look tells.
                 said = "" if result.ok else "no answer; the next look will tell"
                 launches[index] = Launch(Outcome(True, said), pinned)
             else:
-                self.change([writer.restore(start.job_id, plan.pin, mark=pinned.marked)])
+                self.change([writer.restore(start.job_id, plan.pin, mark=pinned.marked, partition=home)])
                 launches[index] = Launch(self.refused(result))
-        return [launches[index] for index in range(len(starts))]
+        answers = [*results.values(), *done.values()]
+        heard = all(answer is not None and not is_silence(answer) for answer in answers)
+        return [launches[index] for index in range(len(starts))], heard
 
-    def _plan_start(self, start: d.Start) -> writer.Plan:
+    def _has_parts(self, start: d.Start) -> bool:
+        detail = self.detail(start.job_id)
+        return detail is not None and bool(detail.parts)
+
+    def _start_parts(self, start: d.Start) -> Launch[_Pinned]:
+        """Pin all components of a heterogeneous job, then release them with one command."""
+        job, detail = self._startable(start)
+        assert self._last is not None
+        world, nodes = self._world, self._last.snapshot.nodes
         if start.tier != "foreground":
-            raise writer.Unfit(f"job {start.job_id}: Slurm offers no tiers")
+            raise writer.Unfit(f"job {start.job_id}: a job of several parts cannot start in the background")
+        if world is not None and not world.site.backfills:
+            raise writer.Unfit(f"job {start.job_id}: it needs sched/backfill with bf_interval=1")
+        pool = [name for name, node in nodes.items() if job.job.pool in node.pools]
+        placements = placements_of(job.job.request, start.placement)
+        steps, pins = together.start(start, detail, placements, pool, reserved=self._is_reserved(start))
+        pinned = _Pinned(pins[0], detail.comment_free, pins, detail)
+        # What is asked of the leader is asked of all: so it comes first, and the release last.
+        for commands in ([steps.leader], steps.others, [writer.release_all([start.job_id])]):
+            results = self.change(commands)
+            bad = [result for result in results if result is None or not result.ok]
+            if bad:
+                break
+        if bad and not (commands[0][1] == "release" and bad[0] is not None and is_silence(bad[0])):
+            self._restore_parts(start.job_id, pinned)
+            return Launch(self.refused(bad[0]))
+        # Unanswered is not refused: the next look tells.
+        return Launch(Outcome(True, "no answer; the next look will tell" if bad else ""), pinned)
+
+    def _home(self, start: d.Start) -> str:
+        """The partition that a job belongs to which is started in that of background jobs; "" for others."""
+        job = self.known(start.job_id)
+        return job.job.pool if start.tier != "foreground" and job is not None else ""
+
+    def _layout_is_open(self, start: d.Start) -> bool:
+        job = self.known(start.job_id)
+        return job is None or layout_is_open(job.job.request, start.placement)
+
+    def _for_all(
+        self,
+        job_ids: Sequence[str],
+        write: Callable[[Sequence[str]], Sequence[str]],
+        *,
+        seconds: float = math.inf,
+    ) -> dict[str, Result | None]:
+        """Do the same to jobs, in this order, with few commands; what became of each: None if it was not
+        tried, since nobody answered or ``seconds`` were over."""
+        found: dict[str, Result | None] = dict.fromkeys(job_ids)
+        end = time.monotonic() + seconds
+        for at in range(0, len(job_ids), _AT_ONCE):
+            part = job_ids[at : at + _AT_ONCE]
+            result = self.change([write(part)])[0]
+            if result is None:
+                break
+            refused = {key: writer.refused_for(key, result.stderr) for key in part}
+            if result.ok or is_silence(result) or len(part) == 1:
+                found.update(dict.fromkeys(part, result))
+            elif any(refused.values()):
+                for key, said in refused.items():
+                    found[key] = msgspec.structs.replace(result, rc=1 if said else 0, stderr=said)
+            else:
+                # Something went wrong, and it does not say for whom.
+                again = self.change([write([key]) for key in part])
+                found.update(zip(part, again, strict=True))
+            if is_silence(result) or time.monotonic() > end:
+                break
+        return found
+
+    def _startable(self, start: d.Start) -> tuple[SnapshotJob, reader.Detail]:
+        """The job as the last look showed it; raises :class:`writer.Unfit` if it is not to be started."""
         if start.frequency is not None and d.SetFrequency not in self.capabilities:
             raise writer.Unfit(f"job {start.job_id}: its frequency cannot be set without an actuator")
         detail = self.detail(start.job_id)
@@ -444,11 +752,32 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
             raise writer.Unfit(f"job {start.job_id} is not pending in the last listing")
         if not detail.managed:
             raise writer.Unfit(f"job {start.job_id} is not headway's to start")
-        job = self._last.snapshot.jobs[start.job_id]
-        if job.job.held:
-            raise writer.Unfit(f"job {start.job_id} is not startable: {job.reason}")
-        reserved = any(r.job_id == start.job_id for r in self._last.snapshot.reservations.values())
-        return writer.start(start, detail, job.job.pool, reserved=reserved)
+        job = self.known(start.job_id)
+        if job is None or job.job.held:
+            why = job.reason if job is not None else "it is not listed"
+            raise writer.Unfit(f"job {start.job_id} is not startable: {why}")
+        return job, detail
+
+    def _is_reserved(self, start: d.Start) -> bool:
+        """Whether headway keeps a reservation for this job alone."""
+        last = self._last
+        return last is not None and any(
+            each.job_id == start.job_id for each in last.snapshot.reservations.values()
+        )
+
+    def _plan_start(self, start: d.Start) -> writer.Plan:
+        job, detail = self._startable(start)
+        moves = start.job_id in self._moves
+        reserved = self._is_reserved(start)
+        partition = ""
+        if start.tier != "foreground":
+            partition = self.options.background.get(job.job.pool, "")
+            if not partition:
+                pool = job.job.pool
+                raise writer.Unfit(f"job {start.job_id}: no partition takes background jobs of {pool}")
+        return writer.start(
+            start, detail, job.job.pool, reserved=reserved, at_once=moves, partition=partition
+        )
 
     def carry_out(self, decision: d.Decision, now: float) -> Outcome:
         if isinstance(decision, d.PowerDown | d.PowerUp):
@@ -456,6 +785,8 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         job_id = getattr(decision, "job_id", "")
         known, detail = self.known(job_id), self.detail(job_id)
         existing = None
+        if isinstance(decision, d.Resize) and known is not None and known.job.request.parts:
+            return Outcome(False, f"job {job_id} has several components: Slurm shrinks none of them")
         if isinstance(decision, d.Reserve) and self._last is not None:
             existing = self._last.snapshot.reservations.get(decision.reservation.id)
         try:
@@ -495,17 +826,29 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
     # ------------------------------------------------------------------ the rest
 
     def check(self) -> list[Check]:
-        return checks.run(self._client, self.options, self._clock)
+        return [*checks.run(self._client, self.options, self._clock), *self.check_agents()]
 
 
 def _without(argv: Sequence[str], key: str) -> tuple[str, ...]:
     return tuple(word for word in argv if not word.startswith(key))
 
 
+def _without_pools(node: NodeDescription, pools: Mapping[str, str]) -> NodeDescription:
+    if not pools or not set(pools) & set(node.pools):
+        return node
+    return msgspec.structs.replace(node, pools=tuple(name for name in node.pools if name not in pools))
+
+
 def _refuses_reservation(plan: writer.Plan, result: Result | None) -> bool:
     """Whether a pin may have failed because of the job's reservation."""
     reserved = plan.pin is not None and plan.pin.reserved
     return reserved and result is not None and not result.ok and not is_silence(result)
+
+
+def _seconds_of(text: str) -> float:
+    """``300 sec`` -> 300.0; 0.0 for anything else."""
+    amount = text.partition(" ")[0]
+    return float(amount) if amount.isascii() and amount.isdecimal() else 0.0
 
 
 def _nodes_of(placement: Placement) -> tuple[str, ...]:

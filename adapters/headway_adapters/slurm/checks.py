@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 from headway.adapter import Check
 from headway.errors import Failure
@@ -14,6 +15,8 @@ from headway_adapters.slurm.options import SlurmOptions
 #: Slurm before this writes no JSON of its queue that we know.
 OLDEST = (21, 8)
 _VERSION = re.compile(r"([0-9]+)\.([0-9]+)")
+#: A partition in the filter's table: ``batch = true`` or ``["my-batch"] = true``.
+_MANAGED_NAME = re.compile(r"""([A-Za-z0-9_.-]+)["']?\]?\s*=\s*true""")
 _PROGRAMS = ("squeue", "sinfo", "scontrol", "scancel")
 
 
@@ -131,7 +134,7 @@ def _entry(client: SlurmClient, config: dict[str, str], options: SlurmOptions) -
     """Whether jobs enter held: a submit filter, or at least no released job waiting now."""
     plugins = config.get("JobSubmitPlugins", "")
     if "lua" in plugins:
-        return Check("jobs enter held", True, f"JobSubmitPlugins={plugins}")
+        return _filter(client, config, options, plugins)
     argv = ("squeue", "-h", "-t", "PD", "-p", ",".join(options.partitions), "-o", "%i|%Q")
     shown = client.run(argv)
     waiting = [line for line in shown.text.splitlines() if "|" in line]
@@ -143,6 +146,29 @@ def _entry(client: SlurmClient, config: dict[str, str], options: SlurmOptions) -
         "install etc/slurm/job_submit.lua and set JobSubmitPlugins=lua; until then Slurm may start a job "
         "before headway has seen it",
     )
+
+
+def _filter(client: SlurmClient, config: dict[str, str], options: SlurmOptions, plugins: str) -> Check:
+    """The submit filter, where its text can be read from here."""
+    subject, seen = "jobs enter held", f"JobSubmitPlugins={plugins}"
+    path = Path(config.get("SLURM_CONF", "")).parent / "job_submit.lua"
+    try:
+        text = "" if client.where else path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    if not text:
+        return Check(subject, True, f"{seen} (its job_submit.lua cannot be read from here)")
+    remedy = f"install etc/slurm/job_submit.lua as {path}"
+    managed = re.search(r"MANAGED\s*=\s*\{([^}]*)\}", text)
+    listed = _MANAGED_NAME.findall(managed.group(1)) if managed else []
+    missing = [name for name in options.partitions if name not in listed]
+    if managed is None or missing:
+        found = f"MANAGED of {path} lacks {', '.join(missing)}" if managed else f"{path} is not headway's"
+        return Check(subject, False, found, remedy + " and set MANAGED to cluster.options.partitions")
+    if reader.RELEASED not in text:
+        found = f"{path} lets users start held jobs past headway (it has no slurm_job_modify of headway's)"
+        return Check(subject, False, found, remedy)
+    return Check(subject, True, f"{seen}, MANAGED names {', '.join(options.partitions)}")
 
 
 def _clock(client: SlurmClient, clock: Callable[[], float]) -> Check:

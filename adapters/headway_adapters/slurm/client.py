@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from headway_adapters.client import CommandClient, Unanswered
+from headway.errors import Failure
+from headway_adapters.polling.client import CommandClient, Unanswered
 from headway_adapters.slurm.options import SlurmOptions
-from headway_adapters.slurm.reader import Ending, read_energies, read_job_text, read_sacct
+from headway_adapters.slurm.reader import Ending, read_energies, read_job_text, read_sacct, says_gone
 from headway_adapters.transport import Result, Transport, make_transport
 
 _READERS = frozenset({"squeue", "sinfo", "sacct", "sdiag", "sprio"})
@@ -23,6 +26,17 @@ _SILENCE = (
     "Zero Bytes were transmitted",
     "authentication error",
 )
+#: Seconds without questions to an accounting that did not answer.
+_ACCOUNTING_PAUSE = 10.0
+
+
+@dataclass(frozen=True)
+class Endings:
+    """How jobs ended that a listing no longer shows. A job that stands nowhere here is known to nobody."""
+
+    found: Mapping[str, Ending]
+    #: Job -> what was said of it that is not understood.
+    unclear: Mapping[str, str]
 
 
 def only_reads(argv: Sequence[str]) -> bool:
@@ -67,6 +81,8 @@ class SlurmClient(CommandClient):
             timeout=options.command_timeout,
             read_only=read_only,
         )
+        #: When the accounting may be asked again, on the monotonic clock.
+        self._ask_again = 0.0
 
     def only_reads(self, argv: Sequence[str]) -> bool:
         return only_reads(argv)
@@ -74,30 +90,61 @@ class SlurmClient(CommandClient):
     def is_silence(self, result: Result) -> bool:
         return is_silence(result)
 
-    def endings(self, job_ids: Sequence[str], *, accounting: bool) -> Mapping[str, Ending]:
-        """How jobs ended that the listing no longer shows; a job nobody knows is left out.
+    def endings(self, job_ids: Sequence[str], *, accounting: bool) -> Endings:
+        """How jobs ended that the listing no longer shows.
 
-        Raises :class:`Unanswered` when that cannot be asked now.
+        slurmctld is asked first, the accounting about what it does not know any more. Raises
+        :class:`Unanswered` when slurmctld answers nothing.
         """
         found: dict[str, Ending] = {}
-        asked = [job_id for job_id in job_ids if job_id.replace("_", "", 1).isdecimal()]
-        if accounting:
-            for at in range(0, len(asked), 200):
-                part = ",".join(asked[at : at + 200])
-                columns = "JobID,State,ExitCode,Start,End,NodeList"
-                argv = ("sacct", "-n", "-P", "-X", "-a", "-S", "now-30days", "-o", columns, "-j", part)
-                found.update(read_sacct(self.look([argv])[0].text))
-        left = [job_id for job_id in asked if job_id not in found]
-        for result in self.run_many([("scontrol", "-o", "show", "job", job_id) for job_id in left]):
-            if result.ok:
-                found.update(read_job_text(result.text))
-            elif "Invalid job id" not in result.stderr:
-                raise Unanswered(f"scontrol show job: {result.complaint()}")
-        return found
+        unclear: dict[str, str] = {}
+        gone: list[str] = []
+        by_record: dict[str, list[str]] = {}
+        for job_id in job_ids:
+            # All that is left of an array comes with one answer.
+            by_record.setdefault(job_id.partition("_")[0], []).append(job_id)
+        asked = [number for number in by_record if number.isascii() and number.isdecimal()]
+        results = self.run_many([("scontrol", "-o", "show", "job", number) for number in asked])
+        if results and all(self.is_silence(result) for result in results):
+            raise Unanswered(f"scontrol show job: {results[0].complaint()}")
+        for number, result in zip(asked, results, strict=True):
+            told = read_job_text(result.text) if result.ok else {}
+            understood = bool(told) or (not result.ok and says_gone(f"{result.stderr} {result.text}"))
+            for job_id in by_record[number]:
+                if job_id in told:
+                    found[job_id] = told[job_id]
+                elif understood:
+                    gone.append(job_id)
+                else:
+                    unclear[job_id] = f"scontrol show job: {result.complaint()}"
+        if accounting and gone:
+            self._ask_accounting(gone, found, unclear)
+        return Endings(found, unclear)
+
+    def _ask_accounting(
+        self, job_ids: Sequence[str], found: dict[str, Ending], unclear: dict[str, str]
+    ) -> None:
+        columns = "JobID,State,ExitCode,Start,End,NodeList"
+        for at in range(0, len(job_ids), 200):
+            part = job_ids[at : at + 200]
+            argv = ("sacct", "-n", "-P", "-X", "-a", "-S", "now-30days", "-o", columns, "-j", ",".join(part))
+            why = "the accounting was asked a moment ago"
+            if time.monotonic() >= self._ask_again:
+                result = self.run(argv)
+                if result.ok:
+                    told = read_sacct(result.text)
+                    found.update((job_id, told[job_id]) for job_id in part if job_id in told)
+                    continue
+                why = f"sacct: {result.complaint()}"
+                self._ask_again = time.monotonic() + _ACCOUNTING_PAUSE
+            unclear.update((job_id, why) for job_id in part)
 
     def energies(self, job_ids: Sequence[str]) -> Mapping[str, float]:
-        """What jobs used, joules, as far as the accounting says already."""
+        """What jobs used, joules, as far as the accounting says already; nothing where it does not answer."""
         part = ",".join(job_id for job_id in job_ids if job_id.replace("_", "", 1).isdecimal())
         argv = ("sacct", "-n", "-P", "-a", "-S", "now-30days", "-o", "JobID,ConsumedEnergyRaw", "-j", part)
-        result = self.run(argv) if part else None
+        try:
+            result = self.run(argv) if part else None
+        except Failure:
+            return {}
         return read_energies(result.text) if result is not None and result.ok else {}

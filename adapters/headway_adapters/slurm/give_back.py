@@ -15,9 +15,17 @@ from collections.abc import Iterator, Sequence
 
 from headway.errors import HeadwayError, UserError
 from headway.model import FOR_JOB
-from headway_adapters.slurm import reader, writer
+from headway_adapters.slurm import reader, together, writer
 from headway_adapters.slurm.client import SlurmClient
 from headway_adapters.slurm.options import SlurmOptions
+
+#: What Slurm says of jobs that no node of their partition could ever run, and of those that are over.
+_NO_FAULT = (
+    "Requested partition configuration not available",
+    "Requested node configuration is not available",
+    "Invalid job id",
+    "already finished",
+)
 
 
 def give_back(client: SlurmClient, partitions: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -43,6 +51,10 @@ def give_back(client: SlurmClient, partitions: tuple[str, ...]) -> Iterator[tupl
         detail = found.details.get(reservation.job_id)
         if detail is not None and detail.managed:
             yield reservation.id, _unreserve(client, reservation.job_id, detail)
+    for job_id in sorted(found.kept):
+        # It runs, held for the case that it is requeued.
+        result = client.run(["scontrol", "release", writer.job(job_id)])
+        yield job_id, "" if result.ok else result.complaint()
     done: set[str] = set()
     for job_id, detail in found.details.items():
         if not (detail.held and detail.ours and detail.managed) or detail.record in done:
@@ -51,6 +63,9 @@ def give_back(client: SlurmClient, partitions: tuple[str, ...]) -> Iterator[tupl
             continue
         done.add(detail.record)
         record = writer.record(detail.record)
+        if detail.parts:
+            yield record, _release_parts(client, record, detail)
+            continue
         update = ["scontrol", "update", f"JobId={record}", "AdminComment="]
         if detail.pin is not None:
             update.append(f"ReqNodeList={writer.nodes(detail.pin.asked)}")
@@ -65,6 +80,17 @@ def give_back(client: SlurmClient, partitions: tuple[str, ...]) -> Iterator[tupl
         yield record, problem
 
 
+def _release_parts(client: SlurmClient, leader: str, detail: reader.Detail) -> str:
+    """Release a heterogeneous job as its user submitted it; what went wrong, "" if nothing did."""
+    steps = together.restore(detail, leader, [part.pin for _, part in detail.parts], mark=False)
+    for argv in (steps.leader, *steps.others, ("scontrol", "update", f"JobId={leader}", "AdminComment="),
+                 ("scontrol", "release", leader)):  # fmt: skip
+        result = client.run(argv)
+        if not result.ok:
+            return result.complaint()
+    return ""
+
+
 def _unreserve(client: SlurmClient, job_id: str, detail: reader.Detail) -> str:
     """Remove the reservation of a waiting job; what went wrong, "" if nothing did."""
     if detail.pin is not None and detail.pin.reserved:
@@ -74,8 +100,13 @@ def _unreserve(client: SlurmClient, job_id: str, detail: reader.Detail) -> str:
     return "" if result.ok else result.complaint()
 
 
+def _is_no_fault(problem: str) -> bool:
+    """Whether what went wrong with a job is neither ours nor the operator's to mend."""
+    return any(words in problem for words in _NO_FAULT)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command; 0: all released, 1: some could not be, 2: wrong usage."""
+    """The command; 0: all released that Slurm can release, 1: some could not be, 2: wrong usage."""
     partitions = tuple(sys.argv[1:] if argv is None else argv)
     try:
         if not partitions:
@@ -87,6 +118,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         for given, problem in give_back(client, partitions):
             if given.startswith(FOR_JOB):
                 print(f"reservation {given}: {problem or 'removed'}")
+            elif _is_no_fault(problem):
+                print(f"job {given}: left as it is, Slurm refuses to change it ({problem})")
+                continue
             else:
                 print(f"job {given}: {problem or 'released'}")
             failed += bool(problem)

@@ -10,6 +10,8 @@ administrator's hold, whoever set it. The AdminComment (which only administrator
 ``headway:pin=n[1-2];asked=n1;``       pinned to n1 and n2 for a start; its user had asked for
 ``nodes=0-0;cpus=n1:4,n2:4;run=0``     node n1 and no number of nodes; execution number 0
 ``;resv=1``                            and put into the reservation that headway keeps for it
+``;excl=n7|n3,n4``                     sent there by excluding all other nodes, which changed the lists of
+                                       a heterogeneous job's components: theirs, in order
 =====================================  =====================================================
 
 A comment that is not ours is never overwritten; such a job is started without a marker.
@@ -42,6 +44,9 @@ class Pin(msgspec.Struct, frozen=True):
     restarts: int = 0
     #: It was put into the reservation that headway keeps for it.
     reserved: bool = False
+    #: Of a heterogeneous job's leader, whose node list Slurm does not change: what the users of its
+    #: components, the leader first, had excluded.
+    excluded: tuple[tuple[str, ...], ...] = ()
 
     def text(self) -> str:
         """The AdminComment. Names must have been validated."""
@@ -53,6 +58,7 @@ class Pin(msgspec.Struct, frozen=True):
             f"{PREFIX}pin={hostlist.compress(self.nodes)};asked={hostlist.compress(self.asked)};"
             f"nodes={self.least}-{self.most};cpus={cpus};run={self.restarts}"
             f"{';resv=1' if self.reserved else ''}"
+            f"{';excl=' + '|'.join(map(hostlist.compress, self.excluded)) if self.excluded else ''}"
         )
 
 
@@ -85,6 +91,7 @@ def parse(comment: str) -> Pin | None:
             placement=tuple(sorted(placement, key=lambda pair: order.get(pair[0], len(order)))),
             restarts=int(fields.get("run", "0")),
             reserved=fields.get("resv") == "1",
+            excluded=tuple(map(hostlist.expand, fields["excl"].split("|"))) if "excl" in fields else (),
         )
     except (ValueError, KeyError):
         return None

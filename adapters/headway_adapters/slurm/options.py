@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
-from headway_adapters.actuators import ActuatorOptions
+from headway_adapters.polling.actuators import ActuatorOptions
+from headway_adapters.polling.agents import AgentOptions
 from headway_adapters.transport.options import AutoYesNo, Seconds, TransportOptions
 
 
@@ -37,8 +39,12 @@ class SlurmOptions(TransportOptions):
     #: True: headway puts nodes to sleep and wakes them through Slurm's power saving
     #: (Suspend/ResumeProgram are configured).
     power: bool = False
+    #: Partition -> the partition over the same nodes that its background jobs are put into.
+    background: dict[str, str] = {}
     #: The site's own commands for frequencies and power.
     actuators: ActuatorOptions | None = None
+    #: The agents on the nodes: with them there are two tiers.
+    agents: AgentOptions | None = None
 
     @field_validator("partitions")
     @classmethod
@@ -50,6 +56,21 @@ class SlurmOptions(TransportOptions):
         if len(set(value)) != len(value):
             raise ValueError("each partition once")
         return value
+
+    @model_validator(mode="after")
+    def _background_is_another(self) -> SlurmOptions:
+        for front, behind in self.background.items():
+            if front not in self.partitions:
+                raise ValueError(f"background: one of the partitions, found {front!r}")
+            if behind in self.partitions:
+                raise ValueError(f"background: a partition that is not in `partitions`, found {behind!r}")
+            if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", behind) is None:
+                raise ValueError(f"background: names of partitions, found {behind!r}")
+        if len(set(self.background.values())) != len(self.background):
+            raise ValueError("background: another partition for each")
+        if self.background and self.agents is None:
+            raise ValueError("background: agents, which make background jobs give way; found none")
+        return self
 
     @model_validator(mode="after")
     def _one_way_to_sleep(self) -> SlurmOptions:

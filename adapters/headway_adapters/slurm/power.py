@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from headway_adapters.snapshot import Snapshot
+from headway_adapters.polling.snapshot import Snapshot
 
 
 class PowerSaving:

@@ -18,9 +18,9 @@ import msgspec
 
 from headway import decisions as d
 from headway.model import FOR_JOB, Reservation
+from headway_adapters.polling.words import Argv, Unfit, matching, point_in_time, signal_name, time_limit
 from headway_adapters.slurm import hostlist, marker
 from headway_adapters.slurm.reader import RESERVATION_PREFIX, Detail
-from headway_adapters.words import Argv, Unfit, matching, point_in_time, time_limit
 
 _JOB = re.compile(r"[0-9]{1,10}(?:_[0-9]{1,10})?")
 _RECORD = re.compile(r"[0-9]{1,10}(?:_(?:[0-9]{1,10}|\[[0-9,-]+\]))?")
@@ -82,12 +82,23 @@ def utc(seconds: float) -> str:
 # ---------------------------------------------------------------------- starts
 
 
-def start(decision: d.Start, detail: Detail, pool: str, *, mark: bool = True, reserved: bool = False) -> Plan:
+def start(
+    decision: d.Start,
+    detail: Detail,
+    pool: str,
+    *,
+    mark: bool = True,
+    reserved: bool = False,
+    at_once: bool = False,
+    partition: str = "",
+) -> Plan:
     """Pin the job to its nodes, then release it.
 
     The number of nodes is pinned too: Slurm gives a job whose user left it open as many as it may
     have. ``mark``: write the AdminComment (:mod:`headway_adapters.slurm.marker`). ``reserved``: it
-    starts inside the reservation that headway keeps for it.
+    starts inside the reservation that headway keeps for it. ``at_once``: it went back to the queue just now,
+    for which Slurm would have it wait for two minutes. ``partition``: put it into this one, which is that of
+    the pool's background jobs.
     """
     job_id = job(decision.job_id)
     if not decision.placement:
@@ -113,8 +124,10 @@ def start(decision: d.Start, detail: Detail, pool: str, *, mark: bool = True, re
     count = len(chosen)
     if not detail.least_nodes == detail.most_nodes == count:
         update.append(f"NumNodes={count}-{count}")
-    if detail.several_partitions:
-        update.append(f"Partition={name(pool, 'a partition')}")
+    if at_once:
+        update.append("StartTime=now")
+    if partition or detail.several_partitions or detail.behind:
+        update.append(f"Partition={name(partition or pool, 'a partition')}")
     if reserved:
         update.append(f"ReservationName={own_reservation(job_id)}")
     if mark and detail.comment_free:
@@ -127,23 +140,51 @@ def own_reservation(job_id: str) -> str:
     return name(RESERVATION_PREFIX + FOR_JOB + job(job_id), "a reservation")
 
 
+def release_all(job_ids: Iterable[str]) -> Argv:
+    """Release several. Slurm takes them in this order, and starts in the order of their releases what
+    is released at the same time (``PriorityType=priority/basic``)."""
+    return ("scontrol", "release", ",".join(job(one) for one in job_ids))
+
+
+def refused_for(job_id: str, said: str) -> str:
+    """What the answer to a command about several jobs says against one of them; "" if nothing."""
+    for line in said.splitlines():
+        if line.startswith(f"{job_id}: ") or line.rstrip().endswith(f" for job {job_id}"):
+            return line.strip()
+    return ""
+
+
 def hold(job_id: str) -> Argv:
     """Hold as an administrator: a user cannot release it."""
     return ("scontrol", "hold", record(job_id))
 
 
-def take(record_id: str, *, mark: bool) -> Argv:
+def hold_all(job_ids: Iterable[str]) -> Argv:
+    """Hold several as an administrator. A running one runs on, and is held when it goes back to the queue."""
+    return ("scontrol", "hold", ",".join(job(one) for one in job_ids))
+
+
+def take(record_ids: Iterable[str], *, mark: bool) -> Argv:
     """Hold for headway: as an administrator, and marked as ours."""
-    argv = ("scontrol", "update", f"JobId={record(record_id)}", "Priority=0")
+    named = ",".join(record(one) for one in record_ids)
+    argv = ("scontrol", "update", f"JobId={named}", "Priority=0")
     return (*argv, f"AdminComment={marker.HELD}") if mark else argv
 
 
-def restore(job_id: str, pin: marker.Pin, *, mark: bool) -> Argv:
+def restore(
+    job_id: str, pin: marker.Pin, *, mark: bool, take: bool = False, partition: str = ""
+) -> Argv:
     """Give a job that did not start its user's node list and number of nodes back.
 
-    Slurm cannot forget a number of nodes: where the user stated none, the marker says so.
+    Slurm cannot forget a number of nodes: where the user stated none, the marker says so. ``take``: the hold
+    that it has is the submit filter's, and becomes headway's. ``partition``: where it belongs, if it was to
+    start in the background.
     """
     argv = ["scontrol", "update", f"JobId={job(job_id)}", f"ReqNodeList={nodes(pin.asked)}"]
+    if take:
+        argv.append("Priority=0")
+    if partition:
+        argv.append(f"Partition={name(partition, 'a partition')}")
     if pin.most:
         argv.append(f"NumNodes={pin.least}-{pin.most}")
     if pin.reserved:
@@ -207,6 +248,11 @@ def plan(
     if isinstance(decision, d.PowerUp):
         return Plan((power(decision.nodes, "POWER_UP"),))
     raise Unfit(f"{type(decision).__name__} cannot be carried out on Slurm")
+
+
+def signal(job_id: str, name: str) -> Argv:
+    """A signal for the processes of all steps and of the script; who does not catch it ends."""
+    return ("scancel", "--full", f"--signal={signal_name(name)}", job(job_id))
 
 
 def power(names: Iterable[str], state: str) -> Argv:

@@ -6,6 +6,7 @@ On another machine a shell cannot be avoided, for SSH hands each command to the 
 
 from headway_adapters.transport.base import Result, Transport
 from headway_adapters.transport.local import LocalTransport
-from headway_adapters.transport.options import SshOptions, TransportOptions, make_transport
+from headway_adapters.transport.make import make_transport
+from headway_adapters.transport.options import SshOptions, TransportOptions
 
 __all__ = ["LocalTransport", "Result", "SshOptions", "Transport", "TransportOptions", "make_transport"]

@@ -14,6 +14,9 @@ import msgspec
 
 from headway.adapter import Check
 
+#: Status of a command that a shell saw end by SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV.
+_CRASHES = frozenset({132, 134, 135, 136, 139})
+
 
 class Result(msgspec.Struct, frozen=True):
     """What became of one command."""
@@ -31,6 +34,8 @@ class Result(msgspec.Struct, frozen=True):
     #: The connection ended before the command's end was known. Like one that timed out it may have
     #: had its effect, or some of it: only the next look at the cluster tells.
     cut: bool = False
+    #: A signal ended the command while its connection held.
+    signalled: bool = False
 
     @property
     def ok(self) -> bool:
@@ -40,6 +45,13 @@ class Result(msgspec.Struct, frozen=True):
     def unanswered(self) -> bool:
         """Whether the command failed in a way that leaves open what it did."""
         return self.timed_out or self.cut
+
+    @property
+    def crashed(self) -> bool:
+        """Whether the command fell over what it was to do, itself and not for us."""
+        if self.timed_out or self.too_long:
+            return False
+        return self.signalled or self.rc in _CRASHES or self.rc < 0
 
     @property
     def text(self) -> str:
@@ -52,6 +64,8 @@ class Result(msgspec.Struct, frozen=True):
             return f"{self.argv[0]} did not answer within {self.seconds:.0f} s"
         if self.too_long:
             return f"{self.argv[0]} wrote more than the output limit"
+        if self.crashed and not self.stderr.strip():
+            return f"{self.argv[0]} crashed (status {self.rc})"
         said = self.stderr.strip() or self.text.strip()
         lines = [line.strip() for line in said.splitlines() if line.strip()]
         return "; ".join(lines[:3]) if lines else f"{self.argv[0]} ended with status {self.rc}"

@@ -1,6 +1,7 @@
 """The options of every adapter that runs commands: how they run, and where.
 
-An adapter's options inherit :class:`TransportOptions` and hand themselves to :func:`make_transport`.
+An adapter's options inherit :class:`TransportOptions` and hand themselves to
+:func:`~headway_adapters.transport.make.make_transport`.
 Without the key ``ssh`` commands run on this machine; with it, on another:
 
     ssh:
@@ -13,13 +14,9 @@ Nothing is read from ``~/.ssh/config``: what counts stands in the site's file.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
-
-from headway_adapters.transport.base import Transport
-from headway_adapters.transport.local import LocalTransport
 
 Seconds = Annotated[float, Field(gt=0, le=86400)]
 Port = Annotated[int, Field(ge=1, le=65535)]
@@ -162,32 +159,3 @@ class TransportOptions(BaseModel):
     bin_dir: str | None = None
     #: The machine to run them on, over SSH; otherwise this one.
     ssh: SshOptions | None = None
-
-
-def make_transport(
-    options: TransportOptions, *, environment: Mapping[str, str] | None = None, without: Sequence[str] = ()
-) -> Transport:
-    """The transport that the options ask for. It connects when the first command is run.
-
-    ``environment`` is added to the commands' own, from which names that begin with one of
-    ``without`` are taken away first.
-    """
-    if options.ssh is None:
-        return LocalTransport(
-            environment=environment,
-            without=without,
-            bin_dir=options.bin_dir,
-            output_limit=options.output_limit,
-            workers=options.parallel_commands,
-        )
-    # Not at the top: who does not use SSH need not wait for its library.
-    from headway_adapters.transport.ssh import SshTransport
-
-    return SshTransport(
-        options.ssh,
-        environment=environment,
-        without=without,
-        bin_dir=options.bin_dir,
-        output_limit=options.output_limit,
-        workers=options.parallel_commands,
-    )

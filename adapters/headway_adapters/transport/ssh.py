@@ -416,7 +416,7 @@ class _Link:
         if not timed_out and not too_long and channel.exit_status < 0:
             how = "it was ended by a signal" if self.alive else "the connection ended"
             said = f"{self._name}: {how} before {argv[0]} did; what it did is not known\n{stderr}"
-            return _cut(argv, said, seconds, bytes(out))
+            return _cut(argv, said, seconds, bytes(out), signalled=self.alive)
         return Result(
             argv=argv,
             rc=124 if timed_out else channel.exit_status,
@@ -437,8 +437,12 @@ def _drain(ready: Callable[[], bool], receive: Callable[[int], bytes], into: byt
         into += receive(1 << 20)
 
 
-def _cut(argv: tuple[str, ...], said: str, seconds: float, out: bytes = b"") -> Result:
-    return Result(argv=argv, rc=255, stdout=out, stderr=said, seconds=seconds, cut=True)
+def _cut(
+    argv: tuple[str, ...], said: str, seconds: float, out: bytes = b"", *, signalled: bool = False
+) -> Result:
+    return Result(
+        argv=argv, rc=255, stdout=out, stderr=said, seconds=seconds, cut=True, signalled=signalled
+    )  # fmt: skip
 
 
 def _agent() -> paramiko.Agent | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from headway import __version__
+from headway.cli.printable import printable
 from headway.errors import HeadwayError
 
 #: Command -> (module, one line for ``--help``). Modules are loaded when their command is called.
@@ -142,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         error.show()
         sys.exit(error.exit_code)
     except HeadwayError as error:
-        click.echo(f"headway: {error}", err=True)
+        click.echo(f"headway: {printable(str(error))}", err=True)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # The reader went away (`| head`): not an error, and no more output is possible.

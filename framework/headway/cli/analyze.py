@@ -11,6 +11,7 @@ import click
 from headway.cli.asking import Duration
 from headway.cli.common import console, examples, messages, prepare_directory, say
 from headway.errors import UserError
+from headway.extras import need_report
 
 if TYPE_CHECKING:
     from headway.workload import Trace
@@ -99,6 +100,7 @@ def command(
     if workload is None and (settings or plugin_files):
         raise click.UsageError("--set and --plugin go with --workload")
     if out is not None:
+        need_report("--out")
         prepare_directory(out)
     if workload is not None:
         trace = _drawn(workload, settings, seed, plugin_files, processors)

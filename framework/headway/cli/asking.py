@@ -73,6 +73,9 @@ class Moment(click.ParamType):
         self.fail(f"expected {expected}; found {value!r}", param, ctx)
 
 
+#: How long a report may take, seconds: the daemon gives it beside its work.
+_REPORT_PATIENCE = 15.0
+
 DURATION, MOMENT = Duration(), Moment()
 
 
@@ -80,6 +83,7 @@ def ask_daemon(config_path: Path, request: AnyRequest) -> Reply:
     """The daemon's reply; :class:`Failure` if it refused or did not decide."""
     from headway.config import load_config
     from headway.service.client import ask
+    from headway.service.protocol import Status
 
     config = load_config(config_path)
     path = config.socket_path()
@@ -89,7 +93,9 @@ def ask_daemon(config_path: Path, request: AnyRequest) -> Reply:
             if config.service.enabled
             else f"{config.source}: service.enabled: the daemon of this configuration has no socket"
         )
-    reply = ask(path, request, timeout=config.service.timeout + 15.0)
+    # A report needs no cycle: who waits longer for it waits for a daemon that hangs.
+    patience = _REPORT_PATIENCE if isinstance(request, Status) else config.service.timeout + 15.0
+    reply = ask(path, request, timeout=patience)
     if reply.outcome in ("refused", "failed"):
         said = "refused" if reply.outcome == "refused" else "no answer"
         raise Failure(f"{said}: {reply.reason}" if reply.reason else said)

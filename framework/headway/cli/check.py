@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +12,8 @@ import click
 from rich.table import Table
 
 from headway.cli.common import console, examples, plugin_option, required_config_option, set_up_log
-from headway.errors import HeadwayError, UserError
+from headway.cli.printable import printable
+from headway.errors import Damaged, HeadwayError, UserError
 
 if TYPE_CHECKING:
     from headway.adapter import Check, ClusterAdapter
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Characters of a check's detail that are shown.
 _LONGEST = 600
+#: Less than so many free bytes on the journal's disk are too few.
+ENOUGH_SPACE = 64_000_000
 
 
 @click.command(
@@ -30,7 +35,8 @@ _LONGEST = 600
 def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
     """Check configuration, plugins, journal and cluster, and change nothing.
 
-    Each line is one thing that `headway run` needs; under what is missing stands what to do about it.
+    Each line is one thing that `headway run` needs; under what is missing stands what to do about it. `?` is
+    what cannot be found out from here.
     Exit code 0 if all is in order, 2 if the configuration is wrong, 1 if something else is missing.
     """
     from headway.adapter import Check
@@ -47,7 +53,8 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
     configs = catalogue.enabled(config.plugin_configs())
     stand_in = config.with_energy(ClusterDescription.flat(1))
     catalogue.check_energy(configs, stand_in)
-    capabilities = config.capabilities(stand_in)
+    gives = catalogue.gives(configs)
+    capabilities = config.capabilities(stand_in, gives)
     plugins = Plugins.load(configs, catalogue, capabilities)
     if not plugins.implementations("schedule"):
         raise UserError(f"{config.source}: plugins: no policy is enabled (such as easy)")
@@ -63,27 +70,36 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
         classes = ", ".join(kind.name for kind in profile.classes)
         unit = "" if profile.absolute else "; not calibrated, so its figures are relative"
         checks.append(Check("energy", True, f"profile {profile.name}, classes {classes}{unit}"))
+    of_cluster: list[Check] = []
+    if config.mode is not Mode.DRY_RUN:
+        checks.extend(check for handler in plugins.handlers() for check in handler.check())
+    if config.mode is not Mode.DRY_RUN:
+        try:
+            with live_adapter(config, read_only=True) as adapter:
+                if adapter.moves:
+                    adapter.use_handlers(plugins.handlers(), gives)
+                of_cluster.extend(adapter.check())
+                of_cluster.extend(_lacking(configs, catalogue, adapter))
+                # Those of this cluster, as far as it could be asked, and not of all of its kind.
+                capabilities = adapter.capabilities
+        except UserError:
+            raise
+        except HeadwayError as error:
+            of_cluster.append(Check("cluster", False, str(error)))
+    else:
+        of_cluster.append(_trace(config))
     able = ", ".join(sorted(capability.__name__ for capability in capabilities))
     adapters = ", ".join(dict.fromkeys(cluster.adapter for _, cluster in config.clusters_by_place()))
     checks.append(Check("capabilities", True, f"{adapters}: {able}"))
     checks.append(_journal(config.journal))
-    if config.mode is not Mode.DRY_RUN:
-        try:
-            with live_adapter(config, read_only=True) as adapter:
-                checks.extend(adapter.check())
-                checks.extend(_lacking(configs, catalogue, adapter))
-        except UserError:
-            raise
-        except HeadwayError as error:
-            checks.append(Check("cluster", False, str(error)))
-    else:
-        checks.append(_trace(config))
+    checks.extend(of_cluster)
     table = Table(show_header=False, box=None, pad_edge=False)
     for overflow in ("ellipsis", "ellipsis", "fold"):
         table.add_column(overflow=overflow)
     for item in checks:
-        table.add_row("[green]ok[/]" if item.ok else "[red]FAIL[/]", item.subject, _shown(item.detail))
-        if not item.ok and item.remedy:
+        word = "[red]FAIL[/]" if not item.ok else "[green]ok[/]" if item.known else "[yellow]?[/]"
+        table.add_row(word, item.subject, _shown(item.detail))
+        if not (item.ok and item.known) and item.remedy:
             table.add_row("", "", f"→ {_shown(item.remedy)}")
     console().print(table)
     if not all(item.ok for item in checks):
@@ -106,7 +122,7 @@ def _shown(text: str) -> str:
     """One short paragraph, whatever a command printed."""
     from rich.markup import escape
 
-    line = "".join(c if c.isprintable() else "�" for c in " ".join(text.split()))
+    line = printable(" ".join(text.split()))
     return escape(line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…")
 
 
@@ -131,10 +147,19 @@ def _journal(url: str) -> Check:
     if "://" in url or path.exists():
         try:
             with Journal.open(url, create=False, read_only=True) as journal:
+                whole = journal.verify()
                 runs = len(journal.runs())
-                return Check("journal", True, f"{url}: {runs} {'run' if runs == 1 else 'runs'}")
+        except Damaged as error:
+            remedy = "the operator's guide, 'A damaged journal': move it away, save what can be read"
+            return Check("journal", False, str(error), remedy)
         except HeadwayError as error:
             return Check("journal", False, str(error))
+        if "://" not in url and (open_to_all := _open_to_all(path.resolve().parent)):
+            return open_to_all
+        if "://" not in url and (full := _full(path.resolve().parent)):
+            return full
+        partly = "" if whole else "; it is large, and damage was looked for in a part of it"
+        return Check("journal", True, f"{url}: {runs} {'run' if runs == 1 else 'runs'}{partly}")
     directory = path.resolve().parent
     if not directory.is_dir():
         found = f"{url}: directory {directory} does not exist"
@@ -142,4 +167,28 @@ def _journal(url: str) -> Check:
     if not os.access(directory, os.W_OK):
         found = f"{url}: directory {directory} is not writable"
         return Check("journal", False, found, "run as the service's user")
-    return Check("journal", True, f"{url}: will be made")
+    if open_to_all := _open_to_all(directory):
+        return open_to_all
+    return _full(directory) or Check("journal", True, f"{url}: will be made")
+
+
+def _full(directory: Path) -> Check | None:
+    """A failed check if the journal's disk is full, or soon will be."""
+    from headway.adapter import Check
+
+    free = shutil.disk_usage(directory).free
+    if free >= ENOUGH_SPACE:
+        return None
+    found = f"{free / 1e6:.0f} MB are free on the disk of {directory}: without any, the daemon ends"
+    return Check("journal", False, found, f"make room: at least {ENOUGH_SPACE / 1e6:.0f} MB")
+
+
+def _open_to_all(directory: Path) -> Check | None:
+    """A failed check if everybody could put another file into the journal's place."""
+    from headway.adapter import Check
+
+    mode = directory.stat().st_mode
+    if not mode & stat.S_IWOTH or mode & stat.S_ISVTX:
+        return None
+    found = f"everybody can write into {directory}, and so put something else into the journal's place"
+    return Check("journal", False, found, f"chmod o-w {directory}")

@@ -15,10 +15,12 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from headway.errors import Failure, UserError
+from headway.cli.printable import printable
+from headway.errors import Failure, HeadwayError, UserError
 
 if TYPE_CHECKING:
-    from headway.config import LogConfig
+    from headway.config import Config, LogConfig
+    from headway.latencies import Latencies
     from headway.plugins import Catalogue, PluginConfig
     from headway.report import Section
     from headway.results import RunResult
@@ -58,7 +60,18 @@ def messages() -> Console:
     return _console(stderr=True)
 
 
+def _printable_values(logger: Any, method: str, entry: Any) -> Any:
+    """A log entry with the same."""
+    for key, value in entry.items():
+        if isinstance(value, str):
+            entry[key] = printable(value)
+    return entry
+
+
 class _Console(Console):
+    def render_str(self, text: str, **more: Any) -> Any:
+        return super().render_str(printable(text), **more)
+
     def on_broken_pipe(self) -> None:
         # A reader that goes away is no error; rich would end the process with one.
         raise BrokenPipeError
@@ -91,6 +104,7 @@ def set_up_log(config: LogConfig) -> None:
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso"),
+            _printable_values,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(config.level.upper())),
@@ -159,6 +173,20 @@ def wall_clock(time: float) -> str:
     if time in (float("inf"), float("-inf")):
         return "never"
     return datetime.fromtimestamp(time).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def measured_latencies(config: Config) -> Latencies | None:
+    """What the daemon with this configuration has measured; None: nothing, or nothing that can be read."""
+    from headway.journal import Journal
+    from headway.latencies import measured, together
+
+    if "://" not in config.journal and not Path(config.journal).exists():
+        return None
+    try:
+        with Journal.open(config.journal, create=False, read_only=True) as journal:
+            return together(measured(journal)) or None
+    except HeadwayError:
+        return None
 
 
 def contributions(

@@ -9,6 +9,7 @@ import click
 from rich.table import Table
 
 from headway.cli.common import console, messages, new_progress
+from headway.extras import need_report
 
 METRICS = ("mean wait", "mean bounded slowdown", "slowdown of means", "utilisation")
 
@@ -35,6 +36,7 @@ def command(campaign: Path, out: Path, workers: int) -> None:
     plugins and cycle), workloads (model, options and loads, or trace, arrival_factors and limit; label),
     seeds, first_seed, cycle.
     """
+    need_report("headway compare")
     from headway.experiment import interval, run_campaign
     from headway.experiment.campaign import points, select, write_rows
     from headway.experiment.definition import load_campaign

@@ -16,6 +16,7 @@ from headway.cli.common import (
     say,
     set_up_log,
 )
+from headway.extras import need_report
 
 POLICIES = ("fcfs", "easy", "conservative")
 PROCESSORS = 320
@@ -43,12 +44,13 @@ def command(out: Path, seed: int, days: int) -> None:
     """
     from headway.config import LogConfig
     from headway.emulation import emulate
-    from headway.metrics import summarise
+    from headway.metrics import Figures
     from headway.model import ClusterDescription
     from headway.plugins import Catalogue, PluginConfig
     from headway.report import compare_table, write_html, write_outputs
     from headway.report.quantities import number
 
+    need_report("headway demo")
     prepare_directory(out)
     set_up_log(LogConfig())
     catalogue = Catalogue()
@@ -74,10 +76,11 @@ def command(out: Path, seed: int, days: int) -> None:
                 )
     length = f"{days} {'day' if days == 1 else 'days'}"
     say(f"{number(len(jobs))} generated jobs, {length}, {PROCESSORS} processors, seed {seed}\n")
-    console().print(compare_table([summarise(result) for result in results]))
-    for result in results:
-        write_outputs(result, out / result.label, formats=("csv", "json", "swf"))
+    figures = [Figures(result) for result in results]
+    console().print(compare_table([each.summary for each in figures]))
+    for result, found in zip(results, figures, strict=True):
+        write_outputs(result, out / result.label, formats=("csv", "json", "swf"), figures=found)
     report = out / "report.html"
-    write_html(report, results, title=f"headway demo: {length} under three policies")
+    write_html(report, results, title=f"headway demo: {length} under three policies", figures=figures)
     say(f"\nreport: {report}")
     say(f"tables: {out}/{{{','.join(POLICIES)}}}/ with jobs.csv, decisions.csv, metrics.json, schedule.swf")

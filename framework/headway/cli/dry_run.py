@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from headway.cli.common import (
     contributions,
     examples,
     job_progress,
+    measured_latencies,
     messages,
     plugin_option,
     prepare_directory,
@@ -23,11 +25,14 @@ from headway.cli.common import (
     wall_clock,
 )
 from headway.errors import UserError
+from headway.extras import need_report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headway.config import Config
+    from headway.journal import Journal
+    from headway.latencies import Latencies
     from headway.model import ClusterDescription
     from headway.plugins import Catalogue, PluginConfig
     from headway.results import Refused, RunResult
@@ -70,6 +75,9 @@ FACTOR = click.FloatRange(min=0, min_open=True)
 @click.option("--energy", "energy", metavar="PROFILE",
               help="Energy profile, installed (chandio2014, present-day) or a file: adds power and energy "
               "to the results.")  # fmt: skip
+@click.option("--cpu", "cpu_path", type=click.Path(path_type=Path), metavar="FILE",
+              help="How much of a processor each process of a job uses, lines job_id,cpu (for policies that "
+              "share processors). Default: drawn.")  # fmt: skip
 @click.option("--limit", type=COUNT, metavar="N", help="Run the first N accepted jobs only.")
 @click.option("--first", type=COUNT, metavar="N", help="Filter: the first N jobs of the trace.")
 @click.option("--last", type=COUNT, metavar="N", help="Filter: the last N jobs of the trace.")
@@ -81,6 +89,9 @@ FACTOR = click.FloatRange(min=0, min_open=True)
               help="Filter: multiply runtimes and estimates (above 1: more load).")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), metavar="N",
               help="Seed of what is drawn at random. Default: as configured, else 0.")  # fmt: skip
+@click.option("--draws", type=COUNT, default=1, metavar="N",
+              help="Run so often, each time with other random draws (latencies, faults), and report the run "
+              "that is nearest to the middle of all. Default: 1.")  # fmt: skip
 @click.option("--cycle", type=Duration((86400.0, "a day")), metavar="TIME",
               help="Batch mode: start jobs only at multiples of this time (10s, 1m). "
               "Default: as configured, else at every event.")  # fmt: skip
@@ -101,6 +112,7 @@ def command(
     policy: str | None,
     plugin_files: tuple[Path, ...],
     energy: str | None,
+    cpu_path: Path | None,
     limit: int | None,
     first: int | None,
     last: int | None,
@@ -108,6 +120,7 @@ def command(
     scale_arrivals: float | None,
     scale_runtimes: float | None,
     seed: int | None,
+    draws: int,
     cycle: float | None,
     out: Path | None,
     journal_path: str | None,
@@ -120,10 +133,11 @@ def command(
     applied in the order in which they are listed below. The same input and seed give the same schedule.
     """
     from headway.config import load_config, parse_config
+    from headway.draws import middle
     from headway.emulation import emulate, validated_faults
-    from headway.journal import Journal
     from headway.plugins import Catalogue
     from headway.workload import read_trace
+    from headway.workload.cpu_use import jobs_with_cpu_use, read_cpu_use
 
     if sum((from_cluster, trace_path is not None, workload is not None)) != 1:
         raise click.UsageError("expected one of --trace FILE, --workload MODEL or -c CONFIG --from-cluster")
@@ -138,8 +152,12 @@ def command(
             scale_runtimes=scale_runtimes, strict=strict or None,
         )  # fmt: skip
     if from_cluster:
-        _refuse_trace_options("--from-cluster", processors=processors, journal=journal_path)
+        _refuse_trace_options(
+            "--from-cluster", processors=processors, journal=journal_path, cpu=cpu_path,
+            draws=draws if draws > 1 else None,
+        )  # fmt: skip
     if out is not None:
+        need_report("--out")
         prepare_directory(out)
     config: Config = load_config(config_path) if config_path else parse_config("mode: dry-run")
     set_up_log(config.log)
@@ -165,40 +183,74 @@ def command(
         trace = filtered(trace, first, last, window, scale_arrivals, scale_runtimes)
         _tell_issues(trace, verbose)
         work = _traced(trace, machine(config, trace, processors), limit)
+    if cpu_path is not None:
+        work = replace(work, jobs=jobs_with_cpu_use(work.jobs, read_cpu_use(cpu_path)))
     cluster = config.with_energy(work.cluster, energy)
     if verbose:
         for one in work.refused:
             where = f"{work.name}:{one.line}" if one.line else work.name
             say(f"{where}: job {one.job_id} refused: {one.reason}", messages(), "yellow")
     label = policy or _label(config, configs, catalogue)
-    journal = Journal.open(journal_path) if journal_path else None
+    about = {"workload": Path(work.name).name if work.trace is not None else work.name}
+    emulated = partial(
+        emulate,
+        cluster,
+        work.jobs,
+        configs,
+        catalogue,
+        label=label,
+        commands=work.commands,
+        faults=config.emulation.faults,
+        cycle=config.cycle,
+        wait_for_down_nodes=config.wait_for_down_nodes,
+        epoch=(work.trace.epoch if work.trace is not None else None) or 0.0,
+        latencies=_configured_latencies(config),
+    )
+    if draws > 1:
+        found = middle(emulated, seed, draws)
+        seed = found.seed
+        about["draws"] = f"{draws}; half of the jobs start within {found.apart:.1f} s of their middle start"
+    journal = _opened(journal_path) if journal_path else None
     try:
         with job_progress(label, work.jobs) as advance:
-            result = emulate(
-                cluster,
-                work.jobs,
-                configs,
-                catalogue,
-                label=label,
-                commands=work.commands,
+            result = emulated(
                 seed=seed,
-                faults=config.emulation.faults,
                 refused=work.refused,
                 keep_decisions=out is not None,
                 journal=journal,
                 config_text=journal_text(config, policy, configs, cycle),
                 on_cycle=advance,
-                cycle=config.cycle,
-                epoch=(work.trace.epoch if work.trace is not None else None) or 0.0,
-                about={"workload": Path(work.name).name if work.trace is not None else work.name},
+                about=about,
             )
     finally:
         if journal is not None:
             journal.close()
     result.class_bounds = config.metrics.class_bounds()
-    report(result, configs, catalogue, out, work.trace)
+    replayed = work.trace
+    # The jobs with their secrets are needed no more, and may be very many.
+    del work, emulated
+    report(result, configs, catalogue, out, replayed)
+    if draws > 1:
+        say(f"draws: {about['draws']}")
     if journal_path:
         say(f"journal: {journal_path} (`headway replay {journal_path}`)")
+
+
+def _opened(path: str) -> Journal:
+    from headway.journal import Journal
+
+    return Journal.open(path)
+
+
+def _configured_latencies(config: Config) -> Latencies | None:
+    """What emulation.latency asks for."""
+    if config.emulation.latency == "none":
+        return None
+    found = measured_latencies(config)
+    if found is None:
+        said = f"emulation.latency: nothing was measured yet in the journal {config.journal}; without any"
+        say(said, messages(), style="yellow")
+    return found
 
 
 def _refuse_trace_options(with_: str, **given: object) -> None:
@@ -310,7 +362,12 @@ def journal_text(config: Config, policy: str | None, configs: list[PluginConfig]
 
     if policy is None and cycle is None:
         return config.text
-    said = {"mode": "dry-run", "plugins": [{c.name: dict(c.options)} for c in configs], "cycle": config.cycle}
+    said = {
+        "mode": "dry-run",
+        "plugins": [{c.name: dict(c.options)} for c in configs],
+        "cycle": config.cycle,
+        "wait_for_down_nodes": config.wait_for_down_nodes or None,
+    }
     return yaml.safe_dump({key: value for key, value in said.items() if value is not None})
 
 
@@ -404,6 +461,8 @@ def copy_forward(
             running=copy.running,
             power=copy.power,
             cycle=config.cycle,
+            wait_for_down_nodes=config.wait_for_down_nodes,
+            latencies=measured_latencies(config),
             about={"workload": f"copy of cluster {copy.cluster.name} at {wall_clock(copy.now)}"},
         )
     return result, copy.now
@@ -422,17 +481,22 @@ def report(
 
     ``live_since``: when the cluster was copied (epoch second); then there is a forecast, too.
     """
-    from headway.metrics import summarise
+    from headway.collector import quiet_collector
+    from headway.metrics import Figures
     from headway.report import render_summary, write_outputs
 
     metrics, sections = contributions(configs, catalogue)
+    figures = Figures(result, metrics)
     written: list[Path] = []
     try:
         # Before anything is printed: a reader who goes away early (| head) must not cost the files.
         if out is not None:
-            written = write_outputs(result, out, trace=trace, extra=metrics, sections=sections([result]))
+            with quiet_collector():
+                written = write_outputs(
+                    result, out, trace=trace, sections=sections([result]), figures=figures
+                )
     finally:
-        console().print(render_summary(summarise(result, metrics)))
+        console().print(render_summary(figures.summary))
         if live_since is not None:
             _print_forecast(result, live_since)
         say(f"\nseed: {result.seed}")

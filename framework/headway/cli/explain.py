@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from headway.cli.common import examples, plugin_option, required_config_option, say, set_up_log, wall_clock
+from headway.cli.common import (
+    examples,
+    measured_latencies,
+    plugin_option,
+    required_config_option,
+    say,
+    set_up_log,
+    wall_clock,
+)
 from headway.errors import HeadwayError, UserError
 
 if TYPE_CHECKING:
     from headway.config import Config
-    from headway.journal import Journal
+    from headway.journal import HistoryEntry
     from headway.plugins import Catalogue
 
 
@@ -29,7 +38,8 @@ if TYPE_CHECKING:
 @click.option("--journal-only", is_flag=True,
               help="Do not ask the cluster; explain the job as the last recorded run ended.")  # fmt: skip
 def command(job_id: str, config_path: Path, plugin_files: tuple[Path, ...], journal_only: bool) -> None:
-    """Tell why JOB waits, what it waits for, and when it is expected to start.
+    """Tell why JOB waits, what it waits for, and when it is expected to start; of a job array, what
+    becomes of its elements.
 
     Looks at the cluster (changing nothing), asks the configured plugins what they would do now, and
     adds what the journal says about the job.
@@ -47,13 +57,15 @@ def command(job_id: str, config_path: Path, plugin_files: tuple[Path, ...], jour
                 "asked; --journal-only explains a job of a recorded run"
             )
     catalogue = Catalogue(plugin_files)
-    history = _history(config, job_id)
+    history, failure = _history(config, job_id)
     source = _from_journal if journal_only else _from_cluster
     lines = source(config, catalogue, job_id)
     if not lines and not history:
         raise UserError(f"job {job_id!r} is known neither to the cluster nor to the journal {config.journal}")
     for line in lines or [f"Job {job_id} is not in the cluster's queue any more."]:
         say(line)
+    if lines and failure:
+        say(f"Its last start failed: {failure}. The daemon goes by that, too.")
     if history:
         say("From the journal:")
         for line in history:
@@ -64,7 +76,7 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
     """What the plugins make of the cluster as it is now."""
     from headway.config import live_adapter
     from headway.emulation import Copy, emulate
-    from headway.explain import explain
+    from headway.explain import explain, find_job
     from headway.plugins import Plugins
     from headway.scheduler import Scheduler
 
@@ -75,19 +87,23 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
         catalogue.check_energy(configs, cluster)
         scheduler = Scheduler(
             cluster, Plugins.load(configs, catalogue, None), seed=config.seed, clock=wall_clock,
-            capabilities=adapter.capabilities,
+            capabilities=adapter.capabilities, wait_for_down_nodes=config.wait_for_down_nodes,
         )  # fmt: skip
     wished = scheduler.step(copy.now, copy.events)
     lines = explain(scheduler, job_id, wall_clock, wished)
     if not lines:
         return lines
-    job = scheduler.state.jobs[job_id]
+    job = find_job(scheduler, job_id)
+    if job is None:
+        return lines
     if job.entries is None and not scheduler.state.why_waiting(job):
         future = emulate(
             cluster, copy.jobs, configs, catalogue, label="forecast", seed=config.seed, start=copy.now,
             running=copy.running, power=copy.power, cycle=config.cycle,
+            latencies=measured_latencies(config),
+            wait_for_down_nodes=config.wait_for_down_nodes,
         )  # fmt: skip
-        start = next((r.start_time for r in future.jobs if r.job.id == job_id), None)
+        start = next((r.start_time for r in future.jobs if r.job.id == job.id), None)
         if start is not None:
             lines.append(
                 f"It is expected to start at {wall_clock(start)}, if every job runs for its estimate and "
@@ -114,21 +130,26 @@ def _from_journal(config: Config, catalogue: Catalogue, job_id: str) -> list[str
     return explain(scheduler, job_id, wall_clock)
 
 
-def _history(config: Config, job_id: str) -> list[str]:
+def _history(config: Config, job_id: str) -> tuple[list[str], str]:
+    """What the journal says about the job, and why its last start failed, if it did."""
+    from headway.explain import last_failure
     from headway.journal import Journal
 
     if "://" not in config.journal and not Path(config.journal).exists():
-        return []
+        return [], ""
     try:
         with Journal.open(config.journal, create=False, read_only=True) as journal:
-            return list(_sentences(journal, job_id))
+            entries = journal.job_history(job_id)
     except HeadwayError as error:
-        return [f"(the journal cannot be read: {error})"]
+        return [f"(the journal cannot be read: {error})"], ""
+    return list(_sentences(entries)), last_failure(entries)
 
 
-def _sentences(journal: Journal, job_id: str) -> list[str]:
+def _sentences(history: Sequence[HistoryEntry]) -> list[str]:
+    from headway.explain import told_once
+
     lines = []
-    for entry in journal.job_history(job_id):
+    for entry in told_once(history):
         kind = type(entry.what).__name__
         when = wall_clock(entry.time) if entry.time > 1e8 else f"{entry.time:.0f}"
         if entry.kind == "event":

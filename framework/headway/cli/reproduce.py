@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+from collections.abc import Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from headway.cli.common import console, messages, new_progress
 from headway.errors import UserError, nearest
+from headway.extras import need_report
+
+if TYPE_CHECKING:
+    from headway.experiment.reproduction import Reproduction
 
 GROUP = "headway.reproductions"
 
@@ -22,6 +29,9 @@ GROUP = "headway.reproductions"
 @click.option(
     "--seeds", type=click.IntRange(min=2), default=10, show_default=True, help="Seeds of each point."
 )
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
+              help="A parameter of the experiments, such as batch=1000 of measy. Repeatable.")  # fmt: skip
+@click.option("--keep", is_flag=True, help="Do not run what the directory has the rows of already.")
 @click.option("--workers", type=click.IntRange(min=1), default=os.cpu_count() or 1, help="Processes.")
 @click.option(
     "--traces",
@@ -29,11 +39,21 @@ GROUP = "headway.reproductions"
     envvar="HEADWAY_TRACES",
     help="Directory of real traces, for the experiments that need one.",
 )
-def command(name: str | None, out: Path | None, seeds: int, workers: int, traces: Path | None) -> None:
-    """Run the experiments of the paper NAME and say, claim by claim, whether they hold.
+def command(
+    name: str | None,
+    out: Path | None,
+    seeds: int,
+    settings: tuple[str, ...],
+    keep: bool,
+    workers: int,
+    traces: Path | None,
+) -> None:
+    """Run the experiments of the paper NAME and say, claim by claim, whether they hold, and whether what we
+    measured is as large as what was published.
 
     Without NAME, lists what can be reproduced.
     """
+    need_report("headway reproduce")
     from headway.experiment.campaign import write_rows
     from headway.experiment.reproduction import Context, claims_table
 
@@ -45,7 +65,7 @@ def command(name: str | None, out: Path | None, seeds: int, workers: int, traces
         return
     if name not in known:
         raise UserError(f"no reproduction is called {name!r}.{nearest(name, known)}")
-    paper = known[name].load()()
+    paper = made(known[name].load(), name, settings)
     out = out or Path(name)
     out.mkdir(parents=True, exist_ok=True)
     with new_progress() as progress:
@@ -58,17 +78,33 @@ def command(name: str | None, out: Path | None, seeds: int, workers: int, traces
             on_plan=lambda title, total: tasks.append(progress.add_task(title, total=total)),
             on_done=lambda n: progress.advance(tasks[-1], n),
             rows=[],
+            kept=out if keep else None,
         )
         claims = paper.run(context)
     for title, rows in context.rows:
         write_rows(out / f"{title}.csv", rows)
     table = claims_table(claims)
-    call = f"headway reproduce {name} --seeds {seeds}" + (" --traces DIR" if traces else "")
+    given = "".join(f" --set {setting}" for setting in settings)
+    call = f"headway reproduce {name} --seeds {seeds}{given}" + (" --traces DIR" if traces else "")
     (out / "claims.md").write_text(
         f"# {paper.title}\n\n`{call}`; ± is half of the 95 % confidence interval over the seeds.\n\n{table}",
         encoding="utf-8",
     )
     for claim in claims:
         style = {"yes": "green", "no": "red"}.get(claim.holds, "yellow")
-        screen.print(f"[{style}]{claim.holds:8}[/] {claim.where}: {claim.paper}: {claim.measured}")
+        size = f" [yellow]{claim.size}[/]" if claim.size else ""
+        screen.print(f"[{style}]{claim.holds:8}[/] {claim.where}: {claim.paper}: {claim.measured}{size}")
     messages().print(f"written: {out}", markup=False)
+
+
+def made(kind: type, name: str, settings: Sequence[str]) -> Reproduction:
+    """A paper's experiments with these settings; :class:`UserError` for one that they do not have."""
+    from headway.cli.generate import parsed_settings
+
+    given = parsed_settings(settings)
+    known = list(inspect.signature(kind).parameters)
+    for key in given:
+        if key not in known:
+            raise UserError(f"--set: {name} has no parameter {key!r}.{nearest(key, known)}")
+    paper: Reproduction = kind(**given)
+    return paper

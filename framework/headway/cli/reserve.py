@@ -22,7 +22,7 @@ from headway.cli.common import examples, required_config_option
 @click.option("--for", "duration", type=DURATION, required=True, help="How long: 30m, 1h30m, 2d, 45 (s).")
 @click.option("--nodes", type=click.IntRange(1), help="So many whole nodes.")
 @click.option("--processors", type=click.IntRange(1), help="So many processors; whole nodes where there are.")
-@click.option("--pool", default="", help="The partition or queue; needed where there are several.")
+@click.option("--pool", default="", help="The partition or queue; needed where several are open.")
 @click.option("--user", default="", help="For whom; only operators reserve for others. Default: you.")
 @click.option("--account", default="", help="Whose limits count. Default: yours.")
 def command(

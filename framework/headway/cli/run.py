@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,16 +13,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headway.cli.common import examples, plugin_option, required_config_option, set_up_log, wall_clock
-from headway.errors import Failure, HeadwayError, UserError
+from headway.errors import Failure, HeadwayError, Held, UserError
 
 if TYPE_CHECKING:
     from headway.config import Config
     from headway.engine import Engine, Stopped
+    from headway.latencies import LatencyMeter
     from headway.model import ClusterDescription
     from headway.service import Inbox
 
 #: Between two attempts to reach a cluster that does not answer after a reload.
 RETRY_SECONDS = 2.0
+#: Starts that were decided before this are not on their way any more, seconds.
+RECENT = 86400.0
+#: The tiers of jobs that were started so long ago are still looked for in the journal, seconds.
+TIERS = 30 * 86400.0
+#: How long a run's beginning may take to look for damage in the journal, seconds.
+LOOK_FOR_DAMAGE = 5.0
 
 
 @click.command(
@@ -72,12 +79,15 @@ def _serve_until_stopped(
     while True:
         try:
             reason = serve(config, plugin_files, orders, patient=patient)
-        except (UserError, Unreached) as error:
+        except (UserError, Unreached, Held) as error:
             # What only the adapter or the journal can find wrong, such as a partition that Slurm has not.
             if before is None:
                 raise
             _stays_in_force(error)
             config, before, patient = before, None, True
+            continue
+        if reason is Stopped.CLOCK:
+            before, patient = None, True
             continue
         if reason is not Stopped.RELOAD:
             return
@@ -164,10 +174,12 @@ def serve(
     """
     import structlog
 
-    from headway import __version__
+    from headway import __version__, inputs
+    from headway.clock import RunClock
     from headway.config import live_adapter
     from headway.engine import Engine, Mode, Stopped
     from headway.journal import Journal, RunInfo
+    from headway.latencies import SAVED_AS, LatencyMeter
     from headway.plugins import Catalogue, Plugins
     from headway.scheduler import Scheduler
 
@@ -175,20 +187,41 @@ def serve(
     monitor = config.mode is Mode.MONITOR
     catalogue = Catalogue(plugin_files)
     configs = catalogue.enabled(config.plugin_configs())
-    with live_adapter(config, read_only=monitor) as adapter:
-        plugins = Plugins.load(configs, catalogue, adapter.capabilities)
+    clock = RunClock(log=log)
+    with live_adapter(config, read_only=monitor, clock=clock) as adapter:
+        gives = catalogue.gives(configs) if adapter.moves else frozenset()
+        plugins = Plugins.load(configs, catalogue, adapter.capabilities | gives)
+        adapter.use_handlers(plugins.handlers(), gives)
         if not plugins.implementations("schedule"):
             raise UserError(f"{config.source}: plugins: no policy is enabled (such as easy)")
         with Journal.open(config.journal) as journal:
+            if not journal.verify(LOOK_FOR_DAMAGE):
+                log.info("the journal is large; damage was looked for in a part of it")
             saved = _saved_states(journal, log)
+            recent = clock() - RECENT
+            adapter.asked_before(journal.recent_starts(recent))
+            adapter.wished_before(journal.recent_frequencies(recent))
+            adapter.tiers_before(journal.recent_tiers(clock() - TIERS))
+            adapter.moving_before(journal.open_moves(recent))
             cluster = _describe(adapter, orders, patient, log)
             if cluster is None:
                 return Stopped.STOPPED
             cluster = config.with_energy(cluster)
             catalogue.check_energy(configs, cluster)
-            with _service(config, adapter, cluster.name, list(plugins.by_name), log) as requests:
+            meter = LatencyMeter(saved.get(SAVED_AS), cluster_of=_cluster_of(config))
+            with _service(
+                config, adapter, cluster.name, list(plugins.by_name), clock, meter, log
+            ) as requests:
                 run_id = journal.begin_run(
-                    RunInfo(config.mode, time.time(), __version__, config.text, config.seed, cluster, saved)
+                    RunInfo(
+                        config.mode,
+                        clock(),
+                        __version__,
+                        config.text,
+                        config.seed,
+                        cluster,
+                        {**saved, **({inputs.SAVED_AS: plugins.files.texts} if plugins.files.texts else {})},
+                    )
                 )
                 if requests is not None:
                     requests.began(run_id)
@@ -201,17 +234,23 @@ def serve(
                     saved=saved,
                     monitor=monitor,
                     cycle=config.cycle,
+                    wait_for_down_nodes=config.wait_for_down_nodes,
                 )
-                engine = Engine(adapter, scheduler, journal, mode=config.mode, requests=requests, log=log)
+                engine = Engine(
+                    adapter, scheduler, journal, mode=config.mode, requests=requests, log=log,
+                    latencies=None if monitor else meter,
+                )  # fmt: skip
                 log.info("started", mode=str(config.mode), cluster=cluster.name,
                          plugins=list(plugins.by_name),
                          pools=[p.name for p in cluster.pools], nodes=len(cluster.nodes))  # fmt: skip
                 reason = None
                 try:
+                    clock.when_lost(engine.begin_anew)
                     with orders.to(engine):
                         reason = engine.run()
                 finally:
-                    journal.end_run(str(reason) if reason is not None else f"failed: {sys.exc_info()[1]}")
+                    said = str(reason) if reason is not None else f"failed: {sys.exc_info()[1]}"
+                    journal.end_run(said, ended_at=clock())
             log.info("ended", reason=str(reason), cycles=scheduler.cycles,
                      plugin_seconds={k: round(v, 3) for k, v in scheduler.seconds.items()})  # fmt: skip
             return reason
@@ -219,30 +258,46 @@ def serve(
 
 @contextmanager
 def _service(
-    config: Config, adapter: Any, cluster: str, plugins: list[str], log: Any
+    config: Config,
+    adapter: Any,
+    cluster: str,
+    plugins: list[str],
+    clock: Callable[[], float],
+    meter: LatencyMeter,
+    log: Any,
 ) -> Iterator[Inbox | None]:
     """The local socket, served; None without one. Where no path is configured, a default that cannot be
     used costs the socket, not the daemon."""
     from headway.engine import Mode
     from headway.service import Inbox, Server
+    from headway.service.limits import Allowance, Limits
     from headway.service.protocol import Report
 
     path = config.socket_path()
     if path is None:
         yield None
         return
-    report = Report(str(config.mode), cluster, 0, time.time(), tuple(plugins))
+    report = Report(str(config.mode), cluster, 0, clock(), tuple(plugins))
     inbox = Inbox(
         adapter.wake,
         report,
         watching=config.mode is Mode.MONITOR,
-        clock=time.time,
+        clock=clock,
         outages=adapter.outages,
+        oddities=adapter.oddities,
         watts=adapter.measured_watts,
+        latencies=meter.summary,
     )
     try:
+        users = Allowance(config.service.burst, config.service.rate)
+        operators = Allowance(config.service.operator_burst, config.service.operator_rate)
         server = Server(
-            path, inbox, operators=config.service.operators, timeout=config.service.timeout, log=log
+            path,
+            inbox,
+            operators=config.service.operators,
+            timeout=config.service.timeout,
+            limits=Limits(users, operators),
+            log=log,
         )
     except HeadwayError as error:
         if config.service.socket is not None:
@@ -252,6 +307,11 @@ def _service(
         return
     with server:
         yield inbox
+
+
+def _cluster_of(config: Config) -> Callable[[str], str]:
+    """Job id -> the cluster of a federation that it belongs to; "" where there is only one."""
+    return (lambda job_id: job_id.partition(":")[0]) if config.clusters else (lambda job_id: "")
 
 
 def _saved_states(journal: Any, log: Any) -> dict[str, Any]:

@@ -44,6 +44,9 @@ def _show(report: Report) -> None:
     for outage in report.outages:
         since = wall_clock(outage.since)
         say(f"{outage.cluster} has not answered since {since}: {outage.message}", style="red")
+    for odd in report.oddities:
+        latest = f" ({odd.detail})" if odd.detail else ""
+        say(f"{odd.cluster}: {odd.what}: {odd.count}, last {wall_clock(odd.last)}{latest}", style="yellow")
     if report.last_cycle is None:
         say("No cycle yet: the cluster has not answered.")
         return
@@ -63,6 +66,19 @@ def _show(report: Report) -> None:
         power.append(f"{sum(report.watts.values()):.0f} W measured on {len(report.watts)} nodes")
     if power:
         say("Power: " + ", ".join(power))
+    for cluster, found in report.latencies.items():
+        said = [
+            f"{what} half within {half:.1f} s, 95 % within {most:.1f} s, longest {longest:.1f} s ({count})"
+            for what, count, (half, most, longest) in (
+                ("from a decision to the start", found.starts, found.start or (0, 0, 0)),
+                ("from an end to its being known", found.ends, found.end or (0, 0, 0)),
+            )
+            if count
+        ]
+        say(f"Latency{f' of {cluster}' if cluster else ''}: " + "; ".join(said))
+    if report.limited:
+        users = ", ".join(f"{count} of {user}" for user, count in report.limited.items())
+        say(f"Requests refused because there were too many: {users}")
     if report.problems_in_all:
         say(f"{report.problems_in_all} problems; the latest:")
         for at, text in report.problems:

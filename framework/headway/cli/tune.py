@@ -11,6 +11,7 @@ from rich.table import Table
 
 from headway.cli.common import console, messages, new_progress
 from headway.errors import UserError
+from headway.extras import need_report
 
 METRICS = ("mean wait", "slowdown of means", "utilisation")
 
@@ -58,6 +59,7 @@ def command(
 
     Example: headway tune delayed-los --workload lublin-cwf --set load=0.9 --set p_small=0.5
     """
+    need_report("headway tune")
     from headway.experiment import Campaign, Scenario, Variant, interval, run_campaign
     from headway.experiment.campaign import select, write_rows
     from headway.experiment.plots import line_plot

@@ -273,6 +273,20 @@ def points(rows: Sequence[Row]) -> Iterator[tuple[str, float]]:
             yield row.scenario, row.x
 
 
+def read_rows(path: Path) -> list[Row]:
+    """What :func:`write_rows` wrote. Raises :class:`UserError` if it is something else."""
+    rows = []
+    try:
+        with open(path, newline="", encoding="utf-8") as stream:
+            for line in csv.DictReader(stream):
+                scenario, x, variant, seed = (line.pop(key) for key in ("scenario", "x", "variant", "seed"))
+                values = {name: float(value) for name, value in line.items()}
+                rows.append(Row(scenario, float(x), variant, int(seed), values))
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{path}: expected the rows of a campaign, found something else") from error
+    return rows
+
+
 def write_rows(path: Path, rows: Sequence[Row]) -> None:
     """One line an emulation: scenario, x, variant, seed and every metric."""
     names = list(rows[0].values) if rows else []

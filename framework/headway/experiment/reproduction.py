@@ -2,8 +2,8 @@
 
 A reproduction is an object behind an entry point of the group ``headway.reproductions``: it has a
 ``title`` and a method ``run(context)`` that returns its claims. Verdicts come from confidence
-intervals over seeds by one rule for all papers (:func:`verdict`), never from a tolerance around a
-paper's number.
+intervals over seeds by one rule for all papers: :func:`verdict` for the direction, :func:`size_verdict`
+beside a paper's number, never from a tolerance around it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from headway.experiment.campaign import Campaign, Row, run_campaign
+from headway.experiment.campaign import Campaign, Row, read_rows, run_campaign
 from headway.experiment.statistics import Interval
 
 
@@ -24,8 +24,10 @@ class Claim:
     where: str
     paper: str
     measured: str
-    #: "yes", "in part" or "no"; "not run" with the reason in ``measured``.
+    #: Whether its direction holds: "yes", "in part" or "no"; "not run" with the reason in ``measured``.
     holds: str
+    #: How what we measured compares with the paper's figure (:func:`size_verdict`); "" if it has none.
+    size: str = ""
 
 
 @dataclass
@@ -41,13 +43,34 @@ class Context:
     on_plan: Callable[[str, int], None]
     on_done: Callable[[int], None]
     rows: list[tuple[str, list[Row]]]
+    #: Directory with rows of earlier runs, which are taken instead of running the same again.
+    kept: Path | None = None
 
     def run(self, name: str, campaign: Campaign) -> list[Row]:
-        """Run one experiment and keep its rows for the record."""
+        """Run one experiment, unless its rows are there already, and keep its rows for the record."""
         self.on_plan(name, campaign.size())
-        rows = run_campaign(campaign, workers=self.workers, on_done=self.on_done)
+        rows = self._rows_of_before(name, campaign)
+        if rows:
+            self.on_done(len(rows))
+        else:
+            rows = run_campaign(campaign, workers=self.workers, on_done=self.on_done)
         self.rows.append((name, rows))
         return rows
+
+    def _rows_of_before(self, name: str, campaign: Campaign) -> list[Row]:
+        """The rows that are kept of just this experiment; none if there are not all."""
+        path = self.kept / f"{name}.csv" if self.kept is not None else None
+        if path is None or not path.is_file():
+            return []
+        rows = read_rows(path)
+        wanted = {
+            (scenario.label, scenario.x, variant.label, seed)
+            for scenario in campaign.scenarios
+            for variant in campaign.variants
+            for seed in campaign.seeds
+        }
+        found = {(row.scenario, row.x, row.variant, row.seed) for row in rows}
+        return rows if found == wanted and len(rows) == len(wanted) else []
 
 
 class Reproduction(Protocol):
@@ -71,8 +94,20 @@ def verdict(improvements: Sequence[Interval]) -> str:
     return "in part" if worse else "yes"
 
 
+def size_verdict(published: float, measured: Interval) -> str:
+    """How large an improvement is beside the published one, both in percent.
+
+    "as published" if the confidence interval contains the published figure, else "smaller" or "larger",
+    with the measured mean's share of it.
+    """
+    if measured.low <= published <= measured.high:
+        return "as published"
+    word = "smaller" if measured.mean < published else "larger"
+    return f"{word}: {measured.mean / published:.2f} of it"
+
+
 def claims_table(claims: Sequence[Claim]) -> str:
     """The claims as a Markdown table."""
-    lines = ["| where | the paper says | we measured | holds? |", "|---|---|---|---|"]
-    lines += [f"| {c.where} | {c.paper} | {c.measured} | {c.holds} |" for c in claims]
+    lines = ["| where | the paper says | we measured | holds? | as large? |", "|---|---|---|---|---|"]
+    lines += [f"| {c.where} | {c.paper} | {c.measured} | {c.holds} | {c.size or '-'} |" for c in claims]
     return "\n".join(lines) + "\n"

@@ -1,6 +1,9 @@
 """The journal: what happened and what was decided, durable before it is acted upon."""
 
-from headway.journal.journal import Journal
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from headway.journal.null import JournalWriter, NullJournal
 from headway.journal.records import (
     CheckpointRecord,
@@ -10,6 +13,9 @@ from headway.journal.records import (
     RunRecord,
     UnfinishedDecision,
 )
+
+if TYPE_CHECKING:
+    from headway.journal.journal import Journal
 
 __all__ = [
     "CheckpointRecord",
@@ -22,3 +28,12 @@ __all__ = [
     "RunRecord",
     "UnfinishedDecision",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # SQLAlchemy takes a quarter of a second to load, and most commands open no journal.
+    if name == "Journal":
+        from headway.journal.journal import Journal
+
+        return Journal
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

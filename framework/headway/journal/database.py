@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from sqlalchemy import create_engine, event, insert, inspect, select, update
+from sqlalchemy import create_engine, event, insert, inspect, select
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
 from headway import __version__
-from headway.errors import Failure, UserError
-from headway.journal.lock import FileLock, take_advisory_lock
+from headway.errors import Damaged, Failure, UserError
+from headway.journal.lock import FileLock, close_to_others, take_advisory_lock
+from headway.journal.owner import still_ours, take_over
 from headway.journal.schema import SCHEMA_VERSION, about, metadata
 
 #: Seconds that SQLite waits for somebody else's lock, such as a shell's.
@@ -46,8 +48,8 @@ class Database:
     reader; it holds the lock that keeps other writers out.
 
     Raises UserError for a wrong URL, a missing directory or file, a file that is no journal, a
-    journal of a newer schema, and a journal that another process writes to; Failure when the
-    database cannot be reached, read or written.
+    journal of a newer schema; Held for a journal that another process writes to; Failure when the
+    database cannot be reached, read or written, Damaged when it says of itself that it is broken.
     """
 
     def __init__(self, url_or_path: str | Path, *, create: bool, read_only: bool) -> None:
@@ -55,6 +57,8 @@ class Database:
         self.path: Path | None = None
         self.connection: Connection | None = None
         self._file_lock: FileLock | None = None
+        #: Our number in the row of the owner.
+        self._number: int | None = None
         if url.get_backend_name() == "sqlite":
             self.path = Path(url.database or "")
             self.name = str(self.path)
@@ -89,12 +93,16 @@ class Database:
         """
         if self.connection is None:
             raise ValueError(f"journal {self.name} is not open for writing")
+        if self._file_lock is not None:
+            self._file_lock.still_there()
         with self._errors("write"):
             if self.connection.invalidated:
                 # A server's connection broke, and with it our lock.
                 self.connection.close()
                 self._connect_writer(create=False)
             with self.connection.begin():
+                assert self._number is not None
+                still_ours(self.connection, self._number, self.name)
                 yield self.connection
 
     def compact(self) -> None:
@@ -108,6 +116,27 @@ class Database:
             elif self.connection is not None:
                 _outside_transaction(self.connection, "VACUUM")
                 _outside_transaction(self.connection, "PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def faults(self, seconds: float) -> list[str] | None:
+        """What SQLite finds wrong in the file's structure, [] if nothing; None if it could not look at
+        all of it in so many seconds. A server keeps its own house: []."""
+        if self.path is None:
+            return []
+        end = time.monotonic() + seconds
+        with self._errors("check"), self.engine.connect() as connection:
+            driver = connection.connection.driver_connection
+            assert isinstance(driver, sqlite3.Connection)
+            driver.set_progress_handler(lambda: time.monotonic() > end, 10_000)
+            try:
+                found = [str(row[0]) for row in driver.execute("PRAGMA quick_check(20)")]
+            except sqlite3.OperationalError as error:
+                if "interrupted" in str(error):
+                    return None
+                raise
+            except sqlite3.DatabaseError as error:
+                # So broken that it cannot even be looked through.
+                return [str(error)]
+        return [] if found == ["ok"] else [line for text in found for line in text.splitlines()]
 
     def size(self) -> int:
         """Bytes on disk: the file and its log, or the tables with their indexes."""
@@ -150,9 +179,13 @@ class Database:
                     insert(about).values(schema_version=SCHEMA_VERSION, created_by=f"headway {__version__}")
                 )
         else:
-            # Find out now, not at the first cycle, that nothing can be written.
+            # From now on nothing of it is for others.
+            if self.path is not None:
+                close_to_others(self.path)
+        # A server's connection that broke may have let somebody in: then it is theirs.
+        if self._number is None:
             with self._errors("open for writing"), self.connection.begin():
-                self.connection.execute(update(about).values(schema_version=SCHEMA_VERSION))
+                self._number = take_over(self.connection)
 
     @contextmanager
     def _errors(self, doing: str) -> Iterator[None]:
@@ -162,16 +195,26 @@ class Database:
             said = str(error.orig).strip()
             if isinstance(error.orig, sqlite3.DatabaseError) and "not a database" in said:
                 raise _no_journal(self.name, "a file of another kind") from error
+            if isinstance(error.orig, sqlite3.DatabaseError) and "malformed" in said:
+                raise damaged(self.name, said) from error
             meaning = _MEANINGS.get(said)
             raise Failure(
                 f"journal {self.name}: cannot {doing}: {f'{meaning} ({said})' if meaning else said}"
             ) from error
 
 
+def damaged(name: str, found: str) -> Damaged:
+    """What is raised about a journal that cannot be trusted; ``found`` says what is wrong with it."""
+    return Damaged(
+        f"journal {name}: damaged: {found}. Move it away; headway can begin with an empty one, and the "
+        "operator's guide says how to save what can be read"
+    )
+
+
 def _url(url_or_path: str | Path) -> URL:
     text = os.fspath(url_or_path)
     if "://" not in text:
-        return URL.create("sqlite", database=os.path.abspath(text))
+        return URL.create("sqlite", database=os.path.realpath(text))
     expected = "expected a file's path, sqlite:///PATH or postgresql://USER@HOST/DATABASE"
     try:
         url = make_url(text)
@@ -182,7 +225,7 @@ def _url(url_or_path: str | Path) -> URL:
     if backend == "sqlite":
         if not url.database or url.database == ":memory:":
             raise UserError(f"journal {shown}: {expected}, found no file: a journal must outlive its process")
-        return URL.create("sqlite", database=os.path.abspath(url.database))
+        return URL.create("sqlite", database=os.path.realpath(url.database))
     if backend != "postgresql":
         raise UserError(f"journal {shown}: {expected}, found {backend!r}")
     return url.set(drivername="postgresql+psycopg")

@@ -18,12 +18,23 @@ from typing import Any, ClassVar, TypeVar
 import msgspec
 from sqlalchemy import ColumnElement, Row, Table, and_, delete, func, insert, or_, select, update
 
-from headway.adapter import Outcome
-from headway.decisions import AnyDecision, Decision, Start, SubmitSubjob, SwapTiers
+from headway.adapter import Outcome, WishedFrequency
+from headway.decisions import (
+    AnyDecision,
+    Checkpoint,
+    Decision,
+    Migrate,
+    SetFrequency,
+    Start,
+    SubmitSubjob,
+    SwapTiers,
+)
 from headway.errors import Failure, UserError
 from headway.events import AnyEvent, DecisionFailed, Event, JobChanged, JobSubmitted
-from headway.journal.database import Database
+from headway.journal.database import Database, damaged
 from headway.journal.encoding import Decoder, encode
+from headway.journal.frequencies import wished_frequency
+from headway.journal.moves import open_move
 from headway.journal.records import (
     CheckpointRecord,
     CycleRecord,
@@ -33,12 +44,16 @@ from headway.journal.records import (
     UnfinishedDecision,
 )
 from headway.journal.schema import OF_A_RUN, checkpoints, cycles, decisions, events, outcomes, runs
+from headway.journal.tiers import tier_of
 from headway.model import ClusterDescription
 
 T = TypeVar("T")
 
 #: Cycles that are read at once; a reader holds no transaction open between two pages.
 PAGE = 500
+#: What :meth:`Journal.recent_starts` and its like look at: so many runs, and so many decisions of each.
+_RECENT_RUNS = 100
+_RECENT_STARTS = 1000
 
 _decode_event: Decoder[Event] = Decoder(AnyEvent)
 _decode_decision: Decoder[Decision] = Decoder(AnyDecision)
@@ -74,8 +89,8 @@ class Journal:
         nothing is made or changed, and another process may write to it meanwhile; otherwise this is
         its only writer until :meth:`close` or the end of the process.
 
-        Raises UserError when it is no journal, of a newer schema, missing, or another process
-        writes to it; Failure when it cannot be reached, read or written.
+        Raises UserError when it is no journal, of a newer schema or missing; Held when another process
+        writes to it; Failure when it cannot be reached, read or written; Damaged when it is broken.
         """
         return cls(Database(url_or_path, create=create, read_only=read_only))
 
@@ -258,6 +273,21 @@ class Journal:
 
     # -- reading ---------------------------------------------------------------------------------
 
+    def verify(self, seconds: float = 60.0) -> bool:
+        """Look for damage in the file's structure and in every row of the last run. Whether there was time
+        for all of it. Raises :class:`headway.errors.Damaged` for the first damage that is found."""
+        end = time.monotonic() + seconds
+        faults = self._database.faults(seconds)
+        if faults:
+            raise damaged(self.name, "; ".join(faults[:3]))
+        last = self.last_run()
+        if last is not None:
+            self.last_checkpoint(last.id)
+            for _ in self._cycles(last.id):
+                if time.monotonic() > end:
+                    return False
+        return faults is not None
+
     def size(self) -> int:
         """Bytes on disk."""
         return self._database.size()
@@ -370,6 +400,85 @@ class Journal:
             starts.append((int(row.seq), _time(row.time), start))
         return starts
 
+    def recent_starts(self, since: float) -> dict[str, float]:
+        """Job -> when its last start was decided, of those that the last runs decided after ``since``
+        (absolute seconds). Only the newest of each run are looked at: it costs little in any journal."""
+        found: dict[str, float] = {}
+        with self._database.reading() as connection:
+            newest = select(runs.c.id).order_by(runs.c.id.desc()).limit(_RECENT_RUNS)
+            for run in connection.execute(newest).scalars().all():
+                query = (
+                    select(decisions.c.job_id, decisions.c.time)
+                    .where(decisions.c.run_id == run, decisions.c.kind == Start.__name__)
+                    .order_by(decisions.c.seq.desc(), decisions.c.position.desc())
+                    .limit(_RECENT_STARTS)
+                )
+                for job_id, time_ in connection.execute(query).all():
+                    if _time(time_) > since:
+                        found.setdefault(job_id, time_)
+        return found
+
+    def recent_frequencies(self, since: float) -> dict[str, WishedFrequency]:
+        """Job -> at which frequency it should run, where one was asked for after ``since`` (absolute seconds)
+        and the job has not ended since. As little is looked at as for :meth:`recent_starts`."""
+        asked: set[str] = set()
+        with self._database.reading() as connection:
+            newest = select(runs.c.id).order_by(runs.c.id.desc()).limit(_RECENT_RUNS)
+            for run in connection.execute(newest).scalars().all():
+                for kind in (Start, SetFrequency):
+                    query = (
+                        select(decisions.c.job_id, decisions.c.time, decisions.c.payload)
+                        .where(decisions.c.run_id == run, decisions.c.kind == kind.__name__)
+                        .order_by(decisions.c.seq.desc(), decisions.c.position.desc())
+                        .limit(_RECENT_STARTS)
+                    )
+                    for job_id, time_, payload in connection.execute(query).all():
+                        # Most starts ask for none, and are not read for that.
+                        if _time(time_) > since and '"frequency"' in payload:
+                            asked.add(job_id)
+        found = {job: wished_frequency(self.job_history(job)) for job in sorted(asked)}
+        return {job: wish for job, wish in found.items() if wish is not None}
+
+    def recent_tiers(self, since: float) -> dict[str, str]:
+        """Job -> the tier that it is in, where that was decided after ``since`` (absolute seconds) and the
+        job has not ended since. As little is looked at as for :meth:`recent_starts`."""
+        asked: set[str] = set()
+        with self._database.reading() as connection:
+            newest = select(runs.c.id).order_by(runs.c.id.desc()).limit(_RECENT_RUNS)
+            for run in connection.execute(newest).scalars().all():
+                table = decisions.c
+                query = (
+                    select(table.job_id, table.other_job_id, table.time, table.payload)
+                    .where(decisions.c.run_id == run)
+                    .where(decisions.c.kind.in_((Start.__name__, SwapTiers.__name__, Migrate.__name__)))
+                    .order_by(decisions.c.seq.desc(), decisions.c.position.desc())
+                    .limit(_RECENT_STARTS)
+                )
+                for job_id, other, time_, payload in connection.execute(query).all():
+                    # Most starts are in the foreground, and are not read for that.
+                    if _time(time_) > since and ('"tier"' in payload or "SwapTiers" in payload):
+                        asked.update(name for name in (job_id, other) if name)
+        found = {job: tier_of(self.job_history(job)) for job in sorted(asked)}
+        return {job: tier for job, tier in found.items() if tier}
+
+    def open_moves(self, since: float) -> dict[str, Decision]:
+        """Job -> the move that was decided after ``since`` (absolute seconds) and of which nobody was told
+        how it ended. As little is looked at as for :meth:`recent_starts`."""
+        asked: set[str] = set()
+        with self._database.reading() as connection:
+            newest = select(runs.c.id).order_by(runs.c.id.desc()).limit(_RECENT_RUNS)
+            for run in connection.execute(newest).scalars().all():
+                query = (
+                    select(decisions.c.job_id, decisions.c.time)
+                    .where(decisions.c.run_id == run)
+                    .where(decisions.c.kind.in_((Migrate.__name__, Checkpoint.__name__)))
+                    .order_by(decisions.c.seq.desc(), decisions.c.position.desc())
+                    .limit(_RECENT_STARTS)
+                )
+                asked.update(row[0] for row in connection.execute(query).all() if _time(row[1]) > since)
+        found = {job: open_move(self.job_history(job)) for job in sorted(asked)}
+        return {job: move for job, move in found.items() if move is not None}
+
     def job_history(self, job_id: str, run_id: int | None = None) -> list[HistoryEntry]:
         """What happened to a job and what was decided about it, in order, over all runs or in one.
 
@@ -445,9 +554,7 @@ class Journal:
         try:
             return decoder(payload)
         except (msgspec.DecodeError, ValueError) as error:
-            raise Failure(
-                f"journal {self.name}: damaged: a row cannot be read: {error}: {payload[:200]}"
-            ) from error
+            raise damaged(self.name, f"a row cannot be read: {error}: {payload[:200]!a}") from error
 
 
 def _jobs_of(what: Event | Decision) -> dict[str, str | None]:

@@ -34,6 +34,16 @@ about = Table(
     Column("created_by", AnyText, nullable=False),
 )
 
+#: One row: who writes to it (:mod:`headway.journal.owner`). Not a change of the schema's version: it is
+#: made where it is missing, and whoever does not know it can read the rest.
+owner = Table(
+    "headway_owner",
+    metadata,
+    Column("number", BigInteger, nullable=False),
+    Column("holder", AnyText, nullable=False),
+    Column("since", Double, nullable=False),
+)
+
 runs = Table(
     "runs",
     metadata,

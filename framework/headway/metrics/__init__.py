@@ -5,6 +5,7 @@ emulated cluster and one of a real machine are judged alike. ``docs/outputs.md``
 """
 
 from headway.metrics.classes import GROUPS
+from headway.metrics.figures import Figures
 from headway.metrics.jobs import BOUND, JobColumns, job_columns
 from headway.metrics.steps import Steps
 from headway.metrics.summary import Metric, Summary, summarise
@@ -13,6 +14,7 @@ from headway.metrics.system import SystemCurves, SystemMetrics, system_curves, s
 __all__ = [
     "BOUND",
     "GROUPS",
+    "Figures",
     "JobColumns",
     "Metric",
     "Steps",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,8 @@ class Steps:
     """
 
     times: Floats
-    values: Floats
+    #: Of any type that holds them exactly.
+    values: NDArray[np.number[Any]]
     end: float
 
     @classmethod
@@ -54,7 +56,7 @@ class Steps:
         """Seconds that each value holds."""
         return np.diff(self.times, append=self.end)
 
-    def at(self, times: Floats) -> Floats:
+    def at(self, times: Floats) -> NDArray[np.number[Any]]:
         """The values at ``times``; the first or last one outside."""
         index = np.searchsorted(self.times, times, side="right") - 1
         return self.values[np.clip(index, 0, len(self.times) - 1)]

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,27 +174,31 @@ def system_curves(result: RunResult, *, columns: JobColumns | None = None) -> Sy
 
     size = columns.allocated.astype(np.float64)
     asked = columns.processors.astype(np.float64)
-    total = {
-        name: np.zeros(len(grid))
-        for name in ("capacity", "busy", "length", "demand", "lost", "fragmented", "held_back")
-    }
+    total: dict[str, NDArray[np.number[Any]]] = {}
+
+    def add(name: str, values: NDArray[np.number[Any]]) -> None:
+        total[name] = compact(values if name not in total else total[name] + values)
+
+    # A long run has many moments: no more of its curves are there at a time, as floats, than are needed.
     for index, capacity in enumerate(capacities):
         mine = group_of == index
         running, waiting = mine & ran, mine & queued
-        usable = capacity.at(grid)
         busy = _count(columns.start[running], stop[running], size[running], begin, end).at(grid)
-        from_, until, sizes = queued_from[waiting], queued_until[waiting], asked[waiting]
-        length = _count(from_, until, np.ones(len(sizes)), begin, end).at(grid)
-        demand = _count(from_, until, sizes, begin, end).at(grid)
-        smallest = smallest_present(grid, from_, until, sizes)
+        add("busy", busy)
+        usable = capacity.at(grid)
+        add("capacity", usable)
         free = np.maximum(0.0, usable - busy)
-        total["capacity"] += usable
-        total["busy"] += busy
-        total["length"] += length
-        total["demand"] += demand
-        total["lost"] += np.minimum(free, demand)
-        total["fragmented"] += np.where((length > 0) & (smallest > free), free, 0.0)
-        total["held_back"] += np.where(smallest <= free, free, 0.0)
+        del usable, busy
+        from_, until, sizes = queued_from[waiting], queued_until[waiting], asked[waiting]
+        demand = _count(from_, until, sizes, begin, end).at(grid)
+        add("demand", demand)
+        add("lost", np.minimum(free, demand))
+        del demand
+        length = _count(from_, until, np.ones(len(sizes)), begin, end).at(grid)
+        add("length", length)
+        smallest = smallest_present(grid, from_, until, sizes)
+        add("fragmented", np.where((length > 0) & (smallest > free), free, 0.0))
+        add("held_back", np.where(smallest <= free, free, 0.0))
 
     def steps(name: str) -> Steps:
         return Steps(times=grid, values=total[name], end=end)
@@ -207,6 +212,12 @@ def system_curves(result: RunResult, *, columns: JobColumns | None = None) -> Sy
         fragmented=steps("fragmented"),
         held_back=steps("held_back"),
     )
+
+
+def compact(counts: NDArray[np.number[Any]]) -> NDArray[np.number[Any]]:
+    """Whole numbers, none negative, in no more bytes than they need."""
+    most = counts.max()
+    return counts.astype(np.int16 if most < 2**15 else np.int32 if most < 2**31 else np.float64)
 
 
 def _count(begins: Floats, ends: Floats, weights: Floats, begin: float, end: float) -> Steps:

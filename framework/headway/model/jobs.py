@@ -22,7 +22,7 @@ class Request(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     #: Processors on each node (exact when ``nodes`` is stated too, else a divisor of the total).
     processors_per_node: int = 0
     #: Processors that must lie on one node together, a divisor of the total: each node has a
-    #: multiple of it. Not together with ``nodes`` or ``processors_per_node``.
+    #: multiple of it. Not together with ``processors_per_node``.
     processors_per_chunk: int = 0
     #: Bytes on each node.
     memory_per_node: int = 0
@@ -38,13 +38,20 @@ class Request(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     excluded_nodes: tuple[str, ...] = ()
     #: Whole nodes, shared with nobody.
     exclusive: bool = False
+    #: What each node must have at least (:attr:`NodeDescription.sizes`) and the job takes nothing of, such
+    #: as ``(("memory", 2**30),)`` where the batch system gives no memory out.
+    least_sizes: tuple[tuple[str, int], ...] = ()
+    #: Parts that start together or not at all, each on nodes of its own (:mod:`headway.parts`): then
+    #: ``processors`` is their sum and ``walltime`` the longest, and no other size is stated here.
+    parts: tuple[Request, ...] = ()
 
 
 class Dependency(msgspec.Struct, frozen=True, gc=False):
     """One condition on another job.
 
     ``kind`` is ``"ended"`` (in any way), ``"completed"`` (successfully), ``"failed"``,
-    ``"started"`` or ``"singleton"`` (no other job of this name and user runs; ``job_id`` is "").
+    ``"started"`` or ``"singleton"`` (no other job of this name and user runs; only those count
+    whose id begins with ``job_id``, which is "" on a single cluster).
     """
 
     kind: str

@@ -27,6 +27,8 @@ class NodeDescription(msgspec.Struct, frozen=True, gc=False, omit_defaults=True)
     node_class: str = ""
     #: Seconds that it takes to wake once it sleeps.
     wake_time: float = 0.0
+    #: What it has that no job takes anything of, such as ``(("disk", 10**12),)``: a job may ask for so much.
+    sizes: tuple[tuple[str, int], ...] = ()
 
 
 class PoolDescription(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -61,6 +63,31 @@ class ClusterDescription(msgspec.Struct, frozen=True, gc=False):
     energy: EnergyProfile | None = None
     #: A start puts a job into the reservation that headway keeps for it (:attr:`Reservation.job_id`).
     enters_reservations: bool = True
+    #: Where a request leaves it open, the batch system itself decides, at the start, how many processors a
+    #: job gets on each of the nodes that it was sent to.
+    shares_out: bool = False
+
+    def in_nodes(self) -> ClusterDescription:
+        """The same with a node for each processor of a flat pool: P1, P2, ..., where there are several pools
+        led by the pool's name."""
+        if not any(pool.flat for pool in self.pools):
+            return self
+        several = len(self.pools) > 1
+        nodes = [
+            NodeDescription(
+                f"{pool.name}-P{number}" if several else f"P{number}",
+                1,
+                pools=(pool.name,),
+                node_class=pool.node_class,
+            )
+            for pool in self.pools
+            for number in range(1, pool.processors + 1)
+        ]
+        pools = tuple(
+            msgspec.structs.replace(pool, processors=0, node_class="") if pool.flat else pool
+            for pool in self.pools
+        )
+        return msgspec.structs.replace(self, pools=pools, nodes=(*self.nodes, *nodes))
 
     @classmethod
     def flat(cls, processors: int, *, name: str = "cluster", pool: str = "pool") -> ClusterDescription:

@@ -1,9 +1,10 @@
 """What a run leaves behind for people and programs: CSV and JSON files, an HTML report, terminal tables."""
 
-from headway.report.html import Section, render_html, write_html
+from headway.report.comparison import compare_table
+from headway.report.html import render_html, write_html
+from headway.report.section import Section
 from headway.report.tables import (
     FORMATS,
-    compare_table,
     write_decisions_csv,
     write_jobs_csv,
     write_metrics_json,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,13 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from headway.metrics import Metric, Summary, job_columns, summarise, system_curves
-from headway.metrics.energy import energy_use
+from headway.metrics import Figures, Metric, Summary
 from headway.metrics.jobs import JobColumns
 from headway.metrics.summary import STATISTICS
 from headway.report import gantt, quantities
 from headway.report.atomic import writing
-from headway.report.tables import compared, compared_columns
+from headway.report.comparison import compared, compared_columns
+from headway.report.section import Section
 from headway.report.terminal import flatten
 from headway.results import RunResult
 
@@ -35,17 +34,6 @@ EMBEDDED_JOBS = 20_000
 GANTT_CHARTS = 4
 
 
-@dataclass(frozen=True)
-class Section:
-    """A part of the report that a plugin adds.
-
-    ``html`` is put into the page as it is: whoever makes it has to escape what users wrote.
-    """
-
-    title: str
-    html: str
-
-
 def write_html(
     path: Path,
     results: Sequence[RunResult],
@@ -53,9 +41,10 @@ def write_html(
     extra: Mapping[str, Metric] | None = None,
     sections: Sequence[Section] = (),
     title: str = "",
+    figures: Sequence[Figures] | None = None,
 ) -> None:
     """Writes the report. Raises :class:`headway.errors.Failure` if that is not possible."""
-    page = render_html(results, extra=extra, sections=sections, title=title)
+    page = render_html(results, extra=extra, sections=sections, title=title, figures=figures)
     with writing(path) as stream:
         stream.write(page)
 
@@ -66,23 +55,21 @@ def render_html(
     extra: Mapping[str, Metric] | None = None,
     sections: Sequence[Section] = (),
     title: str = "",
+    figures: Sequence[Figures] | None = None,
 ) -> str:
     """The report on one run, or the comparison of several, as one HTML page.
 
-    ``extra`` are further metrics for the tables, ``sections`` further parts. ``results`` must not be empty.
+    ``extra`` are further metrics for the tables, ``sections`` further parts. ``results`` must not be
+    empty; ``figures`` are theirs, if there are any yet.
     """
     # Here and not above: matplotlib takes longer to load than a small run takes.
     from headway.report import plots
 
     if not results:
         raise ValueError("a report needs at least one run")
-    runs, summaries = [], []
-    for result in results:
-        columns = job_columns(result)
-        curves = system_curves(result, columns=columns)
-        energy = energy_use(result, columns=columns, curves=curves)
-        runs.append(plots.Plotted(columns, curves, energy))
-        summaries.append(summarise(result, extra, columns=columns, curves=curves, energy=energy))
+    figures = figures or [Figures(result, extra) for result in results]
+    runs = [plots.Plotted(each.columns, each.curves, each.energy) for each in figures]
+    summaries = [each.summary for each in figures]
 
     bounds = [result.class_bounds for result in results]
     charted = min(len(results), GANTT_CHARTS)

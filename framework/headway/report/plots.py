@@ -19,6 +19,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import TightLayoutEngine
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
@@ -280,19 +281,20 @@ def times_by_class(runs: Sequence[Plotted], bounds: Sequence[ClassBounds], what:
                 if not len(here):
                     continue
                 low, first, median, third, high = np.maximum(np.percentile(here, (5, 25, 50, 75, 95)), 1.0)
-                box = {
-                    "whislo": low, "q1": first, "med": median, "q3": third, "whishi": high,
-                    "mean": max(float(here.mean()), 1.0),
-                }  # fmt: skip
-                longest = max(longest, high, box["mean"])
-                line = {"color": colour, "linewidth": 1.1}
-                axes.bxp(
-                    [box], positions=[place + (number - (len(runs) - 1) / 2) * width], widths=0.8 * width,
-                    showfliers=False, showmeans=True, boxprops=line, whiskerprops=line, capprops=line,
-                    medianprops={"color": colour, "linewidth": 2.2}, manage_ticks=False,
-                    meanprops={"marker": "o", "markersize": 3.5, "markerfacecolor": colour,
-                               "markeredgecolor": colour},
-                )  # fmt: skip
+                mean = max(float(here.mean()), 1.0)
+                longest = max(longest, high, mean)
+                x = place + (number - (len(runs) - 1) / 2) * width
+                left, right, cap, gap = x - 0.4 * width, x + 0.4 * width, 0.2 * width, float("nan")
+                # The box, then each whisker with its end. As one line: matplotlib's own box plot looks at all
+                # of its settings for each, which has it load what it has for windows.
+                outline = [
+                    (left, first), (right, first), (right, third), (left, third), (left, first), (gap, gap),
+                    (x, first), (x, low), (gap, gap), (x - cap, low), (x + cap, low), (gap, gap),
+                    (x, third), (x, high), (gap, gap), (x - cap, high), (x + cap, high),
+                ]  # fmt: skip
+                axes.plot(*zip(*outline, strict=True), color=colour, linewidth=1.1)
+                axes.plot([left, right], [median, median], color=colour, linewidth=2.2)
+                axes.plot([x], [mean], marker="o", markersize=3.5, color=colour)
         axes.set_yscale("log")
         axes.set_ylim(0.8, longest * 1.3)
         axes.yaxis.set_major_locator(FixedLocator([m for m in TIME_MARKS if m <= longest * 1.3]))
@@ -331,7 +333,7 @@ def svg(
 ) -> str:
     """Draws into a new figure and makes its SVG fit to stand in a page, its ids beginning with ``prefix``."""
     with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = Figure(figsize=(width, height), layout=TightLayoutEngine(pad=0.4))
         figure.patch.set_alpha(0)
         axes = figure.add_subplot()
         axes.patch.set_alpha(0)

@@ -16,18 +16,21 @@ from dataclasses import dataclass
 
 import msgspec
 
-from headway.adapter import Outage, Outcome
+from headway.adapter import Oddity, Outage, Outcome
 from headway.decisions import Decision
 from headway.events import ElasticCommandReceived, Event, ReservationRequested, ReservationReturned
+from headway.latencies import LatencySummary
 from headway.plugins import Problem
 from headway.requests import Answer
 from headway.scheduler import Scheduler
 from headway.service import protocol
-from headway.service.protocol import OutageReport, PoolReport, Reply, Report
+from headway.service.protocol import OddityReport, OutageReport, PoolReport, Reply, Report
 
 #: Requests that wait for a cycle, at most.
 MAX_WAITING = 1000
 _PROBLEMS = 20
+#: Users that a status report names for asking too often.
+_MOST_LIMITED = 20
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Peer:
 
 
 class Inbox:
-    """Requests on their way to the scheduler: a :class:`headway.requests.RequestSource`."""
+    """Requests on their way to the scheduler: a :class:`headway.engine.RequestSource`."""
 
     def __init__(
         self,
@@ -49,22 +52,29 @@ class Inbox:
         watching: bool = False,
         clock: Callable[[], float],
         outages: Callable[[], Sequence[Outage]] = tuple,
+        oddities: Callable[[], Sequence[Oddity]] = tuple,
         watts: Callable[[], Mapping[str, float]] = dict,
+        latencies: Callable[[], Mapping[str, LatencySummary]] = dict,
     ) -> None:
         """``wake`` makes the adapter's wait return. ``watching``: monitor mode, where nothing is changed.
         ``report`` says what stays the same during the run; ``outages`` what does not answer now,
-        ``watts`` what nodes were measured to draw."""
+        ``oddities`` what else an operator should know, ``watts`` what nodes were measured to draw;
+        ``latencies`` how long the cluster takes, asked on the scheduler's thread."""
         self._wake = wake
         self._report = report
         self._watching = watching
         self._clock = clock
         self._outages = outages
+        self._oddities = oddities
         self._watts = watts
+        self._latencies = latencies
         self._lock = threading.Lock()
         self._waiting: deque[tuple[protocol.AnyRequest, Peer, Future[Reply]]] = deque()
         self._taken: dict[str, Future[Reply]] = {}
         self._problems: deque[tuple[float, str]] = deque(maxlen=_PROBLEMS)
         self._problem_count = 0
+        #: User -> requests that were refused because he asked too often.
+        self._limited: Counter[str] = Counter()
         # A later run's requests must not be taken for those that its plugins remember.
         self._names = (f"{os.getpid()}-{report.started:.3f}-{number}" for number in itertools.count(1))
 
@@ -80,10 +90,16 @@ class Inbox:
             with self._lock:
                 report = self._report
                 problems, count = tuple(self._problems), self._problem_count
+                limited = dict(self._limited.most_common(_MOST_LIMITED))
             outages = tuple(OutageReport(one.cluster, one.since, one.message) for one in self._outages())
-            report = msgspec.structs.replace(
-                report, problems=problems, problems_in_all=count, outages=outages, watts=dict(self._watts())
+            oddities = tuple(
+                OddityReport(odd.cluster, odd.what, odd.count, odd.last, odd.detail)
+                for odd in self._oddities()
             )
+            report = msgspec.structs.replace(
+                report, problems=problems, problems_in_all=count, limited=limited, outages=outages,
+                oddities=oddities, watts=dict(self._watts()),
+            )  # fmt: skip
             future.set_result(Reply("accepted", status=report))
             return future
         if self._watching:
@@ -98,6 +114,11 @@ class Inbox:
         else:
             self._wake()
         return future
+
+    def limited(self, user: str) -> None:
+        """A request was refused because this user asks too often."""
+        with self._lock:
+            self._limited[user] += 1
 
     # ------------------------------------------------------------------ the scheduler's thread
 
@@ -133,6 +154,7 @@ class Inbox:
         report = msgspec.structs.replace(
             self._report, cycles=scheduler.cycles, last_cycle=now, jobs=len(state.jobs), pools=pools,
             reservations=len(state.reservations), power=dict(Counter(state.nodes.power.values())),
+            latencies=dict(self._latencies()),
         )  # fmt: skip
         with self._lock:
             self._report = report

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import msgspec
 
+from headway.latencies import LatencySummary
+
 #: Bytes of a line, at most.
 MAX_REQUEST = 16 * 1024
 MAX_REPLY = 4 * 1024 * 1024
@@ -71,6 +73,16 @@ class OutageReport(msgspec.Struct, frozen=True):
     message: str
 
 
+class OddityReport(msgspec.Struct, frozen=True):
+    """What an operator should know of a cluster: how often, when last (absolute seconds), the latest."""
+
+    cluster: str
+    what: str
+    count: int
+    last: float
+    detail: str = ""
+
+
 class Report(msgspec.Struct, frozen=True):
     """The state of a daemon as of its last cycle; times are absolute seconds."""
 
@@ -88,10 +100,15 @@ class Report(msgspec.Struct, frozen=True):
     problems: tuple[tuple[float, str], ...] = ()
     problems_in_all: int = 0
     outages: tuple[OutageReport, ...] = ()
+    oddities: tuple[OddityReport, ...] = ()
     #: Power state -> nodes in it, without those that are on.
     power: dict[str, int] = {}
     #: Node -> watts, of the nodes that the batch system measures.
     watts: dict[str, float] = {}
+    #: User -> requests that were refused because there were too many.
+    limited: dict[str, int] = {}
+    #: Cluster ("": the only one) -> how long it takes.
+    latencies: dict[str, LatencySummary] = {}
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):

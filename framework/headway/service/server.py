@@ -8,6 +8,7 @@ to everybody.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import pwd
 import selectors
@@ -26,14 +27,19 @@ from typing import Any
 import msgspec
 import structlog
 
-from headway.errors import Failure, UserError
+from headway.errors import Failure, HeadwayError, UserError
 from headway.service import protocol
 from headway.service.inbox import Inbox, Peer
+from headway.service.limits import Limits
 from headway.service.protocol import Reply
 
 #: Connections at a time: in all, and of one user.
 MAX_CLIENTS = 64
 MAX_PER_USER = 16
+#: Between two words in the log about one user who asks too often, seconds.
+_SCOLD_PAUSE = 60.0
+#: Between two looks whether the socket is still there, seconds.
+LOOK_AFTER = 5.0
 #: What the kernel takes for the path of a Unix socket, bytes.
 MAX_PATH = 107
 _CREDENTIALS = struct.Struct("3i")
@@ -75,20 +81,26 @@ class Server:
         operators: Collection[str] = (),
         timeout: float = 30.0,
         client_timeout: float = 10.0,
+        limits: Limits | None = None,
         credentials: Callable[[socket.socket], int] = peer_uid,
+        look_after: float = LOOK_AFTER,
         log: Any = None,
     ) -> None:
         """Binds ``path`` at once. ``operators`` are users besides root and the daemon's own.
 
         ``timeout``: seconds that a request waits for its cycle; ``client_timeout``: that a client may
-        take to say its line, and to read its reply. Raises :class:`UserError` for a path that cannot
-        be a socket's, :class:`Failure` if it cannot be bound.
+        take to say its line, and to read its reply; ``limits``: how often a user may ask; ``look_after``:
+        seconds between two looks whether the socket is still there. Raises :class:`UserError`
+        for a path that cannot be a socket's, :class:`Failure` if it cannot be bound.
         """
         self.path = path
         self._inbox = inbox
         self._operators = frozenset(operators)
         self._timeout = timeout
         self._client_timeout = client_timeout
+        self._limits = limits if limits is not None else Limits()
+        #: User id -> when it was logged last that he asks too often (monotonic clock).
+        self._scolded: dict[int, float] = {}
         self._credentials = credentials
         self._log = log if log is not None else structlog.get_logger("headway.service")
         self._clients: set[_Client] = set()
@@ -97,6 +109,11 @@ class Server:
         self._closing = False
         self._listener = _listen(path)
         self._bound = os.stat(path)
+        self._look_after = look_after
+        #: On the monotonic clock.
+        self._next_look = time.monotonic() + look_after
+        #: Why the socket that went away could not be made anew, as it was logged last.
+        self._not_bound = ""
         self._poke_from, self._poke_to = socket.socketpair()
         for one in (self._poke_from, self._poke_to):
             one.setblocking(False)
@@ -114,9 +131,8 @@ class Server:
         self._closing = True
         self._poke()
         self._thread.join(5.0)
-        with contextlib.suppress(OSError):
-            now = os.stat(self.path)
-            if (now.st_dev, now.st_ino) == (self._bound.st_dev, self._bound.st_ino):
+        if self._is_there():
+            with contextlib.suppress(OSError):
                 self.path.unlink()
 
     def __enter__(self) -> Server:
@@ -134,6 +150,7 @@ class Server:
                     self._attend(key.data)
                 self._collect()
                 self._give_up()
+                self._look_after_socket()
             self._collect()
             for client in list(self._clients):
                 if client.reply:
@@ -164,10 +181,38 @@ class Server:
                 self._log.exception("a request could not be served", uid=what.uid)
                 self._drop(what)
 
-    def _pause(self) -> float | None:
-        if not self._clients:
-            return None
-        return max(0.0, min(client.deadline for client in self._clients) - time.monotonic())
+    def _pause(self) -> float:
+        due = min((client.deadline for client in self._clients), default=math.inf)
+        return max(0.0, min(due, self._next_look) - time.monotonic())
+
+    def _is_there(self) -> bool:
+        """Whether the path is still our socket's."""
+        try:
+            now = os.stat(self.path)
+        except OSError:
+            return False
+        return (now.st_dev, now.st_ino) == (self._bound.st_dev, self._bound.st_ino)
+
+    def _look_after_socket(self) -> None:
+        """Make the socket anew if somebody took it away, such as a job that tidies up old files."""
+        if time.monotonic() < self._next_look:
+            return
+        self._next_look = time.monotonic() + self._look_after
+        if self._is_there():
+            return
+        try:
+            listener = _listen(self.path)
+            bound = os.stat(self.path)
+        except (HeadwayError, OSError) as error:
+            if str(error) != self._not_bound:
+                self._not_bound = str(error)
+                self._log.error("the local socket went away and cannot be made anew", error=str(error))
+            return
+        self._selector.unregister(self._listener)
+        self._listener.close()
+        self._listener, self._bound, self._not_bound = listener, bound, ""
+        self._selector.register(self._listener, selectors.EVENT_READ, "listener")
+        self._log.warning("the local socket went away; it was made anew", path=str(self.path))
 
     def _accept(self) -> None:
         try:
@@ -212,18 +257,33 @@ class Server:
             self._take(client, line)
 
     def _take(self, client: _Client, line: bytes) -> None:
+        user = user_name(client.uid)
+        operator = client.uid in (0, os.geteuid()) or user in self._operators
+        if not self._limits.take(client.uid, operator):
+            self._too_often(client, user, operator)
+            return
         try:
             request = protocol.read_request(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             self._answer(client, Reply("failed", f"not a request: {error}"))
             return
-        user = user_name(client.uid)
-        operator = client.uid in (0, os.geteuid()) or user in self._operators
         client.deadline = time.monotonic() + self._timeout
         client.future = self._inbox.ask(request, Peer(user, operator))
         if not isinstance(request, protocol.Status):
             self._log.info("request", by=user, operator=operator, asked=msgspec.to_builtins(request))
         client.future.add_done_callback(lambda _: self._came(client))
+
+    def _too_often(self, client: _Client, user: str, operator: bool) -> None:
+        """Refuse, and count it. No journal, and hardly a word in the log: both would fill up."""
+        self._inbox.limited(user)
+        allowed = self._limits.of(operator)
+        now = time.monotonic()
+        if now >= self._scolded.get(client.uid, -math.inf) + _SCOLD_PAUSE:
+            self._scolded[client.uid] = now
+            self._log.warning("a user asks too often and is refused", by=user, burst=allowed.burst,
+                              rate=allowed.rate)  # fmt: skip
+        text = f"too many requests: at most {allowed.burst} at once and {allowed.rate:g} a second, no more"
+        self._answer(client, Reply("failed", text))
 
     def _came(self, client: _Client) -> None:
         """A reply is there. Called by whichever thread made it."""

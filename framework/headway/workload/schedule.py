@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from headway.model import processors_of
 from headway.results import JobResult
 from headway.workload.emulation import STATUS_OF_OUTCOME, job_records
-from headway.workload.swf import with_notes, write_swf
+from headway.workload.swf import checked_records, formatted, with_notes, write_lines
 from headway.workload.trace import Column, Records, Trace
 
 _EXPLANATION = (
@@ -19,6 +19,9 @@ _EXPLANATION = (
     "-1 in fields 3 to 5: the job did not start, in field 4 alone: it had not ended;",
     "status 0 also stands for jobs that reached their time limit",
 )
+
+#: Records that are copied together: there may be very many.
+_BLOCK = 8192
 
 
 def schedule_records(jobs: Sequence[JobResult], trace: Trace | None = None) -> Records:
@@ -32,15 +35,22 @@ def schedule_records(jobs: Sequence[JobResult], trace: Trace | None = None) -> R
     they were taken from are replaced. Other jobs get a record as of
     :func:`headway.workload.emulation.to_records`.
     """
-    descriptions = [result.job for result in jobs]
-    records = job_records(descriptions, [-1.0] * len(jobs), [result.state for result in jobs])
-    requested, estimate = records[:, Column.REQUESTED].copy(), records[:, Column.ESTIMATE].copy()
+    rows = np.fromiter((result.row for result in jobs), np.int64, len(jobs))
+    if trace is not None and (rows >= 0).all():
+        records = trace.records[rows]
+    else:
+        descriptions = [result.job for result in jobs]
+        records = job_records(descriptions, [-1.0] * len(jobs), [result.state for result in jobs])
+        if trace is not None:
+            known = np.flatnonzero(rows >= 0)
+            records[known] = trace.records[rows[known]]
     status = [STATUS_OF_OUTCOME.get(result.state, -1) for result in jobs]
     if trace is not None:
-        rows = np.fromiter((result.row for result in jobs), np.int64, len(jobs))
-        known = rows >= 0
-        records[known] = trace.records[rows[known]]
-        for column, used in ((Column.REQUESTED, requested), (Column.ESTIMATE, estimate)):
+        requests = [result.job.request for result in jobs]
+        for column, used in (
+            (Column.REQUESTED, [request.processors for request in requests]),
+            (Column.ESTIMATE, [request.walltime for request in requests]),
+        ):
             values = records[:, column]
             records[:, column] = np.where(values > 0, values, used)
     ran_through = np.array([result.state == "completed" and result.row >= 0 for result in jobs], np.bool_)
@@ -79,7 +89,14 @@ def write_schedule(
     Raises :class:`headway.errors.Failure` if the file cannot be written.
     """
     header = _header(len(jobs), processors, epoch) if trace is None else trace.header
-    write_swf(path, with_notes(header, [*_EXPLANATION, *notes]), schedule_records(jobs, trace))
+    blocks: Iterator[Sequence[JobResult]]
+    if trace is not None and all(result.row >= 0 for result in jobs):
+        # Each has its own record, so that they can be made a few at a time: there may be very many.
+        blocks = (jobs[first : first + _BLOCK] for first in range(0, len(jobs), _BLOCK))
+    else:
+        blocks = iter([jobs])
+    lines = (line for block in blocks for line in formatted(checked_records(schedule_records(block, trace))))
+    write_lines(path, with_notes(header, [*_EXPLANATION, *notes]), lines)
 
 
 def _header(count: int, processors: int | None, epoch: float | None) -> list[str]:

@@ -459,6 +459,10 @@ def formatted(rows: Records) -> Iterator[str]:
     for start in range(0, len(rows), 8192):
         block = rows[start : start + 8192]
         whole = (block == np.trunc(block)) & (np.abs(block) <= _EXACT)
+        if whole.all():
+            numbers = block.astype(np.int64).ravel().tolist()
+            yield from ("\n".join([_WHOLE_LINE] * len(block)) % tuple(numbers)).split("\n")
+            continue
         for row, is_whole in zip(block.tolist(), whole.all(axis=1).tolist(), strict=True):
             yield _WHOLE_LINE % tuple(row) if is_whole else " ".join(map(number_text, row))
 

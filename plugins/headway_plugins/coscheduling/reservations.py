@@ -180,6 +180,9 @@ class Reservations(Plugin):
         """Make again what the batch system lost; forget what is over."""
         for name in self._restored & self._kept.keys() & state.reservations.keys():
             self._kept[name].reservation, self._kept[name].confirmed = state.reservations[name], True
+        for name in self._restored & self._kept.keys():
+            # The clock may have been set back since it was written down.
+            self._kept[name].retry = min(self._kept[name].retry, state.now + _RETRY)
         self._restored.clear()
         for name, kept in list(self._kept.items()):
             if name in state.reservations and kept.reservation.end > state.now:
@@ -249,10 +252,12 @@ class Reservations(Plugin):
         if (request.nodes > 0) == (request.processors > 0):
             return _refused("expected either nodes or processors")
         pool = state.pools.get(request.pool) if request.pool else None
-        if pool is None and not request.pool and len(state.pools) == 1:
-            pool = next(iter(state.pools.values()))
+        # Closed pools, such as queues that somebody else starts the jobs of, are nobody's wish unsaid.
+        ours = [name for name, one in state.pools.items() if one.description.open] or list(state.pools)
+        if pool is None and not request.pool and len(ours) == 1:
+            pool = state.pools[ours[0]]
         if pool is None:
-            known = ", ".join(sorted(state.pools))
+            known = ", ".join(sorted(ours))
             what = f"there is no pool {request.pool!r}" if request.pool else "there are several pools"
             return _refused(f"{what}; expected one of {known}")
         if request.start < state.now - _GRACE:
@@ -406,7 +411,7 @@ def _room(
     profile = state.profile(pool)
     for job in state.jobs.values():
         wanted = job.attribute("requested_start") if job.status is Status.WAITING else None
-        if wanted is not None and job.pool is pool and not job.held and state.kept_for(job) is None:
+        if wanted is not None and job.pool is pool and not job.barred and state.kept_for(job) is None:
             begin = max(float(wanted), state.now)
             profile.reserve(begin, begin + job.expected_runtime, job.processors)
     left = profile.minimum(start, end)

@@ -365,8 +365,7 @@ def _planned(pool: PoolState, state: State, head: bool) -> list[Job]:
         if job.pool is pool
         and job.submit_time < state.now
         and job.status in (Status.WAITING, Status.PENDING)
-        and not job.held
-        and not job.refusal
+        and not job.barred
         and requested_start(job) is not None
     ]
     jobs.sort(key=lambda job: (requested_start(job), job.seq))

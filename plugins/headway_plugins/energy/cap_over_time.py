@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import datetime
+import io
 import math
 import re
 import zoneinfo
@@ -20,6 +21,7 @@ from typing import Any
 import pydantic
 
 from headway.errors import UserError
+from headway.inputs import InputFiles
 
 _INF = float("inf")
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -108,12 +110,27 @@ class Prices(pydantic.BaseModel):
 
     file: Path
     caps: list[PriceCap] = pydantic.Field(min_length=1)
+    #: The file's text, as it was when the run began.
+    _text: str = pydantic.PrivateAttr("")
 
-    @pydantic.field_validator("file")
-    @classmethod
-    def _beside_the_configuration(cls, value: Path, info: pydantic.ValidationInfo) -> Path:
-        beside = (info.context or {}).get("beside")
-        return beside / value if beside is not None else value
+    @pydantic.model_validator(mode="after")
+    def _read(self, info: pydantic.ValidationInfo) -> Prices:
+        context = info.context or {}
+        files = context.get("files") or InputFiles()
+        beside = context.get("beside")
+        path = beside / self.file if beside is not None else self.file
+        try:
+            self._text = files.text(self.file, beside)
+        except (OSError, UnicodeDecodeError) as error:
+            problem = getattr(error, "strerror", None) or error
+            raise UserError(f"plugin 'power-cap': prices: {path} cannot be read: {problem}") from error
+        self.file = path
+        return self
+
+    @property
+    def text(self) -> str:
+        """The file's text."""
+        return self._text
 
 
 class CapOverTime:
@@ -124,7 +141,7 @@ class CapOverTime:
         self._zone = zoneinfo.ZoneInfo(timezone)
         self._windows = windows
         self._caps = prices.caps if prices is not None else []
-        self._prices = read_prices(prices.file, self._zone) if prices is not None else []
+        self._prices = read_prices(prices.file, prices.text, self._zone) if prices is not None else []
         #: What is in force from when until when: nothing else holds in between.
         self._known = (_INF, -_INF, _INF)
         self._week = (-_INF, _INF)
@@ -183,30 +200,25 @@ class CapOverTime:
         return watts
 
 
-def read_prices(path: Path, zone: zoneinfo.ZoneInfo) -> list[tuple[float, float]]:
-    """``(seconds since the epoch, price)`` in order of time. Raises :class:`UserError`."""
+def read_prices(path: Path, text: str, zone: zoneinfo.ZoneInfo) -> list[tuple[float, float]]:
+    """``(seconds since the epoch, price)`` of a file's text, by time. Raises :class:`UserError`."""
     try:
-        # Excel begins its files with a byte order mark.
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = csv.DictReader(file)
-            columns = rows.fieldnames or ()
-            if not {"time", "price"} <= set(columns):
-                found = ", ".join(columns) or "none"
-                raise UserError(f"{path}, line 1: expected the columns time and price, found {found}")
-            prices: list[tuple[float, float]] = []
-            for row in rows:
-                where = f"{path}, line {rows.line_num}"
-                moment = _moment(row["time"], zone, where)
-                price = _number(row["price"])
-                if price is None:
-                    raise UserError(f"{where}: expected a price, found {row['price']!r}")
-                if prices and moment <= prices[-1][0]:
-                    raise UserError(f"{where}: expected times that rise, found {row['time']}")
-                prices.append((moment, price))
-    except OSError as error:
-        problem = error.strerror or error
-        raise UserError(f"plugin 'power-cap': prices: {path} cannot be read: {problem}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
+        rows = csv.DictReader(io.StringIO(text, newline=""))
+        columns = rows.fieldnames or ()
+        if not {"time", "price"} <= set(columns):
+            found = ", ".join(columns) or "none"
+            raise UserError(f"{path}, line 1: expected the columns time and price, found {found}")
+        prices: list[tuple[float, float]] = []
+        for row in rows:
+            where = f"{path}, line {rows.line_num}"
+            moment = _moment(row["time"], zone, where)
+            price = _number(row["price"])
+            if price is None:
+                raise UserError(f"{where}: expected a price, found {row['price']!r}")
+            if prices and moment <= prices[-1][0]:
+                raise UserError(f"{where}: expected times that rise, found {row['time']}")
+            prices.append((moment, price))
+    except csv.Error as error:
         raise UserError(f"plugin 'power-cap': prices: {path} cannot be read: {error}") from error
     if not prices:
         raise UserError(f"{path}: expected prices, found none")

@@ -12,7 +12,7 @@ Decisions on what the paper leaves open:
 - A deadline is a time that the run may take, compared with the ETC from its start, as in the paper;
   ``from: submit`` counts the waiting as well.
 - ``deadlines: random`` is the paper's: drawn uniformly between the job's times on the fastest class at
-  full speed and on the slowest class at its slowest level, by ``seed`` (not the run's) and the job's id.
+  full speed and on the slowest class at its slowest level, by ``seed``, else the run's, and the job's id.
   ``deadlines: slack``, the default, is ``slack`` times the job's expected runtime. A job's own
   attribute ``deadline`` (absolute seconds) goes before both.
 - A job runs within one class. Only classes that are large enough for it are looked at; one that is
@@ -77,11 +77,14 @@ class Dvfs(Plugin):
         limits: Literal["extend", "keep"] = pydantic.Field(
             default="extend", description="whether a slowed job's time limit is lengthened"
         )
-        seed: int = pydantic.Field(default=0, ge=0, description="of the deadlines that are drawn")
+        seed: int | None = pydantic.Field(
+            default=None, ge=0, description="of the deadlines that are drawn; None: the run's"
+        )
 
     def __init__(self, options: Options | None = None) -> None:
         super().__init__(options or Dvfs.Options())
         self._state: State | None = None
+        self._seed = 0
         #: Pool -> class -> its nodes as a mask, and how many processors they have.
         self._masks: dict[str, list[tuple[NodeClass, np.ndarray, int]]] = {}
         #: Job -> seconds that its run may take (from its start), where that is drawn.
@@ -103,6 +106,7 @@ class Dvfs(Plugin):
     @hookimpl
     def startup(self, state: State) -> None:
         self._state = state
+        self._seed = state.seed if self.options.seed is None else self.options.seed
 
     @hookimpl
     def checkpoint(self) -> dict[str, Any]:
@@ -220,7 +224,7 @@ class Dvfs(Plugin):
                 for kind in model.profile.classes
                 for level in kind.levels
             ]
-            share = random.Random(f"{self.options.seed}/{job.id}").random()
+            share = random.Random(f"{self._seed}/{job.id}").random()
             shortest, longest = 1 / max(rates), 1 / min(rates)
             allowed = self._runtime(job) * (shortest + share * (longest - shortest))
             self._drawn[job.id] = allowed

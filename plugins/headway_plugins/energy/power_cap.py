@@ -11,7 +11,8 @@ it):
 - What is delayed is not overtaken by later starts in its pool (``overtake: true`` lets them), so a job
   that needs much power is not starved. A job that the cap of the hour could not hold even if nothing else
   ran waits aside until the cap changes: to stop the pool would not help it. If only idle nodes are in its
-  way, or it would have to be slowed and must not, it is tried again every ten minutes.
+  way, or it would have to be slowed and must not, it is tried again every ten minutes (another plugin may
+  start it slower). Its reason says what it needs, whether the cap is ever so high, and what forbids slowing.
 - A job that the highest cap of the week could never hold, not even on the least powerful nodes at the
   slowest level with nothing else on the machine, is refused when it comes.
 - When the cap falls below what is drawn, running jobs are slowed, the youngest first (``slow_running``),
@@ -157,8 +158,8 @@ class PowerCap(Plugin):
         self._meter: PowerMeter | None = None
         #: Why a start of this step is delayed, by job.
         self._delayed: dict[str, str] = {}
-        #: Jobs that no end of another job can let start -> when they are tried again.
-        self._aside: dict[str, float] = {}
+        #: Jobs that no end of another job can let start -> when they are tried again, and why they wait.
+        self._aside: dict[str, tuple[float, str]] = {}
         #: Jobs whose start was counted in the last step: another plugin may have taken it away since.
         self._begun: set[str] = set()
         #: Running jobs that we slowed -> the frequency that they had.
@@ -246,7 +247,7 @@ class PowerCap(Plugin):
     def admit_job(self, job: Job, state: State) -> str | None:
         if self._meter is None:
             return None
-        cap = min(self._standing_cap(job.pool.name), self._over_time.highest(state.now + state.epoch))
+        cap = self._highest(job.pool.name, state)
         if cap == _INF:
             return None
         least = self._at_least(job, state)
@@ -257,10 +258,10 @@ class PowerCap(Plugin):
     @hookimpl
     def react(self, state: State) -> None:
         """Take the jobs that wait aside out of the queue before the policies are asked."""
-        for job_id, until in self._aside.items():
+        for job_id, (until, reason) in self._aside.items():
             job = state.jobs.get(job_id)
             if job is not None:
-                state.set_aside(job, until, f"the power cap of pool {job.pool.name!r} is too low for it")
+                state.set_aside(job, until, reason)
         self._aside.clear()
 
     @hookimpl
@@ -344,6 +345,10 @@ class PowerCap(Plugin):
         """Watts that the pool may draw at ``at`` (default: now)."""
         moment = (state.now if at is None else at) + state.epoch
         return min(self._standing_cap(pool), self._over_time.at(moment))
+
+    def _highest(self, pool: str, state: State) -> float:
+        """Watts that the pool may draw at the most within the week."""
+        return min(self._standing_cap(pool), self._over_time.highest(state.now + state.epoch))
 
     def _standing_cap(self, pool: str) -> float:
         """The cap that is left when no window is open and the price is low."""
@@ -433,20 +438,23 @@ class PowerCap(Plugin):
             )
             return start
         if not fits:
-            cap = self._cap(pool, state)
-            drawn = self._meter.watts[pool]
-            self._delay(
-                job, f"power cap of pool {pool!r}: {drawn:.0f} W are drawn of {cap:.0f} W, too little is left"
-            )
-            change = self._over_time.next_change(state.now + state.epoch)
-            if self._at_least(job, state) > cap * (1 + _ROUNDING):
-                self._wait_aside(job, change, state)
-            elif self._fits_alone(start, job, state):
+            if self._fits_alone(start, job, state):
+                cap, drawn = self._cap(pool, state), self._meter.watts[pool]
+                self._delay(
+                    job,
+                    f"power cap of pool {pool!r}: {drawn:.0f} W are drawn of {cap:.0f} W, too little is left",
+                )
                 if not self.options.overtake:
                     closed.add(pool)
+                return start
+            reason = self._why_not_alone(start, job, state)
+            self._delay(job, reason)
+            change = self._over_time.next_change(state.now + state.epoch)
+            if self._at_least(job, state) > self._cap(pool, state) * (1 + _ROUNDING):
+                self._wait_aside(job, change, reason, state)
             elif all(power == "asleep" for power in state.nodes.power.values()):
                 # Idle nodes are in its way, or it would have to be slowed, which is not wished for.
-                self._wait_aside(job, min(change, state.now + state.epoch + _LATER), state)
+                self._wait_aside(job, min(change, state.now + state.epoch + _LATER), reason, state)
             return start
         if frequency != start.frequency:
             assert frequency is not None
@@ -459,10 +467,10 @@ class PowerCap(Plugin):
         self._waiting.discard(job.id)
         return start
 
-    def _wait_aside(self, job: Job, until: float, state: State) -> None:
+    def _wait_aside(self, job: Job, until: float, reason: str, state: State) -> None:
         """Have the job leave its queue until then (epoch seconds), with the next step."""
         if until != _INF and not self._in_vain(state):
-            self._aside[job.id] = _not_before(until, state.epoch)
+            self._aside[job.id] = _not_before(until, state.epoch), reason
             state.wake_at(state.now, job.pool)
 
     def _delay(self, job: Job, reason: str) -> None:
@@ -481,10 +489,37 @@ class PowerCap(Plugin):
     def _fits_alone(self, start: Start, job: Job, state: State) -> bool:
         """Whether the cap of the hour could hold the job if nothing else ran."""
         assert self._meter is not None
-        slowest = start.frequency
+        return self._fits(self._added_at_least(start, job, state), self._meter.base, state)
+
+    def _added_at_least(self, start: Start, job: Job, state: State) -> dict[str, float]:
+        """What the job adds to pools there, as slow as we may make it."""
+        assert self._meter is not None
+        frequency = start.frequency
         if self.options.slow and self._can_slow:
-            slowest = self._kind(start.placement, job, state).levels[-1].frequency
-        return self._fits(self._meter.added(job, start.placement, slowest), self._meter.base, state)
+            frequency = self._slowest(start, job, state)
+        return self._meter.added(job, start.placement, frequency)
+
+    def _slowest(self, start: Start, job: Job, state: State) -> float:
+        return self._kind(start.placement, job, state).levels[-1].frequency
+
+    def _why_not_alone(self, start: Start, job: Job, state: State) -> str:
+        """What a job needs that the cap of the hour could not hold even if nothing else ran."""
+        assert self._meter is not None
+        base, added = self._meter.base, self._added_at_least(start, job, state)
+        name = next(
+            (pool for pool, watts in added.items() if not self._fits({pool: watts}, base, state)),
+            job.pool.name,
+        )
+        cap, highest = self._cap(name, state), self._highest(name, state)
+        watts = base.get(name, 0.0) + added.get(name, 0.0)
+        said = f"power cap of pool {name!r}: alone with its idle nodes it needs {watts:.0f} W of {cap:.0f} W"
+        if watts > highest * (1 + _ROUNDING):
+            said += f", and the cap is never above {highest:.0f} W"
+        if not self.options.slow and self._can_slow:
+            slowed = self._meter.added(job, start.placement, self._slowest(start, job, state))
+            if self._fits(slowed, base, state):
+                said += "; slowed it would fit, which slow: false forbids"
+        return said
 
     def _fitting(self, start: Start, job: Job, state: State) -> tuple[bool, float | None]:
         """Whether the start may be, and the fastest of the frequencies up to its own that the cap allows."""

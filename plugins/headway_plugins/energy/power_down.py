@@ -238,7 +238,7 @@ class PowerDownIdle(Plugin):
         ]  # fmt: skip
         for name in gone:
             del self._coming[name]
-        coming = [job for job in self._coming.values() if job.pool is pool and not job.held]
+        coming = [job for job in self._coming.values() if job.pool is pool and not job.barred]
         return sorted(coming, key=lambda job: (job.description.begin_time, job.seq))
 
     def _claim(

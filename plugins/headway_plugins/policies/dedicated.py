@@ -86,7 +86,7 @@ class DedicatedQueue:
         jobs = [
             job
             for job in self._waiting.values()
-            if job.pool is pool and not job.held and not job.refusal and (requested_start(job) or 0.0) > now
+            if job.pool is pool and not job.barred and (requested_start(job) or 0.0) > now
         ]
         return sorted(jobs, key=lambda job: (requested_start(job), job.seq))
 
@@ -179,6 +179,12 @@ class Dedicated(Plugin):
     def observe(self, event: Event, state: State) -> None:
         self._queue.observe(event, state)
         self._reservations.observe(event, state)
+        if isinstance(event, JobSubmitted | JobChanged):
+            job = state.jobs.get(event.job.id)
+            start = requested_start(job) if job is not None else None
+            # Until then nothing is kept for it, and what was booked before does not reckon with it.
+            if job is not None and start is not None and start - self.options.horizon > state.now:
+                state.wake_at(start - self.options.horizon, job.pool)
 
     @hookimpl
     def queue_key(self, job: Job) -> tuple[int, float]:

@@ -95,8 +95,9 @@ class _Effort(msgspec.Struct):
     since: float | None = None
     #: It existed, and nobody here removed it.
     made: bool = False
-    #: After a refusal: not to be tried before; and how long the last pause was.
-    retry: float = 0.0
+    #: After a refusal: not to be made, or removed, before; and how long the last pause was.
+    make_from: float = 0.0
+    remove_from: float = 0.0
     pause: float = 0.0
     #: What was said about it last.
     reported: str = ""
@@ -139,13 +140,15 @@ class DedicatedReservations:
         """The job goes back to the queue: let it leave its reservation before that is touched."""
         effort = self._efforts.get(job_id)
         if effort is not None:
-            effort.retry = max(effort.retry, now + _LEAVE)
-            self._wake(effort, state)
+            left = now + _LEAVE
+            effort.make_from = max(effort.make_from, left)
+            effort.remove_from = max(effort.remove_from, left)
+            self._wake(left, state)
 
     @staticmethod
-    def _wake(effort: _Effort, state: State) -> None:
+    def _wake(time: float, state: State) -> None:
         for pool in state.pools.values():
-            state.wake_at(effort.retry, pool)
+            state.wake_at(time, pool)
 
     def _failed(self, event: DecisionFailed, state: State) -> None:
         decision = event.decision
@@ -160,12 +163,16 @@ class DedicatedReservations:
             return
         effort.since, effort.asked = None, state.reservations.get(name)
         effort.pause = min(max(2 * effort.pause, _SHORTEST_PAUSE), _LONGEST_PAUSE)
-        effort.retry = event.time + effort.pause
+        again = event.time + effort.pause
+        if isinstance(decision, Reserve):
+            effort.make_from = again
+        else:
+            effort.remove_from = again
         state.anomalies.append(
             f"reservation {name} could not be {what}: {event.message}; it is tried again in "
             f"{effort.pause:.0f} s, and headway's own booking stands"
         )
-        self._wake(effort, state)
+        self._wake(again, state)
 
     # ------------------------------------------------------------------ decisions
 
@@ -201,7 +208,7 @@ class DedicatedReservations:
     def _wish(self, booking: Booking, state: State) -> Reservation | None:
         """The reservation that a waiting job should have now; None if it should have none."""
         job, start = booking.job, booking.start
-        if self.options.reserve == "no" or start == _INF or job.held or job.refusal:
+        if self.options.reserve == "no" or start == _INF or job.barred:
             return None
         if job.description.reservation or not self._suits(job, booking, state):
             return None
@@ -215,7 +222,7 @@ class DedicatedReservations:
         start = max(start, state.now)
         return Reservation(
             id=FOR_JOB + job.id,
-            start=start + min(self.options.margin, job.estimate / 2),
+            start=start + self._lag(job),
             end=start + job.estimate,
             pool=job.pool.name if job.pool.flat else "",
             processors=job.processors if job.pool.flat else 0,
@@ -224,6 +231,10 @@ class DedicatedReservations:
             ours=True,
             reason=f"for dedicated job {job.id}",
         )
+
+    def _lag(self, job: Job) -> float:
+        """How long after the job's start its reservation begins."""
+        return min(self.options.margin, job.estimate / 2)
 
     def _suits(self, job: Job, booking: Booking, state: State) -> bool:
         """Whether the job's kind is one to be reserved for."""
@@ -241,8 +252,11 @@ class DedicatedReservations:
         end = job.start_time + job.paused + job.estimate
         if end <= state.now:
             return None
+        # It may have begun before its reservation, and end before that.
+        start = found.start if found.start < end else max(job.start_time + self._lag(job), state.now)
         return msgspec.structs.replace(
             found,
+            start=start,
             end=end,
             processors=job.processors if job.pool.flat else 0,
             nodes=tuple(name for name, _ in job.placement),
@@ -261,7 +275,10 @@ class DedicatedReservations:
             return "dedicated jobs have no reservations here (reserve: no)"
         if job.status not in _WAITS:
             return ""
-        if job.held or job.refusal:
+        if job.obstacle is not None and job.obstacle.passing:
+            # Nodes that are down may come back, and then it is there.
+            return ""
+        if job.barred:
             return f"job {job.id} may not start: {state.why_waiting(job)}"
         if booking is None:
             return f"nothing is kept for job {job.id} now"
@@ -276,7 +293,7 @@ class DedicatedReservations:
 
     def _remove(self, found: Reservation, why: str, state: State) -> Iterator[Decision]:
         effort = self._efforts.setdefault(found.job_id, _Effort())
-        if not self._may_ask(effort, state.now):
+        if effort.remove_from > state.now or self._asked(effort, state.now):
             return
         effort.since, effort.made, effort.asked = state.now, False, None
         yield Unreserve(found.id, why)
@@ -290,7 +307,7 @@ class DedicatedReservations:
             effort.made, effort.since, effort.reported = True, None, ""
             effort.asked = effort.asked or found
             return
-        if not self._may_ask(effort, state.now):
+        if effort.make_from > state.now or self._asked(effort, state.now):
             return
         obstacle, passing = _obstacle(wish, state)
         if passing:
@@ -329,9 +346,9 @@ class DedicatedReservations:
         return f"dedicated job {job.id} starts elsewhere or at another time"
 
     @staticmethod
-    def _may_ask(effort: _Effort, now: float) -> bool:
-        """Nothing is under way, and no pause after a refusal."""
-        return effort.retry <= now and (effort.since is None or effort.since + _PATIENCE <= now)
+    def _asked(effort: _Effort, now: float) -> bool:
+        """Something is under way that may still be answered."""
+        return effort.since is not None and effort.since + _PATIENCE > now
 
 
 def requested(job: Job) -> float:

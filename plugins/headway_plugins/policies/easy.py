@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from headway.decisions import Start
+from headway.decisions import Decision
 from headway.hookspecs import Plugin, hookimpl
 from headway.state import Job
 from headway.view import Booking, View
@@ -32,9 +32,9 @@ class Easy(Plugin):
     """EASY backfilling: one booking for the head of the queue, backfill in queue order."""
 
     @hookimpl
-    def schedule(self, view: View) -> list[Start]:
+    def schedule(self, view: View) -> list[Decision]:
         queue, pool = view.queue, view.pool
-        booking = view.booked(queue[0]) if view.fresh >= 0 and view.bookings else None
+        booking = view.booked(queue[0]) if view.fresh >= 0 else None
         if booking is not None:
             first = len(queue) - view.fresh
         else:

@@ -12,7 +12,7 @@ only they are tried; otherwise the jobs that fit are found by their sizes
 
 from __future__ import annotations
 
-from headway.decisions import Start
+from headway.decisions import Decision
 from headway.hookspecs import Plugin, hookimpl
 from headway.state import Status
 from headway.view import View
@@ -27,7 +27,7 @@ class Greedy(Plugin):
     )
 
     @hookimpl
-    def schedule(self, view: View) -> list[Start]:
+    def schedule(self, view: View) -> list[Decision]:
         arrivals = view.arrivals
         if view.prepared and view.fresh < 0:
             # What others keep was booked anew, and may leave room for those who were passed over.

@@ -19,7 +19,8 @@ Decisions on what the paper leaves open or gets wrong:
 - A running job that is expected to end exactly at the requested start counts as ended (the paper's
   index keeps it).
 - When the dedicated jobs do not fit at their start, the freeze moves to the first expected end at
-  which they do (lines 24 to 26, with their need instead of the head's).
+  which they do (lines 24 to 26, with their need instead of the head's). It stands for the whole
+  instant: no start of that may take what is booked for one of them.
 - Lines 35 to 38 start the head without checking that it fits. Here, in case 3, a head that does not
   fit, or fits but would break the dedicated freeze, is booked at the earliest time at which it fits
   for its whole estimate beside the dedicated jobs, and the jobs behind it are packed under both freezes.

@@ -63,7 +63,7 @@ class KReserved:
         self._overtaken: dict[str, dict[str, list[str]]] = {}
 
     @hookimpl
-    def schedule(self, view: View) -> list[Start]:
+    def schedule(self, view: View) -> list[Decision]:
         queue, pool = view.queue, view.pool
         self._overtaken[pool.name] = {}
         own = view.bookings[view.prepared :] if view.fresh >= 0 else []

@@ -6,7 +6,7 @@ happened since the last cycle, an older head that did not fit still does not.
 
 from __future__ import annotations
 
-from headway.decisions import Start
+from headway.decisions import Decision
 from headway.hookspecs import Plugin, hookimpl
 from headway.view import View
 
@@ -15,7 +15,7 @@ class Strict(Plugin):
     """Start from the head of the queue until one does not fit."""
 
     @hookimpl
-    def schedule(self, view: View) -> list[Start]:
+    def schedule(self, view: View) -> list[Decision]:
         arrivals = view.arrivals
         if arrivals is not None and (not arrivals or arrivals[0] is not view.queue[0]):
             return view.made

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import pydantic
 
-from headway.decisions import Start
+from headway.decisions import Decision
 from headway.hookspecs import hookimpl
 from headway.view import View
 
@@ -42,7 +42,7 @@ class Window:
         self.options = options
 
     @hookimpl
-    def schedule(self, view: View) -> list[Start]:
+    def schedule(self, view: View) -> list[Decision]:
         queue, size = view.queue, self.options.size
         if view.fresh >= 0 and len(queue) - view.fresh >= size:
             return view.made  # the window was full before these arrived, and nothing became free

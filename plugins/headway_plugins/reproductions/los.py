@@ -12,11 +12,12 @@ largest mean improvement over the same load points, with its 95 % confidence int
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from headway.experiment.campaign import Campaign, Row, Scenario, Variant, select
 from headway.experiment.plots import line_plot
-from headway.experiment.reproduction import Claim, Context, verdict
+from headway.experiment.reproduction import Claim, Context, size_verdict, verdict
 from headway.experiment.statistics import Interval, interval, paired
 from headway.plugins import PluginConfig
 from headway.workload import offered_load, read_swf
@@ -30,6 +31,8 @@ METRICS = ("utilisation", "mean wait", "slowdown of means")
 #: Arrival factors of Figure 1: the paper varies the load by stretching the times between arrivals.
 ARRIVALS = (1.3, 1.15, 1.0, 0.9, 0.8)
 TRACE_JOBS = 20_000
+REAL_LOG = "LOS has a lower mean wait than EASY on the SDSC log when the load varies by the arrivals"
+LOGS = ("SDSC-SP2*.swf.gz", "CTC-SP2*.swf.gz", "SDSC-BLUE*.swf.gz")
 
 
 def packing(**options: Any) -> dict[str, Any]:
@@ -89,7 +92,7 @@ class LosReproduction:
     title = "Delayed-LOS, Hybrid-LOS and elastic commands (Kumar, Shae, Jamjoom 2012)"
 
     def run(self, context: Context) -> list[Claim]:
-        claims = self._real_log(context)
+        claims = self._real_logs(context)
         claims += self._skip_counts(context)
         claims += self._sweep(
             context, "Figure 7, Table IV", "figure-7", 0.2,
@@ -114,24 +117,28 @@ class LosReproduction:
         claims += self._many_jobs(context)
         return claims
 
-    def _real_log(self, context: Context) -> list[Claim]:
-        """Figure 1, on the SDSC BLUE log: the paper's SDSC log is not among the traces."""
-        where = "Figure 1"
-        paper = "LOS has a lower mean wait than EASY on the SDSC log when the load varies by the arrivals"
-        found = sorted(context.traces.glob("SDSC-*.swf.gz")) if context.traces else []
+    def _real_logs(self, context: Context) -> list[Claim]:
+        """Figure 1. The paper does not say which of SDSC's logs it took, so all at hand and CTC's are."""
+        found = (
+            [path for name in LOGS for path in sorted(context.traces.glob(name))] if context.traces else []
+        )
         if not found:
-            return [Claim(where, paper, "no SDSC log at hand (--traces DIR)", "not run")]
-        trace = read_swf(found[0])
+            return [Claim("Figure 1", REAL_LOG, "no SDSC log at hand (--traces DIR)", "not run")]
+        return [self._real_log(context, path) for path in found]
+
+    def _real_log(self, context: Context, path: Path) -> Claim:
+        trace = read_swf(path)
         size = trace.max_processors or 0
-        label = f"{found[0].name.split('.')[0]}, first {TRACE_JOBS} jobs"
+        log = path.name.split(".")[0]
+        label = f"{log}, first {TRACE_JOBS} jobs"
         scenarios = tuple(
-            Scenario(label, factor, size, trace=str(found[0]), arrival_factor=factor, limit=TRACE_JOBS)
+            Scenario(label, factor, size, trace=str(path), arrival_factor=factor, limit=TRACE_JOBS)
             for factor in ARRIVALS
         )
         both = (Variant("LOS", (PluginConfig("los"),)), Variant("EASY", (PluginConfig("easy"),)))
-        rows = context.run("figure-1", Campaign(both, scenarios, (1,)))
+        rows = context.run(f"figure-1-{log}", Campaign(both, scenarios, (1,)))
         line_plot(
-            rows, ("mean wait", "utilisation"), context.out / "figure-1.png",
+            rows, ("mean wait", "utilisation"), context.out / f"figure-1-{log}.png",
             x_label="factor on the times between arrivals", title=label,
         )  # fmt: skip
         gains = [improvement(rows, "LOS", "EASY", "mean wait", factor).mean for factor in ARRIVALS]
@@ -141,7 +148,7 @@ class LosReproduction:
             f"{gain:.1f} % (x {factor:g})" for gain, factor in zip(gains, ARRIVALS, strict=True)
         )
         holds = "yes" if better == len(gains) else "in part" if better else "no"
-        return [Claim(where, paper, measured, holds)]
+        return Claim(f"Figure 1, {log}", REAL_LOG, measured, holds)
 
     def _skip_counts(self, context: Context) -> list[Claim]:
         claims = []
@@ -215,7 +222,8 @@ class LosReproduction:
                     f"significantly better at {sum(g.low > 0 for g in gains)} of {len(LOADS)} loads, "
                     f"worse at {sum(g.high < 0 for g in gains)}"
                 )
-                claims.append(Claim(where, f"{chosen[0].label}: {paper}", measured, verdict(gains)))
+                size = size_verdict(numbers[at], gains[best]) if numbers else ""
+                claims.append(Claim(where, f"{chosen[0].label}: {paper}", measured, verdict(gains), size))
         if worse:
             gains = [improvement(rows, worse[1], worse[0], "mean wait", load) for load in LOADS]
             measured = "wait of {1} against {0}: ".format(*worse) + ", ".join(_signed(g) for g in gains)

@@ -9,6 +9,7 @@ import time
 
 import pytest
 from emulated_commands import Commands, recorded
+from waiting import until
 
 
 def submit(lsf: Commands, *words: str, user: str = "alice", runtime: float = 1000) -> str:
@@ -26,16 +27,17 @@ def stats(lsf: Commands, *ids: str) -> list[str]:
     return [found[job_id][0] for job_id in ids]
 
 
-def until(condition, seconds: float = 5.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 def run(lsf: Commands, job_id: str, *hosts: str) -> None:
     lsf.ok("brun", "-m", " ".join(hosts or ("lsfhost",)), job_id)
     until(lambda: stats(lsf, job_id) == ["RUN"])
+
+
+def until_pending(lsf: Commands, job_id: str) -> None:
+    """A requeued job is back in its queue after a while."""
+    end = time.monotonic() + 60
+    while stats(lsf, job_id) != ["PEND"]:
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 @pytest.fixture
@@ -66,7 +68,7 @@ def morning(lsf: Commands) -> Commands:
         lsf.ok("emulator-ctl", "finish", job_id)
     lsf.ok("emulator-ctl", "finish", "13", "3")
     lsf.ok("bkill", "2", user="alice")
-    time.sleep(0.15)
+    until_pending(lsf, "1")
     return lsf
 
 
@@ -303,11 +305,30 @@ def test_jobs_move_in_the_queue(lsf):
     assert [line.split()[0] for line in listed] == [third, second, first]
 
 
-def test_a_requeued_job_waits_again(lsf):
+def test_a_requeued_job_looks_ended_and_then_waits_again(lsf):
+    job = submit(lsf)
+    assert lsf.refused("brequeue", job)[1] == f"Job <{job}> : Job has not started yet\n"
+    run(lsf, job)
+    lsf.ok("brequeue", job)
+    # As the real one: nothing but bhist tells that this is no end.
+    assert stats(lsf, job) == ["EXIT"]
+    assert re.match(
+        rf"{job} +alice +EXIT +normal +\S+ +\S+ ", lsf.ok("bjobs", "-a", "-w", job).splitlines()[1]
+    )
+    assert "Exited with exit code 130" in lsf.ok("bjobs", "-a", "-UF", job)
+    history = lsf.ok("bhist", "-l", job)
+    assert "Signal <REQUEUE_PEND> requested" in history and "Pending: Job has been requeued" not in history
+    until_pending(lsf, job)
+    assert "Pending: Job has been requeued" in lsf.ok("bhist", "-l", job)
+
+
+def test_a_job_on_its_way_back_can_be_started_and_not_ended(lsf):
     job = submit(lsf)
     run(lsf, job)
     lsf.ok("brequeue", job)
-    assert stats(lsf, job) == ["PEND"]
+    lsf.ok("bkill", job)
+    assert stats(lsf, job) == ["EXIT"]
+    run(lsf, job)
 
 
 def test_a_killed_job_has_its_exit_code(ibm):

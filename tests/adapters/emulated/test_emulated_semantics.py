@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from headway import events as ev
 from headway.decisions import (
     Cancel,
+    Checkpoint,
     Hold,
     Kill,
-    Migrate,
     Release,
     Requeue,
     Reserve,
@@ -143,7 +143,7 @@ def test_a_job_that_never_fits_waits_for_ever_and_the_run_ends():
         (Unreserve("ghost"), "not known"),
         (Reserve(Reservation("r", 5, 5)), "ends before it begins"),
         (Reserve(Reservation("r", 0, 5, nodes=("n9",))), "unknown nodes: n9"),
-        (Migrate("a"), "cannot carry out Migrate"),
+        (Checkpoint("a"), "cannot carry out Checkpoint"),
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",
 )
@@ -398,7 +398,7 @@ def test_work_is_conserved_whatever_happens_to_the_rate(runtime, plan):
             suspended = not suspended
         else:
             pace.factor = rate = what
-            adapter.reconsider(adapter._running["a"], now)
+            adapter.reconsider(adapter.running["a"])
     if suspended:
         adapter.apply(now, [Resume("a")])
         suspended = False

@@ -21,6 +21,8 @@ Answer = Callable[[tuple[str, ...]], Result | str | None]
 class RecordedLsf(Transport):
     """The recorded volclava, with some answers different."""
 
+    user = USER
+
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
 
@@ -119,13 +121,60 @@ def test_a_queue_that_is_not_there() -> None:
     assert said == {"queue night": ("does not exist; known: normal", "correct cluster.options.queues")}
 
 
-def test_an_ordinary_user() -> None:
-    text = output("bqueues_long") + "ADMINISTRATORS:  boss lsfadmin\n"
-    detail, remedy = fails(checked(lambda argv: text if argv == ("bqueues", "-l") else None))["privilege"]
-    assert detail == f"{USER} is an ordinary user; administrators: boss, lsfadmin"
-    assert "lsb.queues" in remedy
-    mine = text.replace("boss", USER)
-    assert not fails(checked(lambda argv: mine if argv == ("bqueues", "-l") else None))
+def of_queue(names: str, queue: str = "normal") -> str:
+    """The recorded queue with these administrators, and another that everybody here administers."""
+    other = f"\nQUEUE: other\nPRIO NICE STATUS\n 30 20 Open:Active\nADMINISTRATORS:  {USER} \n"
+    return output("bqueues_long") + (f"ADMINISTRATORS:  {names} \n" if names else "") + other
+
+
+def privilege(queue: str, cluster: str | None = None, groups: str = "") -> Check:
+    """What is said of a user who is not root; ``cluster``: what lsclusters says, None: there is none."""
+
+    def answer(argv: tuple[str, ...]) -> Result | str | None:
+        if argv[0] == "lsclusters":
+            if cluster is None:
+                raise Failure("the program 'lsclusters' is not installed")
+            return cluster
+        return {("bqueues", "-l"): queue, ("bugroup", "-w"): groups}.get(argv)
+
+    return checked(answer)["privilege"]
+
+
+@pytest.fixture
+def ordinary(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This test's user is not root."""
+    monkeypatch.setattr(RecordedLsf, "user", "headway", raising=False)
+    monkeypatch.setitem(globals(), "USER", "headway")
+
+
+@pytest.mark.usefixtures("ordinary")
+def test_an_ordinary_user_is_told_what_to_do() -> None:
+    found = privilege(of_queue("boss"), "LSF administrators: lsfadmin\n")
+    assert (found.ok, found.known) == (False, True)
+    assert found.detail == "headway is not among the administrators of normal (boss, lsfadmin)"
+    assert "lsb.queues" in found.remedy
+    # Another queue's administrators are of no use.
+    assert not privilege(of_queue(""), "LSF administrators: lsfadmin\n").ok
+
+
+@pytest.mark.usefixtures("ordinary")
+def test_a_privilege_that_cannot_be_known_is_not_said_to_be_there() -> None:
+    for queue in (of_queue(""), of_queue("boss")):
+        found = privilege(queue)
+        assert (found.ok, found.known) == (True, False)
+        assert found.detail.endswith("who administers the cluster is not told here")
+        assert "ADMINISTRATORS = headway" in found.remedy
+
+
+@pytest.mark.usefixtures("ordinary")
+def test_an_administrator_of_the_queue_of_the_cluster_or_by_a_group() -> None:
+    of_the_queue = privilege(of_queue("boss headway"))
+    assert (of_the_queue.ok, of_the_queue.known, of_the_queue.detail) == (
+        True, True, "headway administers normal"
+    )  # fmt: skip
+    assert privilege(of_queue("boss"), "LSF administrators: a headway\n").known
+    by_group = privilege(of_queue("ops"), groups="GROUP_NAME USERS\nops boss headway\n")
+    assert by_group.known and by_group.ok
 
 
 def test_jobs_that_one_is_not_shown() -> None:

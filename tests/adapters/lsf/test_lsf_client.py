@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 from recorded_lsf import fixture
 
-from headway_adapters.client import Unanswered
 from headway_adapters.lsf.client import LsfClient
 from headway_adapters.lsf.options import LsfOptions
+from headway_adapters.polling.client import Unanswered
 from headway_adapters.transport import Result, Transport
 
 

@@ -301,6 +301,36 @@ def test_how_jobs_ended_from_history() -> None:
     }
 
 
+def test_an_exit_on_the_way_back_to_the_queue_is_told_by_the_history_only() -> None:
+    now = at(2, 38, 33, day=22)
+    (row,) = listing.read_wide_rows(output("bjobs_requeue_exit_wide"), Calendar(now), set()).values()
+    facts = listing.read_long(output("bjobs_requeue_exit_UF"), Calendar(now), set())["180"]
+    assert (row.stat, facts.exit_code, facts.exit_reason) == ("EXIT", 130, "")
+    (ending,) = listing.read_history(output("bhist_requeue_exit"), Calendar(now)).values()
+    assert (ending.state, ending.exit_code, ending.hosts) == ("requeued", 130, (("lsfb", 2),))
+    (ending,) = listing.read_history(output("bhist_requeued"), Calendar(now)).values()
+    assert ending.state == "alive"
+    back = listing.read_long(output("bjobs_requeued_pend_UF"), Calendar(now), set())["180"]
+    assert back.reason == "Requeue the job for the next run: 1 host"
+
+
+def test_a_job_that_reached_its_limit_ends_without_a_word_about_it() -> None:
+    now = at(4, 52, 30, day=22)
+    (row,) = listing.read_wide_rows(output("bjobs_run_limit_wide"), Calendar(now), set()).values()
+    facts = listing.read_long(output("bjobs_run_limit_UF"), Calendar(now), set())["39"]
+    assert (row.stat, facts.run_limit, facts.exit_code, facts.exit_reason) == ("EXIT", 60.0, 140, "")
+    assert facts.started is not None and facts.ended == facts.started + 64
+    assert listing.read_history(output("bhist_run_limit"), Calendar(now))["39"].exit_code == 140
+
+
+def test_a_job_that_ended_after_an_earlier_requeue_has_ended() -> None:
+    end = "Sun Nov 22 02:40:00: Dispatched to <lsfb>;\nSun Nov 22 02:40:09: Exited with exit code 130.\n"
+    text = output("bhist_requeued").replace("has been requeued;\n", f"has been requeued;\n{end}")
+    assert text.count("Exited") == 2
+    (ending,) = listing.read_history(text, Calendar(at(3, 0, day=22))).values()
+    assert (ending.state, ending.started) == ("ended", at(2, 40, day=22))
+
+
 @pytest.mark.parametrize(
     ("line", "code", "reason"),
     [

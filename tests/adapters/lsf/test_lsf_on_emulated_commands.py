@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -10,9 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from click.testing import CliRunner
+from waiting import limit
 
 from headway import decisions as d
 from headway import events as ev
+from headway.cli import cli
 from headway.model import Reservation
 from headway_adapters.commands.emulator import Emulator, EmulatorOptions
 from headway_adapters.lsf import LsfAdapter, LsfOptions
@@ -63,7 +68,7 @@ class Site:
             about = job.id if job is not None else getattr(event, "job_id", "")
             return isinstance(event, kind) and (not job_id or about == job_id)
 
-        end = time.time() + seconds
+        end = time.time() + limit(seconds)
         while time.time() < end:
             found = next((event for event in self.seen if fits(event)), None)
             if found is not None:
@@ -293,3 +298,36 @@ def test_giving_back_as_the_configuration_says(
     assert capsys.readouterr().out == "queue normal: active\nqueue night: active\n"
     assert give_back(["-c", str(path), "day"]) == 2
     assert "LSF has no queue 'day'. Known: night, normal." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_check_lists_what_this_lsf_can_and_nothing_else(
+    site: Callable[..., Site], flavour: str, tmp_path: Path
+) -> None:
+    lsf = site(flavour)
+    options = {"queues": ["normal"], "bin_dir": str(lsf.emulator.bin)}
+    config = {"mode": "monitor", "plugins": ["easy"], "journal": str(tmp_path / "journal.sqlite")}
+    (tmp_path / "site.yaml").write_text(
+        yaml.safe_dump({**config, "cluster": {"adapter": "lsf", "options": options}})
+    )
+    done = CliRunner(env={"COLUMNS": "250"}).invoke(cli, ["check", "-c", str(tmp_path / "site.yaml")])
+    (able,) = re.findall(r"capabilities +lsf: (.*?) *$", done.output, re.MULTILINE)
+    assert set(able.split(", ")) == {kind.__name__ for kind in lsf.adapter.capabilities}, done.output
+    assert ("Reserve" in able) == (flavour == "ibm")
+    assert re.search(r"^ok +privilege +\S+ administers", done.output, re.MULTILINE), done.output
+    assert done.exit_code == 0
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_a_users_requeue_is_no_end_for_those_who_wait_for_it(site: Callable[..., Site], flavour: str) -> None:
+    lsf = site(flavour)
+    job = lsf.submit("-J", "R", "sleep 60").job.id
+    waits = lsf.submit("-w", f"ended({job})", "sleep 5").job.id
+    lsf.apply(d.Start(job, (("node1", 1),)))
+    lsf.until(ev.JobStarted, job)
+    lsf.run("brequeue", job)
+    assert " EXIT " in lsf.run("bjobs", "-a", "-w", job)
+    assert "is not met" in lsf.apply(d.Start(waits, (("node2", 1),)), accepted=False)
+    lsf.until(ev.JobRequeued, job)
+    assert not [e for e in lsf.seen if isinstance(e, ev.JobEnded)]
+    assert "is not met" in lsf.apply(d.Start(waits, (("node2", 1),)), accepted=False)

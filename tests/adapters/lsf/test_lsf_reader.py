@@ -13,7 +13,7 @@ from headway_adapters.lsf.listing import Booking, Ending, Facts, HostState, Queu
 from headway_adapters.lsf.reader import Detail, Site
 from headway_adapters.lsf.resreq import Host
 from headway_adapters.lsf.values import Calendar
-from headway_adapters.snapshot import Snapshot, SnapshotJob
+from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 
 MIB = 1 << 20
 YEAR = 365 * 86400.0

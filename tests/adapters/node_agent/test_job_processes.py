@@ -9,6 +9,7 @@ import time
 
 import psutil
 import pytest
+from waiting import limit
 
 from headway_adapters.node_agent.processes import JobUse, find, jobs_here, names_of
 
@@ -52,7 +53,7 @@ def process():
         started.append(child)
         found = psutil.Process(child.pid)
         # The kernel lets the parent go on a moment before the child's new environment can be read.
-        until = time.monotonic() + 10
+        until = time.monotonic() + limit()
         while not found.environ() and time.monotonic() < until:
             time.sleep(0.01)
         return found
@@ -73,7 +74,7 @@ def test_processes_of_one_job_are_one(process):
 def test_a_jobs_cpus_are_those_that_its_processes_may_run_on(process):
     mine = min(psutil.Process().cpu_affinity())
     bound = process(f"import os, time; os.sched_setaffinity(0, {{{mine}}}); time.sleep(60)", PBS_JOBID="7.s")
-    until = time.monotonic() + 10
+    until = time.monotonic() + limit()
     while bound.cpu_affinity() != [mine] and time.monotonic() < until:
         time.sleep(0.02)
     [job] = jobs_here([bound])

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from headway_adapters.pbs import documents, reader
+from headway_adapters.commands import pbs_dsv
+from headway_adapters.pbs import cluster, documents, dsv, reader
 
 FIXTURES = Path(__file__).parent / "fixtures"
 #: When the listings were recorded, absolute seconds.
 NOW = 1795242861.0
-SITE = reader.Site(managed=("workq",))
+SITE = cluster.Site(managed=("workq",))
 
 
 def recorded(name: str) -> dict[str, Any]:
@@ -20,17 +22,27 @@ def recorded(name: str) -> dict[str, Any]:
 
 
 def stdout(name: str) -> bytes:
-    return recorded(name)["stdout"].encode()
+    return recorded(name)["stdout"].encode("utf-8", "surrogateescape")
 
 
-QUEUES = reader.read_queues(documents.objects_json(stdout("qstat_queue_json"), "Queue"))
-NODES = reader.read_nodes(documents.nodes_json(stdout("pbsnodes_json")), QUEUES, set())
+QUEUES = cluster.read_queues(documents.objects_json(stdout("qstat_queue_json"), "Queue"))
+NODES = cluster.read_nodes(documents.nodes_json(stdout("pbsnodes_json")), QUEUES, set())
 
 
-def listing(jobs: dict[str, dict[str, Any]]) -> bytes:
-    """``qstat -f -F json`` of these jobs."""
-    document = {"timestamp": int(NOW), "pbs_version": "23.06.06", "pbs_server": "pbshost", "Jobs": jobs}
-    return json.dumps(document, indent="\t").encode()
+#: What separates attributes in listings that no command asked for.
+BETWEEN = "|abcdefghijklmnop"
+
+
+def listing(jobs: Mapping[str, Mapping[str, Any]], between: str = BETWEEN) -> bytes:
+    """``qstat -f -F dsv -D BETWEEN`` of these jobs, as the real one prints it; a job's attributes in the
+    order of the map, but for the first, which is always its name."""
+    named = {key: {"Job_Name": "", **fields} for key, fields in jobs.items()}
+    return pbs_dsv.listing(named, between).encode("utf-8", "surrogateescape")
+
+
+def recorded_jobs(name: str) -> dict[str, documents.JobRecord]:
+    """A recorded ``qstat -f -F json`` in the form in which jobs are read."""
+    return dsv.jobs(listing(json.loads(stdout(name)).get("Jobs", {})), BETWEEN)
 
 
 def job(**fields: Any) -> dict[str, Any]:
@@ -53,16 +65,16 @@ def job(**fields: Any) -> dict[str, Any]:
 def read(
     jobs: dict[str, dict[str, Any]],
     *,
-    nodes: reader.Nodes = NODES,
-    site: reader.Site = SITE,
+    nodes: cluster.Nodes = NODES,
+    site: cluster.Site = SITE,
     notes: set[str] | None = None,
 ) -> reader.Jobs:
     """What the reader makes of these jobs."""
-    records = documents.jobs_json(listing(jobs))
+    records = dsv.jobs(listing(jobs), BETWEEN)
     return reader.read_jobs(records, NOW, site, QUEUES, nodes, set() if notes is None else notes)
 
 
-def nodes(*records: dict[str, Any]) -> reader.Nodes:
+def nodes(*records: dict[str, Any]) -> cluster.Nodes:
     """Vnodes ``a``, ``b``, ... with 8 processors and 4 GB each on a host of their own, some fields
     different."""
     found = {}
@@ -73,4 +85,4 @@ def nodes(*records: dict[str, Any]) -> reader.Nodes:
         found[name] = documents.NodeRecord(
             **{"state": "free", "resources_available": available, "resources_assigned": {}, **fields}
         )
-    return reader.read_nodes(found, QUEUES, set())
+    return cluster.read_nodes(found, QUEUES, set())

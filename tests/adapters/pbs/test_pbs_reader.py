@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pbs_recorded import NODES, NOW, QUEUES, SITE, job, nodes, read, recorded, stdout
+from pbs_recorded import NODES, NOW, QUEUES, SITE, job, nodes, read, recorded_jobs
 
-from headway.model import Dependency, NodeDescription, PoolDescription, Request, Reservation
-from headway_adapters.pbs import documents, reader, select
-from headway_adapters.snapshot import SnapshotJob
+from headway.model import Dependency, NodeDescription, PoolDescription, Request
+from headway_adapters.pbs import cluster, documents, reader, select, torque
+from headway_adapters.polling.snapshot import SnapshotJob
 
 GB = 1 << 30
 DAY = 86400.0
@@ -52,8 +53,8 @@ ELEMENTS: dict[str, tuple[Any, ...]] = {
 ENDED: dict[str, tuple[Any, ...]] = {
     "0.pbshost": ("ended", {"pbshost[2]": 4, "pbshost[3]": 4}, T0, T0 + 61, "completed", 0, ""),
     "6.pbshost": ("ended", {"pbshost[0]": 2}, T0 + 43, T0 + 74, "completed", 0, ""),
-    # place=exclhost: the vnode was its own.
-    "7.pbshost": ("ended", {"pbshost[0]": 8}, T0 + 44, T0 + 74, "completed", 0, ""),
+    # place=exclhost: its host's vnodes were its own.
+    "7.pbshost": ("ended", {f"pbshost[{at}]": 8 for at in range(4)}, T0 + 44, T0 + 74, "completed", 0, ""),
     "8.pbshost": ("ended", {}, None, T0 + 59, "cancelled", None, ""),
 }
 
@@ -61,15 +62,14 @@ ENDED: dict[str, tuple[Any, ...]] = {
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("qstat_full_json", LIVE), ("qstat_full_text", LIVE),
+        ("qstat_full_json", LIVE),
         ("qstat_full_json_subjobs", {**LIVE, **ELEMENTS}), ("qstat_history_json", {**LIVE, **ENDED}),
         ("qstat_unknown_job", {}),
     ],
 )  # fmt: skip
 def test_each_recorded_listing_of_jobs(name: str, expected: dict[str, tuple[Any, ...]]) -> None:
-    parse = documents.jobs_json if "json" in recorded(name)["argv"] else documents.jobs_text
     notes: set[str] = set()
-    found = reader.read_jobs(parse(stdout(name)), NOW, SITE, QUEUES, NODES, notes)
+    found = reader.read_jobs(recorded_jobs(name), NOW, SITE, QUEUES, NODES, notes)
     assert {
         key: (
             job.state, dict(job.placement), job.start_time, job.end_time, job.outcome, job.exit_code,
@@ -91,11 +91,11 @@ def test_the_recorded_vnodes() -> None:
         vnode(0), vnode(1), vnode(2), vnode(3, available=False, reason=maintained),
     ]  # fmt: skip
     assert NODES.vnodes == {"pbshost": [f"pbshost[{at}]" for at in range(4)]}
-    assert reader.pools(QUEUES, NODES, SITE) == {"workq": PoolDescription("workq")}
+    assert cluster.pools(QUEUES, NODES, SITE) == {"workq": PoolDescription("workq")}
 
 
 def test_a_recorded_job_in_full() -> None:
-    found = reader.read_jobs(documents.jobs_json(stdout("qstat_full_json")), NOW, SITE, QUEUES, NODES, set())
+    found = reader.read_jobs(recorded_jobs("qstat_full_json"), NOW, SITE, QUEUES, NODES, set())
     late = found.jobs["10.pbshost"].job
     assert (late.name, late.user, late.group, late.pool) == ("late", "alice", "alice", "workq")
     assert (late.submit_time, late.begin_time, late.held) == (T0 + 43, 1795249980.0, False)
@@ -104,46 +104,6 @@ def test_a_recorded_job_in_full() -> None:
     assert found.jobs["2.pbshost"].job.held
     assert found.jobs["2.pbshost"].restarts == 1
     assert found.jobs["13.pbshost"].job.request == Request(4, 365 * DAY, nodes=2)
-
-
-def test_a_reservation_without_vnodes_is_no_reservation_yet() -> None:
-    notes: set[str] = set()
-    assert reader.read_reservations(recorded("pbs_rstat_full")["stdout"], SITE, notes) == {}
-
-
-RESERVED = """Resv ID: R5.pbshost
-Reserve_Name = headway_r1
-Reserve_Owner = alice@pbshost
-reserve_state = RESV_CONFIRMED
-reserve_start = Sat Nov 21 07:33:00 2026
-reserve_end = Sat Nov 21 08:03:00 2026
-queue = R5
-Authorized_Users = alice@pbshost,bob@pbshost
-resv_nodes = (pbshost[0]:ncpus=8)+(pbshost[1]:
-\tncpus=8)
-
-Resv ID: R6.pbshost
-Reserve_Name = class
-reserve_state = RESV_BEING_DELETED
-reserve_start = Sat Nov 21 07:33:00 2026
-reserve_end = Sat Nov 21 08:03:00 2026
-resv_nodes = (pbshost[2]:ncpus=8)
-
-"""
-
-
-def test_a_confirmed_reservation() -> None:
-    notes: set[str] = set()
-    assert reader.read_reservations(RESERVED, SITE, notes) == {
-        "r1": (
-            "R5.pbshost",
-            Reservation(
-                "r1", 1795246380.0, 1795248180.0, nodes=("pbshost[0]", "pbshost[1]"),
-                users=("alice", "bob"), ours=True,
-            ),
-        )
-    }  # fmt: skip
-    assert notes == {"reservation R6.pbshost is RESV_BEING_DELETED and is not looked at"}
 
 
 # ---------------------------------------------------------------------- states, holds, dependencies
@@ -172,19 +132,19 @@ def test_what_keeps_a_job_from_starting(fields: dict[str, Any], held_by: str, re
 
 
 def test_a_stopped_queue_starts_nothing() -> None:
-    queues = {"workq": reader.Queue("workq", open=False)}
+    queues = {"workq": cluster.Queue("workq", open=False)}
     records = {"1.s": documents.JobRecord(job_state="Q", queue="workq", schedselect="1:ncpus=1")}
     found = reader.read_jobs(records, NOW, SITE, queues, NODES, set())
     assert only(found).reason == "queue workq is stopped"
-    assert not reader.pools(queues, NODES, SITE)["workq"].open
+    assert not cluster.pools(queues, NODES, SITE)["workq"].open
 
 
 def test_beside_pbss_own_scheduler_a_stopped_queue_is_headways() -> None:
-    site = reader.Site(managed=("workq",), beside_scheduler=True)
-    queues = {"workq": reader.Queue("workq", open=False)}
+    site = cluster.Site(managed=("workq",), beside_scheduler=True)
+    queues = {"workq": cluster.Queue("workq", open=False)}
     records = {"1.s": documents.JobRecord(job_state="Q", queue="workq", schedselect="1:ncpus=1")}
     assert not only(reader.read_jobs(records, NOW, site, queues, NODES, set())).job.held
-    assert reader.pools(queues, NODES, site)["workq"].open
+    assert cluster.pools(queues, NODES, site)["workq"].open
 
 
 def test_a_system_hold_for_a_dependency_is_the_dependency() -> None:
@@ -246,13 +206,32 @@ def test_states_that_nobody_knows_are_tolerated_and_noted() -> None:
 @pytest.mark.parametrize("job_id", ["x.s", "1[2", "1.s; reboot", "", "1\n.s"])
 def test_what_is_no_job_id_is_left_out_and_noted(job_id: str) -> None:
     notes: set[str] = set()
-    assert not read({job_id: job()}, notes=notes).jobs
+    records = {job_id: documents.JobRecord(job_state="Q", queue="workq", schedselect="1:ncpus=1")}
+    assert not reader.read_jobs(records, NOW, SITE, QUEUES, NODES, notes).jobs
     assert notes == {f"{job_id!r} is not the id of a job"}
 
 
 def test_a_job_that_is_sent_to_its_vnodes_is_starting() -> None:
     found = one(job_state="R", substate=41, exec_vnode="(pbshost[0]:ncpus=1)")
     assert (found.state, found.placement) == ("starting", (("pbshost[0]", 1),))
+
+
+@pytest.mark.parametrize(
+    ("substate", "seconds", "odd"), [(41, 299, False), (41, 301, True), (71, 3600, False), (42, 3600, False)]
+)
+def test_a_job_that_is_sent_to_its_vnodes_for_long_is_noted(substate: int, seconds: float, odd: bool) -> None:
+    notes: set[str] = set()
+    sent = time.asctime(time.gmtime(NOW - seconds))
+    fields = {"job_state": "R", "substate": substate, "exec_vnode": "(pbshost[0]:ncpus=1)", "stime": sent}
+    read({"1.pbshost": job(**fields)}, notes=notes)
+    assert notes == (
+        {
+            "job 1.pbshost was sent to its vnodes more than 5 minutes ago and does not run yet (substate "
+            "41): see the log of the MoM of pbshost[0], where it is to begin"
+        }
+        if odd
+        else set()
+    )
 
 
 @pytest.mark.parametrize(
@@ -279,17 +258,24 @@ def test_going_back_to_the_queue_is_counted() -> None:
 # ---------------------------------------------------------------------- requests
 
 
+ALL_FOUR = tuple(f"pbshost[{at}]" for at in range(4))
+
+
 @pytest.mark.parametrize(
     ("chunks", "place", "request_"),
     [
         ("1:ncpus=4:mem=1gb", "free", Request(4, 600, 1, 4, memory_per_node=GB)),
         ("16:ncpus=1:mem=1gb", "free", Request(16, 600, memory_per_processor=GB)),
         ("4:ncpus=2:mem=1gb", "free", Request(8, 600, processors_per_chunk=2, memory_per_processor=GB // 2)),
-        ("4:ncpus=2:mem=1gb", "scatter", Request(8, 600, 4, 2, memory_per_node=GB)),
+        ("4:ncpus=2:mem=1gb", "vscatter", Request(8, 600, 4, 2, memory_per_node=GB)),
         ("4:ncpus=2:mem=1gb", "vscatter:excl", Request(8, 600, 4, 2, memory_per_node=GB, exclusive=True)),
         ("4:ncpus=2:mem=1gb", "pack", Request(8, 600, 1, 8, memory_per_node=4 * GB)),
         ("1:ncpus=1+2:ncpus=8", "free", Request(24, 600, 3, 8)),
-        ("1:ncpus=1+2:ncpus=8", "pack:exclhost", Request(17, 600, 1, 17, exclusive=True)),
+        ("1:ncpus=1+2:ncpus=8", "pack:excl", Request(17, 600, exclusive=True)),
+        (
+            "1:ncpus=1+2:ncpus=8", "pack:exclhost",
+            Request(4, 600, 4, 1, required_nodes=ALL_FOUR, exclusive=True),
+        ),
         ("1:ncpus=2:arch=linux", "free", Request(2, 600, 1, 2, features=("arch=linux",))),
         ("1:ncpus=2:vnode=pbshost[1]", "free", Request(2, 600, 1, 2, required_nodes=("pbshost[1]",))),
         ("1:ncpus=2:host=gone", "free", Request(2, 600, 1, 2, required_nodes=("gone",))),
@@ -367,14 +353,14 @@ def test_vnodes_that_are_given_whole_make_every_job_exclusive() -> None:
 @pytest.mark.parametrize(
     ("queue", "resources", "walltime"),
     [
-        (reader.Queue("workq", 7200.0, 3600.0), {"walltime": "00:10:00"}, 600),
-        (reader.Queue("workq", 7200.0, 3600.0), {"walltime": None}, 3600),
-        (reader.Queue("workq", 7200.0), {"walltime": None}, 7200),
-        (reader.Queue("workq"), {"walltime": None}, 365 * DAY),
+        (cluster.Queue("workq", 7200.0, 3600.0), {"walltime": "00:10:00"}, 600),
+        (cluster.Queue("workq", 7200.0, 3600.0), {"walltime": None}, 3600),
+        (cluster.Queue("workq", 7200.0), {"walltime": None}, 7200),
+        (cluster.Queue("workq"), {"walltime": None}, 365 * DAY),
     ],
 )
-def test_a_job_without_a_limit(queue: reader.Queue, resources: dict[str, Any], walltime: float) -> None:
-    records = documents.jobs_json(b'{"Jobs": {"1.s": {"job_state": "Q", "queue": "workq"}}}')
+def test_a_job_without_a_limit(queue: cluster.Queue, resources: dict[str, Any], walltime: float) -> None:
+    records = {"1.s": documents.JobRecord(job_state="Q", queue="workq")}
     records["1.s"].Resource_List = {"select": "1:ncpus=1", **resources}
     found = reader.read_jobs(records, NOW, SITE, {"workq": queue}, NODES, set())
     assert only(found).job.request.walltime == walltime
@@ -408,7 +394,7 @@ def test_what_a_user_said_counts_as_long_as_the_job_is_there(letter: str) -> Non
 
 
 def test_times_in_another_zone() -> None:
-    site = reader.Site(managed=("workq",), zone=3600.0)
+    site = cluster.Site(managed=("workq",), zone=3600.0)
     assert only(read({"1.s": job()}, site=site)).job.submit_time == T0 - 148 - 3600
 
 
@@ -428,7 +414,7 @@ def test_each_element_is_a_job_and_the_array_is_none() -> None:
 
 
 def test_elements_beyond_the_limit_are_not_looked_at() -> None:
-    site = reader.Site(managed=("workq",), array_limit=2)
+    site = cluster.Site(managed=("workq",), array_limit=2)
     assert list(read(array(5), site=site).jobs) == ["5[1].s", "5[2].s"]
 
 
@@ -483,7 +469,7 @@ def test_power_as_far_as_pbs_says() -> None:
 
 
 def test_which_vnodes_serve_which_queue() -> None:
-    queues = reader.read_queues(
+    queues = cluster.read_queues(
         {
             "any": {"queue_type": "Execution", "started": "True"},
             "own": {"queue_type": "Execution", "started": "True"},
@@ -499,30 +485,30 @@ def test_which_vnodes_serve_which_queue() -> None:
         "c": documents.NodeRecord(state="free", resources_available={"ncpus": 4}),
         "d": documents.NodeRecord(state="free", resources_available={}),
     }
-    found = reader.read_nodes(records, queues, set())
+    found = cluster.read_nodes(records, queues, set())
     assert {name: node.pools for name, node in found.nodes.items()} == {
         "a": ("any", "fast"), "b": ("own",), "c": ("any",),
     }  # fmt: skip
-    pools = reader.pools(queues, found, reader.Site(("fast",)))
+    pools = cluster.pools(queues, found, cluster.Site(("fast",)))
     assert {name: pool.open for name, pool in pools.items()} == {"any": False, "fast": True}
 
 
 def test_limits_of_queues() -> None:
     described = {"queue_type": "Execution", "resources_max": {"walltime": "24:00:00"}}
-    queue = reader.read_queues({"q": {**described, "resources_default": {"walltime": "01:00:00"}}})["q"]
+    queue = cluster.read_queues({"q": {**described, "resources_default": {"walltime": "01:00:00"}}})["q"]
     assert (queue.max_walltime, queue.default_walltime, queue.open) == (DAY, 3600.0, True)
 
 
 def test_a_torque_cluster() -> None:
     from test_pbs_documents import TORQUE_JOBS, TORQUE_NODES
 
-    queues = {"batch": reader.Queue("batch")}
-    found = reader.read_nodes(documents.nodes_xml(TORQUE_NODES), queues, set())
+    queues = {"batch": cluster.Queue("batch")}
+    found = cluster.read_nodes(torque.nodes(TORQUE_NODES), queues, set())
     assert found.nodes["n1"] == NodeDescription("n1", 4, 8 * GB, (), ("ib", "fast"), ("batch",))
     assert found.nodes["n2"].gres == (("gpus", 2),)
     assert found.nodes["n2"].reason == "down; offline; disk"
-    site = reader.Site(managed=("batch",))
-    jobs = reader.read_jobs(documents.jobs_xml(TORQUE_JOBS), NOW, site, queues, found, set())
+    site = cluster.Site(managed=("batch",))
+    jobs = reader.read_jobs(torque.jobs(TORQUE_JOBS), NOW, site, queues, found, set())
     running = jobs.jobs["7.head"]
     assert (running.placement, running.start_time) == ((("n1", 4), ("n2", 4)), T0)
     assert jobs.jobs["8[2].head"].job.request == Request(1, 365 * DAY, nodes=1, processors_per_node=1)
@@ -531,7 +517,7 @@ def test_a_torque_cluster() -> None:
 def test_torques_ways_to_ask() -> None:
     def asked(**resources: str) -> Request:
         record = documents.JobRecord(job_state="Q", queue="workq", Resource_List=resources)
-        return only(reader.read_jobs({"1.s": record}, NOW, SITE, QUEUES, NODES, set())).job.request
+        return only(reader.read_jobs({"1.s": record}, NOW, SITE, QUEUES, nodes({}, {}), set())).job.request
 
     assert asked(nodes="2:ppn=4:ib", walltime="60") == Request(8, 60, 2, 4, features=("ib",))
     assert asked(procs="6", walltime="60") == Request(6, 60)
@@ -578,4 +564,4 @@ def test_no_job_makes_the_reader_fail_or_hides_another(
 
 @given(st.dictionaries(st.sampled_from(documents.NodeRecord.__struct_fields__), ANYTHING))
 def test_no_vnode_makes_the_reader_fail(fields: dict[str, Any]) -> None:
-    reader.read_nodes({"a": documents.NodeRecord(**fields)}, QUEUES, set())
+    cluster.read_nodes({"a": documents.NodeRecord(**fields)}, QUEUES, set())

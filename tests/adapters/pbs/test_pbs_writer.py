@@ -79,9 +79,7 @@ def test_a_start_that_cannot_be_written(placement: Any, chunks: list[Chunk], say
     ],
 )  # fmt: skip
 def test_every_other_decision(decision: d.Decision, argv: str) -> None:
-    plan = writer.plan(
-        decision, now=0.0, running_on=("h[0]", "h[1]", "g[0]"), hosts=HOSTS, reservation="R5.s"
-    )
+    plan = writer.plan(decision, now=0.0, running_on=HAS, hosts=HOSTS, reservation="R5.s")
     assert [" ".join(step) for step in plan.steps] == [argv]
 
 
@@ -92,7 +90,7 @@ def test_torque_suspends_in_its_own_way() -> None:
 
 def test_hosts_are_taken_out_of_service_and_put_back() -> None:
     assert writer.offline("h", "headway: asleep") == ("pbsnodes", "-C", "headway: asleep", "-o", "h")
-    assert writer.online("h") == ("pbsnodes", "-C", "", "-c", "h")
+    assert writer.online("h") == ("pbsnodes", "-C", "", "-r", "h")
     assert writer.offline("h", "x", torque=True) == ("pbsnodes", "-N", "x", "-o", "h")
     with pytest.raises(writer.Unfit):
         writer.offline("-a", "x")
@@ -118,9 +116,15 @@ def test_reservations_are_made_moved_and_refused() -> None:
         writer.plan(d.Unreserve("r9"), now=0)
 
 
+#: What a running job has.
+HAS = (("h[0]", 8), ("h[1]", 8), ("g[0]", 8))
+
+
 @pytest.mark.parametrize(
     ("placement", "says"),
     [
+        ((("h[0]", 8), ("h[1]", 4)), r"it cannot keep 4 of its 8 processors on h\[1\]"),
+        ((("h[0]", 4), ("h[1]", 8), ("g[0]", 8)), "whole vnodes"),
         ((), "whole vnodes"), ((("h[0]", 8), ("h[1]", 8), ("g[0]", 8)), "whole vnodes"),
         ((("other", 8),), "whole vnodes"), ((("g[0]", 8),), "its script runs on that host"),
         ((("h[0]", 8), ("g[0]", 8)), "its script runs on that host"),
@@ -128,7 +132,7 @@ def test_reservations_are_made_moved_and_refused() -> None:
 )  # fmt: skip
 def test_what_a_running_job_cannot_give_back(placement: Any, says: str) -> None:
     with pytest.raises(writer.Unfit, match=says):
-        writer.plan(d.Resize("1.s", 8, placement), now=0, running_on=("h[0]", "h[1]", "g[0]"), hosts=HOSTS)
+        writer.plan(d.Resize("1.s", 8, placement), now=0, running_on=HAS, hosts=HOSTS)
 
 
 @pytest.mark.parametrize("decision", [d.Migrate("1.s"), d.Checkpoint("1.s"), d.SetFrequency("1.s", 2e9)])

@@ -16,9 +16,9 @@ from headway import events as ev
 from headway.errors import UserError
 from headway.model import ClusterDescription, NodeDescription
 from headway.state import State
+from headway_adapters.polling.snapshot import Snapshot
 from headway_adapters.slurm import SlurmAdapter, reader
 from headway_adapters.slurm.power import PowerSaving
-from headway_adapters.snapshot import Snapshot
 
 MEASURED = (FIXTURES / "show-nodes-energy-oneline.txt").read_text()
 

@@ -10,8 +10,8 @@ import pytest
 
 from headway.errors import Failure
 from headway.model import Dependency
+from headway_adapters.polling.snapshot import SnapshotJob
 from headway_adapters.slurm import marker, reader
-from headway_adapters.snapshot import SnapshotJob
 
 FIXTURES = Path(__file__).parent / "fixtures" / "slurm-22.05"
 NOW = 1795244660.0
@@ -71,13 +71,75 @@ def test_a_job_cancelled_in_the_queue_never_started(jobs: reader.Jobs) -> None:
         ("7", (("node1", 4), ("node2", 4))),
         ("28", (("node9", 4),)),
         ("8", (("node3", 1),)),
-        ("14", (("node6", 2),)),
+        # A heterogeneous job: of its leader, then of the other component.
+        ("13", (("node5", 1), ("node6", 2))),
     ],
 )
 def test_the_allocated_cores_say_what_a_job_has_where(
     jobs: reader.Jobs, job_id: str, placement: tuple[tuple[str, int], ...]
 ) -> None:
     assert jobs.jobs[job_id].placement == placement
+
+
+@pytest.mark.parametrize(
+    ("tasks", "each", "nodes", "per_node", "together"),
+    [
+        (1, 3, 0, 0, 3), (4, 3, 0, 0, 3), (4, 1, 0, 0, 0),
+        (1, 3, 1, 3, 0), (2, 3, 2, 3, 0),
+        # Two nodes, whose shares may differ, but no task is divided.
+        (4, 2, 2, 0, 2), (3, 3, 2, 0, 3), (1, 4, 2, 0, 0),
+    ],
+)  # fmt: skip
+def test_the_processors_of_a_task_lie_on_one_node(
+    tasks: int, each: int, nodes: int, per_node: int, together: int
+) -> None:
+    """``sbatch -n TASKS -c EACH``, with ``-N NODES`` where they are stated."""
+    record = pending(
+        cpus=tasks * each, tasks=tasks, cpus_per_task=each, tasks_per_node=0,
+        node_count=nodes or tasks, max_nodes=nodes,
+    )  # fmt: skip
+    request = only(read(record)).job.request
+    assert (request.processors, request.nodes) == (tasks * each, nodes)
+    assert (request.processors_per_node, request.processors_per_chunk) == (per_node, together)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "tasks", "least", "together"),
+    [(3, 1, 3, 3), (12, 4, 3, 3), (4, 4, 1, 0), (16, 1, 1, 0), (10, 4, 3, 0)],
+)
+def test_processors_of_a_task_that_22_05_leaves_out_of_its_json(
+    cpus: int, tasks: int, least: int, together: int
+) -> None:
+    record = pending(
+        cpus=cpus, tasks=tasks, cpus_per_task=None, minimum_cpus_per_node=least, tasks_per_node=0,
+        node_count=1, max_nodes=0,
+    )  # fmt: skip
+    assert only(read(record)).job.request.processors_per_chunk == together
+
+
+def test_tasks_of_several_processors_so_many_on_a_node() -> None:
+    """``sbatch -N 2 -n 4 -c 2 --ntasks-per-node=2``."""
+    record = pending(
+        cpus=8, tasks=4, cpus_per_task=None, minimum_cpus_per_node=4, tasks_per_node=2,
+        node_count=2, max_nodes=2,
+    )  # fmt: skip
+    request = only(read(record)).job.request
+    assert (request.nodes, request.processors_per_node, request.processors_per_chunk) == (2, 4, 0)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "each", "processors", "together"), [(1, 3, 4, 4), (2, 4, 8, 4), (2, 3, 6, 0)]
+)
+def test_a_task_on_whole_cores_takes_them_together(
+    tasks: int, each: int, processors: int, together: int
+) -> None:
+    nodes = reader.Nodes(nodes=NODES.nodes, power={}, threads=dict.fromkeys(NODES.nodes, 2))
+    record = pending(
+        cpus=tasks * each, tasks=tasks, cpus_per_task=each, tasks_per_node=0, node_count=1, max_nodes=0
+    )
+    data = json.dumps({"meta": {}, "errors": [], "jobs": [record]}).encode()
+    request = only(reader.read_jobs(data, NOW, SITE, PARTITIONS, nodes, set())).job.request
+    assert (request.processors, request.processors_per_chunk) == (processors, together)
 
 
 def test_a_core_counts_as_its_hardware_threads() -> None:
@@ -184,6 +246,9 @@ def test_a_dependency_on_an_array_is_one_on_each_of_its_elements() -> None:
     assert {x.job_id for x in jobs.jobs["15"].job.dependencies} == {"9_1", "9_2"}
 
 
+UNLAUNCHED = {"state_description": "launch failed requeued held"}
+
+
 @pytest.mark.parametrize(
     ("fields", "held_by", "startable"),
     [
@@ -196,7 +261,13 @@ def test_a_dependency_on_an_array_is_one_on_each_of_its_elements() -> None:
         ({"state_reason": "JobHeldUser", "admin_comment": "headway:held"}, "user", False),
         ({"state_reason": "JobHeldUser", "admin_comment": "headway:new"}, "headway", True),
         ({"state_reason": "Resources", "priority": 4294901750}, "", True),
-        ({"state_description": "launch failed requeued held"}, "system", False),
+        ({"state_reason": "JobHeldUser", **UNLAUNCHED}, "system", False),
+        # The user's release before the launch is not one after it, and the mark of a start not the filter's.
+        ({"state_reason": "JobHeldUser", "comment": "headway:released", **UNLAUNCHED}, "system", False),
+        ({"state_reason": "JobHeldUser", "admin_comment": "headway:new", **UNLAUNCHED}, "system", False),
+        # Given back by an administrator's "scontrol hold".
+        ({"state_reason": "JobHeldAdmin", "admin_comment": "headway:held", **UNLAUNCHED}, "headway", True),
+        ({"state_reason": "JobHeldAdmin", "admin_comment": "hold: it", **UNLAUNCHED}, "administrator", False),
     ],
 )
 def test_who_holds_a_job(fields: dict[str, Any], held_by: str, startable: bool) -> None:
@@ -213,10 +284,93 @@ def test_a_job_for_several_partitions_is_in_the_one_that_we_manage(jobs: reader.
     assert jobs.jobs["23"].job.pool == "fg" and jobs.details["23"].several_partitions
 
 
-def test_heterogeneous_jobs_are_left_alone() -> None:
-    notes: set[str] = set()
-    found = read({**RECORDS[11], "state_reason": "JobHeldAdmin"}, notes=notes)
-    assert only(found).job.held and not found.details["11"].managed and notes
+def components(**leader: Any) -> list[dict[str, Any]]:
+    """A heterogeneous job of three components that is held for headway."""
+    common = {
+        "state_reason": "JobHeldAdmin", "priority": 0, "het_job_id": 7, "het_job_id_set": "7-9",
+        "admin_comment": "headway:held", "job_state": "PENDING", "partition": "batch",
+    }  # fmt: skip
+    own = [
+        {"job_id": 7, "het_job_offset": 0, "cpus": 1, "tasks": 1, **leader},
+        {"job_id": 8, "het_job_offset": 1, "cpus": 2, "tasks": 2, "excluded_nodes": "node4"},
+        {"job_id": 9, "het_job_offset": 2, "cpus": 4, "tasks": 4},
+    ]
+    return [pending(**{**common, **each}) for each in own]
+
+
+def test_a_heterogeneous_job_is_one_job_of_several_parts() -> None:
+    found = read(*reversed(components()))
+    job = only(found)
+    assert (job.job.id, job.job.held, job.job.request.processors) == ("7", False, 7)
+    assert [part.processors for part in job.job.request.parts] == [1, 2, 4]
+    detail = found.details["7"]
+    assert detail.managed and detail.held and detail.record == "7"
+    assert [(record, part.excluded) for record, part in detail.parts] == [
+        ("7", ()), ("8", ("node4",)), ("9", ()),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"partition": "fg"}, "in several partitions (batch, fg)"),
+        ({"resv_name": "r"}, "name different reservations"),
+        ({"job_state": "CANCELLED"}, "lists only some components"),
+        ({"features": "a*2"}, "its component 1: its constraint"),
+        ({"state_reason": "JobHeldUser"}, "its component 1: held by its user"),
+    ],
+)
+def test_a_heterogeneous_job_that_cannot_start_together(change: dict[str, Any], why: str) -> None:
+    first, second, third = components()
+    site = reader.Site(managed=("batch", "fg"))
+    job = only(read(first, {**second, **change}, third, site=site))
+    assert job.job.held and why in job.reason
+    if "job_state" in change:
+        assert only(read(first, third)).reason == job.reason
+
+
+def test_without_the_backfill_scheduler_nobody_starts_heterogeneous_jobs() -> None:
+    job = only(read(*components(), site=reader.Site(managed=("batch",), backfills=False)))
+    assert job.job.held and "with sched/backfill and bf_interval=1" in job.reason
+
+
+def test_a_component_that_is_not_held_is_held_with_the_others() -> None:
+    first, second, third = components()
+    found = read(first, {**second, "priority": 5, "state_reason": "None"}, third)
+    assert not found.details["7"].held and only(found).job.id == "7"
+
+
+def test_components_that_run_are_one_job_that_runs() -> None:
+    ran = {**RECORDS[7], "het_job_id": 7, "het_job_id_set": "7-8", "array_job_id": 0}
+    first, second = {**ran, "job_id": 7, "het_job_offset": 0}, {**ran, "job_id": 8, "het_job_offset": 1}
+    job = only(read(second, first))
+    one = only(read({**RECORDS[7], "array_job_id": 0}))
+    assert (job.state, job.job.id, len(job.job.request.parts)) == (one.state, "7", 2)
+    assert job.placement == (*one.placement, *one.placement)
+
+
+def test_where_a_leader_was_sent_is_not_what_its_user_excluded() -> None:
+    own = marker.Pin(nodes=("node2",), placement=(("node2", 2),))
+    pin = marker.Pin(nodes=("node4",), placement=(("node4", 1),), excluded=(("node3",), ("node4",), ()))
+    assert marker.parse(pin.text()) == pin
+    released = {"priority": 9, "state_reason": "None"}
+    leader = {"admin_comment": pin.text(), "excluded_nodes": "node[1-3]"}
+    first, second, third = components(**leader, **released)
+    second |= {"admin_comment": own.text(), "required_nodes": "node2", "priority": 9, "state_reason": "None"}
+    third |= {"admin_comment": marker.Pin(nodes=("node1",), placement=(("node1", 4),)).text()}
+    third |= {"required_nodes": "node1", "priority": 9, "state_reason": "None"}
+    job = only(read(first, second, third))
+    assert job.releasing and job.pinned == (("node4", 1), ("node2", 2), ("node1", 4))
+    assert [part.excluded_nodes for part in job.job.request.parts] == [("node3",), ("node4",), ()]
+    # What is asked of the leader is asked of all: headway died before it gave the others theirs back.
+    second |= {"admin_comment": pin.text(), "excluded_nodes": "node[1-3]", "required_nodes": ""}
+    found = read({**first, "priority": 0}, second, third)
+    assert found.details["7"].parts[1][1].excluded == ("node4",)
+    assert found.details["7"].pin is not None
+    # Somebody has changed the list since.
+    first["excluded_nodes"] = "node4"
+    assert found.details["7"].parts[0][1].excluded == ("node3",)
+    assert read(first, second, third).details["7"].parts[0][1].excluded == ("node4",)
 
 
 def test_the_elements_of_an_array() -> None:
@@ -320,18 +474,18 @@ def test_an_outage_with_status_0_is_an_outage(name: str) -> None:
     answer = json.loads((FIXTURES / "errors" / f"{name}.json").read_text())
     assert answer["rc"] == 0
     with pytest.raises(Failure, match="Failed while looking for jobs"):
-        reader.decode(answer["stdout"].encode(), "the listing of jobs")
+        reader.decode(answer["stdout"].encode(), "the listing of jobs", set())
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"slurm_load_jobs error", b'{"jobs": 3}', b"[]", b"\xff\xfe"])
 def test_nonsense_is_a_failure(data: bytes) -> None:
     with pytest.raises(Failure, match="not the expected JSON"):
-        reader.decode(data, "the listing of jobs")
+        reader.decode(data, "the listing of jobs", set())
 
 
 def test_bytes_that_a_user_gave_and_that_are_no_text_are_replaced() -> None:
     data = b'{"jobs": [{"job_id": 1, "name": "caf\xe9", "comment": "x\xff"}, {"job_id": 2}]}'
-    jobs = reader.decode(data, "the listing of jobs").jobs
+    jobs = reader.decode(data, "the listing of jobs", set()).jobs
     assert jobs is not None and next(job.name for job in jobs) == "caf\ufffd"
     assert len(jobs) == 2
 

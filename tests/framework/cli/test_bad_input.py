@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from commandline import Headway, command_of, small_trace_lines
+from waiting import bound
 
 USERS_MISTAKE = 2
 FAILURE = 1
@@ -281,7 +282,7 @@ ASKING = ["run -c slurm.yaml", "dry-run -c slurm.yaml --from-cluster", "explain 
         ),
         ("echo '{garbage'", "scontrol show config: expected Slurm's listing, found '{garbage'"),
         ("exit 0", "scontrol show config: expected Slurm's listing, found nothing"),
-        ("kill -9 $$", "squeue --version: squeue ended with status -9"),
+        ("kill -9 $$", "squeue --version: squeue crashed (status -9)"),
     ],
 )
 def test_a_batch_system_that_fails_or_talks_nonsense(
@@ -300,7 +301,7 @@ def test_a_batch_system_that_hangs_is_given_up_after_its_time_out(
     pretended_slurm("sleep 60")
     began = time.monotonic()
     ran = headway(*command.split())
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < bound(20)
     assert ran.code == FAILURE
     assert "squeue did not answer within 1 s" in " ".join((ran.out + ran.err).split())
 

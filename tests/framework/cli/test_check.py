@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from commandline import Headway
 
+from headway.cli import check
+from headway.journal import Journal
 from headway_adapters.commands.emulator import Emulator, EmulatorOptions
 
 
@@ -139,3 +142,15 @@ def test_a_plugin_that_this_cluster_cannot_serve_fails_once_it_was_asked(
         assert "FAIL plugins" in said and "plugin 'elastic' needs SetTimeLimit" in said
         site.write_text(site.read_text().replace("elastic, ", ""))
         assert headway("check", "-c", site).code == 0
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_a_full_disk_under_the_journal_is_found(
+    headway: Headway, config: Path, tmp_path: Path, made: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if made:
+        Journal.open(tmp_path / "j.db").close()
+    monkeypatch.setattr(check.shutil, "disk_usage", lambda _: SimpleNamespace(free=3_000_000))
+    ran = headway("check", "-c", config)
+    assert ran.code == 1 and lines(ran.out)["journal"] == "FAIL"
+    assert "3 MB are free" in " ".join(ran.out.split()) and "make room" in ran.out

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from commandline import Headway, command_of
+from waiting import HANG
 
 POLICIES = ("fcfs", "easy", "conservative")
 
@@ -90,5 +91,5 @@ def on_a_terminal(*arguments: str) -> str:
             break  # how a terminal on Linux says that the other end is closed
         text += data
     os.close(ours)
-    assert child.wait(60) == 0
+    assert child.wait(HANG) == 0
     return text.decode()

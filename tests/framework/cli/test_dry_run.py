@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from commandline import MACHINE, Headway, command_of, small_trace_lines
+from waiting import HANG
 
 from headway.cli.dry_run import enabled
 from headway.config import parse_config
@@ -245,7 +246,7 @@ def test_a_reader_who_goes_away_early_does_not_cost_the_files(trace: Path, tmp_p
     process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdout is not None
     process.stdout.close()
-    assert process.wait(60) == 0
+    assert process.wait(HANG) == 0
     assert (out / "jobs.csv").is_file()
     assert (out / "report.html").is_file()
 

@@ -116,8 +116,9 @@ def test_reproduce_gives_every_claim_a_verdict(
     assert ran.code == 0, ran.err
     claims = (out / "claims.md").read_text().splitlines()
     assert "`headway reproduce los --seeds 2`" in claims[2]
-    verdicts = {line.split("|")[-2].strip() for line in claims if line.startswith("| Fig")}
-    assert verdicts <= {"yes", "no", "in part", "not run"}
+    cells = [line.split("|") for line in claims if line.startswith("| Fig")]
+    assert {cell[-3].strip() for cell in cells} <= {"yes", "no", "in part", "not run"}
+    assert {cell[-2].split(":")[0].strip() for cell in cells} <= {"-", "as published", "smaller", "larger"}
     for figure in ("figure-5", "figure-6", "figure-7", "figure-9", "figure-10", "figure-11-batch"):
         assert (out / f"{figure}.png").is_file()
         assert (out / f"{figure}.csv").is_file()

@@ -9,9 +9,12 @@ import pytest
 from commandline import Headway
 
 from headway import __version__
+from headway.decisions import Kill, Start
 from headway.engine import Mode
-from headway.events import JobStarted, JobSubmitted
+from headway.events import DecisionFailed, JobChanged, JobStarted, JobSubmitted
+from headway.explain import last_failure
 from headway.journal import Journal, RunInfo
+from headway.journal.records import HistoryEntry
 from headway.model import ClusterDescription, JobDescription, Request
 
 
@@ -93,3 +96,41 @@ def test_a_live_job_is_explained_with_a_forecast(
     assert ran.code == 0
     assert said.startswith("Job 15 of alice asks for ")
     assert "It is expected to start at " in said or "cannot be foreseen" in said or "It cannot start" in said
+
+
+def test_a_job_array_is_told_by_its_elements(headway: Headway, config: Path, tmp_path: Path) -> None:
+    def element(number: int, processors: int, held: bool = False) -> JobSubmitted:
+        job = JobDescription(
+            f"9_{number}", 5.0, Request(processors, 50.0), user="ann", held=held, array_id="9",
+            array_index=number,
+        )  # fmt: skip
+        return JobSubmitted(5.0, job)
+
+    with Journal.open(tmp_path / "runs.db") as journal:
+        cluster = ClusterDescription.flat(4, name="four")
+        journal.begin_run(RunInfo(Mode.DRY_RUN, 0.0, __version__, config.read_text(), 0, cluster))
+        elements = [element(number, 9 if number == 4 else 3) for number in (1, 2, 3, 4)]
+        elements += [element(number, 2, held=True) for number in (7, 8, 12)]
+        journal.record_events(1, 5.0, [*elements, JobStarted(5.0, "9_1", ())])
+        journal.end_run("finished")
+    ran = headway("explain", "9", "-c", config, "--journal-only")
+    assert (ran.code, ran.err) == (0, "")
+    said = " ".join(ran.out.split())
+    assert said.startswith("Job array 9 of ann: 7 elements not over. On nodes: 1.")
+    assert "In the queue: 2-3 (2 elements)." in said
+    assert "it needs 9 processors, and pool 'pool' has 4: 4." in said
+    assert "Cannot start: held by its user or an administrator: 7-8, 12 (3 elements)." in said
+    assert "The first of these is 9_2. It is number 1 of 2 in the queue" in said
+    assert headway("explain", "99", "-c", config, "--journal-only").code == 2
+
+
+def test_why_the_last_start_failed_is_told_until_something_becomes_of_it() -> None:
+    failed = DecisionFailed(5.0, Start("7"), "its nodes can never run it")
+    told = [HistoryEntry(1, 1, 5.0, "event", failed)]
+    assert last_failure(told) == "its nodes can never run it"
+    changed = JobChanged(6.0, JobDescription("7", 0.0, Request(1, 60.0)))
+    assert last_failure([*told, HistoryEntry(1, 2, 6.0, "event", changed)]) == "its nodes can never run it"
+    assert last_failure([*told, HistoryEntry(1, 3, 7.0, "decision", Start("7"))]) == ""
+    assert last_failure([*told, HistoryEntry(1, 3, 7.0, "event", JobStarted(7.0, "7", ()))]) == ""
+    other = DecisionFailed(5.0, Kill("7"), "no")
+    assert last_failure([HistoryEntry(1, 1, 5.0, "event", other)]) == ""

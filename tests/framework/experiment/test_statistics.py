@@ -6,8 +6,10 @@ import math
 
 import pytest
 
-from headway.experiment import interval, paired
-from headway.experiment.reproduction import Claim, claims_table, verdict
+from headway.errors import UserError
+from headway.experiment import interval, paired, reproduction
+from headway.experiment.campaign import Campaign, Row, Scenario, Variant, read_rows, write_rows
+from headway.experiment.reproduction import Claim, Context, claims_table, size_verdict, verdict
 from headway.experiment.statistics import Interval
 
 
@@ -50,6 +52,56 @@ def test_a_claim_holds_where_it_is_significant_and_nowhere_against(points, expec
     assert verdict([Interval(mean, half, 10) for mean, half in points]) == expected
 
 
+@pytest.mark.parametrize(
+    ("measured", "expected"),
+    [
+        ((10.8, 2.0), "smaller: 0.34 of it"),
+        ((30.0, 2.0), "as published"),
+        ((40.0, 2.0), "larger: 1.25 of it"),
+    ],
+)
+def test_a_size_is_judged_beside_the_published_one(measured, expected):
+    assert size_verdict(31.88, Interval(*measured, 10)) == expected
+
+
 def test_claims_are_a_markdown_table():
-    table = claims_table([Claim("Figure 1", "more", "+3", "yes")])
-    assert table.splitlines()[-1] == "| Figure 1 | more | +3 | yes |"
+    table = claims_table(
+        [Claim("Figure 1", "more", "+3", "yes"), Claim("2", "3 % more", "+1", "yes", "smaller")]
+    )
+    assert table.splitlines()[-2:] == [
+        "| Figure 1 | more | +3 | yes | - |",
+        "| 2 | 3 % more | +1 | yes | smaller |",
+    ]
+
+
+def rows_of(campaign):
+    return [
+        Row(scenario.label, scenario.x, variant.label, seed, {"mean wait": 1.5 * seed, "slowdown": math.nan})
+        for scenario in campaign.scenarios
+        for variant in campaign.variants
+        for seed in campaign.seeds
+    ]
+
+
+def test_rows_that_are_kept_are_not_run_again(tmp_path, monkeypatch):
+    campaign = Campaign((Variant("easy", ()),), (Scenario("small", 0.9, 8),), (1, 2))
+    ran = []
+    monkeypatch.setattr(
+        reproduction, "run_campaign", lambda campaign, **_: ran.append(campaign) or rows_of(campaign)
+    )
+    context = Context(tmp_path, (1, 2), 1, None, lambda *_: None, lambda _: None, [], kept=tmp_path)
+    first = context.run("figure", campaign)
+    write_rows(tmp_path / "figure.csv", first)
+    again = context.run("figure", campaign)
+    assert [(row.scenario, row.x, row.variant, row.seed, row.values["mean wait"]) for row in again] == [
+        ("small", 0.9, "easy", 1, 1.5), ("small", 0.9, "easy", 2, 3.0)
+    ]  # fmt: skip
+    assert len(ran) == 1
+    context.run("figure", Campaign(campaign.variants, campaign.scenarios, (1, 2, 3)))
+    assert len(ran) == 2
+
+
+def test_what_is_no_campaigns_rows_is_refused(tmp_path):
+    (tmp_path / "figure.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    with pytest.raises(UserError, match="expected the rows of a campaign"):
+        read_rows(tmp_path / "figure.csv")

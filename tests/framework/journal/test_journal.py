@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import limit
 
 from headway.adapter import Outcome
 from headway.decisions import Decision, Hold, PowerDown, Start, SubmitSubjob, SwapTiers
-from headway.errors import Failure, UserError
+from headway.errors import Failure, Held, UserError
 from headway.events import DecisionFailed, Event, JobEnded, JobStarted, JobSubmitted, NodeDown
 from headway.journal import HistoryEntry, Journal, JournalWriter, NullJournal, RunInfo
 from headway.model import ClusterDescription, JobDescription, Request
@@ -265,7 +266,7 @@ def test_the_null_journal_takes_the_same_calls_and_keeps_nothing(path: Path) -> 
 
 def test_a_second_writer_is_told_who_the_first_is(place: str) -> None:
     with Journal.open(place):
-        with pytest.raises(UserError, match=f"process {os.getpid()} on host {socket.gethostname()}"):
+        with pytest.raises(Held, match=f"process {os.getpid()} on host {socket.gethostname()}"):
             Journal.open(place)
         Journal.open(place, read_only=True).close()
     Journal.open(place).close()
@@ -439,9 +440,6 @@ def test_a_file_without_write_permission_can_be_read_only(bound_by_permissions: 
     try:
         with Journal.open(path, read_only=True) as journal:
             assert len(journal.starts(run)) == 1
-        path.with_name(path.name + ".lock").chmod(0o444)
-        with pytest.raises(Failure, match=r"cannot open its lock .*Permission denied"):
-            Journal.open(path)
     finally:
         path.parent.chmod(0o755)
     path.chmod(0)
@@ -458,7 +456,7 @@ def test_a_journal_in_a_directory_without_write_permission_can_be_read(bound_by_
     try:
         with Journal.open(path, read_only=True) as journal:
             assert len(journal.starts(run)) == 1
-        assert sorted(file.name for file in path.parent.iterdir()) == ["journal.db", "journal.db.lock"]
+        assert sorted(file.name for file in path.parent.iterdir()) == ["journal.db"]
     finally:
         path.parent.chmod(0o755)
 
@@ -496,7 +494,7 @@ def test_a_server_that_hung_up_is_a_failure_and_the_lock_is_taken_again(
             journal.record_events(2, 20.0, [submitted("2")])
         record(journal, 2, [submitted("2")], [Start("2")])
         assert [cycle.seq for cycle in journal.cycles(run)] == [1, 2]
-        with pytest.raises(UserError, match=f"process {os.getpid()}"):
+        with pytest.raises(Held, match=f"process {os.getpid()}"):
             Journal.open(place)
 
 
@@ -576,11 +574,11 @@ def test_what_was_recorded_before_sigkill_is_there_and_the_lock_is_free(place: s
 
 def patiently_opened(place: str) -> Journal:
     """The file's lock is free at once; a server notices within a moment that its client is dead."""
-    deadline = time.monotonic() + (10.0 if "://" in place else 0.0)
+    deadline = time.monotonic() + (limit() if "://" in place else 0.0)
     while True:
         try:
             return Journal.open(place)
-        except UserError:
+        except Held:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.05)

@@ -49,7 +49,7 @@ JSON = st.recursive(
 )
 
 
-def values(kind: msgspec.inspect.Type) -> st.SearchStrategy[Any]:
+def values(kind: msgspec.inspect.Type, inside: tuple[type, ...] = ()) -> st.SearchStrategy[Any]:
     """Values of a field's type, as msgspec sees it."""
     match kind:
         case msgspec.inspect.StrType():
@@ -65,24 +65,39 @@ def values(kind: msgspec.inspect.Type) -> st.SearchStrategy[Any]:
         case msgspec.inspect.AnyType():
             return JSON
         case msgspec.inspect.UnionType(types=types):
-            return st.one_of([values(each) for each in types])
+            return st.one_of([values(each, inside) for each in types])
         case msgspec.inspect.VarTupleType(item_type=item):
-            return st.lists(values(item), max_size=2).map(tuple)
+            return st.lists(values(item, inside), max_size=2).map(tuple)
         case msgspec.inspect.TupleType(item_types=items):
-            return st.tuples(*[values(each) for each in items])
+            return st.tuples(*[values(each, inside) for each in items])
         case msgspec.inspect.DictType(key_type=key, value_type=value):
-            return st.dictionaries(values(key), values(value), max_size=2)
+            return st.dictionaries(values(key, inside), values(value, inside), max_size=2)
         case msgspec.inspect.StructType(cls=cls):
-            return structs(cls)
+            return structs(cls, inside)
     raise NotImplementedError(f"a field of a type that no event or decision had until now: {kind}")
 
 
-def structs(cls: type[msgspec.Struct]) -> st.SearchStrategy[Any]:
-    """Instances of a struct, any of its optional fields left at its default."""
+def holds(kind: msgspec.inspect.Type, cls: type) -> bool:
+    """Whether a field is a sequence of such structs."""
+    match kind:
+        case msgspec.inspect.VarTupleType(item_type=msgspec.inspect.StructType(cls=item)):
+            return item is cls
+    return False
+
+
+def structs(cls: type[msgspec.Struct], inside: tuple[type, ...] = ()) -> st.SearchStrategy[Any]:
+    """Instances of a struct, any of its optional fields left at its default.
+
+    One that holds others of its kind (a request's parts) does so once: those ``inside`` hold none.
+    """
     shape = msgspec.inspect.type_info(cls)
     assert isinstance(shape, msgspec.inspect.StructType)
-    required = {field.name: values(field.type) for field in shape.fields if field.required}
-    optional = {field.name: values(field.type) for field in shape.fields if not field.required}
+    required = {field.name: values(field.type, (*inside, cls)) for field in shape.fields if field.required}
+    optional = {
+        field.name: values(field.type, (*inside, cls))
+        for field in shape.fields
+        if not field.required and not (cls in inside and holds(field.type, cls))
+    }
     return st.fixed_dictionaries(required, optional=optional).map(lambda fields: cls(**fields))
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from headway.energy.profiles import load_profile, with_energy
 from headway.metrics import job_columns, summarise, system_curves, system_metrics
+from headway.metrics.system import compact
 from headway.model import ClusterDescription
 from headway.model.classes import CLASSES, ClassBounds
 from headway.results import CapacityChange, JobResult, Refused, RunResult
@@ -218,3 +219,10 @@ def test_with_an_energy_profile_the_classes_have_their_energy():
     assert summary["classes"]["all"]["energy"] == summary["energy"]["per_job"]
     assert "energy" not in summary["jobs"]
     assert "energy" not in summarise(result(*FOUR))["classes"]["all"]
+
+
+def test_curves_take_few_bytes_and_are_exact() -> None:
+    demand = np.array([0.0, 2.0**15 - 1]), np.array([0.0, 2.0**15]), np.array([2.0**31, 2.0**40 + 1])
+    found = [compact(counts) for counts in demand]
+    assert [counts.dtype for counts in found] == [np.int16, np.int32, np.float64]
+    assert all((a == b).all() for a, b in zip(found, demand, strict=True))

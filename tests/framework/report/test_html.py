@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,7 @@ from building import described
 from synthetic_run import fcfs_run
 
 from headway.model import ClusterDescription
-from headway.report import render_html, write_html
-from headway.report.html import Section
+from headway.report import Section, render_html, write_html
 from headway.results import JobResult, RunResult
 
 HOSTILE = "</script><script>alert(1)</script>\u2028<img src=x onerror=alert(2)>"
@@ -102,3 +102,14 @@ def test_its_script_runs_to_the_end_in_a_browser(kind: str, tmp_path: Path) -> N
     assert 'data-report="ready"' in root[0]
     assert "data-error" not in root[0]
     assert int(re.search(r'data-rectangles="(\d+)"', root[0])[1]) > 0
+
+
+def test_it_draws_without_what_matplotlib_has_for_windows() -> None:
+    script = (
+        "import sys\n"
+        "from synthetic_run import fcfs_run\n"
+        "from headway.report import render_html\n"
+        "render_html([fcfs_run(50)])\n"
+        "assert 'matplotlib.pyplot' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=Path(__file__).parent)

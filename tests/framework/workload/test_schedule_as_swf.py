@@ -99,3 +99,13 @@ def test_no_jobs_give_a_file_of_comments(tmp_path: Path) -> None:
     path = tmp_path / "schedule.swf"
     write_schedule(path, [])
     assert all(line.startswith(";") for line in path.read_text().splitlines())
+
+
+def test_a_long_schedule_is_written_as_all_its_records(tmp_path: Path) -> None:
+    count = 3 * 8192 + 1
+    records = np.repeat([ORIGINAL], count, axis=0)
+    records[:, 0] = np.arange(1, count + 1)
+    original = Trace("log.swf", ["; MaxProcs: 8"], {"MaxProcs": "8"}, records, np.arange(count))
+    jobs = [result(60.0, 150.0 + row, "completed", row=row) for row in range(count)]
+    write_schedule(tmp_path / "schedule.swf", jobs, original)
+    assert (read_swf(tmp_path / "schedule.swf").records == schedule_records(jobs, original)).all()

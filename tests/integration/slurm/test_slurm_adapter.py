@@ -8,67 +8,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from driven_slurm import Driven
+from waiting import bound, limit
 
 from headway import decisions as d
 from headway import events as ev
-from headway.model import Placement, Reservation
-from headway_adapters.slurm import SlurmAdapter
+from headway.model import Reservation
 
 pytestmark = pytest.mark.slurm
-
-
-class Driven:
-    """An adapter on a cluster, and every event that it told."""
-
-    def __init__(self, cluster: Any, **options: Any) -> None:
-        self.cluster = cluster
-        read_only = options.pop("read_only", False)
-        settings = {
-            "partitions": ["batch"], "poll_interval": 0.5, "slurm_conf": cluster.conf, "start_timeout": 5.0,
-            **options,
-        }  # fmt: skip
-        self.adapter = SlurmAdapter(settings, read_only=read_only)
-        self.description = self.adapter.describe()
-        self.events: list[ev.Event] = []
-
-    def wait(self, seconds: float = 0.0) -> list[ev.Event]:
-        """All that is told within ``seconds``, one look at least."""
-        end = time.time() + seconds
-        found: list[ev.Event] = []
-        while True:
-            moment = self.adapter.wait(end)
-            assert moment is not None
-            now, events = moment
-            assert all(event.time <= now for event in events)
-            found += events
-            if now >= end:
-                self.events += found
-                return found
-
-    def until(self, kind: type[ev.Event], job_id: str = "", seconds: float = 20.0) -> Any:
-        """Wait for an event of a kind (about a job)."""
-        end = time.time() + seconds
-        while time.time() < end:
-            moment = self.adapter.wait(time.time() + 1.0)
-            assert moment is not None
-            self.events += moment[1]
-            for event in moment[1]:
-                about = getattr(event, "job_id", "")
-                if isinstance(event, ev.DecisionFailed):
-                    about = getattr(event.decision, "job_id", "")
-                if isinstance(event, ev.JobSubmitted | ev.JobChanged):
-                    about = event.job.id
-                if isinstance(event, kind) and (not job_id or about == job_id):
-                    return event
-        raise AssertionError(f"no {kind.__name__} of job {job_id}; told: {self.events[-8:]}")
-
-    def apply(self, *decisions: d.Decision) -> list[Any]:
-        return list(self.adapter.apply(time.time(), decisions))
-
-    def start(self, job_id: str, placement: Placement) -> ev.JobStarted:
-        outcome = self.apply(d.Start(job_id, placement, reason="test"))[0]
-        assert outcome.accepted, outcome.message
-        return self.until(ev.JobStarted, job_id)
 
 
 @pytest.fixture
@@ -103,7 +50,7 @@ def test_a_job_starts_on_the_nodes_that_were_chosen(slurm_cluster: Any, drive: C
     driven.wait()
     began = time.time()
     started = driven.start(job, (("node2", 4), ("node4", 2)))
-    assert time.time() - began < 5.0
+    assert time.time() - began < bound(5.0)
     assert [node for node, _ in started.placement] == ["node2", "node4"]
     assert sum(count for _, count in started.placement) == 6
     ended = driven.until(ev.JobEnded, job)
@@ -119,7 +66,7 @@ def test_twenty_starts_at_once(slurm_cluster: Any, drive: Callable[..., Driven])
     starts = [d.Start(job, ((f"node{1 + at % 4}", 1),)) for at, job in enumerate(jobs)]
     assert all(outcome.accepted for outcome in driven.apply(*starts))
     placements = {}
-    end = time.time() + 20
+    end = time.time() + limit()
     while len(placements) < len(jobs) and time.time() < end:
         for event in driven.wait(0.5):
             if isinstance(event, ev.JobStarted):
@@ -219,7 +166,7 @@ def test_slurmctld_dies_and_comes_back(slurm_cluster: Any, drive: Callable[..., 
     slurm_cluster.kill("slurmctld")
     began = time.time()
     assert driven.wait(4.0) == []
-    assert time.time() - began < 7.0
+    assert time.time() - began < bound(7.0)
     assert not driven.apply(d.Start(waiting, (("node2", 1),)))[0].accepted
     slurm_cluster.up("slurmctld")
     assert not [e for e in driven.wait(6.0) if isinstance(e, ev.JobEnded)]
@@ -238,11 +185,11 @@ def test_a_hanging_slurmctld_delays_neither_the_deadline_nor_a_wake(
         began = time.time()
         for _ in range(3):
             driven.wait(0.7)
-        assert time.time() - began < 6.0
+        assert time.time() - began < bound(6.0)
         driven.adapter.wake()
         began = time.time()
         assert driven.adapter.wait(time.time() + 30) is not None
-        assert time.time() - began < 1.0
+        assert time.time() - began < bound(1.0)
     finally:
         slurm_cluster.kill("slurmctld", "CONT")
 
@@ -405,3 +352,25 @@ def test_check_says_what_a_site_must_mend(slurm_cluster: Any, drive: Callable[..
         assert found["privilege"].ok
     assert not found["jobs enter held"].ok
     assert "job_submit.lua" in found["jobs enter held"].remedy
+
+
+@pytest.mark.parametrize("what", ["some", "all"])
+def test_an_array_cancelled_by_its_user_stops_nobody(
+    slurm_cluster: Any, drive: Callable[..., Driven], what: str
+) -> None:
+    array = slurm_cluster.submit(1, 60, array="1-50")
+    other = slurm_cluster.submit(1, 60)
+    driven = drive(array_limit=45)
+    driven.wait()
+    slurm_cluster.run("scancel", f"{array}_[20-30]" if what == "some" else array)
+    driven.until(ev.JobEnded, f"{array}_25", seconds=60)
+    driven.wait(2)
+    ended = {e.job_id: e.outcome for e in driven.events if isinstance(e, ev.JobEnded)}
+    gone = range(20, 31) if what == "some" else range(1, 46)
+    assert {key: how for key, how in ended.items() if key != array} == dict.fromkeys(
+        (f"{array}_{n}" for n in gone), "cancelled"
+    )
+    assert not driven.adapter.outages()
+    driven.start(other, (("node1", 1),))
+    if what == "some":
+        driven.start(f"{array}_31", (("node2", 1),))

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from sshd import Sshd
+from waiting import limit
 
 from headway import decisions as d
 from headway import events as ev
@@ -37,7 +38,7 @@ class Remote:
 
     def until(self, kind: type[ev.Event], job_id: str, seconds: float = 30.0) -> Any:
         """Wait for an event of a kind about a job; it may have been told before."""
-        end = time.time() + seconds
+        end = time.time() + limit(seconds)
         while True:
             for event in self.events:
                 about = getattr(event, "job_id", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from headway import decisions as d
 from headway import events as ev
@@ -52,8 +54,162 @@ def test_jobs_enter_held_for_headway_and_users_holds_stay_theirs(filtered: Any) 
         filtered.until(lambda: filtered.jobs()[ours]["state_reason"] == "JobHeldAdmin")
         assert filtered.jobs()[theirs]["state_reason"] == "JobHeldUser"
         checks = {check.subject: check for check in adapter.check()}
-        assert checks["jobs enter held"].ok
+        assert checks["jobs enter held"].ok and "MANAGED names batch" in checks["jobs enter held"].detail
+    lua = filtered.root / "etc" / "job_submit.lua"
+    shipped = lua.read_text()
+    for text, wrong in (
+        (shipped.replace("{ batch = true }", "{ other = true }"), "MANAGED of"),
+        (shipped.replace("headway:released", "x"), "lets users start"),
+        ("function slurm_job_submit(a, b, c) return slurm.SUCCESS end", "is not headway's"),
+    ):
+        lua.write_text(text)
+        with SlurmAdapter(options(filtered), read_only=True) as adapter:
+            (found,) = [check for check in adapter.check() if check.subject == "jobs enter held"]
+        assert not found.ok and wrong in found.detail
+    lua.write_text(shipped)
     filtered.until(lambda: filtered.state(elsewhere) == "RUNNING")
+
+
+USER = "nobody"
+
+
+@pytest.fixture
+def users(filtered: Any) -> Any:
+    """The cluster with the filter, used by somebody who is not root."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to submit as another user")
+    return filtered
+
+
+def told(adapter: SlurmAdapter, seconds: float = 1.5) -> list[ev.Event]:
+    found: list[ev.Event] = []
+    end = time.time() + seconds
+    while time.time() < end:
+        moment = adapter.wait(end)
+        assert moment is not None
+        found += moment[1]
+    return found
+
+
+def release(cluster: Any, job: str) -> None:
+    cluster.run("scontrol", "release", job, user=USER)
+
+
+def nice(cluster: Any, job: str) -> None:
+    cluster.run("scontrol", "update", f"JobId={job}", "Nice=5", user=USER, check=False)
+
+
+def move_here(cluster: Any, job: str) -> None:
+    cluster.run("scontrol", "update", f"JobId={job}", "Partition=batch", user=USER)
+
+
+def requeue(cluster: Any, job: str) -> None:
+    cluster.scontrol("release", job)
+    cluster.until(lambda: cluster.state(job) == "RUNNING", seconds=60)
+    cluster.run("scontrol", "requeue", job, user=USER)
+    cluster.until(lambda: cluster.state(job) == "PENDING", seconds=60)
+    cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now", user=USER)
+
+
+@pytest.mark.parametrize(
+    ("way", "hold", "partition"),
+    [
+        (release, True, "batch"), (nice, True, "batch"), (nice, False, "batch"), (requeue, False, "batch"),
+        (move_here, False, "other"),
+    ],
+)  # fmt: skip
+def test_no_user_starts_a_job_past_headway(users: Any, way: Any, hold: bool, partition: str) -> None:
+    """The ways in which Slurm would start a job of its user's at once: the filter closes them."""
+    if partition == "other":
+        users.scontrol("update", "PartitionName=other", "State=DOWN")
+    job = users.submit(1, 60, hold=hold, administrator=False, user=USER, partition=partition)
+    way(users, job)
+    # slurmctld starts what it may within a second; a later job that does start shows that it looked.
+    witness = users.submit(1, 60, hold=False)
+    users.scontrol("release", witness)
+    users.until(lambda: users.state(witness) == "RUNNING", seconds=60)
+    assert users.jobs()[job]["job_state"] == "PENDING" and users.jobs()[job]["priority"] == 0
+    with SlurmAdapter(options(users)) as adapter:
+        adapter.describe()
+        events = told(adapter)
+        users.until(lambda: users.jobs()[job]["admin_comment"] == "headway:held" or hold, seconds=60)
+        held = [e.job.held for e in events if isinstance(e, ev.JobSubmitted) and e.job.id == job]
+        assert held == [way is nice and hold], "a release is the user's word to headway; a hold stays"
+        if not held[0]:
+            assert adapter.apply(time.time(), [d.Start(job, (("node2", 1),))])[0].accepted
+            users.until(lambda: users.state(job) == "RUNNING", seconds=60)
+
+
+def test_a_start_that_is_not_headways_is_counted_and_told(filtered: Any) -> None:
+    job = filtered.submit(1, 60, hold=False)
+    with SlurmAdapter(options(filtered)) as adapter, capture_logs() as logs:
+        adapter.describe()
+        told(adapter)
+        assert not adapter.oddities()
+        filtered.scontrol("release", job)
+        filtered.until(lambda: filtered.state(job) == "RUNNING", seconds=60)
+        end = time.time() + 60
+        while not adapter.oddities() and time.time() < end:
+            told(adapter, 0.5)
+        (odd,) = adapter.oddities()
+    assert (odd.count, odd.what) == (1, "a job started that headway did not start")
+    assert job in odd.detail and "root" in odd.detail
+    assert [log["job"] for log in logs if log["event"] == odd.what] == [job]
+
+
+@pytest.mark.parametrize("when", ["before headway came", "before it was taken over", "after"])
+def test_a_job_is_headways_again_when_an_administrator_lets_it_go(filtered: Any, when: str) -> None:
+    def comment(text: str) -> None:
+        filtered.scontrol("update", f"JobId={job}", f"AdminComment={text}")
+
+    job = filtered.submit(1, 60, hold=False)
+    if when == "before headway came":
+        comment("hold: look at it")
+        comment("")
+    if when == "before it was taken over":
+        comment("hold: look at it")
+    with SlurmAdapter(options(filtered)) as adapter:
+        adapter.describe()
+        events = told(adapter)
+        if when == "after":
+            comment("hold: look at it")
+            events += told(adapter)
+            assert any(isinstance(e, ev.JobHeld) for e in events)
+        if when != "before headway came":
+            comment("")
+        end = time.time() + 60
+        while filtered.jobs()[job]["admin_comment"] != "headway:held" and time.time() < end:
+            told(adapter, 0.5)
+        record = filtered.jobs()[job]
+        assert (record["admin_comment"], record["state_reason"]) == ("headway:held", "JobHeldAdmin")
+    done = give_back("batch", env=filtered.env)
+    assert f"job {job}: released" in done.stdout
+
+
+def test_a_requeued_job_does_not_start_while_headway_is_away(users: Any) -> None:
+    job = users.submit(1, 600, hold=False, user=USER)
+    with SlurmAdapter(options(users)) as adapter:
+        adapter.describe()
+        told(adapter)
+        assert adapter.apply(time.time(), [d.Start(job, (("node2", 1),))])[0].accepted
+        end = time.time() + 60
+        while users.jobs()[job]["state_reason"] != "JobHeldAdmin" and time.time() < end:
+            told(adapter, 0.5)
+        assert users.state(job) == "RUNNING"
+    users.run("scontrol", "requeue", job, user=USER)
+    users.until(lambda: users.state(job) == "PENDING", seconds=60)
+    assert users.jobs()[job]["state_reason"] == "JobHeldAdmin"
+    users.run("scontrol", "update", f"JobId={job}", "StartTime=now", user=USER, check=False)
+    assert users.jobs()[job]["priority"] == 0
+    with SlurmAdapter(options(users)) as adapter:
+        adapter.describe()
+        assert any(isinstance(e, ev.JobSubmitted) and not e.job.held for e in told(adapter))
+        assert adapter.apply(time.time(), [d.Start(job, (("node3", 1),))])[0].accepted
+        users.until(lambda: users.state(job) == "RUNNING", seconds=60)
+        told(adapter)
+    # Given back, it is Slurm's again.
+    assert f"job {job}: released" in give_back("batch", env=users.env).stdout
+    assert users.jobs()[job]["priority"] > 0
 
 
 def test_control_is_handed_back(filtered: Any) -> None:
@@ -91,3 +247,13 @@ def test_control_is_handed_back(filtered: Any) -> None:
 def test_give_back_takes_partitions_only(argument: str) -> None:
     done = give_back(argument)
     assert done.returncode == 2 and "partition" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_what_slurm_does_not_change_is_no_failure_of_handing_back(filtered: Any) -> None:
+    never = filtered.submit(100_000, hold=False)
+    ours = filtered.submit(1, 60, hold=False)
+    assert {filtered.jobs()[job]["admin_comment"] for job in (never, ours)} == {"headway:new"}
+    done = give_back("batch", env=filtered.env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"job {ours}: released" in done.stdout
+    assert f"job {never}: left as it is, Slurm refuses to change it (Requested partition" in done.stdout

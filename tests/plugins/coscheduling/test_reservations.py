@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 from building import alike, described, node_cluster, plugged
 
@@ -22,7 +23,7 @@ from headway.events import (
     ReservationReturned,
 )
 from headway.hookspecs import hookimpl
-from headway.model import ClusterDescription, Reservation
+from headway.model import ClusterDescription, PoolDescription, Reservation
 from headway.requests import Answer
 from headway.scheduler import Scheduler
 from headway_plugins.coscheduling.reservations import ReservationOptions, Reservations
@@ -105,6 +106,17 @@ def test_a_reservation_takes_whole_nodes_that_are_free_then() -> None:
     # n0-n3 run the long job until after the start; n4's ends before.
     assert (found.nodes, found.start, found.end) == (("n4", "n5"), HOUR, 2 * HOUR)
     assert (found.users, found.ours) == (("alice",), True)
+
+
+def test_the_pool_need_not_be_named_where_only_one_is_open() -> None:
+    def site(*names: str, closed: tuple[str, ...] = ()) -> Site:
+        pools = tuple(PoolDescription(name, open=name not in closed) for name in names)
+        nodes = tuple(msgspec.structs.replace(node, pools=names) for node in NODES.nodes)
+        return Site(ClusterDescription("c", pools, nodes))
+
+    assert made(site("batch", "others", closed=("others",)).reserve(0, HOUR, nodes=2)).pool == "batch"
+    refused = site("batch", "others", "more", closed=("others",)).reserve(0, HOUR, nodes=2)
+    assert refused.reason == "there are several pools; expected one of batch, more"
 
 
 def test_processors_on_nodes_become_as_few_whole_nodes_as_hold_them() -> None:

@@ -15,12 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway import events as ev
+from headway.config import parse_config
 from headway.decisions import PowerUp, SetFrequency, SetTimeLimit, Start
+from headway.emulation import emulate as whole_run
 from headway.energy.profiles import with_energy
 from headway.errors import UserError
+from headway.journal import Journal
 from headway.metrics.energy import energy_use
 from headway.model import ClusterDescription, NodeDescription, PoolDescription, Reservation
-from headway.plugins import PluginConfig, make_plugin
+from headway.plugins import Catalogue, PluginConfig, make_plugin
+from headway.replay import replay
 from headway.scheduler import Scheduler
 from headway_adapters.emulated import EmulatedAdapter, Faults
 from headway_plugins.energy.power_cap import PowerCap
@@ -207,6 +211,23 @@ def test_a_high_price_lowers_the_cap(tmp_path: Path) -> None:
     assert run.starts == {"1": 10 * HOUR}
 
 
+def test_a_replay_has_the_prices_of_the_run_whatever_became_of_their_file(tmp_path: Path) -> None:
+    prices = tmp_path / "prices.csv"
+    prices.write_text("time,price\n0,0.1\n28800,0.45\n36000,0.2\n")
+    options = {"prices": {"file": str(prices), "caps": [{"above": 0.3, "watts": 50}]}, "slow": False}
+    text = json.dumps({"mode": "dry-run", "plugins": ["fcfs", {"power-cap": options}]})
+    catalogue = Catalogue()
+    jobs = [traced("1", 2, 60, submit=8 * HOUR)]
+    with Journal.open(str(tmp_path / "run.db")) as journal:
+        whole_run(
+            flat(), jobs, parse_config(text, "test").plugin_configs(), catalogue, label="x",
+            journal=journal, config_text=text,
+        )  # fmt: skip
+        prices.unlink()
+        found = replay(journal, catalogue)
+        assert (found.differences, found.decisions) == ([], 1)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -329,6 +350,35 @@ def test_one_that_fits_only_slowed_does_not_stop_those_that_need_not_be() -> Non
     ]
     run = emulate(flat(), jobs, Fcfs(), cap(watts=5 * FULL, slow=False))
     assert run.starts == {"1": 0, "big": None, "3": 100, "4": 100}
+
+
+@pytest.mark.parametrize("watts", [200, 300])
+@pytest.mark.parametrize("policy", [Fcfs, Easy, Conservative])
+@pytest.mark.parametrize(
+    "cluster", [flat(), with_energy(node_cluster(*alike(4, 2)), PAPER)], ids=["flat", "nodes"]
+)
+def test_one_that_must_not_be_slowed_is_told_what_it_needs_and_holds_up_nobody(
+    watts, policy, cluster
+) -> None:
+    jobs = [traced("big", 8, 100), traced("2", 1, 10), traced("3", 4, 10), traced("later", 4, 10, submit=900)]
+    run = emulate(cluster, jobs, policy(), cap(watts=watts, slow=False))
+    assert run.starts == {"big": None, "2": 0, "3": 0, "later": 900}
+    big = run.scheduler.state.jobs["big"]
+    said = (
+        f"power cap of pool 'pool': alone with its idle nodes it needs 320 W of {watts} W, and the cap is "
+        f"never above {watts} W; slowed it would fit, which slow: false forbids"
+    )
+    assert big.hold_reason == said
+    assert big.veto == said
+
+
+def test_one_that_the_night_has_the_power_for_is_not_told_never() -> None:
+    scheduler = Scheduler(flat(), plugged(Fcfs(), cap(windows=[WINDOW], watts=900, slow=False)))
+    nine = 9 * HOUR
+    scheduler.step(nine, [ev.JobSubmitted(nine, traced("big", 8, HOUR, submit=nine).job)])
+    said = scheduler.state.jobs["big"].veto
+    assert "it needs 320 W of" in said
+    assert "never" not in said
 
 
 def test_one_that_idle_nodes_leave_no_power_for_is_tried_again_when_they_sleep() -> None:

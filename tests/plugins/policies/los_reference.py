@@ -39,6 +39,8 @@ class Hybrid:
     running: list[tuple[int, int, int]] = field(default_factory=list)
     count: dict[int, int] = field(default_factory=dict)
     last: dict[int, int] = field(default_factory=dict)
+    #: What is kept for dedicated jobs from this instant on: (job, second from now).
+    booked: list[tuple[int, int]] = field(default_factory=list)
     now: int = 0
 
     def run(self) -> list[int | None]:
@@ -96,10 +98,10 @@ class Hybrid:
             level[second] -= job.processors
         return begin
 
-    def kept(self) -> tuple[list[int], list[int]]:
-        """What is left when the dedicated jobs are booked, and the due ones that may start now."""
+    def keep(self) -> None:
+        """Book the dedicated jobs: the due ones, then the group, or groups, ahead."""
         level = self.level()
-        startable = [at for at in self.due if self.book(level, at) == 0]
+        self.booked = [(at, self.book(level, at)) for at in self.due]
         groups = sorted({self.jobs[at].start for at in self.ahead})
         for start in groups if self.all_groups else groups[:1]:
             members = [at for at in self.ahead if self.jobs[at].start == start]
@@ -107,9 +109,16 @@ class Hybrid:
             after = start - self.now
             if need <= self.total:
                 after = next(s for s in range(after, len(level)) if level[s] >= need)
-            for at in members:
-                self.book(level, at, after)
-        return level, startable
+            self.booked += [(at, self.book(level, at, after)) for at in members]
+
+    def left(self) -> list[int]:
+        """The level without what is kept. What was booked stands for the whole instant."""
+        level = self.level()
+        for at, begin in self.booked:
+            if at not in self.starts:
+                for second in range(begin, begin + self.jobs[at].estimate):
+                    level[second] -= self.jobs[at].processors
+        return level
 
     def best(self, candidates: list[int], level: list[int]) -> list[int]:
         """The subset with the greatest sum that never needs more than the level; ties: earliest first."""
@@ -132,8 +141,8 @@ class Hybrid:
     # ------------------------------------------------------------------ the algorithms
 
     def instant(self) -> None:
-        for at in self.kept()[1]:
-            self.start([at])
+        self.keep()
+        self.start([at for at, begin in self.booked if begin == 0 and at in self.due])
         while self.free and (self.batch or self.due):
             before = len(self.starts)
             self.round()
@@ -141,7 +150,7 @@ class Hybrid:
                 return
 
     def round(self) -> None:
-        level, _ = self.kept()
+        level = self.left()
         if self.due:
             self.start(self.best(self.batch[: self.lookahead], level))
             return

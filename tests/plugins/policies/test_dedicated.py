@@ -150,7 +150,7 @@ def test_one_larger_than_the_machine_never_starts_and_holds_nobody_up(kind, free
     assert run.problems == []
     assert run.starts["d"] is None
     assert run.starts["b"] == 0
-    assert run.starts["e"] == 150 or kind is KINDS["fcfs-d"]
+    assert run.starts["e"] == 150
 
 
 def test_a_held_dedicated_job_keeps_nothing(kind, freeze):
@@ -241,3 +241,18 @@ def test_a_group_that_was_late_as_a_whole_is_served_one_by_one_when_it_is_due(ki
     ]
     run = emulate(FLAT, jobs, *kind(freeze))
     assert run.starts == {"r": 0, "d": 60, "e": 70}
+
+
+def test_a_job_that_comes_into_the_horizon_is_kept_for_from_then_on():
+    """Nothing else happens then, and the bookings of before do not reckon with it."""
+    jobs = [
+        traced("a", 4, 95),
+        TraceJob(dedicated(described("d", 8, 10), 100), 10),
+        traced("head", 6, 4, 1),
+        traced("late", 2, 50, 92),
+    ]
+    run = emulate(
+        ClusterDescription.flat(8), jobs, Dedicated(DedicatedOptions(horizon=10)), Easy(), faults=None
+    )
+    assert run.problems == []
+    assert run.starts == {"a": 0, "head": 95, "d": 100, "late": 110}

@@ -487,6 +487,27 @@ def test_a_removal_that_fails_is_reported_and_tried_again() -> None:
     assert removed(site.until(26)) == ["job_d"]
 
 
+def test_a_refused_making_does_not_hold_the_removal_up() -> None:
+    site = Site()
+    site.step(0, wanted("d", 16, 100, 1000))
+    site.until(1)
+    site.refusing = "nodes busy"
+    site.step(2, JobChanged(2, dedicated(described("d", 16, 300), 1000)))
+    site.refusing = ""
+    assert reserved(site.step(3)) == []
+    assert "could not be made: nodes busy; it is tried again in 15 s" in "".join(site.problems)
+    assert removed(site.step(4, JobEnded(4, "d", "cancelled"))) == ["job_d"]
+
+
+def test_a_job_that_will_be_over_before_its_reservation_begins_has_it_brought_forward() -> None:
+    site = Site(margin=10)
+    later = Reservation("job_d", 5010, 5040, nodes=("n0",), ours=True)
+    site.step(1000, JobSubmitted(1000, dedicated(described("d", 4, 30, 1000), 1000)))
+    site.step(1001, ReservationMade(1001, later))
+    assert reserved(site.step(1002, ReservationMade(1002, later))) == [("job_d", 1010, 1030, ("n0",))]
+    assert removed(site.step(1003, JobEnded(1003, "d", "completed"))) == ["job_d"]
+
+
 def test_switched_off_it_removes_what_an_earlier_run_made() -> None:
     there = Reservation("job_d", 100, 150, nodes=("n2", "n3"), ours=True)
     site = Site(node_cluster(*alike(4, 4), reservations=(there,)), reserve="no")

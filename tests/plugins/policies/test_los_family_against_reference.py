@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import los_reference as reference
 from building import emulate, traced
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headway.model import ClusterDescription
@@ -62,7 +62,17 @@ def test_delayed_los_is_the_reference(jobs, skips, lookahead):
     assert starts_by_headway(jobs, policy) == expected
 
 
+def a_group_that_fits_by_count_only() -> list[reference.Job]:
+    """At 5 one job of the group of 8 can have its second, the other not: no batch job may take its place."""
+    rows = [
+        (0, 4, 6, 3), (2, 3, 2, 8), (2, 5, 1, 3), (3, 1, 1, None), (5, 1, 4, None), (5, 1, 2, 8),
+        (5, 1, 4, None),
+    ]  # fmt: skip
+    return [reference.Job(submit, size, time, time, start) for submit, size, time, start in rows]
+
+
 @settings(max_examples=600, deadline=None)
+@example(a_group_that_fits_by_count_only(), 0, "first")
 @given(workloads(dedicated_share=True), st.integers(0, 3), st.sampled_from(["first", "all"]))
 def test_hybrid_los_is_the_reference(jobs, skips, freeze):
     expected = reference.Hybrid(jobs, TOTAL, skips, all_groups=freeze == "all").run()

@@ -88,10 +88,15 @@ TABLE = {
         [(5, 50), (6, 50), (3, 101)],
         {"fcfs": "", "easy": "c", "conservative": ""},
     ),
-    "a job larger than the machine blocks those who wait in line only": (
+    "a job larger than the machine keeps nobody waiting": (
         [],
         [(9, 50), (8, 999)],
-        {"fcfs": "", "easy": "b", "conservative": "b"},
+        {"fcfs": "b", "easy": "b", "conservative": "b"},
+    ),
+    "nothing is booked for a job larger than the machine, but for the next": (
+        [(4, 150)],
+        [(9, 50), (8, 50), (4, 999)],
+        {"fcfs": "", "easy": "", "conservative": ""},
     ),
     "an overdue job leaves any moment": (
         [(4, 90)],
@@ -195,11 +200,11 @@ def test_starts_on_nodes(case, policy):
     assert "".join(d.job_id for d in decisions) == expected[policy]
 
 
-def test_a_job_that_no_node_suits_keeps_nobody_waiting_but_fcfs():
+def test_a_job_that_no_node_suits_keeps_nobody_waiting():
     cluster = node_cluster(NodeDescription("n0", 8, features=("slow",)))
     queue = [(1, 50, {"features": ("fast",)}), (8, 999)]
-    for policy, expected in (("fcfs", ""), ("easy", "b"), ("conservative", "b")):
-        assert "".join(d.job_id for d in decide(cluster, policy, [], queue)) == expected
+    for policy in ("fcfs", "easy", "conservative"):
+        assert "".join(d.job_id for d in decide(cluster, policy, [], queue)) == "b"
 
 
 # ---------------------------------------------------------------- reasons

@@ -1,0 +1,160 @@
+"""The check that every start passes, whoever wishes for it: what real systems refuse, too.
+
+The scheduler has a guard of its own (:mod:`headway.state.guard`), which goes by expected runtimes. The
+machine promises nothing on a guess: it goes by limits.
+"""
+
+from __future__ import annotations
+
+from headway.errors import StateError
+from headway.model import FOR_JOB, JobDescription, Placement, Reservation
+from headway.profile import Profile, next_after
+from headway_adapters.emulated.dependencies import Dependencies
+from headway_adapters.emulated.execution import BACKGROUND, FOREGROUND, Execution
+from headway_adapters.emulated.machine import Machine
+from headway_adapters.emulated.reservations import Reservations
+
+
+class Guard:
+    """Says why a job may not start now."""
+
+    def __init__(self, machine: Machine, reservations: Reservations, dependencies: Dependencies) -> None:
+        self._machine = machine
+        self._reservations = reservations
+        self._dependencies = dependencies
+        self._closed = frozenset(pool.name for pool in machine.cluster.pools if not pool.open)
+
+    def refusal(self, job: JobDescription, placement: Placement, tier: str = FOREGROUND) -> str:
+        """Why a job that waits may not start on these nodes now; "" if it may."""
+        if job.held:
+            return f"job {job.id} is held"
+        if job.begin_time is not None and job.begin_time > self._machine.now:
+            return f"job {job.id}: its begin time {job.begin_time:.0f} has not come"
+        if job.dependencies and (unmet := self._dependencies.unmet(job)):
+            return f"job {job.id} waits for " + ", ".join(
+                f"job {each.job_id} ({each.kind})" if each.job_id else "its namesakes" for each in unmet
+            )
+        pool = job.pool or self._machine.only
+        if full := self.no_room(job, placement, tier):
+            return full
+        if self._closed and pool in self._closed:
+            return f"pool {pool!r} is closed"
+        if job.reservation or self._reservations.kept:
+            return self._breaks(job, placement, pool)
+        return ""
+
+    def no_room(self, job: JobDescription, placement: Placement, tier: str) -> str:
+        """Why a job cannot have these processors in this tier; "" if it can."""
+        machine = self._machine
+        pool = job.pool or machine.only
+        free = machine.free.get(pool)
+        if tier not in (FOREGROUND, BACKGROUND):
+            return f"job {job.id}: there is no tier {tier!r}"
+        if free is not None:
+            if tier == BACKGROUND:
+                free = self._free_behind(pool)
+            if job.request.processors > free:
+                return f"{job.request.processors} processors asked for, {free} free"
+            return ""
+        nodes = machine.nodes
+        try:
+            (nodes.guard if tier == FOREGROUND else nodes.guard_behind)(job.request, placement, pool)
+        except StateError as error:
+            return str(error)
+        return ""
+
+    def _free_behind(self, pool: str) -> int:
+        """Processors of a flat pool that nobody has in the background."""
+        machine = self._machine
+        total = next(each.processors for each in machine.cluster.pools if each.name == pool)
+        return total - sum(
+            execution.job.request.processors
+            for execution in machine.running.values()
+            if execution.tier == BACKGROUND and machine.pool_of(execution.job) == pool
+        )
+
+    # ------------------------------------------------------------------ reservations
+
+    def _breaks(self, job: JobDescription, placement: Placement, pool: str) -> str:
+        """Why the job would break a reservation, its own or another; "" if it would not."""
+        now, named = self._machine.now, job.reservation
+        own = self._reservations.kept.get(named) if named else None
+        if named:
+            if own is None:
+                return f"job {job.id} asks for reservation {named!r}, which does not exist"
+            if own.job_id not in ("", job.id):
+                return f"reservation {named!r} is kept for job {own.job_id} alone"
+            if not own.start <= now < own.end:
+                return f"job {job.id} would run outside the time of reservation {named}"
+        end = now + job.request.walltime
+        if pool in self._machine.free:
+            return self._breaks_flat(job, pool, own, end)
+        if own is not None and (strange := [node for node, _ in placement if node not in own.nodes]):
+            return f"node {strange[0]} is not in reservation {named}, which job {job.id} asks for"
+        broken = self._machine.nodes.broken(placement, now, end, self._inside(job))
+        return f"job {job.id} would break reservation {broken.id} on its nodes" if broken is not None else ""
+
+    def _breaks_flat(self, job: JobDescription, pool: str, own: Reservation | None, end: float) -> str:
+        machine, processors = self._machine, job.request.processors
+        if own is not None:
+            used = sum(
+                execution.job.request.processors
+                for execution in machine.running.values()
+                if self._inside(execution.job) == own.id
+            )
+            if processors > own.processors - used:
+                return f"job {job.id} does not fit in what reservation {own.id} has left"
+            if end <= own.end:
+                return ""
+            if self._profile(pool).minimum(own.end, end) < processors:
+                return f"job {job.id} would run on after reservation {own.id} into another one"
+            return ""
+        inside = self._inside(job)
+        ahead = [
+            each
+            for each in self._of_pool(pool)
+            if each.id != inside and each.start < end and each.end > machine.now
+        ]
+        if ahead and self._profile(pool, without=inside).minimum(machine.now, end) < processors:
+            return f"job {job.id} would break reservation {', '.join(each.id for each in ahead)}"
+        return ""
+
+    def _inside(self, job: JobDescription) -> str:
+        """The reservation that takes nothing from the job: the one it names, or that is kept for it."""
+        if job.reservation:
+            return job.reservation
+        kept = self._reservations.kept.get(FOR_JOB + job.id)
+        return kept.id if kept is not None and kept.ours else ""
+
+    def _of_pool(self, pool: str) -> list[Reservation]:
+        """Reservations that take processors of a flat pool, by start."""
+        found = [
+            each for each in self._reservations.kept.values() if (each.pool or self._machine.only) == pool
+        ]
+        return sorted(found, key=lambda each: (each.start, each.id))
+
+    def _profile(self, pool: str, *, without: str = "") -> Profile:
+        """Free processors of a flat pool over time, if every job runs to its limit."""
+        machine, now = self._machine, self._machine.now
+        running = sorted(
+            (_latest_end(execution, now), execution.job.request.processors, self._inside(execution.job))
+            for execution in machine.running.values()
+            if machine.pool_of(execution.job) == pool and execution.tier == FOREGROUND
+        )
+        profile = Profile.of_releases(now, machine.free[pool], ((end, size) for end, size, _ in running))
+        for reservation in self._of_pool(pool):
+            if reservation.id == without or reservation.end <= now:
+                continue
+            start = max(reservation.start, now)
+            profile.reserve(start, reservation.end, reservation.processors)
+            for end, size, inside in running:
+                if inside == reservation.id:
+                    # It runs on what is reserved, and what it leaves is kept again.
+                    profile.release(start, min(end, reservation.end), size)
+        return profile
+
+
+def _latest_end(execution: Execution, now: float) -> float:
+    """When an execution reaches its limit at the latest, if nobody suspends it; later than now."""
+    since = now if execution.suspended else execution.booked_at
+    return max(since + execution.limit - execution.consumed, next_after(now))

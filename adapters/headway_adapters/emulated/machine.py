@@ -1,0 +1,190 @@
+"""What all parts of the emulated cluster share: the clock, what runs and waits, and what is free.
+
+The ideas stand in files of their own beside this one (starts, ends, limits, sizes, reservations, sleep,
+failures, ...). Each is a class that is made with the machine and keeps what it alone needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headway import events as ev
+from headway.adapter import Outcome
+from headway.model import ClusterDescription, JobDescription
+from headway.nodes import NodeTable
+from headway.results import Activity, CapacityChange, JobResult
+from headway.workload.jobs import TraceJob
+from headway_adapters.emulated.agenda import Agenda
+from headway_adapters.emulated.arrivals import Arrivals
+from headway_adapters.emulated.execution import FOREGROUND, Execution
+from headway_adapters.emulated.power import Power, activity
+
+
+class Moves:
+    """How often a job was moved with its progress, began again elsewhere, and came to the front where it
+    was."""
+
+    __slots__ = ("migrations", "promotions", "restarts")
+
+    def __init__(self) -> None:
+        self.migrations = self.restarts = self.promotions = 0
+
+
+_UNMOVED = Moves()
+
+
+class Machine:
+    """The emulated cluster's state, and the few steps that several ideas take."""
+
+    def __init__(self, cluster: ClusterDescription, jobs: Sequence[TraceJob], start: float | None) -> None:
+        """``start``: when the emulation begins, seconds; None: with the first submission."""
+        self.cluster = cluster
+        self.arrivals = Arrivals(jobs)
+        self.now = start if start is not None else (jobs[0].job.submit_time if jobs else 0.0)
+        self.agenda = Agenda()
+        #: Events that are true already and are told by the next wait.
+        self.news: list[ev.Event] = []
+        #: What waits, by id: its position in the workload and its description as it is now.
+        self.submitted: dict[str, tuple[int, JobDescription]] = {}
+        self.running: dict[str, Execution] = {}
+        #: By position in the workload: the record of a job that has ended.
+        self.ended: list[JobResult | None] = [None] * len(jobs)
+        #: How often a job of the workload went back to the queue, by position.
+        self.restarts: dict[int, int] = {}
+        #: How running jobs were moved, by position in the workload.
+        self.moves: dict[int, Moves] = {}
+        #: Told of each execution that gives back what it had; there once somebody is in the background.
+        self.left: Callable[[Execution], None] | None = None
+        #: Jobs whose limit or size was changed.
+        self.altered: set[str] = set()
+        #: The only pool, whose jobs need not name it; "" if there are several.
+        self.only = cluster.pools[0].name if len(cluster.pools) == 1 else ""
+        #: Free processors of the flat pools.
+        self.free = {p.name: p.processors for p in cluster.pools if p.flat}
+        self.nodes = NodeTable()
+        for node in cluster.nodes:
+            self.nodes.put(node)
+        #: Changes of the usable processors, for the metrics.
+        self.capacity: list[CapacityChange] = []
+        self.power = Power(cluster) if cluster.energy is not None else None
+        #: What jobs did before they changed, where there is an energy profile.
+        self.activities: list[Activity] = []
+
+    def pool_of(self, job: JobDescription) -> str:
+        return job.pool or self.only
+
+    def refuse(self, decision: Any, message: str) -> Outcome:
+        """A decision is not carried out, and the next wait says why."""
+        self.news.append(ev.DecisionFailed(self.now, decision, message))
+        return Outcome(accepted=False, message=message)
+
+    # ------------------------------------------------------------------ what runs
+
+    def occupy(self, execution: Execution) -> None:
+        """A job takes its processors, in its tier."""
+        request = execution.job.request
+        pool = execution.job.pool or self.only
+        if pool in self.free:
+            if execution.tier == FOREGROUND:
+                self.free[pool] -= request.processors
+        elif execution.tier == FOREGROUND:
+            self.nodes.take(request, execution.placement)
+        else:
+            self.nodes.take_behind(request, execution.placement)
+
+    def vacate(self, execution: Execution) -> None:
+        """What a job had is free again."""
+        if self.left is not None:
+            self.left(execution)
+        pool = execution.job.pool or self.only
+        if execution.tier != FOREGROUND:
+            if pool not in self.free:
+                self.nodes.give_back_behind(execution.job.request, execution.placement)
+        elif pool in self.free:
+            self.free[pool] += execution.job.request.processors
+        else:
+            self.nodes.give_back(execution.job.request, execution.placement)
+
+    def moves_of(self, execution: Execution) -> Moves:
+        """Where the moves of a job are counted."""
+        return self.moves.setdefault(execution.index, Moves())
+
+    def cut(self, execution: Execution) -> None:
+        """The job will run otherwise from now on: note what it did until now."""
+        if self.power is not None:
+            done = activity(execution, self.now, self.pool_of(execution.job))
+            if done is not None:
+                self.activities.append(done)
+            execution.active_since = self.now
+
+    def tell_changed(self, job: JobDescription) -> None:
+        """A job has another description."""
+        self.altered.add(job.id)
+        self.news.append(ev.JobChanged(self.now, job))
+
+    # ------------------------------------------------------------------ nodes
+
+    def set_available(self, node: str, available: bool, reason: str = "") -> None:
+        """A node takes new jobs from now on, or none; ``reason`` says why it takes none."""
+        self.nodes.set_available(node, available)
+        if available:
+            self.news.append(ev.NodeUp(self.now, self.nodes.descriptions[node]))
+        else:
+            self.news.append(ev.NodeDown(self.now, node, reason))
+        for pool in self.nodes.descriptions[node].pools:
+            self.capacity.append(CapacityChange(self.now, pool, self.nodes.count(pool)[0]))
+
+    # ------------------------------------------------------------------ results
+
+    def record(self, execution: Execution, end: float | None, state: str) -> JobResult:
+        """What became of an execution."""
+        job = execution.job
+        moves = self.moves.get(execution.index, _UNMOVED)
+        return JobResult(
+            job,
+            execution.start,
+            end,
+            state,
+            execution.consumed,
+            execution.placement,
+            job.pool or self.only,
+            execution.trace.row,
+            1 + self.restarts.get(execution.index, 0),
+            execution.frequency,
+            # While it is suspended it does nothing.
+            end if execution.suspended and end is not None else execution.active_since,
+            moves.migrations,
+            moves.restarts,
+            moves.promotions,
+        )
+
+    def never_started(self, index: int, job: JobDescription, end: float | None, state: str) -> JobResult:
+        """The record of a job that does not run."""
+        return JobResult(
+            job,
+            None,
+            end,
+            state,
+            0.0,
+            row=self.arrivals.jobs[index].row,
+            starts=self.restarts.get(index, 0),
+            pool=self.pool_of(job),
+        )
+
+    def results(self) -> list[JobResult]:
+        """One record for each job submitted so far, in order of submission."""
+        records = []
+        for index in range(self.arrivals.next):
+            record = self.ended[index]
+            if record is None:
+                job = self.arrivals.jobs[index].job
+                execution = self.running.get(job.id)
+                if execution is None:
+                    record = self.never_started(index, job, None, "pending")
+                else:
+                    record = self.record(execution, None, "running")
+                    if not execution.suspended:
+                        record.runtime += self.now - execution.booked_at
+            records.append(record)
+        return records

@@ -1,0 +1,81 @@
+"""A job starts: its execution begins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headway import decisions as dec
+from headway import events as ev
+from headway.model import Placement
+from headway_adapters.emulated.execution import FOREGROUND, Execution
+from headway_adapters.emulated.guard import Guard
+from headway_adapters.emulated.machine import Machine
+from headway_adapters.emulated.rates import Rates
+from headway_adapters.emulated.tiers import Tiers
+
+_JobStarted = ev.JobStarted
+
+
+class Starts:
+    """Begins executions that the machine's guard lets begin: the scheduler only believes to know it."""
+
+    def __init__(self, machine: Machine, guard: Guard, rates: Rates, tiers: Tiers) -> None:
+        self._machine = machine
+        self._guard = guard
+        self._rates = rates
+        self._tiers = tiers
+
+    def start(self, decision: dec.Start) -> str:
+        """Begin an execution. Returns why not, or ""."""
+        machine = self._machine
+        job_id = decision.job_id
+        known = machine.submitted.get(job_id)
+        if known is None:
+            return f"job {job_id} is not waiting"
+        index, job = known
+        tier = decision.tier
+        refusal = self._guard.refusal(job, decision.placement, tier)
+        if refusal:
+            return refusal
+        request = job.request
+        del machine.submitted[job_id]
+        now = machine.now
+        trace = machine.arrivals.jobs[index]
+        limit, work = request.walltime, trace.runtime
+        execution = Execution(index, trace, job, now, limit, work, now, decision.placement)
+        machine.running[job_id] = execution
+        execution.tier = tier
+        execution.bounded = self._tiers.told
+        machine.occupy(execution)
+        if self._tiers.used:
+            self._tiers.enter(execution)
+        elif tier != FOREGROUND:
+            self._tiers.watch()
+        if self._rates.uneven or decision.frequency is not None:
+            execution.frequency = decision.frequency
+            self._rates.reconsider(execution)
+        else:
+            machine.agenda.complete(now + (work if work < limit else limit), execution)
+        machine.news.append(_JobStarted(now, job_id, decision.placement, tier, decision.frequency))
+        return ""
+
+    def begin_with(self, running: Sequence[tuple[str, float, Placement]]) -> None:
+        """Submit and start what runs already, as ``(job id, seconds since its start, placement)``."""
+        machine = self._machine
+        positions = machine.arrivals.begin_with(job_id for job_id, _, _ in running)
+        for job_id, elapsed, placement in running:
+            index = positions[job_id]
+            trace = machine.arrivals.jobs[index]
+            job = trace.job
+            start = machine.now - elapsed
+            execution = Execution.begin(index, trace, job, start, placement)
+            machine.running[job_id] = execution
+            pool = machine.pool_of(job)
+            if pool in machine.free:
+                machine.free[pool] -= job.request.processors
+            else:
+                machine.nodes.take(job.request, placement)
+            execution.book(machine.now)
+            machine.agenda.reschedule(execution)
+            machine.news.append(ev.JobSubmitted(job.submit_time, job))
+            machine.news.append(ev.JobStarted(start, job_id, placement))

@@ -1,0 +1,37 @@
+"""A running job is stopped, keeps what it has, and runs again: both its work and its limit wait."""
+
+from __future__ import annotations
+
+from headway import decisions as dec
+from headway import events as ev
+from headway_adapters.emulated.machine import Machine
+
+
+class Suspension:
+    """Suspends and resumes. Both return why not, or ""."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+
+    def suspend(self, decision: dec.Suspend) -> str:
+        execution = self._machine.running.get(decision.job_id)
+        if execution is None or execution.suspended:
+            return f"job {decision.job_id} is not running"
+        self._set(decision.job_id, True)
+        self._machine.news.append(ev.JobSuspended(self._machine.now, decision.job_id))
+        return ""
+
+    def resume(self, decision: dec.Resume) -> str:
+        execution = self._machine.running.get(decision.job_id)
+        if execution is None or not execution.suspended:
+            return f"job {decision.job_id} is not suspended"
+        self._set(decision.job_id, False)
+        self._machine.news.append(ev.JobResumed(self._machine.now, decision.job_id))
+        return ""
+
+    def _set(self, job_id: str, suspended: bool) -> None:
+        execution = self._machine.running[job_id]
+        execution.book(self._machine.now)
+        self._machine.cut(execution)
+        execution.suspended = suspended
+        self._machine.agenda.reschedule(execution)

@@ -1,0 +1,538 @@
+"""Several clusters as one: an adapter that composes adapters.
+
+Each cluster's adapter lives on a thread of its own: it describes, waits, applies and is closed
+there, so a cluster that hangs holds up nobody but itself. What they tell is merged in the order of
+time; decisions go to the cluster that their job, pool, node or reservation belongs to, under its own
+names (:mod:`headway_adapters.federation.names`).
+
+Decisions that we took:
+
+- A cluster's thread waits only while the engine waits. What it told is taken in, and what follows
+  from it is applied, before it is asked again.
+- The first wait lasts until every cluster has told its jobs, at most ``patience`` seconds.
+- Applying takes at most ``patience`` seconds. A cluster that has not answered by then has taken the
+  order (outcome "accepted"); what became of it is said by its events, as always.
+- A cluster that does not answer at the start is asked again after 2, 4, ... 30 s. When it answers it
+  joins: its pools come as ``PoolChanged``, its nodes as ``NodeUp``, its reservations as
+  ``ReservationMade``, and only then its jobs. That all clusters are silent at the start is a failure.
+- Later outages are the adapters' own matter: they wait for their cluster and tell nothing.
+- What one cluster can carry out, the federation offers; a decision that its cluster cannot carry out
+  is refused with the names of both. Nodes of several clusters in one ``PowerUp`` or ``PowerDown`` are
+  shared out; in any other decision that is refused: no job leaves its cluster.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from dataclasses import dataclass
+from typing import Any, cast
+
+import msgspec
+import structlog
+
+from headway import decisions as d
+from headway import events as ev
+from headway.adapter import Check, ClusterAdapter, Oddity, Outage, Outcome, WishedFrequency
+from headway.clock import RunClock
+from headway.errors import Failure, HeadwayError, UserError
+from headway.model import ClusterDescription
+from headway_adapters.federation.names import Elsewhere, Names
+from headway_adapters.polling.bell import Bell
+
+#: How long the federation waits for one cluster before it goes on without it.
+PATIENCE = 10.0
+_FIRST_PAUSE = 2.0
+_LONGEST_PAUSE = 30.0
+#: Between two glances at the clock, seconds.
+_LONGEST_SLEEP = 5.0
+#: How long the clusters' threads have to end.
+_LEAVE = 5.0
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What a cluster's thread has to say, in the cluster's own names."""
+
+    #: It has answered for the first time.
+    joins: bool = False
+    now: float | None = None
+    events: Sequence[ev.Event] = ()
+    #: It has no more to tell.
+    ended: bool = False
+    #: It cannot go on.
+    error: BaseException | None = None
+
+
+@dataclass(frozen=True)
+class _Order:
+    """Decisions for a cluster, in its own names, and where their outcomes go."""
+
+    now: float
+    decisions: Sequence[d.Decision]
+    outcomes: Future[Sequence[Outcome]]
+
+
+class _Member:
+    """One cluster: its adapter, and the thread that the adapter lives on."""
+
+    def __init__(
+        self,
+        name: str,
+        adapter: ClusterAdapter,
+        told: Callable[[], None],
+        clock: Callable[[], float],
+        log: Any,
+    ) -> None:
+        self.name = name
+        self.adapter = adapter
+        self.joined = False
+        self.ended = False
+        #: Its thread is in the adapter's wait, or about to be.
+        self.waiting = False
+        #: It has told its jobs.
+        self.begun = False
+        self.outbox: deque[_Told] = deque()
+        #: Set when it has answered, or failed to, once.
+        self.asked = threading.Event()
+        self.description: ClusterDescription | None = None
+        self.error: HeadwayError | None = None
+        self.outage: Outage | None = None
+        #: When it was asked first.
+        self.began: float | None = None
+        self._told = told
+        self._clock = clock
+        self._log = log
+        self._inbox: queue.SimpleQueue[_Order | None] = queue.SimpleQueue()
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    # ------------------------------------------------------------------ called by the federation
+
+    def start(self) -> None:
+        """Begin to ask it; a second call changes nothing."""
+        if self._thread is None:
+            self.began = self._clock()
+            self._thread = threading.Thread(target=self._live, name=f"cluster-{self.name}", daemon=True)
+            self._thread.start()
+
+    def let_wait(self) -> None:
+        """The engine waits: so may this cluster."""
+        self.waiting = True
+        self._inbox.put(None)
+
+    def order(self, now: float, decisions: Sequence[d.Decision]) -> Future[Sequence[Outcome]]:
+        order = _Order(now, decisions, Future())
+        self._inbox.put(order)
+        self.adapter.wake()
+        return order.outcomes
+
+    def close(self) -> None:
+        """Tell the thread to end; :meth:`join` waits for that."""
+        self._closing.set()
+        self._inbox.put(None)
+        self.adapter.wake()
+
+    def join(self, seconds: float) -> None:
+        if self._thread is None:
+            self.adapter.close()
+            return
+        self._thread.join(max(seconds, 0.0))
+        if self._thread.is_alive():
+            self._log.warning("a cluster's commands are still under way at the end", cluster=self.name)
+
+    # ------------------------------------------------------------------ its own thread
+
+    def _live(self) -> None:
+        structlog.contextvars.bind_contextvars(cluster=self.name)
+        try:
+            if self._describe():
+                self._serve()
+        except BaseException as error:  # it must not end unseen: the engine's thread raises it
+            self._say(_Told(error=error))
+        finally:
+            self.adapter.close()
+
+    def _say(self, told: _Told) -> None:
+        self.outbox.append(told)
+        self._told()
+
+    def _describe(self) -> bool:
+        """Ask until it answers; False if the end came first."""
+        pause = _FIRST_PAUSE
+        while not self._closing.is_set():
+            try:
+                self.description = self.adapter.describe()
+            except HeadwayError as error:
+                since = self.outage.since if self.outage is not None else self._clock()
+                self.outage = Outage(self.name, since, str(error))
+                self.error = error
+                self.asked.set()
+                self._closing.wait(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+                continue
+            self.outage = None
+            self.asked.set()
+            self._say(_Told(joins=True))
+            return True
+        return False
+
+    def _serve(self) -> None:
+        while True:
+            order = self._inbox.get()
+            if self._closing.is_set():
+                return
+            if order is not None:
+                self._apply(order)
+                continue
+            try:
+                moment = self.adapter.wait(None)
+            except HeadwayError as error:
+                # An adapter waits for its cluster by itself; what it gives up is tried again.
+                self._log.error("a cluster's adapter failed; it is asked again", error=str(error))
+                self._closing.wait(_FIRST_PAUSE)
+                moment = self._clock(), ()
+            if moment is None:
+                self._say(_Told(ended=True))
+                return
+            self._say(_Told(now=moment[0], events=moment[1]))
+
+    def _apply(self, order: _Order) -> None:
+        try:
+            order.outcomes.set_result(self.adapter.apply(order.now, order.decisions))
+        except HeadwayError as error:
+            order.outcomes.set_result([Outcome(False, str(error))] * len(order.decisions))
+
+
+class Federation(ClusterAdapter):
+    """Several clusters as one. See the module's text."""
+
+    def __init__(
+        self,
+        members: Mapping[str, ClusterAdapter],
+        *,
+        log: Any = None,
+        clock: Callable[[], float] | None = None,
+        patience: float = PATIENCE,
+    ) -> None:
+        """``members``: the clusters' adapters by name, each new: nobody has called it.
+
+        ``clock`` tells the time in absolute seconds and never goes back.
+        """
+        self._log = log if log is not None else structlog.get_logger("headway.federation")
+        self._clock = clock if clock is not None else RunClock(log=self._log)
+        self._patience = patience
+        self._names = Names()
+        self._bell = Bell()
+        self._members = {
+            name: _Member(name, adapter, self._bell.stir, self._clock, self._log)
+            for name, adapter in members.items()
+        }
+        self.capabilities = frozenset(
+            kind for member in self._members.values() for kind in member.adapter.capabilities
+        )
+        #: What joined after the start, until it is told.
+        self._joining: list[ev.Event] = []
+        #: Refusals of our own, until they are told.
+        self._refused: list[ev.Event] = []
+        self._now = float("-inf")
+        self._first = True
+        self._closed = False
+
+    # ------------------------------------------------------------------ describe
+
+    def describe(self) -> ClusterDescription:
+        for member in self._members.values():
+            member.start()
+        end = time.monotonic() + self._patience
+        found: list[_Member] = []
+        silent: dict[str, str] = {}
+        for name, member in self._members.items():
+            member.asked.wait(max(0.0, end - time.monotonic()))
+            if member.description is not None:
+                found.append(member)
+            elif isinstance(member.error, UserError):
+                raise UserError(f"clusters.{name}: {member.error}") from member.error
+            else:
+                silent[name] = str(member.error or f"no answer within {self._patience:g} s")
+        if not found:
+            raise Failure(
+                "no cluster answers: " + "; ".join(f"{name}: {said}" for name, said in silent.items())
+            )
+        for name, said in silent.items():
+            self._log.error(
+                "a cluster does not answer; the others go on without it", cluster=name, error=said
+            )
+        parts = [self._join(member) for member in found]
+        return ClusterDescription(
+            name="+".join(self._members),
+            pools=tuple(pool for part in parts for pool in part.pools),
+            nodes=tuple(node for part in parts for node in part.nodes),
+            reservations=tuple(one for part in parts for one in part.reservations),
+            # Their names would have to tell jobs of several clusters.
+            enters_reservations=False,
+            shares_out=any(part.shares_out for part in parts),
+        )
+
+    def _join(self, member: _Member) -> ClusterDescription:
+        """A cluster's description in everybody's names; from now on it takes part."""
+        description = member.description
+        assert description is not None
+        if len(description.pools) == 1:
+            self._names.only_pool[member.name] = description.pools[0].name
+        outward = self._names.outward(member.name)
+        member.joined = True
+        return ClusterDescription(
+            name=member.name,
+            pools=tuple(outward.renamed(pool) for pool in description.pools),
+            nodes=tuple(outward.renamed(node) for node in description.nodes),
+            reservations=tuple(outward.renamed(one) for one in description.reservations),
+        )
+
+    def asked_before(self, starts: Mapping[str, float]) -> None:
+        for name, member in self._members.items():
+            own = f"{name}:"
+            member.adapter.asked_before(
+                {job.removeprefix(own): at for job, at in starts.items() if job.startswith(own)}
+            )
+
+    def wished_before(self, wishes: Mapping[str, WishedFrequency]) -> None:
+        for name, member in self._members.items():
+            own = f"{name}:"
+            member.adapter.wished_before(
+                {job.removeprefix(own): wish for job, wish in wishes.items() if job.startswith(own)}
+            )
+
+    # ------------------------------------------------------------------ wait
+
+    def wait(self, deadline: float | None) -> tuple[float, Sequence[ev.Event]] | None:
+        # The first cycle should see every job; Copy asks no second time.
+        until = time.monotonic() + self._patience if self._first else 0.0
+        events: list[ev.Event] = []
+        told = False
+        while not self._closed:
+            for member in self._members.values():
+                told = self._take_in(member, events) or told
+            if self._joining:
+                # Its jobs must find its pools and nodes: they come a cycle later.
+                events += self._joining
+                self._joining = []
+                return self._moment(events)
+            running = [member for member in self._members.values() if member.joined and not member.ended]
+            if not running and not events and all(member.ended for member in self._members.values()):
+                return None
+            patient = time.monotonic() < until and any(not member.begun for member in running)
+            if self._bell.woken or ((told or self._refused) and not patient):
+                self._bell.woken = False
+                self._first = False
+                return self._moment(events)
+            for member in running:
+                if not member.waiting and not member.outbox:
+                    member.let_wait()
+            left = deadline - self._clock() if deadline is not None else float("inf")
+            if left <= 0 and not patient:
+                return self._moment(events)
+            # Should the clock be stepped forward meanwhile, no cluster need say anything.
+            left = min(left, _LONGEST_SLEEP)
+            self._bell.sleep(min(left, until - time.monotonic()) if patient else left)
+        return None
+
+    def _take_in(self, member: _Member, events: list[ev.Event]) -> bool:
+        """Add what a cluster has told to ``events``; whether the engine should hear of it."""
+        heard = False
+        while member.outbox:
+            told = member.outbox.popleft()
+            if told.error is not None:
+                raise told.error
+            if told.joins:
+                if member.joined:
+                    continue
+                part = self._join(member)
+                now = max(self._clock(), self._now)
+                self._joining += [ev.PoolChanged(now, pool) for pool in part.pools]
+                self._joining += [ev.NodeUp(now, node) for node in part.nodes]
+                self._joining += [ev.ReservationMade(now, one) for one in part.reservations]
+                pools = [pool.name for pool in part.pools]
+                self._log.info("a cluster joins", cluster=member.name, pools=pools, nodes=len(part.nodes))
+                continue
+            member.waiting = False
+            member.ended = told.ended
+            if told.ended:
+                member.begun = heard = True
+                continue
+            assert told.now is not None
+            self._now = max(self._now, told.now)
+            # Before it has told its jobs it was woken for nothing.
+            heard = heard or bool(told.events) or not member.begun
+            member.begun = True
+            events += self._outward(member, told.events)
+        return heard
+
+    def _outward(self, member: _Member, events: Sequence[ev.Event]) -> list[ev.Event]:
+        outward = self._names.outward(member.name)
+        for event in events:
+            if isinstance(event, ev.ReservationMade):
+                # Jobs that name it may come before it.
+                outward.renamed(event)
+        found = [outward.renamed(event) for event in events]
+        for event in found:
+            if isinstance(event, ev.ReservationEnded):
+                self._names.forget(event.reservation_id)
+            elif isinstance(event, ev.DecisionFailed) and isinstance(event.decision, d.Reserve):
+                self._names.not_made(event.decision.reservation.id)
+        return found
+
+    def _moment(self, events: list[ev.Event]) -> tuple[float, Sequence[ev.Event]]:
+        self._now = max(self._now, self._clock())
+        events += self._refused
+        self._refused = []
+        return self._now, ev.in_order(events)
+
+    def wake(self) -> None:
+        self._bell.wake()
+
+    # ------------------------------------------------------------------ apply
+
+    def apply(self, now: float, decisions: Sequence[d.Decision]) -> Sequence[Outcome]:
+        self._now = max(self._now, now)
+        outcomes: list[list[Outcome]] = [[] for _ in decisions]
+        #: Cluster -> places in ``decisions``, and the decisions in its names.
+        shares: dict[str, tuple[list[int], list[d.Decision]]] = {}
+        for at, decision in enumerate(decisions):
+            try:
+                for name, own in self._routed(decision):
+                    places, share = shares.setdefault(name, ([], []))
+                    places.append(at)
+                    share.append(own)
+            except Elsewhere as error:
+                outcomes[at].append(Outcome(False, str(error)))
+                self._refuse(decision, str(error), now)
+        futures = {name: self._members[name].order(now, share) for name, (_, share) in shares.items()}
+        wait_for(futures.values(), self._patience)
+        for name, (places, _) in shares.items():
+            future = futures[name]
+            if future.done():
+                answers = future.result()
+            else:
+                said = f"{name} has not answered within {self._patience:g} s; its events will tell"
+                answers = [Outcome(True, said)] * len(places)
+            for at, outcome in zip(places, answers, strict=True):
+                outcomes[at].append(outcome)
+        for decision, answers in zip(decisions, outcomes, strict=True):
+            if isinstance(decision, d.Reserve) and not answers[0].accepted:
+                self._names.not_made(decision.reservation.id)
+        return [_together(answers) for answers in outcomes]
+
+    def _routed(self, decision: d.Decision) -> list[tuple[str, d.Decision]]:
+        """The clusters that carry it out, each with the decision in its own names.
+
+        Raises :class:`Elsewhere` if none can, or if it would need several.
+        """
+        kind = type(decision).__name__
+        if isinstance(decision, d.PowerUp | d.PowerDown):
+            by_cluster: dict[str, list[str]] = {}
+            for node in decision.nodes:
+                by_cluster.setdefault(self._names.cluster_of(node), []).append(node)
+            parts = [
+                (name, cast(d.Decision, msgspec.structs.replace(decision, nodes=tuple(nodes))))
+                for name, nodes in by_cluster.items()
+            ]
+        else:
+            parts = [(self._cluster_of(decision), decision)]
+        found = []
+        for name, part in parts:
+            member = self._members.get(name)
+            if member is None:
+                known = ", ".join(self._members)
+                raise Elsewhere(
+                    f"{kind}: expected a name that begins with a cluster's ({known}), found {name!r}"
+                )
+            if not member.joined:
+                raise Elsewhere(f"{kind}: cluster {name} has not answered yet")
+            if member.ended:
+                raise Elsewhere(f"{kind}: cluster {name} has ended")
+            if type(decision) not in member.adapter.capabilities:
+                raise Elsewhere(f"cluster {name} cannot carry out {kind}")
+            try:
+                found.append((name, self._names.inward(name).renamed(part)))
+            except Elsewhere as error:
+                raise Elsewhere(f"{kind}: {error}; nothing leaves its cluster") from None
+        return found
+
+    def _cluster_of(self, decision: d.Decision) -> str:
+        cluster_of = self._names.cluster_of
+        if isinstance(decision, d.Reserve):
+            wanted = decision.reservation
+            named = wanted.pool or (wanted.nodes[0] if wanted.nodes else "")
+            return cluster_of(named) if named else self._names.cluster_of_reservation(wanted.id)
+        if isinstance(decision, d.Unreserve):
+            return self._names.cluster_of_reservation(decision.reservation_id)
+        if isinstance(decision, d.SubmitSubjob):
+            return cluster_of(decision.parent_id)
+        return cluster_of(getattr(decision, "job_id", ""))
+
+    def _refuse(self, decision: d.Decision, message: str, now: float) -> None:
+        self._log.warning("the federation refused", decision=type(decision).__name__,
+                          job=getattr(decision, "job_id", None), error=message)  # fmt: skip
+        wish = cast(d.AnyDecision, decision)
+        self._refused.append(ev.DecisionFailed(time=now, decision=wish, message=message))
+
+    # ------------------------------------------------------------------ the rest
+
+    def check(self) -> list[Check]:
+        def of(member: _Member) -> list[Check]:
+            try:
+                found = member.adapter.check()
+            except HeadwayError as error:
+                found = [Check("cluster", False, str(error))]
+            return [msgspec.structs.replace(one, subject=f"{member.name}: {one.subject}") for one in found]
+
+        with ThreadPoolExecutor(max(1, len(self._members)), thread_name_prefix="check") as pool:
+            return [check for found in pool.map(of, self._members.values()) for check in found]
+
+    def looked(self, job_id: str) -> tuple[float, float] | None:
+        name = self._names.cluster_of(job_id)
+        member = self._members.get(name)
+        return member.adapter.looked(job_id.removeprefix(f"{name}:")) if member is not None else None
+
+    def outages(self) -> Sequence[Outage]:
+        found = []
+        for name, member in self._members.items():
+            outage = member.outage
+            if outage is None and member.began is not None and not member.asked.is_set():
+                outage = Outage(name, member.began, "no answer yet")
+            if outage is not None:
+                found.append(outage)
+            found += [msgspec.structs.replace(one, cluster=name) for one in member.adapter.outages()]
+        return found
+
+    def oddities(self) -> Sequence[Oddity]:
+        return [
+            msgspec.structs.replace(one, cluster=name)
+            for name, member in self._members.items()
+            for one in member.adapter.oddities()
+        ]
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        for member in self._members.values():
+            member.close()
+        end = time.monotonic() + _LEAVE
+        for member in self._members.values():
+            member.join(end - time.monotonic())
+        self._bell.close()
+
+
+def _together(outcomes: Sequence[Outcome]) -> Outcome:
+    """One outcome of a decision that several clusters carried out, or none could."""
+    if len(outcomes) == 1:
+        return outcomes[0]
+    accepted = bool(outcomes) and all(outcome.accepted for outcome in outcomes)
+    return Outcome(accepted, "; ".join(outcome.message for outcome in outcomes if outcome.message))

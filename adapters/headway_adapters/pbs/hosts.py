@@ -1,0 +1,64 @@
+"""``place`` speaks of hosts, and a host may have several vnodes: what that leaves of the cluster. Pure.
+
+The scheduler knows vnodes only. Where each host is one vnode there is nothing to say. Otherwise a job is
+told which vnodes it may use, so that whatever it gets of them is what PBS means:
+
+* ``pack`` that is larger than any vnode, or a chunk that is: the vnodes of one host;
+* ``scatter``: one vnode of each host;
+* ``exclhost``: all vnodes of as many hosts as it takes, each whole.
+
+Which host, or which of its vnodes, goes by the job's number (its *turn*), so that jobs spread over the
+cluster and each keeps its own from look to look; hosts that are out of service are passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from headway.model import NodeDescription
+
+#: Host -> its vnodes that serve a pool.
+Hosts = Mapping[str, Sequence[NodeDescription]]
+
+
+def of_pool(
+    nodes: Iterable[NodeDescription], hosts: Mapping[str, str], pool: str
+) -> dict[str, list[NodeDescription]]:
+    """The hosts of a pool; ``hosts``: vnode -> host."""
+    found: dict[str, list[NodeDescription]] = {}
+    for node in nodes:
+        if pool in node.pools:
+            found.setdefault(hosts.get(node.name, node.name), []).append(node)
+    return found
+
+
+def several(hosts: Hosts) -> bool:
+    """Whether some host has more than one vnode."""
+    return any(len(vnodes) > 1 for vnodes in hosts.values())
+
+
+def whole(hosts: Hosts, count: int, processors: int, memory: int, turn: int) -> list[str] | None:
+    """``count`` hosts, each with so many processors and so much memory (bytes); None if there are fewer."""
+    fit = [
+        name
+        for name, vnodes in sorted(hosts.items())
+        if sum(node.processors for node in vnodes) >= processors
+        and (not memory or sum(node.memory for node in vnodes) >= memory)
+    ]
+    in_service = [name for name in fit if all(node.available for node in hosts[name])]
+    chosen = in_service if len(in_service) >= count else fit
+    if len(chosen) < count:
+        return None
+    first = turn % len(chosen)
+    return sorted([*chosen[first:], *chosen[:first]][:count])
+
+
+def one_of_each(hosts: Hosts, processors: int, turn: int) -> set[str]:
+    """A vnode of each host, one with so many processors where there is one."""
+    found = set()
+    for vnodes in hosts.values():
+        in_order = sorted(vnodes, key=lambda node: node.name)
+        fit = [node for node in in_order if node.processors >= processors] or in_order
+        usable = [node for node in fit if node.available] or fit
+        found.add(usable[turn % len(usable)].name)
+    return found

@@ -1,0 +1,250 @@
+"""What a job of PBS's asks for (``select`` and ``place``, Torque's ``nodes``) -> our request. Pure.
+
+Choices that PBS leaves to us:
+
+* A job whose ``place`` is ``excl`` or ``exclhost`` has its vnodes whole, however few processors its
+  chunks ask for.
+* With ``place=scatter`` each chunk gets a vnode of its own, with ``pack`` all get one together. PBS says
+  *host* in both: where hosts have several vnodes, see :mod:`headway_adapters.pbs.hosts`. ``free`` chunks of
+  one kind share vnodes; chunks of several kinds get a vnode each, and the job is planned as if all were as
+  large as its largest.
+* A resource that no vnode offers is not looked at (PBS's scheduler has a list of those that it looks at).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from headway.model import NodeDescription, Request
+from headway_adapters.pbs import hosts, select, values
+from headway_adapters.pbs.cluster import Nodes, feature, mapping
+from headway_adapters.pbs.documents import JobRecord
+
+#: So many ways to lay jobs of the same kind on hosts of several vnodes: divisible by all small numbers.
+_TURNS = 60
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """A request without what differs between jobs of the same select and place."""
+
+    request: Request
+    chunks: tuple[select.Chunk, ...]
+    whole: bool
+    whole_hosts: bool
+    homes: Mapping[int, frozenset[str]]
+    #: Why it cannot be expressed; "" if it can.
+    unfit: str = ""
+    spread: bool = False
+    apart: bool = False
+
+
+class Shapes:
+    """The shapes of a listing's jobs, each made once."""
+
+    def __init__(self, nodes: Nodes, notes: set[str]) -> None:
+        """``notes``: what is odd is added."""
+        self._nodes = nodes
+        self._notes = notes
+        self._shapes: dict[tuple[str, str, str, int, int], Shape] = {}
+        #: Pool -> its hosts, where some have several vnodes.
+        self._pools: dict[str, dict[str, list[NodeDescription]]] = {}
+        total = sum(node.processors for node in nodes.nodes.values())
+        #: Chunks that all vnodes together could hold.
+        self._most_chunks = min(total, select.MOST_CHUNKS) or select.MOST_CHUNKS
+
+    def of(self, record: JobRecord, turn: int) -> Shape:
+        """A job's shape. ``turn`` spreads jobs of one kind over hosts of several vnodes."""
+        listed = mapping(record.Resource_List)
+        place = place_of(record)
+        pool = values.text(record.queue)
+        wanted = values.text(record.schedselect) or values.text(listed.get("select"))
+        total = 0
+        parse = select.parse_select
+        if not wanted:
+            # Torque, or a job of an old kind.
+            total = values.size(listed.get("mem")) or 0
+            wanted = values.text(listed.get("nodes")) or values.text(listed.get("neednodes"))
+            parse = select.parse_nodes
+            place = place or "scatter"
+            if not wanted or values.integer(listed.get("procs")):
+                place = "free"
+                wanted = values.text(listed.get("procs")) or f"1:ppn={processors_of(record)}"
+        # Only where hosts have several vnodes does it matter whose turn it is.
+        turn = turn % _TURNS if self._hosts(pool) else 0
+        key = (wanted, place, pool, total, turn)
+        shape = self._shapes.get(key)
+        if shape is None:
+            try:
+                chunks = parse(wanted, self._most_chunks)
+            except ValueError as error:
+                unfit = f"what it asks for cannot be read: {error}"
+                request = Request(processors=processors_of(record), walltime=1.0)
+                shape = Shape(request, (), False, False, {}, unfit)
+            else:
+                shape = self._shaped(chunks, select.parse_place(place), pool, total, turn)
+            self._shapes[key] = shape
+        return shape
+
+    def _shaped(
+        self, chunks: tuple[select.Chunk, ...], place: select.Place, pool: str, total_memory: int, turn: int
+    ) -> Shape:
+        """``total_memory``: what Torque's job asks for in all, bytes."""
+        whole = place.sharing in ("excl", "exclhost")
+        members = [name for name, node in self._nodes.nodes.items() if pool in node.pools]
+        forced = set(self._nodes.always_whole)
+        if place.sharing != "shared":
+            forced |= self._nodes.default_whole
+        if members and forced.issuperset(members):
+            whole = True
+        if place.group:
+            self._notes.add("place=group=... is not kept: headway does not look at the groups of vnodes")
+        homes, wants, unfit = self._homes(chunks)
+        required: tuple[str, ...] = ()
+        without: set[str] = set()
+        together = len(set(homes.values())) == 1 and len(homes) == len(chunks)
+        if together and len(homes[0]) > 1:
+            without = self._nodes.nodes.keys() - homes[0]
+        elif homes:
+            required = tuple(sorted({next(iter(home)) for home in homes.values() if len(home) == 1}))
+            if not together and len(required) < len(homes):
+                unfit = "its chunks name hosts in a way that headway cannot express"
+        kinds = {(chunk.ncpus, chunk.memory, chunk.amounts) for chunk in chunks}
+        count, largest = len(chunks), max(chunk.ncpus for chunk in chunks)
+        if any(chunk.ncpus < 1 for chunk in chunks):
+            unfit = unfit or "a chunk without processors cannot be placed by headway"
+        memory = max(chunk.memory for chunk in chunks)
+        amounts = self._counted(largest_amounts(chunk.amounts for chunk in chunks))
+        shape: dict[str, Any]
+        on_hosts = self._on_hosts(chunks, place, pool, turn) if not homes and not amounts else None
+        if on_hosts is not None:
+            names, shape = on_hosts
+            without |= self._nodes.nodes.keys() - names
+            if "nodes" in shape:
+                required = tuple(sorted(names))
+        elif place.arrangement == "pack" or count == 1 or (together and required):
+            summed: dict[str, int] = {}
+            for chunk in chunks:
+                for name, amount in chunk.amounts:
+                    summed[name] = min(summed.get(name, 0) + amount, values.LARGEST)
+            processors = sum(chunk.ncpus for chunk in chunks)
+            shape = dict(
+                processors=max(processors, 1), nodes=1, processors_per_node=max(processors, 1),
+                memory_per_node=min(sum(chunk.memory for chunk in chunks), values.LARGEST),
+                gres_per_node=self._counted(tuple(sorted(summed.items()))),
+            )  # fmt: skip
+        elif place.arrangement == "free" and len(kinds) == 1 and not amounts and largest > 0 and not required:
+            shape = dict(
+                processors=count * largest,
+                processors_per_chunk=largest if largest > 1 else 0,
+                memory_per_processor=-(-memory // largest),
+            )
+        else:
+            shape = dict(
+                processors=count * max(largest, 1), nodes=count, processors_per_node=max(largest, 1),
+                memory_per_node=memory, gres_per_node=amounts,
+            )  # fmt: skip
+            if place.arrangement == "scatter" and (its := self._hosts(pool)):
+                without |= self._nodes.nodes.keys() - hosts.one_of_each(its, largest, turn)
+        if total_memory:
+            shape["memory_per_processor"] = -(-total_memory // shape["processors"])
+        for key, value in wants:
+            if value == "False":
+                lacking = feature(key, "True")
+                without |= {name for name, node in self._nodes.nodes.items() if lacking in node.features}
+        request = Request(
+            walltime=1.0,
+            features=tuple(feature(key, value) for key, value in wants if value != "False"),
+            required_nodes=required,
+            excluded_nodes=tuple(sorted(without)),
+            exclusive=whole,
+            **shape,
+        )
+        return Shape(
+            request, chunks, whole, place.sharing == "exclhost", homes, unfit,
+            spread=on_hosts is not None, apart=place.arrangement == "scatter",
+        )  # fmt: skip
+
+    def _on_hosts(
+        self, chunks: tuple[select.Chunk, ...], place: select.Place, pool: str, turn: int
+    ) -> tuple[set[str], dict[str, Any]] | None:
+        """The vnodes of the hosts that a job is bound to, and the size of its request; None where each of
+        its chunks lies on a vnode anyway."""
+        its = self._hosts(pool)
+        if not its:
+            return None
+        processors = max(sum(chunk.ncpus for chunk in chunks), 1)
+        memory = min(sum(chunk.memory for chunk in chunks), values.LARGEST)
+        largest = max(chunk.ncpus for chunk in chunks)
+        room = max(node.processors for vnodes in its.values() for node in vnodes)
+        if place.sharing == "exclhost":
+            fullest = max(sum(node.processors for node in vnodes) for vnodes in its.values())
+            apart = place.arrangement == "scatter"
+            count = len(chunks) if apart else -(-processors // fullest)
+            each = (largest, 0) if apart or count > 1 else (processors, memory)
+            chosen = hosts.whole(its, count, *each, turn)
+            if chosen is None:
+                return None
+            names = {node.name for name in chosen for node in its[name]}
+            return names, dict(processors=len(names), nodes=len(names), processors_per_node=1)
+        together = place.arrangement == "pack" or len(chunks) == 1
+        if not together or processors <= room:
+            return None
+        chosen = hosts.whole(its, 1, processors, memory, turn)
+        if chosen is None:
+            return None
+        names = {node.name for node in its[chosen[0]]}
+        return names, dict(processors=processors, memory_per_processor=-(-memory // processors))
+
+    def _homes(
+        self, chunks: tuple[select.Chunk, ...]
+    ) -> tuple[dict[int, frozenset[str]], tuple[tuple[str, str], ...], str]:
+        """Where the chunks may lie that name their host or vnode, what all chunks want beside, and why
+        that cannot be expressed ("" if it can)."""
+        homes: dict[int, frozenset[str]] = {}
+        rest: dict[tuple[tuple[str, str], ...], None] = {}
+        for at, chunk in enumerate(chunks):
+            wants = dict(chunk.wants)
+            host, vnode = wants.pop("host", ""), wants.pop("vnode", "")
+            rest[tuple(wants.items())] = None
+            if vnode:
+                homes[at] = frozenset([vnode])
+            elif host:
+                homes[at] = frozenset(self._nodes.at_host(host) or [host])
+        unfit = "its chunks want different things, which headway cannot express" if len(rest) > 1 else ""
+        return homes, next(iter(rest)), unfit
+
+    def _counted(self, amounts: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
+        for name, _ in amounts:
+            if name not in self._nodes.counted:
+                self._notes.add(f"no vnode offers the resource {name!r}: it is not looked at")
+        return tuple((name, amount) for name, amount in amounts if name in self._nodes.counted)
+
+    def _hosts(self, pool: str) -> dict[str, list[NodeDescription]]:
+        """The hosts of a pool; none where each is one vnode."""
+        found = self._pools.get(pool)
+        if found is None:
+            found = hosts.of_pool(self._nodes.nodes.values(), self._nodes.hosts, pool)
+            self._pools[pool] = found = found if hosts.several(found) else {}
+        return found
+
+
+def place_of(record: JobRecord) -> str:
+    """The job's ``place``; "" where it has none."""
+    return values.text(mapping(record.Resource_List).get("place"))
+
+
+def processors_of(record: JobRecord) -> int:
+    """The job's ``ncpus`` in all, at least one."""
+    return max(values.integer(mapping(record.Resource_List).get("ncpus"), 1), 1)
+
+
+def largest_amounts(many: Iterable[tuple[tuple[str, int], ...]]) -> tuple[tuple[str, int], ...]:
+    """The largest amount of each resource."""
+    found: dict[str, int] = {}
+    for amounts in many:
+        for name, amount in amounts:
+            found[name] = max(found.get(name, 0), amount)
+    return tuple(sorted(found.items()))

@@ -1,0 +1,57 @@
+"""What a batch system shows at one moment; the common form of every adapter's reader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from headway.model import JobDescription, NodeDescription, Placement, PoolDescription, Reservation
+
+#: The values of :attr:`SnapshotJob.state`. "starting": its nodes are given, it does not run yet.
+STATES = ("pending", "starting", "running", "suspended", "ended")
+
+
+class SnapshotJob(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A job as the batch system shows it. Times are absolute seconds."""
+
+    job: JobDescription
+    #: One of :data:`STATES`.
+    state: str
+    #: Where it runs or ran; empty if it never did.
+    placement: Placement = ()
+    #: Start of its last (or present) execution.
+    start_time: float | None = None
+    #: When it ended; for a job that has not ended this is None.
+    end_time: float | None = None
+    #: One of :data:`headway.events.OUTCOMES` for an ended job.
+    outcome: str = ""
+    exit_code: int | None = None
+    #: Who holds a pending job: "", "headway", "user", "administrator", or "system".
+    held_by: str = ""
+    #: Nodes that headway chose for a start that is not confirmed yet.
+    pinned: Placement = ()
+    #: A start that headway asked for is on its way.
+    releasing: bool = False
+    #: Why it waits, or how it ended, in the batch system's words.
+    reason: str = ""
+    #: How often it went back to the queue.
+    restarts: int = 0
+    #: The tier that it runs in.
+    tier: str = "foreground"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A whole cluster at ``time`` (absolute seconds, when the looking began)."""
+
+    time: float
+    jobs: Mapping[str, SnapshotJob] = field(default_factory=dict)
+    nodes: Mapping[str, NodeDescription] = field(default_factory=dict)
+    pools: Mapping[str, PoolDescription] = field(default_factory=dict)
+    reservations: Mapping[str, Reservation] = field(default_factory=dict)
+    #: Node name -> "on", "asleep", "falling asleep", "waking"; only where the batch system says.
+    power: Mapping[str, str] = field(default_factory=dict)
+    #: Node name -> watts that the batch system measured last; only where it measures.
+    watts: Mapping[str, float] = field(default_factory=dict)

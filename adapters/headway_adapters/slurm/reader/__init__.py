@@ -1,0 +1,55 @@
+"""Slurm's output -> our snapshot. Pure: no commands, no clock; tested on recorded output.
+
+Jobs come from ``squeue --json``, nodes from ``scontrol show nodes --json`` or ``sinfo --json`` (or
+as text), partitions and reservations from ``scontrol -o show``. Numbers and states are read as
+the versions write them (:mod:`headway_adapters.slurm.values`); what is unknown is kept, taken in
+its careful meaning and noted once.
+"""
+
+from headway_adapters.slurm.reader.detail import Detail
+from headway_adapters.slurm.reader.documents import (
+    JobRecord,
+    backfill_interval,
+    config,
+    decode,
+    records,
+    timestamp,
+)
+from headway_adapters.slurm.reader.endings import Ending, read_job_text, read_sacct, says_gone
+from headway_adapters.slurm.reader.energy import read_energies, read_watts
+from headway_adapters.slurm.reader.gres import gres
+from headway_adapters.slurm.reader.jobs import RELEASED, Jobs, read_jobs
+from headway_adapters.slurm.reader.nodes import Nodes, read_nodes, read_nodes_text
+from headway_adapters.slurm.reader.partitions import Partition, read_partitions
+from headway_adapters.slurm.reader.reservations import RESERVATION_PREFIX, read_reservations
+from headway_adapters.slurm.reader.site import Site
+from headway_adapters.slurm.reader.states import JOB_STATES
+
+__all__ = [
+    "JOB_STATES",
+    "RELEASED",
+    "RESERVATION_PREFIX",
+    "Detail",
+    "Ending",
+    "JobRecord",
+    "Jobs",
+    "Nodes",
+    "Partition",
+    "Site",
+    "backfill_interval",
+    "config",
+    "decode",
+    "gres",
+    "read_energies",
+    "read_job_text",
+    "read_jobs",
+    "read_nodes",
+    "read_nodes_text",
+    "read_partitions",
+    "read_reservations",
+    "read_sacct",
+    "read_watts",
+    "records",
+    "says_gone",
+    "timestamp",
+]

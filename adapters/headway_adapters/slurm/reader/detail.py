@@ -1,0 +1,45 @@
+"""What the writer and the adapter know of a pending job beyond the common form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headway_adapters.slurm import marker
+
+
+@dataclass(frozen=True)
+class Detail:
+    """What the writer and the adapter need to know about a pending job beyond the common form."""
+
+    #: Priority 0: Slurm does not start it.
+    held: bool
+    #: Held by the submit filter, or released by its user through it: Slurm calls it the user's hold, and
+    #: the user could release it.
+    from_filter: bool = False
+    #: Its AdminComment may be written.
+    comment_free: bool = True
+    #: Its AdminComment says that headway holds it.
+    ours: bool = False
+    #: Held for headway, and its AdminComment says nothing.
+    unmarked: bool = False
+    #: Slurm itself holds it, since no node could run it as it was; any change of it would release it.
+    refused: bool = False
+    pin: marker.Pin | None = None
+    #: The node list that stands in Slurm now.
+    node_list: tuple[str, ...] = ()
+    least_nodes: int = 0
+    most_nodes: int = 0
+    restarts: int = 0
+    #: More than one partition: a start must choose one.
+    several_partitions: bool = False
+    #: It waits in a partition of background jobs, from an earlier start.
+    behind: bool = False
+    #: What to name in a command that concerns this record: a job or the rest of an array.
+    record: str = ""
+    #: Another reason than the hold for which headway must not take it over.
+    managed: bool = True
+    #: The nodes that its user excluded.
+    excluded: tuple[str, ...] = ()
+    #: Of a heterogeneous job: its components, the leader first, each by its own number in Slurm. The pins
+    #: of a start are theirs; the job's own is the first of them.
+    parts: tuple[tuple[str, Detail], ...] = ()

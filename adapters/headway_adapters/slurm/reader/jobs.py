@@ -1,0 +1,450 @@
+"""``squeue --json`` -> jobs.
+
+Choices that Slurm leaves to us:
+
+* A job that is COMPLETING still has its nodes and counts as running until they are free.
+* A pending job that we cannot start faithfully (a dependency or constraint that we cannot express, a
+  partition that we do not manage) is shown as held, with the reason.
+* Each pending element of a job array is a job of its own, ``123_4``.
+* A user's comment (``sbatch --comment=headway:dedicated``) says what Slurm has no word for:
+  ``dedicated``: the job must start at its begin time; ``malleable``: it may lose processors while it
+  runs; both with a comma between.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from headway.errors import Failure
+from headway.model import FOR_JOB, Dependency, JobDescription, Placement, Request
+from headway_adapters.polling.snapshot import SnapshotJob
+from headway_adapters.slurm import marker, values
+from headway_adapters.slurm.reader.arrays import elements_in, task_list
+from headway_adapters.slurm.reader.dependencies import read_dependencies
+from headway_adapters.slurm.reader.detail import Detail
+from headway_adapters.slurm.reader.documents import JobRecord, decode, node_names
+from headway_adapters.slurm.reader.heterogeneous import Component, combined
+from headway_adapters.slurm.reader.nodes import Nodes
+from headway_adapters.slurm.reader.partitions import Partition
+from headway_adapters.slurm.reader.placement import placement_of
+from headway_adapters.slurm.reader.request import Requests, nodes_asked
+from headway_adapters.slurm.reader.reservations import RESERVATION_PREFIX
+from headway_adapters.slurm.reader.site import Site
+from headway_adapters.slurm.reader.states import job_state
+
+#: What a user's comment that is meant for headway begins with.
+MARK = "headway:"
+#: How a comment ends whose job its user has released: the submit filter's word, since the release itself
+#: would have let Slurm start it.
+RELEASED = "headway:released"
+#: Why a heterogeneous job is not started.
+_NEEDS_BACKFILL = "a heterogeneous job: headway starts it with sched/backfill and bf_interval=1 (to 5)"
+#: Slurm's reason of a job that no node that it may have can run, whatever ends on it.
+NEVER = "BadConstraints"
+
+
+@dataclass
+class Jobs:
+    """All jobs of a listing."""
+
+    jobs: dict[str, SnapshotJob] = field(default_factory=dict)
+    #: Pending jobs only.
+    details: dict[str, Detail] = field(default_factory=dict)
+    #: Arrays of which the listing shows something: what is left of one whose pending elements were ended
+    #: together, None for the others.
+    arrays: dict[str, SnapshotJob | None] = field(default_factory=dict)
+    #: Jobs on nodes that are not held: Slurm would start them again by itself if they were requeued.
+    loose: set[str] = field(default_factory=set)
+    #: Jobs on nodes that headway has held for the case of a requeue.
+    kept: set[str] = field(default_factory=set)
+    #: Jobs, or arrays, that are listed but cannot be read.
+    unread: set[str] = field(default_factory=set)
+
+
+def read_jobs(
+    data: bytes,
+    now: float,
+    site: Site,
+    partitions: Mapping[str, Partition],
+    nodes: Nodes,
+    notes: set[str],
+) -> Jobs:
+    """``squeue --json``; ``now`` is when it was asked for (seconds). ``notes`` takes what was odd."""
+    listing = decode(data, "squeue: the listing of jobs", notes)
+    if listing.jobs is None:
+        raise Failure("squeue: the listing of jobs holds no jobs")
+    return _Reading(now, site, partitions, nodes, notes).read(listing.jobs)
+
+
+class _Reading:
+    """One reading of one listing."""
+
+    def __init__(
+        self, now: float, site: Site, partitions: Mapping[str, Partition], nodes: Nodes, notes: set[str]
+    ) -> None:
+        self.now = now
+        self.site = site
+        self.partitions = partitions
+        self.nodes = nodes
+        self.notes = notes
+        self.managed = frozenset(site.managed)
+        self.found = Jobs()
+        #: Array -> its elements that are not over; elements that take a place under its limit.
+        self.elements: dict[int, list[str]] = {}
+        self.active: dict[int, int] = {}
+        self.requests = Requests(site, partitions, nodes)
+
+    def read(self, jobs: Iterable[JobRecord]) -> Jobs:
+        late: list[JobRecord] = []
+        heterogeneous: dict[int, list[JobRecord]] = {}
+        for record in jobs:
+            try:
+                if leader := values.integer(record.het_job_id):
+                    heterogeneous.setdefault(leader, []).append(record)
+                elif self._first_pass(record):
+                    late.append(record)
+            except Exception as error:
+                self._odd(record, error)
+        arrays: list[tuple[JobRecord, int, list[int]]] = []
+        single: list[JobRecord] = []
+        for record in late:
+            try:
+                text = values.text(record.array_task_string)
+                if text and values.number(record.array_task_id) is None:
+                    array = values.integer(record.array_job_id) or values.integer(record.job_id)
+                    listed = elements_in(array, text, self.site.array_limit, self.notes)
+                    self.elements.setdefault(array, []).extend(f"{array}_{task}" for task in listed)
+                    arrays.append((record, array, listed))
+                else:
+                    single.append(record)
+            except Exception as error:
+                self._odd(record, error)
+        for record, whose, tasks in [*((record, None, None) for record in single), *arrays]:
+            try:
+                self._pending(record, whose, tasks)
+            except Exception as error:
+                self._odd(record, error)
+        for number, components in heterogeneous.items():
+            try:
+                self._heterogeneous(number, components)
+            except Exception as error:
+                for record in components:
+                    self._odd(record, error)
+                self.found.unread.add(str(number))
+        return self.found
+
+    def _heterogeneous(self, leader: int, components: Sequence[JobRecord]) -> None:
+        """One job of all components, each of which is read like a job first."""
+        read: list[Component] = []
+        held: list[set[str]] = [self.found.loose, self.found.kept]
+        key = str(leader)
+        before = [key in each for each in held]
+        for record in components:
+            if self._first_pass(record):
+                self._pending(record, None, None)
+            own, _, _ = self._identity(record)
+            for at, each in enumerate(held):
+                before[at] |= own in each
+                each.discard(own)
+            job, detail = self.found.jobs.pop(own, None), self.found.details.pop(own, None)
+            if job is not None:
+                read.append(Component(own, values.integer(record.het_job_offset), job, detail))
+        if not read:
+            return
+        # All of them, or what is held of them, with one command.
+        for each, found in zip(held, before, strict=True):
+            if found:
+                each.add(key)
+        expected = _how_many(values.text(components[0].het_job_id_set))
+        never = "" if self.site.backfills else _NEEDS_BACKFILL
+        self.found.jobs[key], detail = combined(key, read, expected=expected, never=never)
+        if detail is not None:
+            self.found.details[key] = detail
+
+    def _odd(self, record: JobRecord, error: Exception) -> None:
+        """Whatever is odd about a job costs that job this look, and no other."""
+        job_id, _, _ = self._identity(record)
+        self.found.unread.add(job_id)
+        self.found.jobs.pop(job_id, None)
+        self.found.details.pop(job_id, None)
+        self.notes.add(f"job {job_id} cannot be read and stays as it was: {error}")
+
+    def _first_pass(self, record: JobRecord) -> bool:
+        """Take in a job that does not wait; whether it waits."""
+        job_id = values.integer(record.job_id)
+        if job_id <= 0:
+            self.notes.add("a job without a number was left out")
+            return False
+        state, outcome = job_state(record.job_state, record.nodes, self.notes)
+        array = values.integer(record.array_job_id)
+        if array:
+            self.found.arrays.setdefault(str(array), None)
+        if state != "pending":
+            self._not_pending(record, state, outcome)
+            return False
+        if array and values.number(record.array_task_id) is not None:
+            element = f"{array}_{values.integer(record.array_task_id)}"
+            self.elements.setdefault(array, []).append(element)
+            if values.integer(record.priority):
+                self.active[array] = self.active.get(array, 0) + 1
+        return True
+
+    def _identity(self, record: JobRecord) -> tuple[str, str, int | None]:
+        array = values.integer(record.array_job_id)
+        task = values.number(record.array_task_id)
+        if array and task is not None and not math.isinf(task):
+            return f"{array}_{int(task)}", str(array), int(task)
+        return str(values.integer(record.job_id)), "", None
+
+    def _pool(self, record: JobRecord) -> str:
+        named = values.text(record.partition)
+        if "," not in named:
+            return self.site.behind.get(named, named)
+        choices = named.split(",")
+        return next((name for name in choices if name in self.managed), choices[0])
+
+    def _description(
+        self, record: JobRecord, pool: str, request: Request, *, held: bool, pending: bool, ranked: bool,
+        job_id: str, array_id: str, index: int | None, dependencies: tuple[Dependency, ...] = (),
+        either: bool = False, attributes: dict[str, Any] | None = None,
+    ) -> JobDescription:  # fmt: skip
+        begin = values.seconds(record.eligible_time) if pending else None
+        priority = values.number(record.priority) if ranked else None
+        return JobDescription(
+            id=job_id,
+            submit_time=values.seconds(record.submit_time) or self.now,
+            request=request,
+            pool=pool,
+            name=values.text(record.name),
+            user=values.text(record.user_name),
+            group=values.text(record.group_name),
+            account=values.text(record.account),
+            qos=values.text(record.qos),
+            # A held job's priority is 0: that says nothing about its order.
+            priority=None if not priority or math.isinf(priority) else float(priority),
+            array_id=array_id,
+            array_index=index,
+            dependencies=dependencies,
+            any_dependency=either,
+            begin_time=begin if begin is not None and begin > self.now else None,
+            held=held,
+            reservation=self._reservation(record, job_id),
+            attributes=self._marked(record, attributes),
+        )
+
+    def _marked(self, record: JobRecord, attributes: dict[str, Any] | None) -> dict[str, Any] | None:
+        """The attributes, with what the user's comment says."""
+        comment = values.text(record.comment).removesuffix(RELEASED).rstrip()
+        if not comment.startswith(MARK):
+            return attributes
+        words = comment[len(MARK) :].split(",")
+        marked = dict(attributes or {})
+        if "dedicated" in words:
+            # Slurm forgets the begin time when the job is released at it: from then on it is due.
+            due = values.seconds(record.eligible_time) or values.seconds(record.submit_time)
+            marked["requested_start"] = due or self.now
+        if "malleable" in words:
+            marked["malleable"] = True
+        return marked or None
+
+    def _reservation(self, record: JobRecord, job_id: str) -> str:
+        """The reservation that its user named; "" for the one into which headway put it."""
+        name = values.text(record.resv_name)
+        name = name[len(RESERVATION_PREFIX) :] if name.startswith(RESERVATION_PREFIX) else name
+        return "" if name == FOR_JOB + job_id else name
+
+    # ------------------------------------------------------------ jobs on nodes, ended jobs
+
+    def _not_pending(self, record: JobRecord, state: str, outcome: str) -> None:
+        job_id, array_id, index = self._identity(record)
+        pool = self._pool(record)
+        placement = placement_of(record, self.nodes.threads)
+        cpus = sum(count for _, count in placement) or values.integer(record.cpus)
+        if array_id and state != "ended":
+            array = int(array_id)
+            self.elements.setdefault(array, []).append(job_id)
+            self.active[array] = self.active.get(array, 0) + 1
+        request = Request(
+            processors=max(cpus, 1),
+            walltime=self.requests.walltime(record, pool),
+            nodes=len(placement),
+            **self.requests.amounts(record, max(len(placement), 1)),
+            exclusive=self.requests.exclusive(record, pool),
+        )
+        description = self._description(
+            record, pool, request, held=False, pending=False, ranked=False, job_id=job_id,
+            array_id=array_id, index=index,
+        )  # fmt: skip
+        reason = values.text(record.state_reason)
+        ended = state == "ended"
+        together = ended and not array_id and bool(values.text(record.array_task_string))
+        started = values.seconds(record.start_time) if placement else None
+        self.found.jobs[job_id] = SnapshotJob(
+            job=description,
+            state=state,
+            placement=placement,
+            start_time=started,
+            end_time=(values.seconds(record.end_time) or self.now) if ended else None,
+            outcome=outcome,
+            exit_code=values.exit_code(record.exit_code) if ended else None,
+            reason=reason,
+            restarts=values.integer(record.restart_cnt),
+            tier="background" if values.text(record.partition) in self.site.behind else "foreground",
+        )
+        if not ended and pool in self.managed:
+            priority, comment = values.number(record.priority), values.text(record.admin_comment)
+            if priority:
+                self.found.loose.add(job_id)
+            elif priority == 0 and comment.startswith(marker.PREFIX):
+                self.found.kept.add(job_id)
+        if together:
+            self.found.arrays[job_id] = self.found.jobs[job_id]
+
+    def _pending(self, record: JobRecord, array: int | None, tasks: list[int] | None) -> None:
+        pool = self._pool(record)
+        job_id, array_id, index = self._identity(record)
+        comment = values.text(record.admin_comment)
+        reason = values.text(record.state_reason)
+        described = values.text(record.state_description)
+        restarts = values.integer(record.restart_cnt)
+        managed = pool in self.managed
+        pin = marker.parse(comment)
+        node_list = node_names(record.required_nodes)
+        least, most = nodes_asked(record)
+        asked = node_list
+        excluded = node_names(record.excluded_nodes)
+        if pin is not None and pin.excluded:
+            # A leader is sent to its nodes by excluding all others; its user's own list stands in the marker,
+            # and so do those of the other components, which Slurm changes with it.
+            offset = values.integer(record.het_job_offset)
+            if set(excluded).isdisjoint(pin.nodes) and offset < len(pin.excluded):
+                excluded = pin.excluded[offset]
+            else:
+                pin = None
+        elif pin is not None and not pin.nodes:
+            # Taken back: its node list is its user's again, only the number of nodes is still ours.
+            least, most, pin = pin.least, pin.most, None
+        elif pin is not None and set(pin.nodes) == set(node_list):
+            asked, least, most = pin.asked, pin.least, pin.most
+        else:
+            # Somebody changed the node list since: the pin is history.
+            pin = None
+        priority = values.number(record.priority)
+        held = priority == 0 or record.hold is True
+        released = values.text(record.comment).endswith(RELEASED)
+        # Slurm counts the hold after a failed launch as the user's. An administrator's "scontrol hold" makes
+        # it an administrator's, and leaves the description.
+        unlaunched = "launch failed" in described.lower() and reason != "JobHeldAdmin"
+        ours = released or comment.startswith(marker.NEW)
+        from_filter = held and reason != "JobHeldAdmin" and ours and not unlaunched
+        blocked, held_by = "", ""
+        if held and unlaunched:
+            held_by, blocked = "system", described
+        elif held:
+            held_by, blocked = self._holder(reason, described, comment, from_filter)
+        if not blocked and not managed:
+            blocked, held_by = f"partition {pool} is not managed by headway", "system"
+        unfit, request, attributes = self.requests.read(record, pool, asked, excluded, least, most)
+        dependencies, either, waits = read_dependencies(
+            values.text(record.dependency), index, self.elements, self.notes
+        )
+        partition = self.partitions.get(pool)
+        if not blocked and partition is not None and not partition.open:
+            blocked = f"partition {pool} is closed"
+        if not blocked and unfit:
+            blocked = unfit
+        if not blocked and waits:
+            blocked = waits
+        if not blocked and reason in ("DependencyNeverSatisfied",):
+            blocked = "its dependency can never be satisfied"
+        if blocked and not held_by:
+            held_by = "system"
+        releasing = pin is not None and not held and managed and pin.restarts == restarts
+        detail = Detail(
+            held=held,
+            from_filter=from_filter,
+            comment_free=marker.is_ours(comment),
+            ours=comment.startswith(marker.PREFIX),
+            unmarked=held_by == "headway" and not from_filter and not comment,
+            refused=held and reason == NEVER,
+            pin=pin,
+            node_list=node_list,
+            least_nodes=least,
+            most_nodes=most,
+            restarts=restarts,
+            several_partitions="," in values.text(record.partition),
+            behind=values.text(record.partition) in self.site.behind,
+            record=job_id if tasks is None else f"{array}",
+            managed=managed,
+            excluded=excluded,
+        )
+        pinned = (pin.placement or tuple((name, 0) for name in pin.nodes)) if pin is not None else ()
+        if tasks is None:
+            self._put_pending(
+                record, pool, request, job_id, array_id, index, dependencies, either, attributes,
+                blocked, held_by, reason, detail, pinned, releasing,
+            )  # fmt: skip
+            return
+        assert array is not None
+        limit = values.integer(record.array_max_tasks)
+        room = limit - self.active.get(array, 0) if limit else len(tasks)
+        detail_of_rest = detail
+        if len(self.elements[array]) > len(tasks):
+            # Other elements have records of their own, which the array's number would hit as well.
+            detail_of_rest = replace(detail, record=f"{array}_[{task_list(tasks)}]")
+        for at, task in enumerate(tasks):
+            why, by = blocked, held_by
+            if not why and at >= room:
+                why, by = f"its array runs at most {limit} elements at a time", "system"
+            own = dependencies
+            if any(d.job_id.endswith("_#") for d in dependencies):
+                own = tuple(Dependency(d.kind, d.job_id.replace("_#", f"_{task}")) for d in dependencies)
+            self._put_pending(
+                record, pool, request, f"{array}_{task}", str(array), task, own, either, attributes,
+                why, by, reason, detail_of_rest, pinned, releasing,
+            )  # fmt: skip
+
+    def _put_pending(
+        self, record: JobRecord, pool: str, request: Request, job_id: str, array_id: str, index: int | None,
+        dependencies: tuple[Dependency, ...], either: bool, attributes: dict[str, Any] | None, blocked: str,
+        held_by: str, reason: str, detail: Detail, pinned: Placement, releasing: bool,
+    ) -> None:  # fmt: skip
+        description = self._description(
+            record, pool, request, held=bool(blocked), pending=True,
+            ranked=detail.managed and detail.pin is None, job_id=job_id, array_id=array_id, index=index,
+            dependencies=dependencies, either=either, attributes=attributes,
+        )  # fmt: skip
+        self.found.details[job_id] = detail
+        self.found.jobs[job_id] = SnapshotJob(
+            job=description,
+            state="pending",
+            held_by=held_by,
+            pinned=pinned,
+            releasing=releasing,
+            reason=blocked or reason,
+            restarts=detail.restarts,
+        )
+
+    def _holder(self, reason: str, described: str, comment: str, from_filter: bool) -> tuple[str, str]:
+        """Who holds a held job, and why headway may not start it ("" if it may)."""
+        if from_filter:
+            return "headway", ""
+        if comment.split(":")[0].split()[:1] == [self.site.hold_marker]:
+            return "administrator", f"held by an administrator ({comment})"
+        if reason == "JobHeldUser":
+            return "user", described or "held by its user"
+        return "headway", ""
+
+
+def _how_many(numbers: str) -> int:
+    """``7-9,12`` -> 4; 0 for what is no such list."""
+    total = 0
+    for span in numbers.split(","):
+        first, dash, last = span.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            return 0
+        total += int(last) - int(first) + 1 if dash else 1
+    return total

@@ -1,0 +1,51 @@
+"""``scontrol -o show partition`` -> partitions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from headway.errors import Failure
+from headway.model import PoolDescription
+from headway_adapters.slurm import values
+from headway_adapters.slurm.reader.documents import node_names, records
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition, as far as we need it. Times are seconds; ``math.inf``: no limit."""
+
+    name: str
+    nodes: tuple[str, ...] = ()
+    max_walltime: float = math.inf
+    default_walltime: float | None = None
+    open: bool = True
+    #: Its jobs get whole nodes.
+    exclusive: bool = False
+
+    def pool(self) -> PoolDescription:
+        limit = 0.0 if math.isinf(self.max_walltime) else self.max_walltime
+        return PoolDescription(name=self.name, max_walltime=limit, open=self.open)
+
+
+def read_partitions(text: str) -> dict[str, Partition]:
+    """``scontrol -o show partition``."""
+    found: dict[str, Partition] = {}
+    for record in records(text, "PartitionName"):
+        name = record["PartitionName"]
+        try:
+            listed = node_names(record.get("Nodes", ""))
+        except Failure:
+            # Each node names its partitions itself.
+            listed = ()
+        limit = values.minutes_text(record.get("MaxTime", ""))
+        default = values.minutes_text(record.get("DefaultTime", ""))
+        found[name] = Partition(
+            name=name,
+            nodes=listed,
+            max_walltime=math.inf if limit is None else limit,
+            default_walltime=default,
+            open=record.get("State", "UP").upper() == "UP",
+            exclusive=record.get("OverSubscribe", "").upper() == "EXCLUSIVE",
+        )
+    return found

@@ -1,0 +1,196 @@
+"""What a job asks for. Where it gets whole cores, its processors are rounded up to them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from headway.model import Request
+from headway_adapters.slurm import values
+from headway_adapters.slurm.reader.documents import MIB, JobRecord
+from headway_adapters.slurm.reader.gres import gres
+from headway_adapters.slurm.reader.nodes import Nodes
+from headway_adapters.slurm.reader.partitions import Partition
+from headway_adapters.slurm.reader.site import Site
+
+_MEMORY = re.compile(r"(?:^|,)mem=([0-9.]+)([KMGTP]?)")
+
+
+class Requests:
+    """Reads the requests of one listing."""
+
+    def __init__(self, site: Site, partitions: Mapping[str, Partition], nodes: Nodes) -> None:
+        self.site = site
+        self.partitions = partitions
+        self.nodes = nodes
+        self.threads = max(nodes.threads.values(), default=1) if site.whole_cores else 1
+        self._excluded: dict[str, tuple[str, ...] | None] = {}
+
+    def walltime(self, record: JobRecord, pool: str) -> float:
+        """Its limit, or the partition's, seconds."""
+        minutes = values.number(record.time_limit)
+        partition = self.partitions.get(pool)
+        if minutes is not None and not math.isinf(minutes):
+            return minutes * 60.0
+        if minutes is None and partition is not None and partition.default_walltime is not None:
+            default = partition.default_walltime
+            if not math.isinf(default):
+                return default
+        if partition is not None and not math.isinf(partition.max_walltime):
+            return partition.max_walltime
+        return self.site.unlimited_walltime
+
+    def exclusive(self, record: JobRecord, pool: str) -> bool:
+        """Whether it gets whole nodes."""
+        if self.site.whole_nodes:
+            return True
+        partition = self.partitions.get(pool)
+        if partition is not None and partition.exclusive:
+            return True
+        shared = values.words(record.shared)
+        exclusive = values.words(record.exclusive)
+        # "user" and "mcs": shared with the same user only; whole nodes is the careful reading.
+        return any(word in ("NONE", "USER", "MCS", "TOPO") for word in shared) or any(
+            word in ("TRUE", "USER", "MCS", "TOPO") for word in exclusive
+        )
+
+    def read(
+        self, record: JobRecord, pool: str, asked: tuple[str, ...], excluded: tuple[str, ...],
+        least: int, most: int,
+    ) -> tuple[str, Request, dict[str, Any] | None]:
+        """Why we cannot express it ("" if we can), the request, and what it has beside.
+
+        ``asked``, ``excluded``, ``least`` and ``most`` are the nodes that its user named and how many."""
+        attributes: dict[str, Any] = {}
+        exclusive = self.exclusive(record, pool)
+        cpus = max(values.integer(record.cpus, 1), 1)
+        nodes = least
+        if most > least > 0:
+            attributes["most_nodes"] = most
+        per_task = processors_per_task(record, cpus)
+        per_node = values.integer(record.tasks_per_node) * per_task
+        if per_node and (cpus % per_node or (nodes and cpus != nodes * per_node)):
+            per_node = 0
+        if self.threads > 1 and not exclusive:
+            # Whole cores: each node's share is rounded up by Slurm, so the total must be.
+            if per_node:
+                rounded = -(-per_node // self.threads) * self.threads
+                cpus, per_node = cpus // per_node * rounded, rounded
+            else:
+                cpus = -(-cpus // self.threads) * self.threads
+        together = 0
+        if per_task > 1 and not per_node:
+            together = self._together(per_task, cpus, exclusive)
+            if nodes:
+                # One task a node is a number a node; several may be spread unevenly, but none is divided.
+                if together * nodes == cpus:
+                    per_node, together = together, 0
+                elif together and cpus // together < nodes:
+                    together = 0
+        unfit = ""
+        features: tuple[str, ...] = ()
+        constraint = values.text(record.features)
+        if constraint:
+            if "|" not in constraint and not set("[](*!") & set(constraint):
+                parts = constraint.replace(",", "&").split("&")
+                features = tuple(part.strip() for part in parts if part.strip())
+            else:
+                without = self._nodes_without(constraint)
+                if without is None:
+                    unfit = f"its constraint {constraint!r} cannot be expressed in headway"
+                else:
+                    excluded = tuple(dict.fromkeys((*excluded, *without)))
+        if licences := values.text(record.licenses):
+            attributes["licenses"] = licences
+        request = Request(
+            processors=cpus,
+            walltime=self.walltime(record, pool),
+            nodes=nodes,
+            processors_per_node=per_node,
+            processors_per_chunk=together,
+            **self.amounts(record, nodes or values.integer(record.node_count, 1) or 1),
+            features=features,
+            required_nodes=asked,
+            excluded_nodes=excluded,
+            exclusive=exclusive,
+        )
+        return unfit, request, attributes or None
+
+    def _together(self, per_task: int, cpus: int, exclusive: bool) -> int:
+        """How many of a job's ``cpus`` processors must lie on a node together because a task has so many.
+
+        Slurm divides no task: it gives a job that is sent to too many nodes a task on each of them. Tasks
+        that do not fill their cores may share one with a neighbour; they are left as one number.
+        """
+        if cpus - per_task < (1 if exclusive else self.threads):
+            return cpus
+        whole = exclusive or per_task % self.threads == 0
+        return per_task if whole and cpus % per_task == 0 else 0
+
+    def amounts(self, record: JobRecord, nodes: int) -> dict[str, Any]:
+        """Memory and generic resources of a request on ``nodes`` nodes."""
+        found: dict[str, Any] = {}
+        required = values.text(record.tres_req_str)
+        if self.site.memory_managed:
+            if per_node := values.integer(record.memory_per_node):
+                found["memory_per_node"] = per_node * MIB
+            elif per_cpu := values.integer(record.memory_per_cpu):
+                found["memory_per_processor"] = per_cpu * MIB
+            elif required and (match := _MEMORY.search(required)):
+                # No amount stated: Slurm gives the node's whole memory and writes the sum.
+                size = float(match.group(1)) * 1024 ** ("KMGTP".index(match.group(2) or "M") - 1)
+                found["memory_per_node"] = int(size / nodes) * MIB
+        if least := self._least_sizes(record):
+            found["least_sizes"] = least
+        if per_node_text := values.text(record.tres_per_node):
+            found["gres_per_node"] = gres(per_node_text)
+        elif "gres/" in required:
+            # Stated for the job, a task or a socket: the total, evenly over the nodes.
+            wanted = ",".join(part for part in required.split(",") if part.startswith("gres/"))
+            found["gres_per_node"] = tuple((name, -(-count // nodes)) for name, count in gres(wanted))
+        return found
+
+    def _least_sizes(self, record: JobRecord) -> tuple[tuple[str, int], ...]:
+        """What Slurm compares with each node's configuration, and gives nothing of out."""
+        sizes = [("disk", values.integer(record.minimum_tmp_disk_per_node) * MIB)]
+        if not self.site.memory_managed:
+            # An amount for a processor is compared as it is, whatever the job's processors there.
+            stated = values.integer(record.memory_per_node) or values.integer(record.memory_per_cpu)
+            sizes.append(("memory", stated * MIB))
+        return tuple((name, amount) for name, amount in sizes if amount > 0)
+
+    def _nodes_without(self, constraint: str) -> tuple[str, ...] | None:
+        """The nodes that do not satisfy ``a&b|c``; None if the constraint is beyond that."""
+        if constraint not in self._excluded:
+            result: tuple[str, ...] | None = None
+            if not set("[](*!") & set(constraint):
+                terms = [set(term.replace(",", "&").split("&")) for term in constraint.split("|")]
+                result = tuple(
+                    name
+                    for name, node in self.nodes.nodes.items()
+                    if not any(term <= set(node.features) for term in terms)
+                )
+            self._excluded[constraint] = result
+        return self._excluded[constraint]
+
+
+def processors_per_task(record: JobRecord, cpus: int) -> int:
+    """Processors that a task needs on one node, at least 1.
+
+    Slurm 22.05 leaves them out of its JSON; there they follow from the job's and a node's least.
+    """
+    if stated := values.integer(record.cpus_per_task):
+        return max(stated, 1)
+    tasks = max(values.integer(record.tasks), 1)
+    share, rest = divmod(cpus, tasks)
+    least = values.integer(record.minimum_cpus_per_node)
+    return share if rest == 0 and least >= share > 1 and least % share == 0 else 1
+
+
+def nodes_asked(record: JobRecord) -> tuple[int, int]:
+    """The least and most nodes that were asked for; 0: not stated."""
+    most = values.integer(record.max_nodes)
+    least = values.integer(record.node_count)
+    return (least, most) if most else (0, 0)

@@ -1,0 +1,80 @@
+"""At which frequency jobs should run, read from what was decided about them and what became of it.
+
+A batch system does not tell a job's frequency. When a daemon dies between asking for one and setting it, or
+before its next checkpoint, only the journal knows; its successor gets it from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headway.adapter import WishedFrequency
+from headway.decisions import SetFrequency, Start
+from headway.events import DecisionFailed, JobEnded, JobFrequencyChanged, JobRequeued, JobStarted
+from headway.journal.records import HistoryEntry
+
+#: Seconds by which the starts of one execution, as two looks show them, may differ.
+_ALIKE = 1.0
+
+
+def wished_frequency(history: Iterable[HistoryEntry]) -> WishedFrequency | None:
+    """What a job's ``history``, in order, says of the execution that came last; None: the nodes' own."""
+    story = _Story()
+    for entry in history:
+        story.add(entry)
+    return story.end()
+
+
+class _Story:
+    """What is known of a job's execution so far."""
+
+    def __init__(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
+        """It runs no more, or anew: at the nodes' own frequency."""
+        #: Asked for and neither set nor refused, hertz.
+        self.wished: float | None = None
+        #: Set, hertz.
+        self.had: float | None = None
+        #: When its start was decided, and in which run.
+        self.asked: float | None = None
+        self.run: int | None = None
+        #: When it began.
+        self.started: float | None = None
+
+    def add(self, entry: HistoryEntry) -> None:
+        what = entry.what
+        if isinstance(what, Start):
+            if entry.outcome is None or entry.outcome.accepted:
+                self._forget()
+                self.wished, self.asked, self.run = what.frequency, entry.time, entry.run_id
+        elif isinstance(what, SetFrequency):
+            if entry.outcome is None or entry.outcome.accepted:
+                self.wished = what.frequency
+        elif isinstance(what, JobFrequencyChanged):
+            self.had = what.frequency
+            if self.wished == what.frequency:
+                self.wished = None
+        elif isinstance(what, DecisionFailed):
+            if isinstance(what.decision, Start):
+                self._forget()
+            elif isinstance(what.decision, SetFrequency) and what.decision.frequency == self.wished:
+                self.wished = None
+        elif isinstance(what, JobRequeued | JobEnded):
+            self._forget()
+        elif isinstance(what, JobStarted):
+            self._started(what, entry.run_id)
+
+    def _started(self, event: JobStarted, run: int) -> None:
+        if self.started is not None and abs(self.started - event.time) >= _ALIKE:
+            self._forget()
+        # One that a later run found may be another execution than the one asked for.
+        if self.run is None or self.run == run:
+            self.started = event.time
+
+    def end(self) -> WishedFrequency | None:
+        hertz = self.wished if self.wished is not None else self.had
+        if hertz is None:
+            return None
+        return WishedFrequency(hertz, asked=self.asked, started=self.started, is_set=self.wished is None)

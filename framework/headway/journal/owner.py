@@ -1,0 +1,37 @@
+"""Who writes to a journal, as the journal itself says: the second line behind the lock.
+
+One row has a number that grows with each writer. Whoever opens the journal for writing takes the next
+number, and every transaction of a writer looks whether its number still stands there. So a daemon whose
+lock was lost without its knowing writes nothing more once another has taken over, and, since every
+decision is written down before it is carried out, starts nothing more either.
+"""
+
+from __future__ import annotations
+
+import time
+
+from sqlalchemy import insert, inspect, select, update
+from sqlalchemy.engine import Connection
+
+from headway.journal.lock import holder, refusal
+from headway.journal.schema import owner
+
+
+def take_over(connection: Connection) -> int:
+    """Become the journal's writer, in the transaction that is open; our number."""
+    if not inspect(connection).has_table(owner.name):
+        # A journal from before there were owners.
+        owner.create(connection)
+    before = connection.execute(select(owner.c.number).with_for_update()).scalar()
+    number = (before or 0) + 1
+    row = {"number": number, "holder": holder(), "since": time.time()}
+    connection.execute(insert(owner) if before is None else update(owner), row)
+    return number
+
+
+def still_ours(connection: Connection, number: int, journal: str) -> None:
+    """Raises :class:`headway.errors.Held` if another writer has taken over."""
+    # Shared: on a server, whoever takes over waits for the end of our transaction.
+    found = connection.execute(select(owner.c.number, owner.c.holder).with_for_update(read=True)).first()
+    if found is None or found.number != number:
+        raise refusal(journal, "" if found is None else found.holder)

@@ -1,0 +1,44 @@
+"""The cluster as the scheduler knows it: a fold over events.
+
+:class:`State` holds every job that is not over, every pool with its queue and its running jobs,
+and the nodes. Events change it (:meth:`State.apply`), and so do the decisions that the scheduler
+has taken (:meth:`State.begin`): from the decision to the confirming event a job is *starting* and
+its processors count as taken.
+
+The state is kept so that each event costs work in proportion to what it changes: queues and
+running lists stay sorted, free processors are counted up and down, and a pool that nothing
+touched is not scheduled again.
+
+Each file holds one idea, and calls only files that stand above it here:
+
+``records``, ``facts``
+    a job, a pool, and all data of the state;
+``wakeups``, ``queues``, ``dependencies``, ``obstacles``, ``waiting``
+    what becomes due; the queues; a job that is not in its queue, and why;
+``occupation``, ``expectations``
+    the processors that jobs take, and until when;
+``tenants``, ``reservations``, ``moves``, ``foresight``, ``guard``
+    who is on which node; what is kept; the background and moves; changes that were decided and not confirmed;
+    what every start must pass;
+``lifecycle``, ``running``, ``frequency``, ``capacity``
+    what each event does to jobs, pools and nodes;
+``fold``, ``state``
+    which event is whose business, and the whole.
+"""
+
+from headway.state.foresight import Foreseeable
+from headway.state.records import Job, Obstacle, Outlook, PoolState, RunningEntry, Status
+from headway.state.state import State
+from headway.state.tenants import Tenants
+
+__all__ = [
+    "Foreseeable",
+    "Job",
+    "Obstacle",
+    "Outlook",
+    "PoolState",
+    "RunningEntry",
+    "State",
+    "Status",
+    "Tenants",
+]

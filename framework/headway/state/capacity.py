@@ -1,0 +1,140 @@
+"""Pools and nodes: what there is, what of it is usable, and what changes about that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from headway import events as ev
+from headway.state.facts import Facts
+from headway.state.queues import leave_queue
+from headway.state.records import PoolState, Status
+from headway.state.reservations import keep_from
+from headway.state.waiting import look_again, queue_or_wait
+
+#: Jobs that one notice names.
+_NAMED = 5
+
+_PENDING = Status.PENDING
+_WAITING = Status.WAITING
+
+
+def pool_changed(state: Facts, event: ev.PoolChanged) -> None:
+    """A pool appeared, is of another size, or was opened or closed."""
+    description = event.pool
+    pool = state.pools.get(description.name)
+    if pool is None:
+        pool = state.pools[description.name] = PoolState(description)
+        if state.pool_made is not None:
+            state.pool_made(pool)
+        for reservation in state.reservations.values():
+            keep_from(state, pool, reservation)
+    elif pool.flat is not description.flat:
+        kind = "flat" if description.flat else "one of nodes"
+        state.anomalies.append(f"pool {pool.name!r} cannot become {kind}; ignored")
+        return
+    else:
+        if pool.flat:
+            pool.total += description.processors - pool.description.processors
+            pool.free += description.processors - pool.description.processors
+            described_anew(state, pool)
+        pool.description = description
+        if pool.open is not description.open:
+            pool.open = description.open
+            for job in [job for job in state.jobs.values() if job.pool is pool]:
+                if job.status is _PENDING:
+                    leave_queue(state, job)
+                    job.status = _WAITING
+                if job.status is _WAITING:
+                    queue_or_wait(state, job)
+    recount(state, (pool.name,))
+    pool.touch()
+
+
+def node_up(state: Facts, event: ev.NodeUp) -> None:
+    """A node is usable, new, or described anew."""
+    node, old = event.node, state.nodes.descriptions.get(event.node.name)
+    if old is not None:
+        # These the configuration said; a batch system that describes the node anew does not know them.
+        kind, wake = node.node_class or old.node_class, node.wake_time or old.wake_time
+        node = msgspec.structs.replace(node, node_class=kind, wake_time=wake)
+    if state.energy is not None:
+        node = state.energy.learned(node)
+    state.nodes.put(node)
+    recount(state, (*node.pools, *(old.pools if old is not None else ())))
+    # The table may have grown, so no pool may keep arrays of the old size.
+    for pool in state.pools.values():
+        if not pool.flat:
+            pool.touch()
+
+
+def node_down(state: Facts, event: ev.NodeDown) -> None:
+    """A node takes no new jobs."""
+    description = state.nodes.descriptions.get(event.node)
+    if description is None:
+        state.anomalies.append(f"node {event.node} went down but is not known; ignored")
+        return
+    state.nodes.set_available(event.node, False)
+    recount(state, description.pools)
+
+
+def power_changed(state: Facts, event: ev.NodePowerChanged) -> None:
+    """A node went to sleep, or wakes."""
+    description = state.nodes.descriptions.get(event.node)
+    if description is None:
+        state.anomalies.append(f"node {event.node} is {event.power} but is not known; ignored")
+        return
+    state.nodes.set_power(event.node, event.power, event.time)
+    for name in description.pools:
+        if name in state.pools:
+            state.pools[name].touch()
+
+
+def recount(state: Facts, pools: Iterable[str]) -> None:
+    """Count the usable and the free processors of these pools of nodes anew."""
+    for name in pools:
+        pool = state.pools.get(name)
+        if pool is not None and not pool.flat:
+            pool.total, pool.free = state.nodes.count(name)
+            pool.touch()
+            described_anew(state, pool)
+
+
+def described_anew(state: Facts, pool: PoolState) -> None:
+    """A pool has other capacity than before: :func:`settle` looks at its jobs again."""
+    pool.obstacles.clear()
+    state.described.add(pool.name)
+
+
+def settle(state: Facts) -> None:
+    """All events of a step are in: look again at the jobs of pools that are described anew, and tell which
+    jobs cannot run. Costs nothing unless something of that happened."""
+    if state.described:
+        pools, state.described = state.described, set()
+        for job in list(state.jobs.values()):
+            if job.pool.name in pools:
+                look_again(state, job)
+    if state.newly_barred:
+        jobs, state.newly_barred = state.newly_barred, []
+        told_now: dict[str, list[str]] = {}
+        for job in jobs:
+            obstacle = job.obstacle
+            told = job.told
+            # Once, not each time that a node goes down or comes back.
+            if obstacle is None or told == obstacle:
+                continue
+            if told is not None and told.passing == obstacle.passing and job.told_of == job.request:
+                continue
+            job.told, job.told_of = obstacle, job.request
+            told_now.setdefault(str(obstacle), []).append(job.id)
+        for why, names in told_now.items():
+            state.notices.append(f"{_named(names)} left out of the queue: {why}")
+
+
+def _named(names: list[str]) -> str:
+    """``job 7 is``, or ``312 jobs (7, 8, ...) are``: after an outage all nodes may be down for a moment."""
+    if len(names) == 1:
+        return f"job {names[0]} is"
+    return f"{len(names)} jobs ({', '.join(names[:_NAMED])}{', ...' if len(names) > _NAMED else ''}) are"
+

@@ -1,0 +1,63 @@
+"""How long jobs are expected to run: the predictor's answer, never more than the estimate."""
+
+from __future__ import annotations
+
+from headway.state.facts import Facts
+from headway.state.occupation import FOREGROUND, expected_end, set_expected_end
+from headway.state.records import Job, PoolState
+
+
+def predict(state: Facts, job: Job) -> None:
+    """Ask the predictor; there must be one."""
+    assert state.predict is not None
+    seconds = state.predict(job)
+    if seconds is not None:
+        job.expected_runtime = min(max(seconds, 1.0), job.estimate) if job.estimate > 0 else seconds
+
+
+def set_expectation(state: Facts, job: Job) -> None:
+    """The expected runtime and end that follow from the job's estimate."""
+    job.expected_runtime = job.estimate
+    if state.predict is not None:
+        predict(state, job)
+    if job.entries is not None:
+        start = job.start_time if job.start_time is not None else state.now
+        set_expected_end(state, job, expected_end(job, start))
+    else:
+        job.pool.by_size = None
+
+
+def expect_again(state: Facts, job: Job) -> None:
+    """A start is off: its frequency, its tier, and how long it would have taken there, are forgotten."""
+    job.start_time, job.frequency, job.tier, job.pace = None, None, FOREGROUND, None
+    set_expectation(state, job)
+
+
+def expect(state: Facts, job: Job, runtime: float) -> None:
+    """A job that begins at this instant is expected to run for ``runtime`` seconds.
+
+    Its own pool is being looked at and need not look again; others on its nodes must.
+    """
+    pool = job.pool
+    looked = pool.changed, pool.fresh, pool.arrivals
+    job.expected_runtime = runtime
+    set_expected_end(state, job, state.now + runtime)
+    pool.changed, pool.fresh, pool.arrivals = looked
+
+
+def overdue(state: Facts, pool: PoolState) -> None:
+    """Jobs that outlive a prediction fall back to their estimate; then their end is "any moment".
+
+    What a cluster tells how far it is has no such moment: its news says when it is expected.
+    """
+    if all(job.pace is not None for end, _, _, job in pool.running if end <= state.now):
+        return
+    pool.touch()
+    for _, _, _, job in list(pool.running):
+        if job.expected_end > state.now:
+            break
+        if job.pace is not None:
+            continue
+        limit = (job.start_time if job.start_time is not None else state.now) + job.paused + job.estimate
+        if limit > state.now and limit > job.expected_end:
+            set_expected_end(state, job, limit)

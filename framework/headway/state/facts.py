@@ -1,0 +1,85 @@
+"""What the state consists of: the facts that every part of it reads and changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from headway.energy import EnergyModel
+from headway.model import ClusterDescription, JobDescription, Placement, Reservation
+from headway.nodes import NodeTable
+from headway.state.records import ON_NODES, Job, Pace, PoolState
+from headway.state.tenants import Tenants
+
+
+class Facts:
+    """The data of :class:`headway.state.State`, without what happens to it."""
+
+    def __init__(self, cluster: ClusterDescription) -> None:
+        self.cluster = cluster
+        #: What nodes draw and how fast they are; None: nobody said.
+        self.energy = EnergyModel(cluster) if cluster.energy is not None else None
+        self.now: float = float("-inf")
+        #: Seconds from the epoch to time 0 of this clock: what makes ``now`` an hour of the day.
+        self.epoch: float = 0.0
+        #: The run's: of everything that plugins draw at random.
+        self.seed = 0
+        self.pools: dict[str, PoolState] = {p.name: PoolState(p) for p in cluster.pools}
+        self.jobs: dict[str, Job] = {}
+        self.reservations: dict[str, Reservation] = {}
+        self.nodes = NodeTable()
+        #: Things in events that made no sense, for the log; drained by the scheduler.
+        self.anomalies: list[str] = []
+        #: Called for each job that arrives, before it is queued.
+        self.admit: Callable[[Job], None] | None = None
+        #: Called for each pool that appears later.
+        self.pool_made: Callable[[PoolState], None] | None = None
+        #: Gives a job's place in the queue, where a plugin defines one.
+        self.queue_key: Callable[[Job], tuple[Any, ...]] | None = None
+        #: Expected runtime of a job in seconds, where a predictor answers.
+        self.predict: Callable[[Job], float | None] | None = None
+        #: Schedule a pool at every arrival, even if the new job needs more than is free.
+        self.ask_always = False
+        #: Keep jobs in the queue that fit only with nodes that are down.
+        self.wait_for_down_nodes = False
+        #: Names of pools that were described anew in this step: their jobs are looked at again.
+        self.described: set[str] = set()
+        #: Jobs whose pool cannot hold them, since it was told last.
+        self.newly_barred: list[Job] = []
+        #: News for the log that nobody is to blame for; drained by the scheduler.
+        self.notices: list[str] = []
+        #: Counts arrivals and wake-ups: what breaks their ties.
+        self.seq = 0
+        #: Jobs that wait for other jobs: id of the other -> jobs to look at when it ends or starts.
+        self.dependants: dict[str, list[Job]] = {}
+        #: Outcomes of ended jobs that somebody depends on.
+        self.outcomes: dict[str, str] = {}
+        #: A heap of (time, seq, what): when to look again at a pool or a job.
+        self.wakeups: list[tuple[float, int, PoolState | Job]] = []
+        #: Reservations that were decided and that the cluster has not confirmed -> what was there before.
+        self.foreseen: dict[str, Reservation | None] = {}
+        #: Where running jobs were whose growth is foreseen.
+        self.before_growth: dict[str, Placement] = {}
+        #: Where running jobs were, and in which tier, before a move that is foreseen.
+        self.before_move: dict[str, tuple[Placement, str, Pace | None]] = {}
+        #: Who is on which node; None until somebody asks (:func:`headway.state.background.watch_tenants`).
+        self.tenants: Tenants | None = None
+        #: Starts and frequencies of jobs that ran when an earlier run ended.
+        self.remembered: dict[str, tuple[float, float | None]] = {}
+
+    def pool_of(self, description: JobDescription) -> PoolState | None:
+        """The pool that a job was sent to; the only one if it names none."""
+        if description.pool:
+            return self.pools.get(description.pool)
+        return next(iter(self.pools.values())) if len(self.pools) == 1 else None
+
+    def running_jobs(self) -> Iterator[Job]:
+        """Jobs that take processors now (starting, running, suspended)."""
+        return (job for job in self.jobs.values() if job.status in ON_NODES)
+
+    def known(self, job_id: str, what: str) -> Job | None:
+        """The job that news is about; None, and an anomaly, if it is not known."""
+        job = self.jobs.get(job_id)
+        if job is None:
+            self.anomalies.append(f"job {job_id} was {what} but is not known; ignored")
+        return job

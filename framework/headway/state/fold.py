@@ -1,0 +1,55 @@
+"""The fold: which event is whose business."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from headway import events as ev
+from headway.state import capacity, frequency, lifecycle, reservations, running
+from headway.state.facts import Facts
+
+
+def nothing(state: Facts, event: ev.Event) -> None:
+    """News that only plugins care about."""
+
+
+#: What each event does to the state.
+HANDLERS: Mapping[type, Callable[[Any, Any], None]] = {
+    ev.JobSubmitted: lifecycle.submitted,
+    ev.JobReleasing: lifecycle.releasing,
+    ev.JobStarted: lifecycle.started,
+    ev.JobRequeued: lifecycle.requeued,
+    ev.JobEnded: lifecycle.ended,
+    ev.JobHeld: lifecycle.held,
+    ev.JobReleased: lifecycle.released,
+    ev.JobChanged: lifecycle.job_changed,
+    ev.DecisionFailed: lifecycle.decision_failed,
+    ev.JobSuspended: running.suspended,
+    ev.JobResumed: running.resumed,
+    ev.JobMigrated: running.migrated,
+    ev.JobTierChanged: running.tier_changed,
+    ev.JobPaceChanged: running.pace_changed,
+    ev.JobUsageMeasured: running.usage_measured,
+    ev.JobFrequencyChanged: frequency.frequency_changed,
+    ev.PoolChanged: capacity.pool_changed,
+    ev.NodeUp: capacity.node_up,
+    ev.NodeDown: capacity.node_down,
+    ev.NodePowerChanged: capacity.power_changed,
+    ev.ReservationMade: reservations.reservation_made,
+    ev.ReservationStarted: reservations.reservation_started,
+    ev.ReservationEnded: reservations.reservation_ended,
+    ev.JobCheckpointed: nothing,
+    ev.ElasticCommandReceived: nothing,
+    ev.ReservationRequested: nothing,
+    ev.ReservationReturned: nothing,
+    ev.NodeFrequencyChanged: nothing,
+    ev.Tick: nothing,
+}
+
+
+def apply(state: Facts, events: Iterable[ev.Event]) -> None:
+    """Fold events in, in the order given."""
+    for event in events:
+        HANDLERS[type(event)](state, event)
+    capacity.settle(state)

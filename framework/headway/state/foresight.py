@@ -1,0 +1,79 @@
+"""Changes that were decided and that the cluster has not confirmed yet: limits, sizes, reservations.
+
+They count at once; if the cluster refuses them, what it said last is true again.
+"""
+
+from __future__ import annotations
+
+from headway.decisions import Migrate, Reserve, Resize, SetTimeLimit, SwapTiers
+from headway.state.expectations import set_expectation
+from headway.state.facts import Facts
+from headway.state.moves import carry, moved_back
+from headway.state.occupation import move
+from headway.state.records import Job
+from headway.state.reservations import drop_reservation, put_reservation
+from headway.state.waiting import look_again
+
+#: What counts from its decision on, until the cluster confirms or refuses it.
+Foreseeable = SetTimeLimit | Resize | Reserve | SwapTiers | Migrate
+
+
+def foresee(state: Facts, decision: Foreseeable) -> None:
+    """A change was decided: count with it until the cluster says what became of it.
+
+    Raises :class:`headway.errors.StateError` for a move that is impossible (:func:`moves.carry`).
+    """
+    if isinstance(decision, SwapTiers | Migrate):
+        carry(state, decision)
+        return
+    if isinstance(decision, Reserve):
+        name = decision.reservation.id
+        state.foreseen.setdefault(name, state.reservations.get(name))
+        drop_reservation(state, decision.reservation.id)
+        put_reservation(state, decision.reservation)
+        return
+    job = state.jobs.get(decision.job_id)
+    if job is None:
+        return
+    if isinstance(decision, SetTimeLimit):
+        job.estimate = decision.walltime
+        set_expectation(state, job)
+    elif job.entries is None:
+        job.processors = decision.processors
+        job.pool.by_size = None
+        look_again(state, job)
+    elif decision.processors > job.processors:
+        # What it gives back, in turn, is free when the cluster says so.
+        state.before_growth.setdefault(job.id, job.placement)
+        job.processors = decision.processors
+        move(state, job, decision.placement)
+    job.pool.touch()
+
+
+def take_back(state: Facts, decision: Foreseeable) -> None:
+    """What was foreseen does not come: the state is what the cluster said last."""
+    if isinstance(decision, SwapTiers | Migrate):
+        moved_back(state, decision)
+        return
+    if not isinstance(decision, Reserve):
+        as_described(state, state.jobs.get(decision.job_id))
+        return
+    name = decision.reservation.id
+    if name in state.foreseen:
+        before = state.foreseen.pop(name)
+        drop_reservation(state, name)
+        if before is not None:
+            put_reservation(state, before)
+
+
+def as_described(state: Facts, job: Job | None) -> None:
+    """A change that was foreseen did not happen: the job is what its description says."""
+    if job is not None:
+        job.estimate = job.request.walltime
+        job.processors = job.request.processors
+        job.pool.by_size = None
+        if job.id in state.before_growth and job.entries is not None:
+            move(state, job, state.before_growth.pop(job.id))
+        set_expectation(state, job)
+        look_again(state, job)
+        job.pool.touch()

@@ -1,0 +1,88 @@
+"""The guard that every start passes, and how a start is taken back."""
+
+from __future__ import annotations
+
+from bisect import insort
+
+from headway.errors import StateError
+from headway.model import Placement
+from headway.state.expectations import expect_again
+from headway.state.facts import Facts
+from headway.state.moves import begin_behind
+from headway.state.occupation import FOREGROUND, occupy, release
+from headway.state.queues import enqueue
+from headway.state.records import Job, PoolState, Status
+from headway.state.reservations import inside, kept, profile
+
+_PENDING = Status.PENDING
+_STARTING = Status.STARTING
+
+
+def begin(state: Facts, job: Job, placement: Placement, tier: str, frequency: float | None) -> None:
+    """A start was decided: the job takes its processors from now on.
+
+    This is the guard that nothing switches off: raises :class:`StateError`, and changes
+    nothing, if the job is not pending, if a processor would be given twice, or if a
+    reservation would be broken. The queue is cleaned by :meth:`sweep`, once a cycle.
+    """
+    if tier != FOREGROUND:
+        begin_behind(state, job, placement, tier, frequency)
+        return
+    if job.status is not _PENDING:
+        raise StateError(f"job {job.id} is {job.status.value}, not pending")
+    pool = job.pool
+    if job.processors > pool.free:
+        raise StateError(f"job {job.id} needs {job.processors} processors, {pool.free} are free")
+    if pool.flat:
+        if pool.reservations:
+            guard_reservations(state, job, pool)
+        if frequency is not None:
+            job.frequency = frequency
+        job.status = _STARTING
+        job.start_time = now = state.now
+        job.expected_end = end = now + job.expected_runtime
+        processors = job.processors
+        pool.free -= processors
+        entry = (end, job.seq, processors, job)
+        insort(pool.running, entry)
+        job.entries = ((pool, entry),)
+        return
+    state.nodes.guard(job.request, placement, pool.name)
+    end = state.now + job.expected_runtime
+    broken = state.nodes.broken(placement, state.now, end, inside(state, job))
+    if broken is not None:
+        raise StateError(f"job {job.id} would break reservation {broken.id} on its nodes")
+    job.frequency = frequency
+    job.status = _STARTING
+    fresh, changed, arrivals = pool.fresh, pool.changed, pool.arrivals
+    occupy(state, job, placement, state.now)
+    # Only the other pools on these nodes have something to look at: this one is being looked at.
+    pool.fresh, pool.changed, pool.arrivals = fresh, changed, arrivals
+
+
+def guard_reservations(state: Facts, job: Job, pool: PoolState) -> None:
+    """Raise :class:`StateError` if the job would break a reservation of its flat pool."""
+    own = state.reservations.get(job.description.reservation)
+    end = state.now + job.expected_runtime
+    if own is not None:
+        if not own.start <= state.now < own.end:
+            raise StateError(f"job {job.id} would run outside the time of reservation {own.id}")
+        if job.processors > kept(state, pool, own):
+            raise StateError(f"job {job.id} does not fit in what reservation {own.id} has left")
+        if end > own.end and profile(state, pool).minimum(own.end, end) < job.processors:
+            raise StateError(f"job {job.id} would run on after reservation {own.id} into another one")
+        return
+    if profile(state, pool, without=(inside(state, job),)).minimum(state.now, end) < job.processors:
+        names = ", ".join(r.id for r in pool.reservations if r.start < end and r.end > state.now)
+        raise StateError(f"job {job.id} would break reservation {names}")
+
+
+def undo(state: Facts, job: Job) -> None:
+    """Take back a :meth:`begin`; the job is in its queue again."""
+    release(state, job)
+    expect_again(state, job)
+    job.pool.touch()
+    if job in job.pool.queue:
+        job.status = _PENDING
+    else:
+        enqueue(state, job)

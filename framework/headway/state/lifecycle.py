@@ -1,0 +1,225 @@
+"""The life of a job, event by event: it arrives, is held and released, starts, goes back, changes, ends."""
+
+from __future__ import annotations
+
+from headway import events as ev
+from headway.decisions import Start
+from headway.state.expectations import expect_again, predict
+from headway.state.facts import Facts
+from headway.state.foresight import Foreseeable, take_back
+from headway.state.occupation import expected_end, move, occupy, release, set_expected_end
+from headway.state.queues import enqueue, leave_queue
+from headway.state.records import ON_NODES, Job, Status
+from headway.state.waiting import queue_or_wait, tell_dependants
+
+_INF = float("inf")
+_PENDING = Status.PENDING
+_WAITING = Status.WAITING
+_STARTING = Status.STARTING
+_RUNNING = Status.RUNNING
+_ENDED = Status.ENDED
+
+
+def submitted(state: Facts, event: ev.JobSubmitted) -> None:
+    """A job arrived: it is predicted, keyed and admitted, and queued or waits."""
+    description = event.job
+    job_id = description.id
+    if job_id in state.jobs:
+        state.anomalies.append(f"job {job_id} was submitted twice; the second is taken as a change")
+        job_changed(state, ev.JobChanged(time=event.time, job=description))
+        return
+    pool = state.pool_of(description)
+    if pool is None:
+        state.anomalies.append(f"job {job_id} is in pool {description.pool!r}, which does not exist; ignored")
+        return
+    state.seq += 1
+    job = Job.arrived(description, pool, state.seq)
+    job.hold_reason = event.reason
+    state.jobs[job_id] = job
+    if state.predict is not None:
+        predict(state, job)
+    if state.queue_key is not None:
+        job.order = (state.queue_key(job), description.submit_time, job.seq)
+    if state.admit is not None:
+        state.admit(job)
+    if (
+        pool.open
+        and not job.held
+        and not description.dependencies
+        and description.begin_time is None
+        and not description.reservation
+        and not job.refusal
+        and pool.flat
+        and job.processors <= pool.total
+    ):
+        enqueue(state, job)
+    else:
+        queue_or_wait(state, job)
+
+
+def releasing(state: Facts, event: ev.JobReleasing) -> None:
+    """A predecessor of this run decided a start that is on its way."""
+    job = state.known(event.job_id, "on its way")
+    if job is not None and job.status in (_PENDING, _WAITING):
+        leave_queue(state, job)
+        occupy(state, job, event.placement, event.time)
+        job.status = _STARTING
+        job.frequency = event.frequency
+
+
+def started(state: Facts, event: ev.JobStarted) -> None:
+    """A job runs: by our start, whose time and nodes this corrects, or by somebody else's."""
+    job = state.jobs.get(event.job_id)
+    if job is None:
+        state.anomalies.append(f"job {event.job_id} started but was never submitted; ignored")
+        return
+    if event.tier != job.tier:
+        # The cluster knows: it takes its processors in the tier that it says.
+        placement = event.placement or job.placement
+        if job.entries is not None:
+            release(state, job)
+            job.tier = event.tier
+            occupy(state, job, placement, event.time)
+        job.tier = event.tier
+    if job.status is _STARTING:
+        if state.cluster.shares_out:
+            # What was kept off its nodes until its layout is known may be looked at.
+            for pool, _ in job.entries or ():
+                pool.touch()
+        if job.start_time != event.time:
+            job.start_time = event.time
+            set_expected_end(state, job, event.time + job.expected_runtime)
+        if event.placement != job.placement and event.placement:
+            release(state, job)
+            occupy(state, job, event.placement, event.time)
+    elif job.status in (_PENDING, _WAITING):
+        # Started by somebody else, or seen for the first time.
+        leave_queue(state, job)
+        occupy(state, job, event.placement, event.time)
+    else:
+        state.anomalies.append(f"job {event.job_id} started again while {job.status.value}; the news is kept")
+        release(state, job)
+        occupy(state, job, event.placement, event.time)
+    job.status = _RUNNING
+    if event.frequency != job.frequency:
+        job.frequency = event.frequency
+    if state.remembered:
+        start, frequency = state.remembered.pop(event.job_id, (_INF, None))
+        if event.frequency is None and abs(start - event.time) < 1.0:
+            job.frequency = frequency
+    if job.failures:
+        job.failures = 0
+    if state.dependants:
+        tell_dependants(state, job)
+
+
+def decision_failed(state: Facts, event: ev.DecisionFailed) -> None:
+    """The cluster refused a decision: what was foreseen is forgotten, a start is tried again later."""
+    if isinstance(event.decision, Foreseeable):
+        take_back(state, event.decision)
+    if not isinstance(event.decision, Start):
+        return
+    job = state.jobs.get(event.decision.job_id)
+    if job is None or job.status is not _STARTING:
+        return
+    release(state, job)
+    expect_again(state, job)
+    job.failures += 1
+    job.hold_reason = event.message
+    # A start that keeps failing must not be asked for at every poll.
+    job.not_before = event.time + min(15.0 * 2 ** (job.failures - 1), 600.0)
+    queue_or_wait(state, job)
+
+
+def requeued(state: Facts, event: ev.JobRequeued) -> None:
+    """A job that was on nodes goes back to the queue, or waits."""
+    job = state.known(event.job_id, "requeued")
+    if job is None:
+        return
+    if job.status in ON_NODES:
+        release(state, job)
+        expect_again(state, job)
+        job.paused, job.suspended_since = 0.0, None
+        state.before_move.pop(job.id, None)
+        queue_or_wait(state, job)
+
+
+def ended(state: Facts, event: ev.JobEnded) -> None:
+    """A job left for good: its processors are free, and who depended on it is looked at."""
+    job = state.jobs.pop(event.job_id, None)
+    if job is None:
+        state.anomalies.append(f"job {event.job_id} ended but is not known; ignored")
+        return
+    if job.entries is not None:
+        release(state, job)
+    else:
+        leave_queue(state, job)
+    job.status = _ENDED
+    state.before_growth.pop(job.id, None)
+    state.before_move.pop(job.id, None)
+    if state.dependants:
+        if job.id in state.dependants:
+            state.outcomes[job.id] = event.outcome
+        tell_dependants(state, job)
+
+
+def held(state: Facts, event: ev.JobHeld) -> None:
+    """Somebody else held a job: it leaves the queue."""
+    job = state.known(event.job_id, "held")
+    if job is not None:
+        job.held, job.hold_reason = True, event.reason
+        if job.status is _PENDING:
+            leave_queue(state, job)
+            job.status = _WAITING
+
+
+def released(state: Facts, event: ev.JobReleased) -> None:
+    """That hold is gone: the job may be started if nothing else keeps it."""
+    job = state.known(event.job_id, "released")
+    if job is not None:
+        job.held, job.hold_reason = False, ""
+        if job.status is _WAITING:
+            queue_or_wait(state, job)
+
+
+def job_changed(state: Facts, event: ev.JobChanged) -> None:
+    """A job has a new description: it is predicted, keyed and admitted again, and may change its pool."""
+    job = state.known(event.job.id, "changed")
+    if job is None:
+        return
+    new = event.job
+    pool = state.pool_of(new)
+    if pool is None:
+        state.anomalies.append(f"job {job.id} moved to pool {new.pool!r}, which does not exist")
+        pool = job.pool
+    on_nodes = job.status in ON_NODES
+    if not on_nodes:
+        leave_queue(state, job)
+        if new.request != job.request:
+            # What failed was another request.
+            job.failures, job.not_before = min(job.failures, 1), 0.0
+    job.description = new
+    job.processors = new.request.processors
+    job.estimate = job.expected_runtime = new.request.walltime
+    job.held = new.held
+    if job.behind and pool is not job.pool:
+        job.pool.background.pop(job.id, None)
+        pool.background[job.id] = job
+    job.pool = pool
+    if state.predict is not None:
+        predict(state, job)
+    if on_nodes:
+        start = job.start_time if job.start_time is not None else state.now
+        if job.pool.flat:
+            state.before_growth.pop(job.id, None)
+            if job.entries and job.entries[0][1][2] != job.processors:
+                move(state, job, ())
+        set_expected_end(state, job, expected_end(job, start))
+        return
+    tail = (new.submit_time, job.seq)
+    job.order = tail if state.queue_key is None else (state.queue_key(job), *tail)
+    if state.admit is not None:
+        job.refusal = ""
+        state.admit(job)
+    pool.touch()
+    queue_or_wait(state, job)

@@ -1,0 +1,164 @@
+"""The background, and moves of running jobs between tiers and nodes.
+
+A start in the background, a swap of tiers and a migration pass the same guard as every other start: one
+process in front and one in the background on each processor. They count from the decision on; if the cluster
+refuses a move, the job is again where it was.
+"""
+
+from __future__ import annotations
+
+from headway.decisions import Migrate, SwapTiers
+from headway.errors import StateError
+from headway.model import Placement
+from headway.state.facts import Facts
+from headway.state.occupation import BACKGROUND, FOREGROUND, occupy, release
+from headway.state.records import Job, Pace, Status
+from headway.state.reservations import inside
+from headway.state.tenants import Tenants
+
+
+def watch_tenants(state: Facts) -> Tenants:
+    """Who is on which node: kept from now on."""
+    if state.tenants is None:
+        state.tenants = Tenants(state.nodes, state.jobs.values())
+    return state.tenants
+
+
+def begin_behind(state: Facts, job: Job, placement: Placement, tier: str, frequency: float | None) -> None:
+    """A start in the background was decided. Raises :class:`StateError`, and changes nothing, if the job is
+    not pending, if a processor would have two processes there, or if a reservation would be broken."""
+    if job.status is not Status.PENDING:
+        raise StateError(f"job {job.id} is {job.status.value}, not pending")
+    _guard(state, job, placement, tier)
+    pool = job.pool
+    looked = pool.changed, pool.fresh, pool.arrivals
+    job.tier, job.frequency = tier, frequency
+    job.status = Status.STARTING
+    occupy(state, job, placement, state.now)
+    pool.changed, pool.fresh, pool.arrivals = looked
+
+
+def _guard(state: Facts, job: Job, placement: Placement, tier: str) -> None:
+    """Raise :class:`StateError` if the job cannot have these processors in this tier."""
+    pool = job.pool
+    front = tier == FOREGROUND
+    if tier not in (FOREGROUND, BACKGROUND):
+        raise StateError(f"job {job.id}: expected the tier {FOREGROUND} or {BACKGROUND}, found {tier!r}")
+    if pool.flat:
+        free = pool.free if front else pool.free_behind
+        if job.processors > free:
+            where = "free" if front else "free in the background"
+            raise StateError(f"job {job.id} needs {job.processors} processors, {free} are {where}")
+        return
+    guard = state.nodes.guard if front else state.nodes.guard_behind
+    guard(job.request, placement, pool.name)
+    end = state.now + job.expected_runtime
+    broken = state.nodes.broken(placement, state.now, end, inside(state, job))
+    if broken is not None:
+        raise StateError(f"job {job.id} would break reservation {broken.id} on its nodes")
+
+
+def carry(state: Facts, decision: SwapTiers | Migrate) -> None:
+    """A move was decided: the jobs are where it sends them from now on.
+
+    Raises :class:`StateError`, and changes nothing, if a job is not running, is not in the tier that the
+    decision takes it for, or cannot have its processors there.
+    """
+    if isinstance(decision, SwapTiers):
+        _swap(state, decision)
+        return
+    job = _running(state, decision.job_id)
+    _relocate(state, [(job, decision.placement or job.placement, decision.tier or job.tier)])
+    if decision.restart:
+        job.pace = Pace(state.now, 0.0, 1.0)
+        _expect(state, job)
+
+
+def _swap(state: Facts, decision: SwapTiers) -> None:
+    job = _running(state, decision.job_id)
+    if not job.behind:
+        raise StateError(f"job {job.id} is in the {job.tier}, not in the background")
+    moves = [(job, job.placement, FOREGROUND)]
+    if decision.other_job_id:
+        other = _running(state, decision.other_job_id)
+        if other.behind:
+            raise StateError(f"job {other.id} is in the {other.tier}, not in the foreground")
+        moves.append((other, other.placement, BACKGROUND))
+    _relocate(state, moves)
+
+
+def _running(state: Facts, job_id: str) -> Job:
+    job = state.jobs.get(job_id)
+    if job is None:
+        raise StateError(f"job {job_id} is not known")
+    if job.status is not Status.RUNNING or job.start_time is None:
+        raise StateError(f"job {job_id} is {job.status.value}, not running")
+    return job
+
+
+def _relocate(state: Facts, moves: list[tuple[Job, Placement, str]]) -> None:
+    """All these jobs leave what they have, and then each takes what it is sent to; or none does."""
+    pools = {job.pool for job, _, _ in moves}
+    looked = [(pool, pool.changed, pool.fresh, pool.arrivals) for pool in pools]
+    before = [(job, job.placement, job.tier, job.pace) for job, _, _ in moves]
+    starts = [job.start_time if job.start_time is not None else state.now for job, _, _ in moves]
+    for job, _, _ in moves:
+        release(state, job)
+    done: list[int] = []
+    try:
+        for at, (job, placement, tier) in enumerate(moves):
+            _guard(state, job, placement, tier)
+            job.tier, job.pace = tier, Pace(state.now, job.done(state.now), 1.0)
+            occupy(state, job, placement, starts[at])
+            done.append(at)
+    except StateError:
+        for at in done:
+            release(state, moves[at][0])
+        for (job, placement, tier, pace), start in zip(before, starts, strict=True):
+            job.tier, job.pace = tier, pace
+            occupy(state, job, placement, start)
+        raise
+    finally:
+        for pool, changed, fresh, arrivals in looked:
+            pool.changed, pool.fresh, pool.arrivals = changed, fresh, arrivals
+    for job, placement, tier, pace in before:
+        state.before_move.setdefault(job.id, (placement, tier, pace))
+
+
+def _expect(state: Facts, job: Job) -> None:
+    """Its expected end follows from its pace; nobody need look at its pool for that."""
+    pool = job.pool
+    looked = pool.changed, pool.fresh, pool.arrivals
+    placement, start = job.placement, job.start_time if job.start_time is not None else state.now
+    release(state, job)
+    occupy(state, job, placement, start)
+    pool.changed, pool.fresh, pool.arrivals = looked
+
+
+def moved_back(state: Facts, decision: SwapTiers | Migrate) -> None:
+    """A move does not come: its jobs are where the cluster said last, whatever was decided since."""
+    names = [decision.job_id]
+    if isinstance(decision, SwapTiers) and decision.other_job_id:
+        names.append(decision.other_job_id)
+    jobs = [state.jobs[name] for name in names if name in state.before_move and name in state.jobs]
+    jobs = [job for job in jobs if job.entries is not None]
+    for job in jobs:
+        release(state, job)
+    for job in jobs:
+        placement, tier, pace = state.before_move.pop(job.id)
+        job.tier, job.pace = tier, pace
+        occupy(state, job, placement, job.start_time if job.start_time is not None else state.now)
+        job.pool.touch()
+
+
+def relocated(state: Facts, job: Job, placement: Placement, tier: str) -> None:
+    """The cluster says where a job is. Nothing happens if that is known."""
+    state.before_move.pop(job.id, None)
+    if tier == job.tier and (not placement or placement == job.placement):
+        return
+    placement = placement or job.placement
+    start = job.start_time if job.start_time is not None else state.now
+    release(state, job)
+    job.tier = tier
+    occupy(state, job, placement, start)
+    job.pool.touch()

@@ -1,0 +1,139 @@
+"""The processors that jobs take: on a flat pool a number, on nodes shares of each pool on them.
+
+A job that is starting, running or suspended has an entry in the running list of every pool whose
+processors it takes; the lists are sorted by expected end.
+
+A job in the background has its processors behind those who have them in front: it is in no running list and
+takes nothing of what is free, so nothing of what policies reckon with. :attr:`PoolState.background` has it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+
+from headway.model import Placement
+from headway.state.facts import Facts
+from headway.state.records import Job
+
+#: The tier in which jobs run that nobody sent elsewhere.
+FOREGROUND = "foreground"
+BACKGROUND = "background"
+
+
+def occupy(state: Facts, job: Job, placement: Placement, start: float) -> None:
+    """The job takes its processors, from ``start`` (absolute seconds) on."""
+    pool = job.pool
+    job.start_time = start
+    job.expected_end = expected_end(job, start)
+    if job.tier != FOREGROUND:
+        _occupy_behind(state, job, placement)
+        return
+    if pool.flat:
+        entry = (job.expected_end, job.seq, job.processors, job)
+        insort(pool.running, entry)
+        job.entries = ((pool, entry),)
+        pool.free -= job.processors
+        pool.touch()
+        return
+    job.placement = placement
+    job.taken = job.request
+    shares = state.nodes.take(job.taken, placement)
+    entries = []
+    for name, (processors, usable) in shares.items():
+        other = state.pools.get(name)
+        if other is None:
+            continue
+        entry = (job.expected_end, job.seq, processors, job)
+        insort(other.running, entry)
+        entries.append((other, entry))
+        other.free -= usable
+        other.touch()
+    job.entries = entries
+    if state.tenants is not None:
+        state.tenants.enter(job, placement)
+
+
+def _occupy_behind(state: Facts, job: Job, placement: Placement) -> None:
+    pool = job.pool
+    job.behind, job.entries = True, ()
+    pool.background[job.id] = job
+    if not pool.flat:
+        job.placement = placement
+        job.taken = job.request
+        state.nodes.take_behind(job.taken, placement)
+        if state.tenants is not None:
+            state.tenants.enter(job, placement)
+    pool.changed = True
+
+
+def expected_end(job: Job, start: float) -> float:
+    """When a job that began at ``start`` is expected to end, by how far it is if somebody told that."""
+    pace = job.pace
+    if pace is None:
+        return start + job.paused + job.expected_runtime
+    return pace.since + max(0.0, job.expected_runtime - pace.done) / (pace.rate or 1.0)
+
+
+def release(state: Facts, job: Job) -> None:
+    """The job gives back what it has taken; nothing happens if that is nothing."""
+    entries = job.entries
+    if entries is None:
+        return
+    job.entries = None
+    if job.behind:
+        _release_behind(state, job)
+        return
+    if state.tenants is not None:
+        state.tenants.leave(job)
+    for pool, entry in entries:
+        running = pool.running
+        del running[bisect_left(running, entry)]
+        if pool.flat:
+            pool.free += entry[2]
+        pool.touch()
+    if job.taken is not None:
+        shares = state.nodes.give_back(job.taken, job.placement)
+        job.taken = None
+        for name, (_, usable) in shares.items():
+            if name in state.pools:
+                state.pools[name].free += usable
+        job.placement = ()
+
+
+def _release_behind(state: Facts, job: Job) -> None:
+    """It takes from nobody in front, so nothing that a policy has concluded about those is touched."""
+    pool = job.pool
+    if state.tenants is not None:
+        state.tenants.leave(job)
+    job.behind = False
+    pool.background.pop(job.id, None)
+    pool.changed = True
+    if job.taken is not None:
+        state.nodes.give_back_behind(job.taken, job.placement)
+        if job.taken.memory_per_node or job.taken.memory_per_processor or job.taken.gres_per_node:
+            pool.touch()
+        job.taken = None
+        job.placement = ()
+
+
+def move(state: Facts, job: Job, placement: Placement) -> None:
+    """A running job is on other nodes, or has another size."""
+    start = job.start_time if job.start_time is not None else state.now
+    release(state, job)
+    occupy(state, job, placement, start)
+
+
+def set_expected_end(state: Facts, job: Job, end: float) -> None:
+    """Move a running job's expected end (absolute seconds)."""
+    job.expected_end = end
+    if job.entries is None:
+        return
+    moved = []
+    for pool, entry in job.entries:
+        running = pool.running
+        del running[bisect_left(running, entry)]
+        entry = (end, *entry[1:])
+        insort(running, entry)
+        moved.append((pool, entry))
+        pool.touch()
+    job.entries = moved

@@ -1,0 +1,87 @@
+"""The pools' queues: jobs come in where their order puts them, and leave.
+
+A queue stays sorted, and each pool remembers what happened to it since its last cycle, so that a
+cycle looks only at what is new.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+from operator import attrgetter
+
+from headway.state.facts import Facts
+from headway.state.records import Job, PoolState, Status
+
+_order = attrgetter("order")
+_PENDING = Status.PENDING
+
+
+def enqueue(state: Facts, job: Job) -> None:
+    """The job may be started: it takes its place in the queue."""
+    pool = job.pool
+    queue = pool.queue
+    job.status = _PENDING
+    try:
+        last = not queue or queue[-1].order < job.order
+        if not last:
+            insort(queue, job, key=_order)
+    except TypeError as error:
+        state.anomalies.append(f"job {job.id} has a queue key that compares with no other: {error}")
+        job.order = ((1,), job.submit_time, job.seq)
+        insort(queue, job, key=_order)
+        last = False
+    if pool.arrivals is not None:
+        pool.arrivals.append(job)
+    if pool.by_size is not None:
+        pool.by_size.add(job)
+    if last:
+        queue.append(job)
+        if pool.fresh >= 0:
+            pool.fresh += 1
+            # Nothing else changed, so if this one cannot start, nobody can.
+            if job.processors <= pool.free or state.ask_always:
+                pool.changed = True
+            return
+    else:
+        pool.fresh = -1
+    pool.changed = True
+
+
+def leave_queue(state: Facts, job: Job) -> None:
+    """The job may no longer be started, or left. Nothing happens if it is not in its queue."""
+    if job.status is _PENDING:
+        drop(job.pool.queue, job)
+        if job.pool.by_size is not None:
+            job.pool.by_size.remove(job)
+        job.pool.touch()
+
+
+def sweep(state: Facts, pool: PoolState, started: Sequence[Job]) -> None:
+    """Take jobs that began out of the queue."""
+    queue = pool.queue
+    if pool.by_size is not None:
+        for job in started:
+            pool.by_size.remove(job)
+    count = len(started)
+    if count > 1 and queue[:count] == started:
+        del queue[:count]
+        return
+    # To walk along the queue costs as much as to close dozens of gaps in it.
+    if count > 4 and 64 * count > len(queue):
+        pool.queue = [job for job in queue if job.status is _PENDING]
+        return
+    for job in started:
+        if queue[0] is job:
+            del queue[0]
+        else:
+            drop(queue, job)
+
+
+def drop(queue: list[Job], job: Job) -> None:
+    """Take one job out of a sorted queue."""
+    at = bisect_left(queue, job.order, key=_order)
+    if at < len(queue) and queue[at] is job:
+        del queue[at]
+    else:
+        queue.remove(job)

@@ -1,0 +1,249 @@
+"""What is known of a job and of a pool: two records that refer to each other.
+
+Policies and plugins read them; only the state changes them.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from headway.model import JobDescription, Placement, PoolDescription, Request, Reservation
+from headway.sizes import JobsBySize
+
+_INF = float("inf")
+
+
+class Status(enum.Enum):
+    """Where a job is in its life."""
+
+    #: In its pool's queue: it may be started.
+    PENDING = "pending"
+    #: Not startable yet: held, a dependency, a begin time, a start that failed just now, or more asked
+    #: for than there is.
+    WAITING = "waiting"
+    #: A start was decided and is not confirmed yet.
+    STARTING = "starting"
+    RUNNING = "running"
+    SUSPENDED = "suspended"
+    ENDED = "ended"
+
+
+#: A job that takes processors is in one of these.
+ON_NODES = (Status.STARTING, Status.RUNNING, Status.SUSPENDED)
+
+
+class Obstacle(msgspec.Struct, frozen=True):
+    """Why a job cannot run on what its pool has, even if nothing else ran there."""
+
+    why: str
+    #: It is gone once nodes come back, or come at all.
+    passing: bool = False
+
+    def __str__(self) -> str:
+        return f"{'it cannot run now' if self.passing else 'it can never run as it is'}: {self.why}"
+
+
+class Pace(msgspec.Struct, frozen=True):
+    """How far a running job was at ``since`` (absolute seconds), and how fast it goes from then on."""
+
+    since: float
+    #: Seconds of work at full speed that were done.
+    done: float
+    #: Seconds of work a second.
+    rate: float
+
+
+class Job(msgspec.Struct, eq=False, weakref=True):
+    """A job as the scheduler knows it. Policies read it; only the state changes it."""
+
+    id: str
+    description: JobDescription
+    pool: PoolState
+    #: Order of arrival over the whole cluster: breaks every tie.
+    seq: int
+    submit_time: float
+    #: The processors that it counts for.
+    processors: int
+    #: The user's estimate; ``expected_runtime`` is the predictor's answer, else the estimate.
+    #: Both in seconds.
+    estimate: float
+    expected_runtime: float
+    #: Sort key of its place in the queue.
+    order: tuple[Any, ...]
+    held: bool = False
+    status: Status = Status.WAITING
+    start_time: float | None = None
+    expected_end: float = _INF
+    placement: Placement = ()
+    tier: str = "foreground"
+    frequency: float | None = None
+    #: Why it is held, or why its last start failed.
+    hold_reason: str = ""
+    #: After a start that failed: not to be tried again before this time.
+    not_before: float = 0.0
+    failures: int = 0
+    #: Why a plugin refused it; "" if none did.
+    refusal: str = ""
+    #: Why its pool cannot hold it; None if it can, or if nobody looked because it may not start anyway.
+    obstacle: Obstacle | None = None
+    #: The obstacle that was told last, and the request of which it was.
+    told: Obstacle | None = None
+    told_of: Request | None = None
+    #: Why a plugin vetoed its last start; "" if none did.
+    veto: str = ""
+    #: Seconds that it was suspended since its start; and since when it is, if it is now.
+    paused: float = 0.0
+    suspended_since: float | None = None
+    #: The request as it was when its nodes were taken, so that exactly that is given back.
+    taken: Request | None = None
+    #: Its entries in the running lists of the pools whose processors it takes; none in the background.
+    entries: Sequence[tuple[PoolState, RunningEntry]] | None = None
+    #: It has its processors in the background, behind whoever is in front.
+    behind: bool = False
+    #: What the cluster told last of how far it is; None: it has run at full speed since its start.
+    pace: Pace | None = None
+    #: Share of a processor that each of its processes was measured to use; None: nobody measured.
+    measured_cpu: float | None = None
+
+    @classmethod
+    def arrived(cls, description: JobDescription, pool: PoolState, seq: int) -> Job:
+        """A job that nothing has happened to yet."""
+        request = description.request
+        submit, walltime = description.submit_time, request.walltime
+        return cls(
+            description.id, description, pool, seq, submit, request.processors, walltime, walltime,
+            (submit, seq), description.held,
+        )  # fmt: skip
+
+    @property
+    def request(self) -> Request:
+        return self.description.request
+
+    @property
+    def user(self) -> str:
+        return self.description.user
+
+    @property
+    def account(self) -> str:
+        return self.description.account
+
+    @property
+    def name(self) -> str:
+        return self.description.name
+
+    @property
+    def barred(self) -> bool:
+        """Whether time alone cannot let it start: it is held, refused, or its pool cannot hold it."""
+        return self.held or bool(self.refusal) or self.obstacle is not None
+
+    @property
+    def cpu(self) -> float | None:
+        """Share of a processor that each of its processes uses, in (0, 1]: measured, else its attribute
+        ``cpu``; None: nobody knows."""
+        if self.measured_cpu is not None:
+            return self.measured_cpu
+        attributes = self.description.attributes
+        return None if attributes is None else attributes.get("cpu")
+
+    def done(self, now: float) -> float:
+        """Seconds of its work that are done at ``now`` (absolute seconds), at full speed."""
+        pace = self.pace
+        if pace is not None:
+            return pace.done + (now - pace.since) * pace.rate
+        if self.start_time is None:
+            return 0.0
+        until = now if self.suspended_since is None else self.suspended_since
+        return max(0.0, until - self.start_time - self.paused)
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """One of the description's attributes."""
+        attributes = self.description.attributes
+        return default if attributes is None else attributes.get(name, default)
+
+    def __repr__(self) -> str:
+        return f"Job({self.id!r}, {self.processors} processors, {self.estimate:g} s, {self.status.value})"
+
+
+class Booked(Protocol):
+    """Capacity that is kept for a job from ``start`` on (absolute seconds)."""
+
+    @property
+    def job(self) -> Job: ...
+    @property
+    def start(self) -> float: ...
+    @property
+    def placement(self) -> Placement: ...
+
+
+class Outlook(Protocol):
+    """What a pool's view (:mod:`headway.view`) tells plugins that look at it from outside of its policy."""
+
+    @property
+    def now(self) -> float: ...
+    @property
+    def bookings(self) -> Sequence[Booked]: ...
+    @property
+    def started(self) -> Sequence[Job]: ...
+    def stretch(self, job: Job, runtime: float, *, push: bool = False) -> bool: ...
+
+
+#: ``(expected end, seq, processors in this pool, job)``
+RunningEntry = tuple[float, int, int, Job]
+
+
+class PoolState:
+    """One pool: its queue, what runs in it, and what is free."""
+
+    __slots__ = (
+        "arrivals", "background", "by_size", "changed", "description", "flat", "free", "fresh", "name",
+        "obstacles", "open", "queue", "reservations", "running", "total", "view",
+    )  # fmt: skip
+
+    def __init__(self, description: PoolDescription) -> None:
+        self.description = description
+        self.name: str = description.name
+        self.flat: bool = description.flat
+        self.open: bool = description.open
+        #: Usable processors (nodes that are down do not count), and how many of them are free.
+        self.total: int = description.processors
+        self.free: int = description.processors
+        #: Jobs in the background by id, in the order of their starts. They are not in ``running`` and count
+        #: nowhere in ``free``.
+        self.background: dict[str, Job] = {}
+        #: Startable jobs in service order.
+        self.queue: list[Job] = []
+        #: Running and starting jobs by expected end.
+        self.running: list[RunningEntry] = []
+        #: Reservations that are not over and take something from this pool, by start.
+        self.reservations: list[Reservation] = []
+        #: On nodes: requests (without walltime) that were judged -> why nodes cannot hold them, or None.
+        self.obstacles: dict[Request, Obstacle | None] = {}
+        #: Something happened since the last cycle.
+        self.changed: bool = False
+        #: Jobs appended to the queue's tail since the last cycle, or -1 if anything else changed too.
+        self.fresh: int = -1
+        #: Jobs that came into the queue since the last cycle, wherever in it, if nothing else changed.
+        self.arrivals: list[Job] | None = None
+        #: The queue by the jobs' sizes; there once a policy has asked for it.
+        self.by_size: JobsBySize[Job] | None = None
+        #: What its policy sees of it: bookings, and whether a start may take longer.
+        self.view: Outlook | None = None
+
+    @property
+    def free_behind(self) -> int:
+        """Processors of a flat pool that nobody has in the background. Of nodes their table tells
+        (:meth:`headway.nodes.NodeTable.free_behind`)."""
+        return self.total - sum(job.processors for job in self.background.values())
+
+    def touch(self) -> None:
+        """Something changed that may let other jobs start: the next cycle looks at everything."""
+        self.changed = True
+        self.fresh = -1
+        self.arrivals = None
+
+    def __repr__(self) -> str:
+        return f"PoolState({self.name!r}, {self.free} of {self.total} free, {len(self.queue)} queued)"

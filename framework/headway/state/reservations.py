@@ -1,0 +1,135 @@
+"""Reservations: what they keep of each pool, for whom, and what that leaves free over time."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Collection
+
+from headway import events as ev
+from headway.model import FOR_JOB, Reservation
+from headway.profile import Profile, next_after
+from headway.state.facts import Facts
+from headway.state.queues import leave_queue
+from headway.state.records import Job, PoolState, Status
+from headway.state.waiting import queue_or_wait
+from headway.state.wakeups import wake_at
+
+_WAITING = Status.WAITING
+
+
+def kept_for(state: Facts, job: Job) -> Reservation | None:
+    """The reservation that headway keeps for this job alone. The job may use it, and other nodes too."""
+    found = state.reservations.get(FOR_JOB + job.id) if state.reservations else None
+    return found if found is not None and found.ours else None
+
+
+def inside(state: Facts, job: Job) -> str:
+    """The reservation that takes nothing from the job: the one that it names, or that is kept for it."""
+    named = job.description.reservation
+    if named or not state.reservations:
+        return named
+    kept = kept_for(state, job)
+    return kept.id if kept is not None else ""
+
+
+def profile(state: Facts, pool: PoolState, *, without: Collection[str] = ()) -> Profile:
+    """Free processors of ``pool`` over time: now, the expected ends, the reservations.
+
+    ``without`` names reservations that are left out (for jobs that may use them).
+    """
+    profile = Profile.of_releases(state.now, pool.free, ((e[0], e[2]) for e in pool.running))
+    for reservation in pool.reservations:
+        end = reservation.end
+        if reservation.id in without or end <= state.now:
+            continue
+        start = max(reservation.start, state.now)
+        profile.reserve(start, end, size(state, pool, reservation))
+        for expected_end, _, processors, job in pool.running:
+            if inside(state, job) == reservation.id:
+                # It runs on what is reserved, and what it leaves is kept again.
+                profile.release(start, min(max(expected_end, next_after(state.now)), end), processors)
+    return profile
+
+
+def kept(state: Facts, pool: PoolState, reservation: Reservation) -> int:
+    """Processors of ``pool`` that a reservation still keeps from others."""
+    used = sum(e[2] for e in pool.running if inside(state, e[3]) == reservation.id)
+    return max(size(state, pool, reservation) - used, 0)
+
+
+def size(state: Facts, pool: PoolState, reservation: Reservation) -> int:
+    """Processors of ``pool`` that a reservation is made of."""
+    if pool.flat:
+        return reservation.processors
+    return sum(
+        state.nodes.descriptions[name].processors
+        for name in reservation.nodes
+        if name in state.nodes.descriptions and pool.name in state.nodes.descriptions[name].pools
+    )
+
+
+def put_reservation(state: Facts, reservation: Reservation) -> None:
+    """A reservation exists from now on: pools and nodes keep it, and jobs that wait for it are looked at."""
+    state.reservations[reservation.id] = reservation
+    for pool in state.pools.values():
+        keep_from(state, pool, reservation)
+    if reservation.nodes:
+        state.nodes.set_reservations(state.reservations.values())
+    for job in state.jobs.values():
+        if job.description.reservation == reservation.id and job.status is _WAITING:
+            queue_or_wait(state, job)
+
+
+def keep_from(state: Facts, pool: PoolState, reservation: Reservation) -> None:
+    """Take a reservation from a pool if it is made of something there."""
+    mine = (
+        reservation.pool == pool.name or (not reservation.pool and len(state.pools) == 1)
+        if pool.flat
+        else state.nodes.any_in(pool.name, reservation.nodes)
+    )
+    if mine:
+        insort(pool.reservations, reservation, key=lambda r: (r.start, r.id))
+        pool.touch()
+        for time in (reservation.start, reservation.end):
+            if time > state.now:
+                wake_at(state, time, pool)
+
+
+def drop_reservation(state: Facts, reservation_id: str) -> None:
+    """A reservation is gone; jobs that asked for it wait."""
+    gone = state.reservations.pop(reservation_id, None)
+    if gone is None:
+        return
+    for pool in state.pools.values():
+        if gone in pool.reservations:
+            pool.reservations.remove(gone)
+            pool.touch()
+        for job in [job for job in pool.queue if job.description.reservation == reservation_id]:
+            leave_queue(state, job)
+            job.status = _WAITING
+    if gone.nodes:
+        state.nodes.set_reservations(state.reservations.values())
+
+
+def reservation_made(state: Facts, event: ev.ReservationMade) -> None:
+    """A reservation exists or changed, whatever was foreseen about it."""
+    state.foreseen.pop(event.reservation.id, None)
+    drop_reservation(state, event.reservation.id)
+    put_reservation(state, event.reservation)
+
+
+def reservation_started(state: Facts, event: ev.ReservationStarted) -> None:
+    """Its time began: its pools are looked at."""
+    if event.reservation_id not in state.reservations:
+        state.anomalies.append(f"reservation {event.reservation_id} began but is not known; ignored")
+    for pool in state.pools.values():
+        if any(r.id == event.reservation_id for r in pool.reservations):
+            pool.touch()
+
+
+def reservation_ended(state: Facts, event: ev.ReservationEnded) -> None:
+    """It is over or was removed."""
+    if event.reservation_id not in state.reservations:
+        state.anomalies.append(f"reservation {event.reservation_id} ended but is not known; ignored")
+    state.foreseen.pop(event.reservation_id, None)
+    drop_reservation(state, event.reservation_id)

@@ -1,0 +1,68 @@
+"""The state as a whole: a table of contents of the parts that its files hold."""
+
+from __future__ import annotations
+
+from headway.model import ClusterDescription
+from headway.state import (
+    capacity,
+    expectations,
+    fold,
+    foresight,
+    frequency,
+    guard,
+    moves,
+    occupation,
+    queues,
+    reservations,
+    waiting,
+    wakeups,
+)
+from headway.state.facts import Facts
+
+
+class State(Facts):
+    """All that the scheduler knows about one cluster.
+
+    The methods are the functions of the package's files that others may call: what they do stands there.
+    """
+
+    def __init__(self, cluster: ClusterDescription) -> None:
+        super().__init__(cluster)
+        for node in cluster.nodes:
+            self.nodes.put(node)
+        capacity.recount(self, self.pools)
+        for reservation in cluster.reservations:
+            reservations.put_reservation(self, reservation)
+        self.described.clear()
+
+    # What happened.
+    handlers = fold.HANDLERS
+    apply = fold.apply
+    settle = capacity.settle
+    advance = waiting.advance
+    overdue = expectations.overdue
+
+    # Questions.
+    why_waiting = waiting.why_waiting
+    next_wakeup = wakeups.next_wakeup
+    profile = reservations.profile
+    kept_for = reservations.kept_for
+    inside = reservations.inside
+    kept = reservations.kept
+    size = reservations.size
+    frequencies = frequency.frequencies
+    watch_tenants = moves.watch_tenants
+
+    # What was decided.
+    begin = guard.begin
+    undo = guard.undo
+    carry = moves.carry
+    moved_back = moves.moved_back
+    sweep = queues.sweep
+    foresee = foresight.foresee
+    take_back = foresight.take_back
+    set_expected_end = occupation.set_expected_end
+    expect = expectations.expect
+    set_aside = waiting.set_aside
+    wake_at = wakeups.wake_at
+    remember_frequencies = frequency.remember_frequencies

@@ -1,0 +1,65 @@
+"""Who comes to and leaves which nodes, in front and in the background; there once somebody asks for it.
+
+What watches it keeps its own arrays by node and is told what changed, so that its work is that of the
+changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headway.model import Placement
+from headway.nodes import NodeTable
+from headway.state.records import ON_NODES, Job
+
+#: A job, the indices of its nodes, its processors on each, whether that is in the background, and 1 if it
+#: comes or -1 if it leaves.
+Change = tuple[Job, list[int], list[int], bool, int]
+
+
+class Tenants:
+    """The jobs on nodes, and what watches them."""
+
+    def __init__(self, nodes: NodeTable, jobs: Iterable[Job]) -> None:
+        self._index = nodes.index
+        self._there: dict[Job, Change] = {}
+        self._watchers: list[list[Change]] = []
+        for job in jobs:
+            if job.status in ON_NODES and job.placement:
+                self.enter(job, job.placement)
+
+    def watch(self) -> list[Change]:
+        """A list to which each change is added; empty it when you have looked. At first it has who is
+        there."""
+        changes = list(self._there.values())
+        self._watchers.append(changes)
+        return changes
+
+    def nodes_of(self, job: Job) -> list[int]:
+        """The indices of the nodes that a job is on, in either tier."""
+        there = self._there.get(job)
+        return there[1] if there is not None else []
+
+    def enter(self, job: Job, placement: Placement) -> None:
+        """A job takes these processors, in the tier that it is in."""
+        index = self._index
+        known = [(index[name], count) for name, count in placement if name in index]
+        change = (job, [node for node, _ in known], [count for _, count in known], job.behind, 1)
+        self._there[job] = change
+        for watcher in self._watchers:
+            watcher.append(change)
+
+    def leave(self, job: Job) -> None:
+        """A job gives its processors back."""
+        there = self._there.pop(job, None)
+        if there is not None:
+            change = (*there[:4], -1)
+            for watcher in self._watchers:
+                watcher.append(change)
+
+    def look_again(self, job: Job) -> None:
+        """A job uses its processors otherwise than was known."""
+        there = self._there.get(job)
+        if there is not None:
+            for watcher in self._watchers:
+                watcher.extend(((*there[:4], -1), there))

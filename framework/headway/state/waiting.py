@@ -1,0 +1,132 @@
+"""A job that is not on nodes: whether it belongs into its queue, or waits, for what and until when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop
+
+from headway.state.dependencies import unmet_dependencies
+from headway.state.facts import Facts
+from headway.state.obstacles import find_obstacle
+from headway.state.queues import enqueue, leave_queue
+from headway.state.records import Job, Status
+from headway.state.wakeups import wake_at
+
+_INF = float("inf")
+_PENDING = Status.PENDING
+_WAITING = Status.WAITING
+
+
+def queue_or_wait(state: Facts, job: Job) -> None:
+    """Put a job that is not on nodes where it belongs now."""
+    if job.refusal or job.held or not job.pool.open:
+        job.status = _WAITING
+        job.obstacle = None
+        return
+    job.obstacle = find_obstacle(state, job)
+    if job.obstacle is not None:
+        job.status = _WAITING
+        state.newly_barred.append(job)
+        return
+    wake = _INF
+    description = job.description
+    if description.begin_time is not None and description.begin_time > state.now:
+        wake = description.begin_time
+    if job.not_before > state.now:
+        wake = min(wake, job.not_before) if wake == _INF else max(wake, job.not_before)
+    if description.reservation:
+        kept = state.reservations.get(description.reservation)
+        if kept is None or kept.job_id not in ("", job.id):
+            job.status = _WAITING
+            return
+        if kept.start > state.now:
+            wake = kept.start if wake == _INF else max(wake, kept.start)
+    if wake != _INF:
+        job.status = _WAITING
+        wake_at(state, wake, job)
+        return
+    if unmet_dependencies(state, job):
+        job.status = _WAITING
+        return
+    enqueue(state, job)
+
+
+def look_again(state: Facts, job: Job) -> None:
+    """The job's size or its pool's capacity changed: it may have become able to run, or unable."""
+    if job.status is not _PENDING and (job.status is not _WAITING or job.held or job.refusal):
+        return
+    found = find_obstacle(state, job)
+    if found is None:
+        if job.obstacle is not None and job.status is _WAITING:
+            queue_or_wait(state, job)
+        return
+    if job.status is _PENDING:
+        leave_queue(state, job)
+        job.status = _WAITING
+    job.obstacle = found
+    state.newly_barred.append(job)
+
+
+def set_aside(state: Facts, job: Job, until: float, reason: str) -> None:
+    """Leave a job out of its queue until then, because nothing can let it start before.
+
+    Policies do not try it meanwhile, so it takes no processors from those behind it.
+    """
+    if job.status is _PENDING and until > state.now:
+        leave_queue(state, job)
+        job.not_before, job.hold_reason = until, reason
+        queue_or_wait(state, job)
+
+
+def advance(state: Facts, now: float) -> None:
+    """Look at what became due by ``now``."""
+    wakeups = state.wakeups
+    while wakeups and wakeups[0][0] <= now:
+        due = heappop(wakeups)[2]
+        if isinstance(due, Job):
+            if due.status is _WAITING:
+                queue_or_wait(state, due)
+                # It was known before: plugins may have booked something for it.
+                due.pool.touch()
+        else:
+            due.touch()
+
+
+def why_waiting(state: Facts, job: Job, clock: Callable[[float], str] = "{:.0f}".format) -> str:
+    """Why a job that is not in a queue cannot be started; "" if it can. ``clock`` writes times."""
+    if job.refusal:
+        return f"refused: {job.refusal}"
+    if job.held:
+        return "held" + (f" ({job.hold_reason})" if job.hold_reason else " by its user or an administrator")
+    if job.obstacle is not None:
+        return f"{job.obstacle}{f'; its last start failed ({job.hold_reason})' if job.failures else ''}"
+    begin = job.description.begin_time
+    if begin is not None and begin > state.now:
+        return f"its begin time {clock(begin)} has not come"
+    if unmet := unmet_dependencies(state, job):
+        return unmet
+    if job.not_before > state.now:
+        why = f"its last start failed ({job.hold_reason})" if job.failures else job.hold_reason
+        return f"{why}; it is tried again at {clock(job.not_before)}"
+    reservation = job.description.reservation
+    if reservation:
+        kept = state.reservations.get(reservation)
+        if kept is None:
+            return f"it asks for reservation {reservation!r}, which does not exist"
+        if kept.job_id not in ("", job.id):
+            return f"reservation {reservation!r} is kept for job {kept.job_id} alone"
+        if kept.start > state.now:
+            return f"its reservation {reservation!r} begins at {clock(kept.start)}"
+    if not job.pool.open:
+        return f"pool {job.pool.name!r} is closed"
+    return ""
+
+
+def tell_dependants(state: Facts, job: Job) -> None:
+    """Something became of ``job``: look again at those that wait for it, or for a namesake."""
+    for key in (job.id, ""):
+        waiting = state.dependants.pop(key, None)
+        if waiting:
+            for other in waiting:
+                if other.status is _WAITING:
+                    queue_or_wait(state, other)

@@ -1,0 +1,180 @@
+"""What a policy sees of a plain count of processors: answers come from the availability profile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+import numpy as np
+
+from headway.decisions import Start
+from headway.state import Job, PoolState, State
+from headway.view.ahead import Ahead
+from headway.view.booking import Booking
+from headway.view.interface import View
+from headway.view.turns import Turns, released, shadow
+
+_INF = float("inf")
+
+
+class FlatView(View):
+    """A view of a plain count of processors."""
+
+    __slots__ = ("_served", "_turns")
+
+    def __init__(
+        self, pool: PoolState, state: State, clock: Callable[[float], str], rng: np.random.Generator
+    ) -> None:
+        super().__init__(pool, state, clock, rng)
+        #: The jobs that were served in turn since the slate was clean, if nothing else was started or booked.
+        self._turns: Turns | None = None
+        #: The cycle in which jobs were served last.
+        self._served = 0
+
+    def _clean_slate(self) -> None:
+        self._turns = None
+
+    def forget(self) -> None:
+        self._turns = None
+        super().forget()
+
+    def _settle(self) -> None:
+        if self._turns is not None:
+            self._turns.settle()
+
+    def _leave_turns(self) -> None:
+        """What is started, booked or stretched now was not served in turn."""
+        if self._turns is not None:
+            self._turns.settle()
+            self._turns = None
+
+    def serve(self, jobs: Sequence[Job], reason: str = "", depth: int | None = None) -> None:
+        pool, turns = self.pool, self._turns
+        # A booking of no length takes nothing from a profile, and all from what is told by its start alone.
+        if self.queue is pool.queue and not self.started and not self._by_size().instant:
+            most = _INF if depth is None else depth
+            if turns is not None:
+                if self._served == self._cycle - 1 and len(jobs) == self.fresh and turns.depth == most:
+                    self._served = self._cycle
+                    turns.go_on(jobs, reason)
+                    return
+            elif (
+                len(jobs) == len(pool.queue)
+                and self._ahead is None
+                and not (self._bookings or self._state.reservations)
+            ):
+                self._turns, self._served = Turns(self, jobs, most, self._begin), self._cycle
+                self._turns.serve(reason)
+                return
+        self._leave_turns()
+        super().serve(jobs, reason, depth)
+
+    def start(self, job: Job, reason: str = "") -> Start | None:
+        processors = job.processors
+        if processors > self.pool.free:
+            return None
+        if self._turns is not None:
+            self._leave_turns()
+        bookings = self._bookings
+        if self._ahead is None and len(bookings) < 2 and not self.prepared and not self.pool.reservations:
+            if bookings:
+                booking = bookings[0]
+                if booking.job is job:
+                    if booking.start > self.now:
+                        return None
+                    self._unbook(booking)
+                elif self.now + job.expected_runtime > booking.start:
+                    if processors > booking.extra:
+                        return None
+                    booking.extra -= processors
+        elif not self._fits_profile(job):
+            return None
+        return self._begin(job, reason)
+
+    def _begin(self, job: Job, reason: str) -> Start:
+        """Start a job that may."""
+        self._state.begin(job, (), "foreground", None)
+        self.started.append(job)
+        start = Start(job.id, (), reason)
+        self.made.append(start)
+        return start
+
+    def _fits_profile(self, job: Job) -> bool:
+        now, end = self.now, self.now + job.expected_runtime
+        own = self._state.reservations.get(job.description.reservation)
+        if own is not None:
+            if not own.start <= now < own.end or job.processors > self._state.kept(self.pool, own):
+                return False
+            if end > own.end and self._full_profile().minimum(own.end, end) < job.processors:
+                return False
+            self._ahead = None
+            return True
+        profile = self._full_profile()
+        booking = self.booked(job)
+        if booking is not None:
+            if booking.start > now:
+                return False
+            # Its capacity is in the profile already, and stays there as the running job's.
+            self._unbook(booking)
+            return True
+        if self._for(job, profile).minimum(now, end) < job.processors:
+            return False
+        if self._kept_for(job) is not None:
+            # It takes what is reserved for it first.
+            self._ahead = None
+            return True
+        profile.reserve(now, end, job.processors)
+        return True
+
+    def _full_profile(self) -> Ahead:
+        if self._ahead is None:
+            now, pool = self._state.now, self.pool
+            if pool.reservations:
+                profile = self._state.profile(pool)
+                ahead = Ahead.of(profile.times, profile.free)
+            else:
+                ahead = released(now, pool.free, pool.running)
+            for booking in self._bookings:
+                self._book_in(ahead, booking)
+            self._ahead = ahead
+        return self._ahead
+
+    def book(self, job: Job, after: float | None = None, over: Collection[str] = ()) -> Booking:
+        if self._turns is not None:
+            self._leave_turns()
+        pool, now = self.pool, self.now
+        if after is None and not self._bookings and self._ahead is None and not pool.reservations:
+            start, extra = shadow(job.processors, now, pool.free, pool.running)
+            return self._made(Booking(job, start, extra if start != _INF else pool.total, self._clock))
+        known = self.booked(job)
+        if known is not None:
+            return known
+        profile = self._full_profile()
+        runtime = job.expected_runtime
+        booking = Booking(job, _INF, pool.total, self._clock)
+        if not over and self._kept_for(job) is None:
+            booking.start, left = profile.book(job.processors, runtime, now, after)
+            if booking.start != _INF:
+                booking.extra = left
+        else:
+            open_to_it = self._for(job, profile, over)
+            begin = now if after is None else max(now, after)
+            booking.start = open_to_it.earliest(job.processors, runtime, begin)
+            if booking.start != _INF:
+                self._book_in(profile, booking)
+                booking.extra = profile.free_at(booking.start)
+        return self._made(booking)
+
+    def _may_run_on(self, job: Job, before: float, after: float) -> bool:
+        processors = job.processors
+        if self._ahead is None and len(self._bookings) < 2 and not self.prepared and not self.reservations:
+            for booking in self._bookings:
+                if before <= booking.start < after:
+                    if processors > booking.extra:
+                        return False
+                    booking.extra -= processors
+            return True
+        profile = self._full_profile()
+        if profile.minimum(before, after) < processors:
+            return False
+        profile.reserve(before, after, processors)
+        return True

@@ -1,0 +1,375 @@
+"""The interface of both kinds of view, and what they share: cycles, bookings, the jobs that fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headway.decisions import Decision, Migrate, Start, SwapTiers
+from headway.errors import StateError
+from headway.model import Placement, Reservation
+from headway.profile import Profile
+from headway.sizes import JobsBySize
+from headway.state import Status
+from headway.view.booking import Booking
+
+if TYPE_CHECKING:
+    from headway.nodes import NodeTable
+    from headway.state import Job, PoolState, RunningEntry, State, Tenants
+
+_INF = float("inf")
+_order = attrgetter("order")
+
+
+class View:
+    """The base of both kinds of view; lives as long as its pool.
+
+    While nothing but arrivals at the queue's tail happened since the last cycle, ``fresh`` says
+    how many arrived and the bookings of that cycle still stand. Otherwise ``fresh`` is -1, and
+    the bookings are gone. A policy may use this to look at the new jobs only, or ignore it and
+    look at the whole queue each time: unless it starts from a cleared slate
+    (:meth:`forget`) it then finds its old bookings again through :meth:`book`.
+
+    ``arrivals`` are the jobs that came into the queue since the last cycle, wherever in it an order
+    put them, if nothing else happened; otherwise it is None.
+    """
+
+    __slots__ = (
+        "_ahead", "_booking_of", "_bookings", "_clock", "_cycle", "_looked", "_state", "arrivals", "fresh",
+        "made", "now", "pool",
+        "prepared", "queue", "rng", "started",
+    )  # fmt: skip
+
+    def __init__(
+        self, pool: PoolState, state: State, clock: Callable[[float], str], rng: np.random.Generator
+    ) -> None:
+        self.pool = pool
+        self._state = state
+        self._clock = clock
+        #: For policies that draw random numbers; seeded by the run.
+        self.rng = rng
+        self._cycle = 0
+        self.now: float = 0.0
+        #: Startable jobs in service order; not to be changed. Jobs started in this cycle are still in it.
+        self.queue: Sequence[Job] = ()
+        self.fresh: int = -1
+        #: In queue order. What could not start before they came cannot start now.
+        self.arrivals: list[Job] | None = None
+        #: The bookings that stand and are made: see :attr:`bookings`.
+        self._bookings: list[Booking] = []
+        #: By job those that :meth:`booked` has seen; and their list, how many they were, and the last one.
+        self._booking_of: dict[Job, Booking] = {}
+        self._looked: tuple[list[Booking], int, Booking | None] = (self._bookings, 0, None)
+        #: How many of them, from the first on, plugins made before the policy was asked.
+        self.prepared: int = 0
+        #: Jobs started in this cycle.
+        self.started: list[Job] = []
+        #: The decisions that :meth:`start` and the moves made: what a policy returns.
+        self.made: list[Decision] = []
+        #: What is free in the future (a Profile or a Timeline), bookings taken out; made when it is needed.
+        self._ahead: Any = None
+
+    @property
+    def free(self) -> int:
+        """Processors free now."""
+        return self.pool.free
+
+    @property
+    def total(self) -> int:
+        """Usable processors."""
+        return self.pool.total
+
+    @property
+    def running(self) -> Sequence[RunningEntry]:
+        """``(expected end, seq, processors, job)`` by expected end, starts of this cycle included."""
+        return self.pool.running
+
+    @property
+    def reservations(self) -> Sequence[Reservation]:
+        return self.pool.reservations
+
+    @property
+    def bookings(self) -> list[Booking]:
+        """Bookings that stand, in the order in which they were made."""
+        self._settle()
+        return self._bookings
+
+    @property
+    def profile(self) -> Profile:
+        """Free processors over time, all bookings and reservations taken out; a copy."""
+        profile = self._state.profile(self.pool)
+        for booking in self.bookings:
+            self._book_in(profile, booking)
+        return profile
+
+    def _book_in(self, profile: Profile, booking: Booking) -> None:
+        if booking.start != _INF:
+            job = booking.job
+            start, end = booking.start, booking.start + job.expected_runtime
+            profile.reserve(start, end, job.processors)
+            kept = self._kept_for(job)
+            if kept is not None:
+                # What is reserved for it is what is booked for it: not to be counted twice.
+                both = min(job.processors, self._state.size(self.pool, kept))
+                profile.release(max(start, kept.start), min(end, kept.end), both)
+
+    def _kept_for(self, job: Job) -> Reservation | None:
+        """The reservation that headway keeps for the job alone, as far as it takes from this pool."""
+        kept = self._state.kept_for(job) if self.pool.reservations else None
+        return kept if kept in self.pool.reservations else None
+
+    def _for(self, job: Job, profile: Profile, over: Collection[str] = ()) -> Profile:
+        """The profile as the job may use it: with what is reserved for it alone, and what yields to it."""
+        kept = self._kept_for(job)
+        if kept is None and not over:
+            return profile
+        profile = profile.copy()
+        for other in self.pool.reservations:
+            if (other is kept or other.id in over) and other.end > self.now:
+                profile.release(max(other.start, self.now), other.end, self._state.size(self.pool, other))
+        return profile
+
+    def clock(self, time: float) -> str:
+        """A time for a person, for reasons."""
+        return self._clock(time)
+
+    def open(self, now: float, queue: Sequence[Job]) -> None:
+        """Begin a cycle."""
+        self._cycle += 1
+        self.now = now
+        self.queue = queue
+        self.started = []
+        self.made = []
+        pool = self.pool
+        if queue is pool.queue:
+            self.fresh = fresh = pool.fresh
+            self.arrivals = arrivals = pool.arrivals
+            if arrivals and len(arrivals) > 1:
+                arrivals.sort(key=_order)
+        else:
+            self.fresh = fresh = -1
+            self.arrivals = None
+        if fresh < 0:
+            self._bookings = []
+            self.prepared = 0
+            self._ahead = None
+            self._clean_slate()
+
+    def _clean_slate(self) -> None:
+        """A cycle begins that looks at everything: for what a view keeps beside its bookings."""
+
+    def _settle(self) -> None:
+        """Make the bookings that are owed, where a view puts that off."""
+
+    def _leave_turns(self) -> None:
+        """The same, for good: what comes now is not served in turn."""
+
+    def forget(self) -> None:
+        """Drop the policy's bookings; those that were prepared for it stay."""
+        del self._bookings[self.prepared :]
+        self._ahead = None
+
+    def _unbook(self, booking: Booking) -> None:
+        """A booked job starts: its booking is over."""
+        at = self._bookings.index(booking)
+        del self._bookings[at]
+        if at < self.prepared:
+            self.prepared -= 1
+
+    def booked(self, job: Job) -> Booking | None:
+        """The job's booking, if it has one."""
+        bookings = self.bookings
+        if not bookings:
+            return None
+        if bookings[0].job is job:
+            return bookings[0]
+        of, count, last = self._looked
+        if of is not bookings or count > len(bookings) or (count and bookings[count - 1] is not last):
+            # Not what was looked at last with some more behind it.
+            count = 0
+            self._booking_of = {}
+        if count < len(bookings):
+            self._booking_of.update((booking.job, booking) for booking in bookings[count:])
+            self._looked = bookings, len(bookings), bookings[-1]
+        return self._booking_of.get(job)
+
+    def fitting(self) -> Iterator[Job]:
+        """The waiting jobs, in queue order, that need no more processors than are free when they come up.
+
+        Start what it yields before asking for the next. Its cost grows with the number of different
+        sizes and with what it yields, not with the length of the queue.
+        """
+        pool, pending = self.pool, Status.PENDING
+        if self.queue is not pool.queue:
+            # Some plugin's own order, of which there is no index.
+            yield from (job for job in self.queue if job.processors <= pool.free and job.status is pending)
+            return
+        yield from (job for job in self._by_size().fitting(pool) if job.status is pending)
+
+    def shortest(self, room: Callable[[], int]) -> Iterator[Job]:
+        """The waiting jobs, shortest expected runtime first, that need at most ``room()`` processors when
+        they come up. Start what it yields before asking for the next; its cost is that of :meth:`fitting`."""
+        pending = Status.PENDING
+        yield from (job for job in self._by_size().soonest(room) if job.status is pending)
+
+    def _by_size(self) -> JobsBySize[Job]:
+        """The pool's queue by size."""
+        pool = self.pool
+        if pool.by_size is None:
+            pool.by_size = JobsBySize(pool.queue)
+        return pool.by_size
+
+    def serve(self, jobs: Sequence[Job], reason: str = "", depth: int | None = None) -> None:
+        """Serve jobs in turn: each starts if it can (:meth:`start`), and is booked (:meth:`book`) if not.
+
+        ``depth``: how many of the queue are booked at most, those of earlier cycles that stand and those
+        whom another plugin booked included. The jobs behind them may only start.
+        """
+        pending = Status.PENDING
+        most, made = _INF, 0
+        if depth is not None:
+            most = depth
+            if self._bookings:
+                asked = set(jobs)
+                made = sum(b.job.status is pending and b.job not in asked for b in self._bookings)
+        pool = self.pool
+        for job in jobs:
+            if made < most:
+                if job.status is pending and self.start(job, reason) is None:
+                    self.book(job)
+                    made += 1
+            elif job.processors <= pool.free and job.status is pending:
+                self.start(job, reason)
+
+    def start(self, job: Job, reason: str = "") -> Start | None:
+        """Start ``job`` now if it fits and delays nothing that is booked or reserved.
+
+        Returns the decision, or None (and nothing is changed) if it cannot start. A job that is
+        itself booked can start once its time has come.
+        """
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ two tiers
+
+    @property
+    def background(self) -> Mapping[str, Job]:
+        """Jobs that run, or are to start, in the background of this pool, by id, in the order of their
+        starts."""
+        return self.pool.background
+
+    @property
+    def tenants(self) -> Tenants:
+        """Who is on which node in which tier, kept from the first time on that somebody asks."""
+        return self._state.watch_tenants()
+
+    @property
+    def nodes(self) -> NodeTable:
+        """The cluster's nodes: what each has free in front (``free``) and behind (``free_behind()``)."""
+        return self._state.nodes
+
+    def start_on(
+        self, job: Job, placement: Placement, tier: str = "foreground", reason: str = ""
+    ) -> Start | None:
+        """Start ``job`` on these very nodes (none named on a flat pool), in this tier.
+
+        For policies that keep what they promise themselves: bookings are not looked at. Returns None, and
+        nothing is changed, if the guard refuses it: a processor would have two processes of a tier, a node is
+        not usable, or a reservation would be broken.
+        """
+        self._leave_turns()
+        try:
+            self._state.begin(job, placement, tier, None)
+        except StateError:
+            if job.status is not Status.PENDING:
+                raise
+            return None
+        self._ahead = None
+        self.started.append(job)
+        start = Start(job.id, placement, reason, tier)
+        self.made.append(start)
+        return start
+
+    def promote(self, job: Job, reason: str = "") -> SwapTiers | None:
+        """Bring a running job of the background to the foreground of its own processors; None, and nothing
+        is changed, if they are not idle there (see :meth:`start_on`)."""
+        swap = SwapTiers(job.id, reason=reason)
+        return swap if self._moved(swap) else None
+
+    def move(
+        self, job: Job, placement: Placement, tier: str = "", *, restart: bool = False, reason: str = ""
+    ) -> Migrate | None:
+        """Move a running job to these nodes and this tier ("": its own); ``restart``: it begins again there
+        and what it has done is lost. None, and nothing is changed, if that cannot be (see
+        :meth:`start_on`)."""
+        move = Migrate(job.id, placement, reason, tier, restart)
+        return move if self._moved(move) else None
+
+    def _moved(self, decision: SwapTiers | Migrate) -> bool:
+        self._leave_turns()
+        try:
+            self._state.carry(decision)
+        except StateError:
+            return False
+        self._ahead = None
+        self.made.append(decision)
+        return True
+
+    def book(self, job: Job, after: float | None = None, over: Collection[str] = ()) -> Booking:
+        """Keep the earliest possible capacity for ``job``, from ``after`` (absolute seconds) on if given.
+
+        A job that has a booking keeps it. ``over`` names reservations that yield to the booking:
+        whoever keeps them will move them. The job does not start before that.
+        """
+        raise NotImplementedError
+
+    def stretch(self, job: Job, runtime: float, *, push: bool = False) -> bool:
+        """Let a job that was started at this instant run for ``runtime`` seconds instead of its expected
+        runtime (because of a lower frequency, say), if that delays nothing that is booked or reserved.
+
+        ``push``: what this cycle booked after the job had been started, so behind it, gives way, and is
+        booked anew in the next cycle. For a job that could not start otherwise.
+
+        Returns whether it may; then it is expected to.
+        """
+        self._leave_turns()
+        now = self._state.now
+        if job.entries is None or job.start_time != now:
+            return False
+        before, after = now + job.expected_runtime, now + runtime
+        own = self._state.reservations.get(job.description.reservation)
+        if after > before:
+            if own is not None and after > own.end:
+                return False
+            if not self._may_run_on(job, before, after) and not (push and self._may_push(job, before, after)):
+                return False
+        self._state.expect(job, runtime)
+        return True
+
+    def _may_push(self, job: Job, before: float, after: float) -> bool:
+        """As :meth:`_may_run_on`, at the cost of what was booked behind the job."""
+        if job not in self.started:
+            return False  # not the policy's start
+        bookings, ahead, at = self._bookings, self._ahead, self.started.index(job)
+        kept = [b for b in bookings if b.cycle != self._cycle or b.behind <= at]
+        if len(kept) == len(bookings):
+            return False
+        self._bookings, self._ahead = kept, None
+        if not self._may_run_on(job, before, after):
+            self._bookings, self._ahead = bookings, ahead
+            return False
+        # Nobody may conclude from it that older jobs have their bookings.
+        self.pool.fresh, self.pool.arrivals = -1, None
+        return True
+
+    def _made(self, booking: Booking) -> Booking:
+        """Note a booking."""
+        booking.cycle, booking.behind = self._cycle, len(self.started)
+        self._bookings.append(booking)
+        return booking
+
+    def _may_run_on(self, job: Job, before: float, after: float) -> bool:
+        """Whether a job that was to end at ``before`` may end at ``after``; if so that is counted with."""
+        raise NotImplementedError

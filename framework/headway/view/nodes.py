@@ -1,0 +1,372 @@
+"""What a policy sees of a pool of nodes: answers come from placements."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headway.decisions import Start
+from headway.errors import StateError
+from headway.model import Placement, Request
+from headway.nodes import Bools, Free, Offer, layout_is_open
+from headway.placing_parts import place_parts
+from headway.state import Status
+from headway.view.booking import Booking
+from headway.view.interface import View
+from headway.view.releases import Releases
+from headway.view.timeline import Timeline, bits
+
+if TYPE_CHECKING:
+    from headway.state import Job
+
+_INF = float("inf")
+
+
+class NodeView(View):
+    """A view of a pool of nodes."""
+
+    __slots__ = ("_bits", "_eligible", "_failed", "_kind", "_place", "_reach", "_settled")
+
+    def __init__(
+        self,
+        *args: Any,
+        place: Callable[[Job, Offer, View], Placement | None],
+        kind: Callable[[Job], Any] | None = None,
+    ) -> None:
+        """``kind``: what of a job beside its shape decides where ``place`` puts it."""
+        super().__init__(*args)
+        self._place = place
+        self._kind = kind
+        self._eligible: dict[tuple[Any, ...], np.ndarray] = {}
+        self._bits: dict[tuple[Any, ...], int] = {}
+        #: Shape of a request -> runtimes, and the earliest start that was found for each while what is
+        #: ahead only became less.
+        self._reach: dict[tuple[Any, ...], list[tuple[float, float]]] = {}
+        #: Shape of a request that found no place in this cycle -> the shortest runtime that failed.
+        #: Unless bookings are dropped, free nodes only become fewer in a cycle, and a longer run meets
+        #: more bookings and reservations, so what is as long or longer fails as well.
+        self._failed: dict[tuple[Any, ...], float] = {}
+        #: Nodes without a start of an earlier cycle of which is not known what it takes there; None: all.
+        self._settled: Bools | None = None
+
+    def open(self, now: float, queue: Sequence[Job]) -> None:
+        super().open(now, queue)
+        self._settled = self._without_open_layouts() if self._state.cluster.shares_out else None
+        self._eligible = {}
+        self._bits = {}
+        self._failed = {}
+
+    def forget(self) -> None:
+        super().forget()
+        self._failed = {}
+
+    def _without_open_layouts(self) -> Bools | None:
+        """The nodes on which no start is on its way whose processors the batch system shares out itself.
+
+        It does so by what is free at that moment. If a job ends there meanwhile it may take more on one
+        node, and what would be started there now would find nothing.
+        """
+        table = self._state.nodes
+        unsettled = [
+            table.index[name]
+            for entry in self.pool.running
+            if entry[3].status is Status.STARTING and layout_is_open(entry[3].request, entry[3].placement)
+            for name, _ in entry[3].placement
+        ]
+        if not unsettled:
+            return None
+        settled = np.ones(len(table.total), np.bool_)
+        settled[unsettled] = False
+        return settled
+
+    def start(self, job: Job, reason: str = "") -> Start | None:
+        if job.processors > self.pool.free:
+            return None
+        mine = self.booked(job)
+        bookings = self._bookings
+        if mine is not None:
+            if mine.start > self.now:
+                return None
+            self._bookings = [booking for booking in bookings if booking is not mine]
+            # What is left at the start of a booking that was made after it lacks what it keeps itself.
+            self._ahead = self._timeline() if self._bookings else None
+            self._failed = {}
+        request = job.request
+        shape = self._shape_of(job)
+        runtime = job.expected_runtime
+        if mine is None and runtime >= self._failed.get(shape, _INF):
+            return None
+        placement = self._place_now(job, self.now + runtime)
+        if placement is None:
+            self._failed[shape] = runtime
+            if mine is not None:
+                self._bookings, self._ahead = bookings, None
+            return None
+        try:
+            self._state.begin(job, placement, "foreground", None)
+        except StateError as error:
+            if job.status is not Status.PENDING:
+                raise
+            self._state.anomalies.append(f"a placement that cannot be had: {error}; not started")
+            if mine is not None:
+                self._bookings, self._ahead = bookings, None
+            return None
+        self.started.append(job)
+        if mine is not None and bookings.index(mine) < self.prepared:
+            self.prepared -= 1
+        table = self._state.nodes
+        nodes = [table.index[name] for name, _ in placement]
+        counts = [count for _, count in placement]
+        for booking in self._bookings:
+            if booking.room is not None and self.now + runtime > booking.start:
+                booking.room.take(request, nodes, counts)
+                booking.extra -= sum(counts)
+        if self._ahead is not None:
+            self._ahead.reserve(self.now, self.now + runtime, request, nodes, counts)
+        start = Start(job.id, placement, reason)
+        self.made.append(start)
+        return start
+
+    def _place_now(self, job: Job, end: float) -> Placement | None:
+        free = self._state.nodes.free
+        if self._ahead is not None:
+            free = self._ahead.window(self.now, end)
+        else:
+            for booking in self._bookings:
+                if booking.room is not None and end > booking.start:
+                    free = free.at_most(booking.room)
+        return self._try(job, free, self.now, end, among=self._settled)
+
+    def _try(
+        self,
+        job: Job,
+        free: Free,
+        start: float,
+        end: float,
+        over: Collection[str] = (),
+        among: Bools | None = None,
+    ) -> Placement | None:
+        """Where the job could run during [start, end) if nodes (``among`` these) have ``free`` left."""
+        table = self._state.nodes
+        request = job.request
+        eligible = self._eligible_nodes(request)
+        on = table.on_by(start, self.now)
+        if on is not None:
+            eligible = eligible & on
+        if among is not None:
+            eligible = eligible & among
+        named, inside = job.description.reservation, self._state.inside(job)
+        if inside != named:
+            # Its own nodes first, so that what is reserved for it stays where it is.
+            own = self._on(job, eligible, free, table.unreserved(start, end, inside))
+            if own is not None:
+                return own
+        found = self._on(job, eligible, free, table.unreserved(start, end, inside, confined=bool(named)))
+        if found is None and over:
+            yielding = table.unreserved(start, end, inside, confined=bool(named), over=over)
+            found = self._on(job, eligible, free, yielding)
+        return found
+
+    def _on(self, job: Job, eligible: Bools, free: Free, unreserved: Bools | None) -> Placement | None:
+        """Where the job could run among ``eligible`` nodes that are ``unreserved``."""
+        table = self._state.nodes
+        request = job.request
+        if unreserved is not None:
+            eligible = eligible & unreserved
+        slots = table.slots(request, eligible, free)
+        if int(slots.sum()) < request.processors:
+            return None
+        if request.parts:
+            placement = place_parts(
+                table, request, self.pool.name, eligible, free, lambda offer: self._place(job, offer, self)
+            )
+        else:
+            placement = self._place(job, Offer(table, request, slots, free), self)
+        if placement is not None and not self._offered(placement, free):
+            # The placement plugin's mistake, not the policy's: other jobs may have a place.
+            self._state.anomalies.append(f"job {job.id} was placed on {placement}, which was not offered")
+            return None
+        return placement
+
+    def _offered(self, placement: Placement, free: Free) -> bool:
+        index = self._state.nodes.index
+        nodes = [index.get(name, -1) for name, _ in placement]
+        return len(set(nodes)) == len(nodes) and all(
+            node >= 0 and 0 < count <= free.processors[node]
+            for node, (_, count) in zip(nodes, placement, strict=True)
+        )
+
+    def book(self, job: Job, after: float | None = None, over: Collection[str] = ()) -> Booking:
+        known = self.booked(job)
+        if known is not None:
+            return known
+        if not self._bookings and after is None:
+            start, placement, room = self._first_opening(job, over)
+        else:
+            begin = self.now if after is None else max(self.now, after)
+            start, placement, room = self._next_opening(job, begin, over)
+        table = self._state.nodes
+        booking = Booking(job, start, self.pool.total, self._clock)
+        if room is not None:
+            booking.placement = placement
+            room.take(
+                job.request,
+                [table.index[name] for name, _ in placement],
+                [count for _, count in placement],
+            )
+            booking.room = room
+            booking.extra = int(room.processors[table.pool_mask(self.pool.name) & table.available].sum())
+        # What failed so far failed without this booking; it fails with it as well, so the memo stands.
+        return self._made(booking)
+
+    def _first_opening(self, job: Job, over: Collection[str]) -> tuple[float, Placement, Free | None]:
+        """The earliest time at which the job finds nodes, and what all nodes have then.
+
+        Nodes only become freer with each expected end, so the first end at which it fits is found
+        by bisection; reservations can only make it later, so the search goes on from there.
+        """
+        releases = Releases(self.pool.running, self._state.nodes.index, self.now)
+        free_now = self._state.nodes.free
+        times = [self.now, *releases.times]
+        runtime = job.expected_runtime
+
+        def fits_empty(at: int) -> bool:
+            """Whether it fits at times[at] if there were no reservations."""
+            free = releases.free_at(at, free_now)
+            table = self._state.nodes
+            eligible = table.eligible(job.request, self.pool.name)
+            return self._on(job, eligible, free, None) is not None
+
+        low, high = 0, len(times) - 1
+        if not fits_empty(high):
+            return _INF, (), None
+        while low < high:
+            middle = (low + high) // 2
+            if fits_empty(middle):
+                high = middle
+            else:
+                low = middle + 1
+        moments = times[low:] + [r.end for r in self.pool.reservations if r.end > times[low]]
+        moments += [t for t in self._state.nodes.on_times(self.now) if t > times[low]]
+        own = self._state.reservations.get(job.description.reservation)
+        if own is not None and own.start > times[low]:
+            moments.append(own.start)
+        for moment in sorted(set(moments)):
+            free = releases.free_at(bisect_right(times, moment) - 1, free_now)
+            placement = self._try(job, free, moment, moment + runtime, over)
+            if placement is not None:
+                return moment, placement, free
+        return _INF, (), None
+
+    def _next_opening(
+        self, job: Job, after: float, over: Collection[str]
+    ) -> tuple[float, Placement, Free | None]:
+        """As :meth:`_first_opening` when other jobs are booked already: node by node over time."""
+        table = self._state.nodes
+        if self._ahead is None:
+            self._ahead = self._timeline()
+        timeline = self._ahead
+        runtime = job.expected_runtime
+        moments = {t for t in timeline.times if t > after} | {after}
+        moments.update(r.end for r in self.pool.reservations if r.end > after)
+        moments.update(t for t in table.on_times(self.now) if t > after)
+        own = self._state.reservations.get(job.description.reservation)
+        if own is not None and own.start > after:
+            moments.add(own.start)
+        shape = self._shape_of(job)
+        plain = not over and after == self.now and self._state.inside(job) == ""
+        known = self._reach.setdefault(shape, []) if plain else []
+        # A job of the same shape that runs no longer found nothing before.
+        least = max((start for lasted, start in known if lasted <= runtime), default=after)
+        processors, whole = job.request.processors, self._whole_nodes(job.request)
+        eligible, nodes = self._eligible_nodes(job.request), self._eligible_bits(job.request)
+        found: tuple[float, Placement, Free | None] = (_INF, (), None)
+        for moment in sorted(moments):
+            if moment < least:
+                continue
+            least = timeline.fitless(moment, moment + runtime, processors, whole, nodes)
+            if least > moment:
+                continue
+            free = timeline.room_for(moment, moment + runtime, processors, eligible)
+            if free is None:
+                continue
+            placement = self._try(job, free, moment, moment + runtime, over)
+            if placement is not None:
+                taken = [table.index[name] for name, _ in placement]
+                timeline.reserve(
+                    moment, moment + runtime, job.request, taken, [count for _, count in placement]
+                )
+                found = moment, placement, free
+                break
+        known.append((runtime, found[0]))
+        return found
+
+    def _shape_of(self, job: Job) -> tuple[Any, ...]:
+        """All of a job but its runtime that decides where it fits."""
+        shape = _shape(job.request, job.description.reservation)
+        return shape if self._kind is None else (*shape, self._kind(job))
+
+    def _whole_nodes(self, request: Request) -> int:
+        """How many nodes a request certainly needs as a whole."""
+        total = self._state.nodes.total
+        most = int(total.max()) if len(total) else 0
+        if request.exclusive:
+            return max(request.nodes, -(-request.processors // most) if most else 0, 1)
+        return request.nodes if request.nodes and request.processors >= request.nodes * most else 0
+
+    def _eligible_nodes(self, request: Request) -> Bools:
+        key = (request.features, request.excluded_nodes, request.least_sizes)
+        eligible = self._eligible.get(key)
+        if eligible is None:
+            eligible = self._eligible[key] = self._state.nodes.eligible(request, self.pool.name)
+        return eligible
+
+    def _eligible_bits(self, request: Request) -> int:
+        key = (request.features, request.excluded_nodes, request.least_sizes)
+        known = self._bits.get(key)
+        if known is None:
+            known = self._bits[key] = bits(self._eligible_nodes(request))
+        return known
+
+    def _timeline(self) -> Timeline:
+        """What every node has left over time, all bookings taken out."""
+        table = self._state.nodes
+        index = table.index
+        timeline = Timeline(self.now, Releases(self.pool.running, index, self.now), table.free, table.total)
+        self._reach = {}
+        for booking in self._bookings:
+            if booking.room is not None:
+                timeline.book(booking, index)
+        return timeline
+
+    def _may_run_on(self, job: Job, before: float, after: float) -> bool:
+        table = self._state.nodes
+        if table.broken(job.placement, before, after, self._state.inside(job)) is not None:
+            return False
+        nodes = [table.index[name] for name, _ in job.placement]
+        counts = [count for _, count in job.placement]
+        if self._ahead is not None:
+            if not self._ahead.window(before, after).has(job.request, nodes, counts):
+                return False
+            self._ahead.reserve(before, after, job.request, nodes, counts)
+        met = [b for b in self._bookings if b.room is not None and before <= b.start < after]
+        if not all(b.room.has(job.request, nodes, counts) for b in met if b.room is not None):
+            return False
+        for booking in met:
+            if booking.room is not None:
+                booking.room.take(job.request, nodes, counts)
+                booking.extra -= sum(counts)
+        return True
+
+
+def _shape(request: Request, reservation: str) -> tuple[Any, ...]:
+    """All of a request that decides where it fits, without its walltime."""
+    return (
+        request.processors, request.nodes, request.processors_per_node, request.memory_per_node,
+        request.memory_per_processor, request.gres_per_node, request.features, request.required_nodes,
+        request.excluded_nodes, request.exclusive, request.processors_per_chunk, request.least_sizes,
+        request.parts, reservation,
+    )  # fmt: skip

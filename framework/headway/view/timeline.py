@@ -1,0 +1,203 @@
+"""What every node has left, from time to time: what the profile is to a count of processors.
+
+A row of arrays a step, so its memory is steps times nodes; only policies that book several jobs
+(conservative backfilling) need it. Beside the rows there are, for each step, the processors that are free in
+all, and which nodes are free as a whole (one bit a node): most moments at which a job cannot start are ruled
+out by these, without a look at the rows.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headway.model import Request
+from headway.nodes import Bools, Free, Ints, memory_on_node
+from headway.parts import divided
+from headway.view.booking import Booking
+from headway.view.releases import Releases
+
+_INF = float("inf")
+#: To pick out a node's level takes as long as to go along so many.
+_FEW = 8
+
+
+def bits(nodes: Bools) -> int:
+    """One bit a node, the first node's being the lowest."""
+    return int.from_bytes(np.packbits(nodes, bitorder="little").tobytes(), "little")
+
+
+class Timeline:
+    """What is left on nodes while bookings are made."""
+
+    def __init__(self, now: float, releases: Releases, free: Free, total: Ints) -> None:
+        self.times = [now, *releases.times]
+        count, nodes = len(self.times), len(total)
+        room = 2 * count + 64
+        #: The row of each step.
+        self._rows = list(range(count))
+        self._used = count
+        self._processors = np.empty((room, nodes), np.int64)
+        self._memory = np.empty((room, nodes), np.int64)
+        self._gres = {name: np.empty((room, nodes), np.int64) for name in free.gres}
+        for step, level in enumerate(releases.levels(free)):
+            self._processors[step] = level.processors
+            self._memory[step] = level.memory
+            for name, amounts in level.gres.items():
+                self._gres[name][step] = amounts
+        known = self._processors[:count]
+        #: Free processors of all nodes, and the nodes of which all are free, in each step.
+        self._sums: list[int] = np.maximum(known, 0).sum(axis=1).tolist()
+        self._whole = [bits(row == total) for row in known]
+
+    def window(self, start: float, end: float) -> Free:
+        """The least that each node with a free processor at ``start`` has at any moment of [start, end), and
+        what the others have at ``start``; a new object."""
+        rows, nodes = self._usable(start, end)
+        return self._window(rows, nodes, self._least(self._processors, rows, nodes))
+
+    def room_for(self, start: float, end: float, processors: int, eligible: Bools) -> Free | None:
+        """As :meth:`window`, if eligible nodes have so many processors in all that are free throughout."""
+        rows, nodes = self._usable(start, end)
+        ours = eligible[nodes]
+        if int(self._processors[rows[0]][nodes][ours].sum()) < processors:
+            return None
+        least = self._least(self._processors, rows, nodes)
+        if int(np.maximum(least[ours], 0).sum()) < processors:
+            return None
+        return self._window(rows, nodes, least)
+
+    def _usable(self, start: float, end: float) -> tuple[list[int], NDArray[np.intp]]:
+        """The rows of [start, end), and the nodes that have a free processor at ``start``."""
+        first, last = self._steps(start, end)
+        rows = self._rows[first:last]
+        return rows, np.flatnonzero(self._processors[rows[0]] > 0)
+
+    def _window(self, rows: list[int], nodes: NDArray[np.intp], processors: Ints) -> Free:
+        def all_nodes(levels: Ints, least: Ints) -> Ints:
+            found: Ints = levels[rows[0]].copy()
+            found[nodes] = least
+            return found
+
+        return Free(
+            all_nodes(self._processors, processors),
+            all_nodes(self._memory, self._least(self._memory, rows, nodes)),
+            {k: all_nodes(v, self._least(v, rows, nodes)) for k, v in self._gres.items()},
+        )
+
+    def _least(self, levels: Ints, rows: list[int], nodes: NDArray[np.intp]) -> Ints:
+        """The least level of each of these nodes in any of the rows."""
+        if len(rows) == 1:
+            return levels[rows[0]][nodes]
+        # Few nodes are free at any one time where many jobs are booked.
+        if _FEW * len(nodes) < levels.shape[1]:
+            few: Ints = levels[np.asarray(rows)[:, None], nodes].min(axis=0)
+            return few
+        least: Ints = np.minimum(levels[rows[0]], levels[rows[1]])
+        for row in rows[2:]:
+            np.minimum(least, levels[row], out=least)
+        return least[nodes]
+
+    def fitless(self, start: float, end: float, processors: int, whole: int, nodes: int) -> float:
+        """If it is certain that nothing fits during [start, end): a time before which a window of that
+        length need not begin. Else ``start``.
+
+        ``processors`` are needed in all, and of ``nodes`` (bits) so many as a whole.
+        """
+        first, last = self._steps(start, end)
+        sums = self._sums
+        if min(sums[first:last]) < processors:
+            step = last - 1
+            while sums[step] >= processors:
+                step -= 1
+            return self.times[step + 1] if step + 1 < len(self.times) else _INF
+        if whole:
+            free_ones = self._whole
+            for step in range(last - 1, first - 1, -1):
+                nodes &= free_ones[step]
+                if nodes.bit_count() < whole:
+                    return self.times[step + 1] if step + 1 < len(self.times) else _INF
+        return start
+
+    def reserve(
+        self, start: float, end: float, request: Request, nodes: Sequence[int], counts: Sequence[int]
+    ) -> None:
+        """Take what ``request`` uses for ``counts`` processors a node during [start, end)."""
+        if request.parts:
+            for part, its_nodes, its_counts in divided(request, nodes, counts):
+                self.reserve(start, end, part, its_nodes, its_counts)
+            return
+        first, last = self._cut(start), self._cut(end)
+        if first >= last or not nodes:
+            return
+        at = np.asarray(self._rows[first:last])[:, None], np.asarray(nodes)
+        before = self._processors[at]
+        after = before - np.asarray(counts, np.int64)
+        self._processors[at] = after
+        taken = (np.maximum(before, 0) - np.maximum(after, 0)).sum(axis=1).tolist()
+        memory = [memory_on_node(request, count) for count in counts]
+        if any(memory):
+            self._memory[at] -= np.asarray(memory, np.int64)
+        for name, amount in request.gres_per_node:
+            if name in self._gres:
+                self._gres[name][at] -= amount
+        others = 0
+        for node, count in zip(nodes, counts, strict=True):
+            if count:
+                others |= 1 << node
+        others = ~others
+        sums, whole = self._sums, self._whole
+        for step in range(first, last):
+            sums[step] -= taken[step - first]
+            whole[step] &= others
+
+    def book(self, booking: Booking, index: dict[str, int]) -> None:
+        """Take out what an earlier booking keeps."""
+        job = booking.job
+        self.reserve(
+            booking.start,
+            booking.start + job.expected_runtime,
+            job.request,
+            [index[name] for name, _ in booking.placement],
+            [count for _, count in booking.placement],
+        )
+
+    def _steps(self, start: float, end: float) -> tuple[int, int]:
+        """The steps of [start, end): the first, and the one after the last."""
+        first = max(bisect_right(self.times, start) - 1, 0)
+        return first, max(bisect_left(self.times, end), first + 1)
+
+    def _cut(self, time: float) -> int:
+        """The step that begins at ``time``, made if there is none."""
+        step = bisect_right(self.times, time) - 1
+        if step < 0:
+            return 0
+        if self.times[step] != time:
+            row = self._rows[step]
+            step += 1
+            self.times.insert(step, time)
+            self._rows.insert(step, self._another(row))
+            self._sums.insert(step, self._sums[step - 1])
+            self._whole.insert(step, self._whole[step - 1])
+        return step
+
+    def _another(self, row: int) -> int:
+        """A copy of a row."""
+        new = self._used
+        self._used += 1
+        if new == len(self._processors):
+            self._processors = _longer(self._processors)
+            self._memory = _longer(self._memory)
+            self._gres = {name: _longer(levels) for name, levels in self._gres.items()}
+        for levels in (self._processors, self._memory, *self._gres.values()):
+            levels[new] = levels[row]
+        return new
+
+
+def _longer(levels: Ints) -> Ints:
+    longer = np.empty((2 * len(levels), levels.shape[1]), levels.dtype)
+    longer[: len(levels)] = levels
+    return longer

@@ -1,0 +1,401 @@
+"""Serving a queue in turn on a flat pool, each job a start or a booking, with no more bookings than matter.
+
+Conservative backfilling books every job, and books them all anew whenever one ended early. Of thousands of
+bookings few decide what starts now. So bookings are owed until somebody asks for them
+(:meth:`Turns.settle`), and only those are made at once that may be in the way of a start:
+
+* A *candidate* is a waiting job that could start now if none of the bookings that are owed were made. They
+  can only take from it; so without a candidate nothing starts.
+* A job is *in the way* of a later one if its booking is owed and it could run at some moment of the time for
+  which the later one is to run. Bookings that are made meanwhile only take from it; so if it is not in the
+  way now it will not be.
+* If nobody is in the way of a job, it may be served before its turn: the candidate starts, another one is
+  booked. If somebody is, he is booked first, in the same manner.
+
+So the starts are those of serving one job after the other, and so are the bookings once they are asked for.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from operator import attrgetter
+from typing import NamedTuple
+
+from headway.profile import Profile, next_after
+from headway.sizes import JobsBySize
+from headway.state import Job, RunningEntry, Status
+from headway.view.ahead import Ahead
+from headway.view.booking import Booking
+from headway.view.interface import View
+
+_INF = float("inf")
+_PENDING = Status.PENDING
+_order = attrgetter("order")
+#: So many short jobs are looked at one by one before a size's jobs are walked along in service order.
+_FEW = 12
+#: Seconds by which sums of times may be wrong.
+_ROUNDING = 1e-3
+
+
+class Planned(NamedTuple):
+    """A booking before anybody asked for it."""
+
+    job: Job
+    #: What it was booked with.
+    processors: int
+    runtime: float
+    start: float
+
+
+class Turns:
+    """The jobs that are served in turn from a clean slate on."""
+
+    __slots__ = (
+        "_ahead",
+        "_at",
+        "_begin",
+        "_begun",
+        "_early",
+        "_extra",
+        "_jobs",
+        "_plan",
+        "_since",
+        "_slate",
+        "_told",
+        "_view",
+        "depth",
+    )  # fmt: skip
+
+    def __init__(
+        self, view: View, jobs: Sequence[Job], depth: float, begin: Callable[[Job, str], object]
+    ) -> None:
+        """``begin(job, reason)`` starts a job that may."""
+        self._view = view
+        self._begin = begin
+        #: How many jobs are booked at most; those behind them may only start.
+        self.depth = depth
+        self._jobs = list(jobs)
+        #: Whose turn it is: those before are started or booked.
+        self._at = 0
+        #: The bookings that are made, in turn.
+        self._plan: list[Planned] = []
+        #: Who was booked before their turn.
+        self._early: dict[Job, Planned] = {}
+        #: Who was started: in which cycle, when, until when, on how many processors.
+        self._begun: dict[Job, tuple[int, float, float, int]] = {}
+        #: What is free beside all of them, once two or more are booked; before, what the only one leaves at
+        #: its start.
+        self._ahead: Ahead | None = None
+        self._extra = 0
+        #: How many bookings and starts there were when the bookings were handed out last.
+        self._told = 0, 0
+        #: The first job of this cycle.
+        self._since = 0
+        #: Time, free processors and running jobs when the slate was clean.
+        pool = view.pool
+        self._slate = view.now, pool.free, pool.running.copy()
+
+    @property
+    def owes(self) -> bool:
+        """Whether bookings are still to be made."""
+        return self._at < len(self._jobs) and len(self._plan) < self.depth
+
+    # ------------------------------------------------------------------ what a cycle does
+
+    def go_on(self, jobs: Sequence[Job], reason: str) -> None:
+        """Serve jobs that came behind all that were served before, when nothing else has happened."""
+        self._since = len(self._jobs)
+        self._jobs.extend(jobs)
+        free = self._view.pool.free
+        if any(job.processors <= free for job in jobs):
+            self.serve(reason)
+
+    def serve(self, reason: str) -> None:
+        """Start what may, and make the bookings that are needed to tell."""
+        if self._ahead is not None or self._serve_in_turn(reason):
+            self._serve_out_of_turn(reason)
+
+    def _start(self, job: Job, reason: str) -> None:
+        view = self._view
+        self._begin(job, reason)
+        end = view.now + job.expected_runtime
+        self._begun[job] = view._cycle, view.now, end, job.processors
+
+    # ------------------------------------------------------------------ while nobody or one is booked
+
+    def _serve_in_turn(self, reason: str) -> bool:
+        """Serve while no profile is needed; whether there is a candidate that needs one."""
+        view, jobs = self._view, self._jobs
+        pool, now = view.pool, view.now
+        count = len(jobs)
+        if not self._plan:
+            while self._at < count and jobs[self._at].processors <= pool.free:
+                self._start(jobs[self._at], reason)
+                self._at += 1
+            if self._at == count or not pool.free:
+                return False
+            by_size = view._by_size()
+            if not by_size.sizes(pool.free):
+                return False
+            if not self.depth:
+                return True
+            head = jobs[self._at]
+            start, self._extra = shadow(head.processors, now, pool.free, pool.running)
+            if start == _INF:
+                self._extra = pool.total
+            self._plan.append(Planned(head, head.processors, head.expected_runtime, start))
+            self._at += 1
+        else:
+            by_size = view._by_size()
+        start = self._plan[0].start
+        while self._at < count:
+            candidate = None
+            for size in by_size.sizes(pool.free):
+                candidate = _first(by_size, size, now, _INF if size <= self._extra else start, candidate)
+            if candidate is None:
+                return False
+            if candidate is not jobs[self._at]:
+                return True
+            if now + candidate.expected_runtime > start:
+                self._extra -= candidate.processors
+            self._start(candidate, reason)
+            self._at += 1
+        return False
+
+    # ------------------------------------------------------------------ with a profile
+
+    def _serve_out_of_turn(self, reason: str) -> None:
+        if self._ahead is None:
+            self._ahead = self._profile()
+        ahead, now = self._ahead, self._view.now
+        while (candidate := self._candidate(ahead)) is not None:
+            last = self._last_booked()
+            # Each of them is in the way of the one before.
+            chain = [candidate]
+            while chain:
+                job = chain[-1]
+                processors, runtime = job.processors, job.expected_runtime
+                start = ahead.earliest(processors, runtime, now)
+                if job is candidate and start > now:
+                    break
+                other = self._in_the_way(ahead, job, start, start + runtime, last)
+                if other is job:
+                    # Some were booked, which may have been in its way.
+                    continue
+                if other is not None:
+                    chain.append(other)
+                    continue
+                chain.pop()
+                ahead.reserve(start, start + runtime, processors)
+                if job is candidate:
+                    self._start(job, reason)
+                else:
+                    self._early[job] = Planned(job, processors, runtime, start)
+
+    def _last_booked(self) -> int:
+        """The place in the queue behind the last job that is booked, as things are now."""
+        jobs, left = self._jobs, self.depth - len(self._plan)
+        if left == _INF:
+            return len(jobs)
+        for at in range(self._at, len(jobs)):
+            if left <= 0:
+                return at
+            left -= jobs[at] not in self._begun
+        return len(jobs)
+
+    def _candidate(self, ahead: Ahead) -> Job | None:
+        """The first job in service order that could start now."""
+        view = self._view
+        now, by_size = view.now, view._by_size()
+        times, free = ahead.times, ahead.free
+        count = len(times)
+        step = bisect_right(times, now) - 1
+        found = None
+        for size in reversed(by_size.sizes(view.pool.free)):
+            # What ends sooner for a larger size ends no sooner for a smaller one.
+            while step < count and free[step] >= size:
+                step += 1
+            found = _first(by_size, size, now, times[step] if step < count else _INF, found)
+        return found
+
+    def _in_the_way(self, ahead: Ahead, job: Job, start: float, end: float, last: int) -> Job | None:
+        """The first job that is in the way of another one which is to run in [start, end).
+
+        Only those before the place ``last`` are booked. Where few are owed before ``job``, they are booked
+        instead, and it is to look again: then the answer is ``job``.
+        """
+        jobs = self._jobs
+        last = bisect_left(jobs, job.order, self._at, last, key=_order)
+        owed = last - self._at
+        if owed <= 0:
+            return None
+        by_size = self._view._by_size()
+        if owed <= by_size.count:
+            while self._at < last:
+                self._book_next(ahead)
+            return job
+        spans = ahead.spans(self._view.now, start, end, by_size.longest)
+        if not spans:
+            return None
+        begin, bound = jobs[self._at].order, jobs[last].order
+        found, early, at = None, self._early, 0
+        for size in by_size.sizes(spans[-1][0]):
+            while spans[at][0] < size:
+                at += 1
+            longest = spans[at][1] + _ROUNDING
+            shortest = by_size.shortest(size)
+            if longest < shortest[0][0]:
+                continue
+            upto = bisect_right(shortest, (longest,))
+            if upto <= _FEW:
+                for _, order, other in shortest[:upto]:
+                    if begin <= order < bound and other.status is _PENDING and other not in early:
+                        found, bound = other, order
+                continue
+            members = by_size.members(size)
+            for place in range(bisect_left(members, begin, key=_order), len(members)):
+                other = members[place]
+                if other.order >= bound:
+                    break
+                if other.expected_runtime <= longest and other.status is _PENDING and other not in early:
+                    found, bound = other, other.order
+                    break
+        return found
+
+    def _book_next(self, ahead: Ahead) -> None:
+        """Book the job whose turn it is, unless it is started or booked already."""
+        job = self._jobs[self._at]
+        self._at += 1
+        if job in self._begun:
+            return
+        planned = self._early.pop(job, None)
+        if planned is None:
+            processors, runtime = job.processors, job.expected_runtime
+            planned = Planned(job, processors, runtime, ahead.book(processors, runtime, self._view.now)[0])
+        self._plan.append(planned)
+
+    def _profile(self) -> Ahead:
+        """What is free beside what runs and what is booked."""
+        view = self._view
+        ahead = released(view.now, view.pool.free, view.pool.running)
+        for _, processors, runtime, start in self._plan:
+            if start != _INF:
+                ahead.reserve(start, start + runtime, processors)
+        return ahead
+
+    # ------------------------------------------------------------------ what others see
+
+    def settle(self) -> None:
+        """Make the bookings that are owed, and hand all of them out.
+
+        What a booking leaves at its start is told as if all jobs were served one after the other.
+        """
+        if self.owes:
+            if self._ahead is None:
+                self._ahead = self._as_it_was()
+            while self.owes:
+                self._book_next(self._ahead)
+        view, plan = self._view, self._plan
+        told = len(plan), len(self._begun)
+        if told == self._told:
+            return
+        self._told = told
+        bookings = view._bookings
+        ahead = released(*self._slate)
+        behind = made = 0
+        for at, job in enumerate(self._jobs[: self._at]):
+            if job in self._begun:
+                cycle, begin, end, processors = self._begun[job]
+                ahead.reserve(begin, end, processors)
+                behind += cycle == view._cycle
+                if made == 1 and end > bookings[0].start:
+                    # While it is alone it tells what may still run past it.
+                    bookings[0].extra -= processors
+                continue
+            _, processors, runtime, start = plan[made]
+            extra = view.pool.total
+            if start != _INF:
+                ahead.reserve(start, start + runtime, processors)
+                extra = ahead.free_at(start)
+            if made == len(bookings):
+                booking = Booking(job, start, extra, view._clock)
+                if at >= self._since:
+                    booking.cycle, booking.behind = view._cycle, behind
+                bookings.append(booking)
+            elif not made:
+                bookings[0].extra = extra
+            made += 1
+        if made == 1 and self._at < len(self._jobs):
+            # Behind the last job that is booked some may have started too.
+            behind_it = self._jobs[self._at].order
+            for job, (_, _, end, processors) in self._begun.items():
+                if job.order >= behind_it and end > bookings[0].start:
+                    bookings[0].extra -= processors
+        view._ahead = self._ahead if made > 1 else None
+
+    def _as_it_was(self) -> Ahead:
+        """What was free in the last cycle beside what ran and was booked; since then anything may be."""
+        ahead = released(*self._slate)
+        for _, begin, end, processors in self._begun.values():
+            ahead.reserve(begin, end, processors)
+        for _, processors, runtime, start in self._plan:
+            if start != _INF:
+                ahead.reserve(start, start + runtime, processors)
+        return ahead
+
+
+def shadow(processors: int, now: float, free: int, running: Sequence[RunningEntry]) -> tuple[float, int]:
+    """When so many processors are free by the expected ends of the running jobs, and how many more are then.
+
+    (infinity, 0) if they never are.
+    """
+    need = processors - free
+    if need <= 0:
+        return now, -need
+    start = _INF
+    releases = iter(running)
+    for end, _, count, _ in releases:
+        need -= count
+        if need <= 0:
+            # Overdue: whoever holds them will leave any moment.
+            start = end if end > now else next_after(now)
+            break
+    else:
+        return _INF, 0
+    for end, _, count, _ in releases:
+        if end > start:
+            break
+        need -= count
+    return start, -need
+
+
+def released(now: float, free: int, running: Sequence[RunningEntry]) -> Ahead:
+    """What will be free by the expected ends of the running jobs."""
+    if running and running[0][0] <= next_after(now):
+        profile = Profile.of_releases(now, free, ((entry[0], entry[2]) for entry in running))
+        return Ahead.of(profile.times, profile.free)
+    levels = accumulate([entry[2] for entry in running], initial=free)
+    # Of several ends at one time the last one says what is free then.
+    steps = dict(zip([now, *[entry[0] for entry in running]], levels, strict=True))
+    return Ahead.of(list(steps), list(steps.values()))
+
+
+def _first(by_size: JobsBySize[Job], size: int, now: float, until: float, found: Job | None) -> Job | None:
+    """Who is earlier in order: ``found``, or the first job of a size that ends by ``until`` if it starts."""
+    shortest = by_size.shortest(size)
+    if now + shortest[0][0] > until:
+        return found
+    upto = bisect_right(shortest, (until - now + _ROUNDING,)) if until != _INF else len(shortest)
+    if upto <= _FEW:
+        for runtime, order, job in shortest[:upto]:
+            if (found is None or order < found.order) and now + runtime <= until and job.status is _PENDING:
+                found = job
+        return found
+    for job in by_size.members(size):
+        if found is not None and job.order > found.order:
+            break
+        if now + job.expected_runtime <= until and job.status is _PENDING:
+            return job
+    return found

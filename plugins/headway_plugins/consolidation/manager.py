@@ -1,0 +1,303 @@
+"""KEASY, REASY and MEASY: EASY over two tiers, with jobs that are killed, stay, or are moved.
+
+X. Liu, B. Chen, X. Qiu, Y. Cai, K. Huang: Scheduling Parallel Jobs Using Migration and Consolidation in the
+Cloud. 2012, Algorithms 1 to 3.
+
+Each processor has a process in front and one behind, which lives on the cycles that the other leaves idle.
+Jobs that cannot start in front run behind, and are candidates for the front as much as those that wait:
+
+1. Candidates, waiting and behind, in queue order: each that fits in front is *deployed*; stop at the first
+   that does not, or that cannot be deployed.
+2. That first is the head: EASY's shadow time and extra processors are found for it from the expected ends
+   of the jobs in front, and the other candidates are deployed where they delay it by neither.
+3. Those who still wait, shortest estimate first: each that fits is started behind, on processors whose
+   process in front uses less than ``threshold``.
+
+To deploy a job from behind is to swap the tiers of its own processors if those are idle in front. Otherwise
+``keasy`` has it begin again on idle processors, ``measy`` moves it there with its progress, for which it
+stands still for ``migration_cost`` seconds, and ``reasy`` leaves it where it is. ``reasy`` makes a
+reservation for a head that is behind on its own processors.
+
+Steps 1 and 2 follow arrivals and what leaves the front, step 3 follows these and what leaves the background.
+
+Decisions on what the paper leaves open
+- A candidate's runtime in step 2 is what is left of its estimate if it can be swapped, for ``measy`` else
+  that and the cost of its move, for ``keasy`` else all of its estimate, because it begins again.
+- What is idle, and whether a candidate can be swapped, is as it is at its turn. The head itself is passed
+  over.
+- All jobs in front that end by the shadow time count for the extra processors, which become fewer only by
+  what was really deployed. Times within a microsecond are equal.
+- A job in front is expected to end when what is left of its estimate is done at full speed, after what is
+  left of its move.
+- A job that is killed or moved leaves the background before its new processors are chosen.
+- Extra processors are a count, and Dispatch is not confined to them: under ``reasy`` a long job may land
+  in front of the head's own processors and so break its reservation, as Algorithm 2 does.
+- All processes of a job use the same share of their processors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import merge
+from operator import attrgetter
+from typing import Any, Literal
+
+import pydantic
+
+from headway.decisions import Migrate, SwapTiers
+from headway.errors import UserError
+from headway.events import Event, JobEnded, JobMigrated, JobResumed, JobSuspended
+from headway.hookspecs import Plugin, hookimpl
+from headway.sharing import Sharing
+from headway.state import Job, State, Status
+from headway.view import View
+from headway_plugins.consolidation.slots import Slots
+from headway_plugins.consolidation.usage import Usage
+
+_INF = float("inf")
+#: Seconds: times that are no further apart are equal.
+_EQUAL = 1e-6
+#: Of how many moves the measured cost is the mean.
+_MOVES = 50
+_order = attrgetter("order")
+_PENDING = Status.PENDING
+_RUNNING = Status.RUNNING
+
+
+class ConsolidationOptions(pydantic.BaseModel):
+    """Options of the manager."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    variant: Literal["keasy", "reasy", "measy"] = pydantic.Field(
+        default="measy",
+        description="who comes forward elsewhere begins again (keasy), stays (reasy) or is moved (measy)",
+    )
+    threshold: float = pydantic.Field(
+        default=0.96, gt=0, le=1.01,
+        description="share of a processor; behind a process that uses so much nobody is started",
+    )  # fmt: skip
+    migration_cost: float = pydantic.Field(
+        default=20.0, ge=0, description="seconds for which a job stands still that is moved"
+    )
+    measured: bool = pydantic.Field(
+        default=True, description="reckon with the mean cost of the moves that were seen, once there are any"
+    )
+    cpu_known: bool = pydantic.Field(
+        default=True,
+        description="the CPU use of processes is known; false: no threshold, and processors in their order",
+    )
+    cpu_error: float = pydantic.Field(
+        default=0.0, ge=0, lt=1, description="what is known of it is wrong by up to this share"
+    )
+    loss: float | None = pydantic.Field(
+        default=None, ge=0, lt=1,
+        description="in emulation: share of its speed that a job in front loses; default: drawn, 0.5 to 4 %",
+    )  # fmt: skip
+    efficiency: float | None = pydantic.Field(
+        default=None, ge=0, le=1,
+        description="in emulation: what a job behind makes of idle cycles; default: drawn as in the paper",
+    )  # fmt: skip
+
+
+class Consolidation(Plugin):
+    """EASY over two tiers: KEASY, REASY or MEASY."""
+
+    Options = ConsolidationOptions
+    paper = (
+        "X. Liu, B. Chen, X. Qiu, Y. Cai, K. Huang: Scheduling Parallel Jobs Using Migration and "
+        "Consolidation in the Cloud, 2012, Algorithms 1 to 3"
+    )
+    needs = (SwapTiers,)
+    needs_nodes = True
+    ask_always = True
+
+    def __init__(self, options: ConsolidationOptions | None = None) -> None:
+        self.options: ConsolidationOptions = options or ConsolidationOptions()
+        self._slots: dict[str, Slots] = {}
+        self._usage = Usage(self.options.cpu_known, self.options.cpu_error, 0)
+        #: Until when jobs stand still that are being moved, absolute seconds.
+        self._pauses: dict[str, float] = {}
+        #: Since when jobs stand still, of those that may be being moved; and what moves cost, seconds.
+        self._still: dict[str, float] = {}
+        self._moving: set[str] = set()
+        self._costs: list[float] = []
+
+    @hookimpl
+    def startup(self, state: State, capabilities: frozenset[type]) -> None:
+        if self.options.variant != "reasy" and Migrate not in capabilities:
+            raise UserError(
+                f"consolidation: {self.options.variant} moves running jobs, which this cluster's adapter "
+                "cannot; expected the variant reasy"
+            )
+        self._usage = Usage(self.options.cpu_known, self.options.cpu_error, state.seed)
+
+    @hookimpl
+    def register_physics(self) -> Sharing:
+        options = self.options
+        return Sharing(options.loss, options.efficiency, options.migration_cost)
+
+    @hookimpl
+    def checkpoint(self) -> Any:
+        return {"costs": self._costs} if self._costs else None
+
+    @hookimpl
+    def restore(self, saved: Any) -> None:
+        self._costs = [float(cost) for cost in saved["costs"]]
+
+    # ------------------------------------------------------------------ what moves cost
+
+    @hookimpl
+    def observe(self, event: Event) -> None:
+        kind = type(event)
+        if kind is JobSuspended:
+            self._still[event.job_id] = event.time  # type: ignore[attr-defined]
+        elif kind is JobMigrated:
+            seconds: float | None = event.seconds  # type: ignore[attr-defined]
+            if seconds is not None and not event.restarted:  # type: ignore[attr-defined]
+                self._costs = [*self._costs[1 - _MOVES :], seconds]
+            elif event.job_id in self._still and not event.restarted:  # type: ignore[attr-defined]
+                self._moving.add(event.job_id)  # type: ignore[attr-defined]
+        elif kind is JobResumed:
+            since = self._still.pop(event.job_id, None)  # type: ignore[attr-defined]
+            if since is not None and event.job_id in self._moving:  # type: ignore[attr-defined]
+                self._costs = [*self._costs[1 - _MOVES :], event.time - since]
+            self._forget(event.job_id)  # type: ignore[attr-defined]
+        elif kind is JobEnded and self._still:
+            self._forget(event.job_id)  # type: ignore[attr-defined]
+
+    def _forget(self, job_id: str) -> None:
+        self._still.pop(job_id, None)
+        self._moving.discard(job_id)
+        self._pauses.pop(job_id, None)
+
+    @property
+    def migration_cost(self) -> float:
+        """Seconds for which a job stands still that is moved: measured, else configured."""
+        if self._costs and self.options.measured:
+            return sum(self._costs) / len(self._costs)
+        return self.options.migration_cost
+
+    # ------------------------------------------------------------------ the cycle
+
+    @hookimpl
+    def schedule(self, view: View) -> Any:
+        name = view.pool.name
+        slots = self._slots.get(name)
+        if slots is None:
+            slots = self._slots[name] = Slots(view, self._usage, self.options.threshold)
+        slots.open()
+        if view.fresh != 0:
+            self._foreground(view, slots)
+        if view.queue:
+            self._background(view, slots)
+        return view.made
+
+    def _foreground(self, view: View, slots: Slots) -> None:
+        """Steps 1 and 2."""
+        pool = view.pool
+        behind = sorted((job for job in view.background.values() if job.status is _RUNNING), key=_order)
+        waiting = iter(view.queue)
+        candidates = merge(waiting, behind, key=_order) if view.queue is pool.queue else (*behind, *waiting)
+        head = None
+        for job in candidates:
+            if job.processors > pool.free or not self._deploy(view, slots, job, "first in the queue"):
+                head = job
+                break
+        if head is None or not pool.free:
+            return
+        now = view.now
+        reservation: tuple[float, int] | None = None
+        shadow, extra, when = _INF, 0, ""
+        fitting: Iterator[Job] = view.fitting()
+        # Nothing becomes free in front from here on, so who does not fit now never will.
+        left = [job for job in behind if job.processors <= pool.free and job.behind]
+        for job in merge(fitting, left, key=_order) if view.queue is pool.queue else (*left, *fitting):
+            processors = job.processors
+            if job is head or processors > pool.free:
+                continue
+            if reservation is None:
+                # Without a candidate nobody needs to know it.
+                reservation = shadow, extra = self._reservation(view, slots, head)
+                when = view.clock(shadow)
+            past = now + self._runtime(slots, job, now) > shadow + _EQUAL
+            if past and processors > extra:
+                continue
+            why = (
+                f"backfilled: needs no processor that job {head.id} will need at {when}"
+                if past
+                else f"backfilled: ends by {when}, when job {head.id} is to start"
+            )
+            if self._deploy(view, slots, job, why) and past:
+                extra -= processors
+            if not pool.free:
+                return
+
+    def _runtime(self, slots: Slots, job: Job, now: float) -> float:
+        """How long a candidate would run in front, seconds."""
+        if not job.behind:
+            return job.expected_runtime
+        left = max(0.0, job.expected_runtime - job.done(now))
+        variant = self.options.variant
+        if variant == "reasy" or slots.idle_in_front(job):
+            return left
+        return job.expected_runtime if variant == "keasy" else left + self.migration_cost
+
+    def _reservation(self, view: View, slots: Slots, head: Job) -> tuple[float, int]:
+        """The head's shadow time, and the processors in front that it leaves free then."""
+        now, pool = view.now, view.pool
+        if self.options.variant == "reasy" and head.behind:
+            tenants = view.tenants
+            own = set(tenants.nodes_of(head))
+            over = (job for *_, job in view.running if not own.isdisjoint(tenants.nodes_of(job)))
+            shadow = max((self._end(job, now) for job in over), default=now)
+            return shadow, slots.idle_outside(head)
+        ends = sorted((self._end(job, now), processors) for _, _, processors, job in view.running)
+        reach, shadow = pool.free, now
+        if reach < head.processors:
+            shadow = _INF
+            for end, processors in ends:
+                if end > shadow + _EQUAL:
+                    break
+                reach += processors
+                if shadow == _INF and reach >= head.processors:
+                    shadow = end
+        return shadow, reach - head.processors if shadow < _INF else pool.total
+
+    def _end(self, job: Job, now: float) -> float:
+        """When a job in front is expected to end, if it goes at full speed from now on."""
+        begins = now
+        if self._pauses:
+            begins = max(now, self._pauses.get(job.id, now))
+        return begins + max(0.0, job.expected_runtime - job.done(now))
+
+    def _deploy(self, view: View, slots: Slots, job: Job, why: str) -> bool:
+        """Bring a candidate to the front: Algorithm 2."""
+        if job.behind:
+            if slots.idle_in_front(job):
+                return view.promote(job, f"{why}; its own processors are idle in front") is not None
+            variant = self.options.variant
+            if variant == "reasy":
+                return False
+            placement = slots.front(job, view.now)
+            if placement is None:
+                return False
+            restart = variant == "keasy"
+            how = "begins again there" if restart else "moved there with what it has done"
+            if view.move(job, placement, "foreground", restart=restart, reason=f"{why}; {how}") is None:
+                return False
+            if not restart:
+                self._pauses[job.id] = view.now + self.migration_cost
+            return True
+        placement = slots.front(job, view.now)
+        return placement is not None and view.start_on(job, placement, "foreground", why) is not None
+
+    def _background(self, view: View, slots: Slots) -> None:
+        """Step 3: those who wait, shortest estimate first."""
+        if not slots.room_behind():
+            return
+        for job in view.shortest(slots.room_behind):
+            placement = slots.behind(job, view.now)
+            if placement is not None:
+                why = "in the background, on what others leave idle"
+                view.start_on(job, placement, "background", why)

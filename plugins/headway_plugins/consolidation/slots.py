@@ -1,0 +1,194 @@
+"""Which processors a job gets in either tier: Algorithm 2 of the paper, the function Dispatch.
+
+The processes of a job all use the same share of a processor, so what is left of its matching of greedy
+processes to idle processors is the order of the processors: for the foreground by the use of the process
+behind, for the background by the use of the one in front, both least first, ties by the order of the nodes.
+
+On nodes of several processors the use is the mean over them, and as many of them as processes in front use
+``threshold`` or more are of no use to the background.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headway.model import Placement, Request
+from headway.nodes import Free, NodeTable, Offer
+from headway.placing_parts import place_parts
+from headway.state import Job, Tenants
+from headway.view import View
+from headway_plugins.consolidation.usage import Usage
+
+Floats = NDArray[np.float64]
+
+#: More nodes than these are looked at in one array operation.
+_MANY = 4
+
+
+class Slots:
+    """The processors of one pool in both tiers, and how they are used."""
+
+    def __init__(self, view: View, usage: Usage, threshold: float) -> None:
+        self._nodes: NodeTable = view.nodes
+        self._tenants: Tenants = view.tenants
+        self._pool = view.pool
+        self._usage = usage
+        self._threshold = threshold
+        self._changes = self._tenants.watch()
+        #: What each job there was counted with.
+        self._uses: dict[Job, float] = {}
+        #: By node: the use of its processes in front and behind, a processor; and the processors whose
+        #: process in front leaves the background nothing.
+        self._front: Floats = np.zeros(0)
+        self._behind: Floats = np.zeros(0)
+        self._full: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._usable: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        #: The sum of what the background has left; -1: to be counted.
+        self._room_behind = -1
+
+    def open(self) -> None:
+        """A cycle begins: nodes may have come, gone, or fallen asleep."""
+        nodes = self._nodes
+        size = len(nodes.total)
+        if len(self._front) < size:
+            more = size - len(self._front)
+            self._front, self._behind = (
+                np.concatenate([array, np.zeros(more)]) for array in (self._front, self._behind)
+            )
+            self._full = np.concatenate([self._full, np.zeros(more, np.int64)])
+        self._room_behind = -1
+        self._usable = nodes.pool_mask(self._pool.name) & nodes.available
+        if nodes.power:
+            self._usable = self._usable & ~nodes.mask_of(nodes.power)
+
+    # ------------------------------------------------------------------ the foreground
+
+    def idle_in_front(self, job: Job) -> bool:
+        """Whether a job of the background finds its own processors idle in front."""
+        nodes = self._nodes
+        free, index = nodes.free.processors, nodes.index
+        placement = job.placement
+        if len(placement) > _MANY:
+            found = free[[index[name] for name, _ in placement]]
+            return bool((found >= np.array([count for _, count in placement])).all())
+        return all(free[index[name]] >= count for name, count in placement)
+
+    def idle_outside(self, job: Job) -> int:
+        """Processors that are idle in front and have no process of this job behind."""
+        nodes = self._nodes
+        free, index = nodes.free.processors, nodes.index
+        own = sum(min(int(free[index[name]]), count) for name, count in job.placement)
+        return self._pool.free - own
+
+    def front(self, job: Job, now: float) -> Placement | None:
+        """Idle processors for a job, one in the background or one that waits; None if it does not find its
+        own."""
+        self._look()
+        free = self._nodes.free
+        behind = self._behind
+        if job.behind and self._usage.known:
+            # It leaves the background first.
+            behind = behind.copy()
+            use, nodes = self._usage.of(job), self._nodes
+            for name, count in job.placement:
+                node = nodes.index[name]
+                behind[node] = round(behind[node] - use * count / int(nodes.total[node]), 9)
+        return self._take(job, free, free.processors, behind, now)
+
+    # ------------------------------------------------------------------ the background
+
+    def room_behind(self) -> int:
+        """Processors that a job may have in the background."""
+        self._look()
+        if self._room_behind < 0:
+            self._room_behind = int(self._room().sum())
+        return self._room_behind
+
+    def behind(self, job: Job, now: float) -> Placement | None:
+        """Processors in the background for a waiting job; None if it does not find its own."""
+        if job.request.parts:
+            # Parts that start together stay together, in front.
+            return None
+        self._look()
+        free = self._nodes.free_behind()
+        return self._take(job, free, self._room(), self._front, now)
+
+    def _room(self) -> NDArray[np.int64]:
+        nodes = self._nodes
+        left = nodes.total - np.maximum(nodes.behind, self._full)
+        return np.where(self._usable, np.maximum(left, 0), 0)
+
+    # ------------------------------------------------------------------ both
+
+    def _take(
+        self, job: Job, free: Free, room: NDArray[np.int64], use: Floats, now: float
+    ) -> Placement | None:
+        nodes, request = self._nodes, job.request
+        room = np.where(self._usable, room, 0)
+        if nodes.reservations:
+            reservation = job.description.reservation
+            open_ = nodes.unreserved(now, now + job.expected_runtime, reservation)
+            if open_ is not None:
+                room = np.where(open_, room, 0)
+        if request.parts:
+            return place_parts(
+                nodes, request, self._pool.name, room > 0, free, lambda offer: offer.take(offer.feasible)
+            )
+        if not _is_plain(request):
+            eligible = nodes.eligible(request, self._pool.name)
+            room = np.minimum(room, nodes.slots(request, eligible, free))
+        candidates = np.flatnonzero(room)
+        if self._usage.known:
+            candidates = candidates[np.argsort(use[candidates], kind="stable")]
+        wanted = request.processors
+        if _is_plain(request):
+            # The same as Offer.take, for requests that say nothing but how many.
+            reach = np.cumsum(room[candidates])
+            if not len(reach) or reach[-1] < wanted:
+                return None
+            if len(reach) == reach[-1]:
+                names = nodes.names
+                return tuple([(names[node], 1) for node in sorted(candidates[:wanted].tolist())])
+        return Offer(nodes, request, room, free).take(candidates)
+
+    def _look(self) -> None:
+        """Reckon with the changes since the last time."""
+        changes = self._changes
+        if not changes:
+            return
+        self._room_behind = -1
+        if self._usage.known:
+            counted, threshold, total = self._full, self._threshold, self._nodes.total
+            for job, nodes, processors, behind, sign in changes:
+                use = self._uses.pop(job, None) if sign < 0 else None
+                if use is None:
+                    use = self._usage.of(job)
+                    self._uses[job] = use
+                tier = self._behind if behind else self._front
+                full = not behind and use >= threshold
+                # Rounding must not tell equal processors apart; both ways round alike.
+                if len(nodes) <= _MANY:
+                    for node, count in zip(nodes, processors, strict=True):
+                        share = float(tier[node]) + sign * (count / int(total[node]) * use)
+                        tier[node] = round(share * 1e9) / 1e9
+                        if full:
+                            counted[node] += sign * count
+                    continue
+                counts = np.array(processors)
+                tier[nodes] = np.rint((tier[nodes] + sign * (counts / total[nodes] * use)) * 1e9) / 1e9
+                if full:
+                    counted[nodes] += sign * counts
+        changes.clear()
+
+
+def _is_plain(request: Request) -> bool:
+    """Whether the request says nothing but how many processors."""
+    narrower: tuple[Any, ...] = (
+        request.nodes, request.processors_per_node, request.processors_per_chunk, request.memory_per_node,
+        request.memory_per_processor, request.gres_per_node, request.features, request.required_nodes,
+        request.excluded_nodes, request.exclusive, request.least_sizes, request.parts,
+    )  # fmt: skip
+    return not any(narrower)

@@ -1,0 +1,1 @@
+"""Migration handlers: ways to move a running job, one a file, each behind the hook ``migrate``."""

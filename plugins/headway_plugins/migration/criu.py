@@ -1,0 +1,120 @@
+"""``criu``: the processes of a job on one node are dumped by CRIU, and restored by the job begun anew.
+
+Emelyanov et al., Checkpoint/Restore In Userspace, https://criu.org. The dump leaves the processes
+stopped, so that what they write fits the image; they go on if the move is given up. The job's first
+line restores the image where there is one: see the operators' guide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from headway.adapter import Check
+from headway.decisions import Checkpoint, Migrate, Requeue, Start
+from headway.errors import Failure
+from headway.hookspecs import hookimpl
+from headway.migration import MigrationHandler, Move
+from headway_plugins.migration.programs import ProgramOptions, Programs
+from headway_plugins.migration.relocation import Way
+from headway_plugins.migration.saving import Saving
+
+_NUMBER = re.compile(r"\s*([1-9][0-9]{0,9})\s*")
+#: CRIU's last word, in its log.
+_DONE = "Dumping finished successfully"
+
+
+class CriuOptions(ProgramOptions):
+    """Those of programs, and these."""
+
+    program: str = Field(default="criu", description="the program, a name or an absolute path")
+    finder: tuple[str, ...] = Field(
+        default=("headway", "node-agent", "first-process"),
+        description="what prints the number of a job's first process on a node",
+    )
+    words: tuple[Annotated[str, Field(pattern=r"^--[a-z][a-z0-9=:/._-]*$")], ...] = Field(
+        default=("--file-locks",),
+        description="more words for `criu dump`",
+    )
+    complete: Annotated[str, Field(pattern=r"^$")] = Field(
+        default="", description="always empty: `criu dump` says itself that an image is complete"
+    )
+    settle: Annotated[float, Field(ge=0)] = Field(
+        default=0.0, description="seconds without a change until an image is complete"
+    )
+
+
+class Criu(Saving):
+    """Moves a job of one node by dumping its processes with CRIU and restoring them on the target.
+
+    Needs CRIU on the nodes, with the rights that `criu check` wants, and a shared file system. It does
+    not know jobs on several nodes, whose connections it would cut.
+    """
+
+    name = "criu"
+    Options = CriuOptions
+    needs = (Requeue, Start)
+    gives = (Migrate, Checkpoint)
+    paper = "Emelyanov et al.: CRIU, Checkpoint/Restore In Userspace (criu.org)"
+
+    def __init__(self, options: CriuOptions) -> None:
+        super().__init__(options)
+        self.options = options
+        self._programs = Programs(options.through, options.timeout)
+
+    @hookimpl
+    def migrate(self) -> MigrationHandler:
+        return self
+
+    def check(self) -> Sequence[Check]:
+        program = self.options.program
+        remedy = "install criu (and a kernel that it knows), or take this plugin out"
+        found = self._programs.check("migration: criu", program, [program, "check"], remedy)
+        return [found, *super().check()]
+
+    def suits(self, move: Move) -> str:
+        if why := super().suits(move):
+            return why
+        wanted = self.options.attribute
+        if wanted and not (move.job.attributes or {}).get(wanted):
+            return f"the job does not say {wanted!r}"
+        if len({node for node, _ in move.source}) != 1 or len({node for node, _ in move.target}) > 1:
+            return "it runs on several nodes"
+        return ""
+
+    def way(self) -> Way:
+        return Way(
+            saves="dump", leaves_stopped=True, save_seconds=self.options.timeout,
+            ask_seconds=self.options.ask, leave_seconds=self.options.leave,
+        )  # fmt: skip
+
+    def argv(self, process: int, directory: str) -> tuple[str, ...]:
+        """The dump of a tree of processes."""
+        return (
+            self.options.program, "dump", "--tree", str(process), "--images-dir", directory,
+            "--leave-stopped", "--shell-job", "--log-file", "dump.log", *self.options.words,
+        )  # fmt: skip
+
+    def dump(self, move: Move) -> None:
+        job, user = move.job.id, move.job.user
+        node = move.source[0][0]
+        finder = [*self.options.finder, "--job", job, *(["--user", user] if user else [])]
+        said = self._programs.run(node, user, finder)
+        found = _NUMBER.fullmatch(said)
+        if found is None:
+            raise Failure(f"{finder[0]} on {node}: expected a process's number, found {said[:80]!r}")
+        place = self.images.place(job)
+        self._programs.run(node, user, self.argv(int(found[1]), str(place)))
+        log = place / "dump.log"
+        try:
+            last = log.read_text(errors="replace")[-2000:]
+        except OSError as error:
+            raise Failure(f"{log}: {error.strerror}") from error
+        if _DONE not in last:
+            raise Failure(f"{log}: expected {_DONE!r} at its end, found {last[-80:]!r}")
+
+    def stop(self) -> None:
+        self._programs.stop()

@@ -1,0 +1,103 @@
+"""``dmtcp``: jobs that run under DMTCP are saved through their coordinator.
+
+Ansel, Arya, Cooperman: DMTCP: Transparent Checkpointing for Cluster Computations and the Desktop
+(IPDPS 2009). The job is started with ``dmtcp_launch --new-coordinator --port-file DIRECTORY/JOB/port
+--ckptdir DIRECTORY/JOB``; begun anew, it runs ``dmtcp_restart_script.sh`` where there is one. Jobs on several
+nodes are saved as a whole.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from headway.adapter import Check
+from headway.decisions import Checkpoint, Migrate, Requeue, Start
+from headway.errors import Failure
+from headway.hookspecs import hookimpl
+from headway.migration import MigrationHandler, Move
+from headway_plugins.migration.programs import ProgramOptions, Programs
+from headway_plugins.migration.relocation import Way
+from headway_plugins.migration.saving import Saving
+
+_PORT = re.compile(rb"\s*([0-9]{4,5})\s*")
+_PORT_FILE = "port"
+_SCRIPT = "dmtcp_restart_script.sh"
+
+
+class DmtcpOptions(ProgramOptions):
+    """Those of programs, and these."""
+
+    program: str = Field(default="dmtcp_command", description="the program, a name or an absolute path")
+    complete: str = Field(default=_SCRIPT, description="the file that says that an image is complete")
+
+
+class Dmtcp(Saving):
+    """Moves a job that runs under DMTCP: saves it through its coordinator, restarts it on the target.
+
+    Needs DMTCP on the nodes, and jobs that were started with `dmtcp_launch`.
+    """
+
+    name = "dmtcp"
+    Options = DmtcpOptions
+    needs = (Requeue, Start)
+    gives = (Migrate, Checkpoint)
+    paper = "Ansel, Arya, Cooperman: DMTCP: Transparent Checkpointing (IPDPS 2009)"
+
+    def __init__(self, options: DmtcpOptions) -> None:
+        super().__init__(options)
+        self.options = options
+        self._programs = Programs(options.through, options.timeout)
+
+    @hookimpl
+    def migrate(self) -> MigrationHandler:
+        return self
+
+    def check(self) -> Sequence[Check]:
+        program = self.options.program
+        remedy = "install DMTCP, or take this plugin out"
+        found = self._programs.check("migration: dmtcp", program, [program, "--version"], remedy)
+        return [found, *super().check()]
+
+    def suits(self, move: Move) -> str:
+        if why := super().suits(move):
+            return why
+        wanted = self.options.attribute
+        if wanted and not (move.job.attributes or {}).get(wanted):
+            return f"the job does not say {wanted!r}"
+        place = self.images.place(move.job.id)
+        return "" if (place / _PORT_FILE).is_file() else f"it has no coordinator ({place / _PORT_FILE})"
+
+    def way(self) -> Way:
+        return Way(
+            saves="dump", save_seconds=self.options.timeout, ask_seconds=self.options.ask,
+            leave_seconds=self.options.leave,
+        )  # fmt: skip
+
+    def argv(self, node: str, port: int) -> tuple[str, ...]:
+        """Save all processes of a coordinator; returns once their images are written."""
+        return (self.options.program, "--coord-host", node, "--coord-port", str(port), "--bcheckpoint")
+
+    def dump(self, move: Move) -> None:
+        node = move.source[0][0]
+        self._programs.run(node, move.job.user, self.argv(node, self._port(move.job.id)))
+
+    def _port(self, job: str) -> int:
+        """The coordinator's, which the job's user wrote down."""
+        path = self.images.place(job) / _PORT_FILE
+        try:
+            file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError as error:
+            raise Failure(f"{path}: {error.strerror}") from error
+        with os.fdopen(file, "rb") as opened:
+            text = opened.read(20)
+        found = _PORT.fullmatch(text)
+        if found is None or not 1024 <= int(found[1]) <= 65535:
+            raise Failure(f"{path}: expected a port of 1024 to 65535, found {text!r}")
+        return int(found[1])
+
+    def stop(self) -> None:
+        self._programs.stop()

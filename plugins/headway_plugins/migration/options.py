@@ -1,0 +1,71 @@
+"""The options that migration handlers share. All times are seconds, all sizes bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from headway_plugins.migration.images import Images
+
+Seconds = Annotated[float, Field(gt=0, le=7 * 86400)]
+
+
+class LeaveOptions(BaseModel):
+    """Of a handler that sends jobs through the queue."""
+
+    model_config = ConfigDict(extra="forbid")
+    leave: Seconds = Field(
+        default=120.0,
+        description="seconds that the batch system may take to put a job back into its queue",
+    )
+
+
+class ImageOptions(LeaveOptions):
+    """Of a handler that keeps images."""
+
+    directory: Path = Field(
+        description=(
+            "where images are: a directory of each job's name in it, on a file system that "
+            "all nodes share"
+        ),
+    )
+    timeout: Seconds = Field(default=600.0, description="seconds until an image must be complete")
+    ask: Annotated[float, Field(gt=0, le=600)] = Field(
+        default=0.5,
+        description="seconds between two questions whether an image is complete",
+    )
+    complete: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$|^$")] = Field(
+        default="complete",
+        description=(
+            "the file that says that an image is complete; empty: it is once nothing "
+            "changes for `settle`"
+        ),
+    )
+    settle: Seconds = Field(
+        default=2.0, description="seconds without a change until an image is complete, if no file says so"
+    )
+    keep: Annotated[float, Field(ge=0)] = Field(
+        default=7 * 86400.0,
+        description="seconds for which an image outlives its job",
+    )
+    quota: Annotated[int, Field(ge=0)] = Field(default=0, description="bytes of all images; 0: no limit")
+    spare: Annotated[int, Field(ge=0)] = Field(
+        default=10**9,
+        description="bytes that must stay free on the file system",
+    )
+
+    @field_validator("directory")
+    @classmethod
+    def _is_absolute(cls, value: Path) -> Path:
+        if not value.is_absolute():
+            raise ValueError("an absolute path: jobs on other nodes look for it")
+        return value
+
+    def images(self, method: str, words: tuple[str, ...] = ()) -> Images:
+        """The directory, as these options have it. ``words``: files in it that are no part of an image."""
+        return Images(
+            self.directory, method=method, complete=self.complete, settle=self.settle, keep=self.keep,
+            quota=self.quota, spare=self.spare, words=words,
+        )  # fmt: skip

@@ -1,0 +1,79 @@
+"""What handlers share that keep images: the work on them, and the options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headway.adapter import Check
+from headway.errors import Failure
+from headway.migration import Machine, Move, Reported
+from headway_plugins.migration.images import Images, Unconfirmed
+from headway_plugins.migration.options import ImageOptions
+from headway_plugins.migration.relocation import Relocation, Way, same_nodes
+
+
+class Saving:
+    """A handler that keeps images. A subclass says its :meth:`way`, :meth:`suits` and :meth:`dump`."""
+
+    name: str
+
+    def __init__(self, options: ImageOptions, words: tuple[str, ...] = ()) -> None:
+        """``words``: files in a job's directory that are no part of its image."""
+        self.images: Images = options.images(self.name, words)
+
+    def way(self) -> Way:
+        """How its moves go."""
+        raise NotImplementedError
+
+    def suits(self, move: Move) -> str:
+        if move.restart:
+            return "it keeps what the job has done, and the job is to begin again"
+        return "its nodes stay the same" if same_nodes(move) else ""
+
+    def prepare(self, move: Move) -> None:
+        """See that an image can be made. Raises :class:`Failure`."""
+        self.images.prepare(move.job.id, move.job.user)
+
+    def dump(self, move: Move) -> None:
+        """Save the job's processes. Raises :class:`Failure`."""
+        raise Failure(f"{self.name} dumps nothing")
+
+    def check(self) -> Sequence[Check]:
+        return self.images.check()
+
+    def machine(self, move: Move) -> Machine:
+        return Relocation(move, self.way())
+
+    def perform(self, move: Move, task: str) -> Reported:
+        job = move.job.id
+        try:
+            if task == "prepare":
+                self.prepare(move)
+            elif task == "dump":
+                self.dump(move)
+            elif task == "confirm":
+                found = self.images.confirm(job)
+                return Reported(task, True, f"{len(found.files)} files of {found.size} bytes")
+            elif task == "verify":
+                return self._verify(job)
+            elif task == "discard":
+                self.images.discard(job)
+            return Reported(task, True)
+        except Unconfirmed as error:
+            return Reported(task, False, str(error), again=True)
+        except Failure as error:
+            return Reported(task, False, str(error))
+
+    def _verify(self, job: str) -> Reported:
+        try:
+            self.images.verify(job)
+        except Failure as error:
+            aside = self.images.put_aside(job)
+            return Reported("verify", False, f"{error}; it is now {aside}")
+        return Reported("verify", True)
+
+    def stop(self) -> None:
+        """Nothing takes long."""
+
+    def tidy(self, alive: frozenset[str]) -> Sequence[str]:
+        return self.images.tidy(alive)

@@ -1,0 +1,68 @@
+"""``suspend-resume``: a move whose nodes stay the same: the job stands still for a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from headway.adapter import Check
+from headway.decisions import Migrate, Requeue, Resume, Suspend
+from headway.hookspecs import hookimpl
+from headway.migration import Machine, MigrationHandler, Move, Reported
+from headway_plugins.migration.pause import Pause, Times
+
+
+class SuspendResumeOptions(BaseModel):
+    """All times are seconds."""
+
+    model_config = ConfigDict(extra="forbid")
+    stop: Annotated[float, Field(gt=0, le=86400)] = Field(
+        default=60.0,
+        description="seconds that a job may take to stand still",
+    )
+    resume: Annotated[float, Field(gt=0, le=86400)] = Field(
+        default=300.0,
+        description="seconds for which a job is asked to run again; then it goes back to its queue",
+    )
+
+
+class SuspendResume:
+    """Moves a job whose nodes stay the same: stops it, sees that it stands, lets it run again.
+
+    A job's memory does not leave its nodes, so moves to other nodes are left to the next handler.
+    """
+
+    name = "suspend-resume"
+    Options = SuspendResumeOptions
+    needs = (Suspend, Resume, Requeue)
+    gives = (Migrate,)
+
+    def __init__(self, options: SuspendResumeOptions | None = None) -> None:
+        self.options = options or SuspendResumeOptions()
+
+    @hookimpl
+    def migrate(self) -> MigrationHandler:
+        return self
+
+    def check(self) -> Sequence[Check]:
+        return [Check("migration: suspend-resume", True, "needs nothing but the batch system's suspend")]
+
+    def suits(self, move: Move) -> str:
+        if not move.target or move.restart:
+            return "it saves nothing, and begins nothing again"
+        source, target = ({node for node, _ in one} for one in (move.source, move.target))
+        return "" if source == target else "the job's memory does not leave its nodes"
+
+    def machine(self, move: Move) -> Machine:
+        return Pause(move, Times(stop=self.options.stop, resume=self.options.resume))
+
+    def perform(self, move: Move, task: str) -> Reported:
+        return Reported(task, True)
+
+    def stop(self) -> None:
+        """Nothing takes long."""
+
+    def tidy(self, alive: frozenset[str]) -> Sequence[str]:
+        return []

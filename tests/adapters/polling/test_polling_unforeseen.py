@@ -1,0 +1,84 @@
+"""A look that fails in a way that nobody foresaw is an outage, not the daemon's end."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from building import described
+
+from headway import events as ev
+from headway.errors import UserError
+from headway.model import PoolDescription
+from headway_adapters.polling import Look, PollingAdapter
+from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
+
+
+class Log:
+    def __init__(self) -> None:
+        self.said: list[tuple[str, str]] = []
+
+    def error(self, what: str, **more: Any) -> None:
+        self.said.append(("error", what))
+
+    def info(self, what: str, **more: Any) -> None:
+        self.said.append(("info", what))
+
+    warning = info
+
+
+class Scripted(PollingAdapter[None, None]):
+    """Looks as a list says: an exception is raised."""
+
+    system, title, Options = "toy", "Toy", UserError  # type: ignore[assignment]
+
+    def __init__(self, *looks: Any) -> None:
+        pace = SimpleNamespace(poll_interval=0.01, confirm_interval=0.01, start_timeout=5.0)
+        self.log = Log()
+        super().__init__(SimpleNamespace(close=lambda: None), pace, log=self.log)  # type: ignore[arg-type]
+        self.looks = list(looks)
+
+    def learn(self) -> str:
+        return "toy"
+
+    def look(self, before: Snapshot | None) -> Look[None]:
+        found = self.looks.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return Look(found)
+
+    def start_all(self, starts: Any) -> Any:
+        raise NotImplementedError
+
+    def carry_out(self, decision: Any, now: float) -> Any:
+        raise NotImplementedError
+
+
+def snapshot(time: float, *ids: str) -> Snapshot:
+    jobs = {name: SnapshotJob(described(name, pool="p"), "pending") for name in ids}
+    return Snapshot(time, jobs, {}, {"p": PoolDescription("p")})
+
+
+def test_what_nobody_foresaw_brings_no_news_and_is_waited_out() -> None:
+    adapter = Scripted(snapshot(1, "a"), OverflowError("int too large"), KeyError("x"), snapshot(2, "a", "b"))
+    first = adapter.wait(None)
+    assert first is not None and [type(e) for e in first[1]] == [ev.JobSubmitted]
+    second = adapter.wait(None)
+    assert second is not None
+    assert [e.job.id for e in second[1] if isinstance(e, ev.JobSubmitted)] == ["b"]
+    assert not any(isinstance(e, ev.JobEnded) for e in second[1])
+    # Each is said once for the whole outage.
+    assert [what for _, what in adapter.log.said] == [
+        "a look could not be read, which is a mistake of headway's",
+        "toy does not answer; waiting for it",
+        "toy answers again",
+    ]
+    adapter.close()
+
+
+def test_a_users_mistake_that_a_look_finds_is_told() -> None:
+    adapter = Scripted(UserError("cluster.options.queues: no such queue"))
+    with pytest.raises(UserError, match="no such queue"):
+        adapter.wait(None)
+    adapter.close()

@@ -1,0 +1,110 @@
+"""A real PBS or LSF of several hosts, and what tests do with it.
+
+They are started by launchers that are not part of this project: ``../shared/pbs/testserver`` and
+``../shared/lsf/testserver`` beside the checkout, or what ``HEADWAY_PBS_TESTSERVER`` and
+``HEADWAY_LSF_TESTSERVER`` name. The fixtures are in ``conftest.py``.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from waiting import HANG, until
+
+SHARED = Path(__file__).parents[2] / "shared"
+
+
+class BatchServer:
+    """A running test server: ``system`` is "pbs" or "lsf"; jobs of the users ``alice`` and ``bob``.
+
+    Its users and its host names exist inside only, so commands run inside (:meth:`run`), as does a daemon
+    (:meth:`inside`). The file system is the same on both sides, but for a few system directories.
+    """
+
+    def __init__(self, system: str, launcher: Path, root: Path) -> None:
+        self.system = system
+        self.root = root
+        self._launcher = launcher
+
+    def launcher(self, verb: str, *words: str, timeout: float = 300) -> str:
+        """Call the launcher; what it printed."""
+        done = subprocess.run(
+            [str(self._launcher), verb, str(self.root), *words],
+            capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert done.returncode == 0, f"testserver {verb}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def inside(self, *argv: str, user: str = "headway", host: str = "", cwd: str = "") -> list[str]:
+        """The argument vector that runs a command inside; "root" is a user, too."""
+        words = [str(self._launcher), "exec", str(self.root)]
+        words += ["--host", host] if host else []
+        words += ["--as", user] if user != "root" else []
+        words += ["--cwd", cwd] if cwd else []
+        return [*words, "--", *argv]
+
+    def call(
+        self, *argv: str, user: str = "headway", host: str = "", stdin: str = "",
+        environment: Mapping[str, str] | None = None, timeout: float = 60,
+    ) -> subprocess.CompletedProcess[str]:  # fmt: skip
+        """Run a command inside, whatever comes of it."""
+        return subprocess.run(
+            self.inside(*argv, user=user, host=host), capture_output=True, text=True,
+            errors="surrogateescape", timeout=timeout, input=stdin, env={**os.environ, **(environment or {})},
+        )  # fmt: skip
+
+    def run(self, *argv: str, user: str = "headway", host: str = "", stdin: str = "") -> str:
+        """Run a command inside that must succeed; what it printed."""
+        done = self.call(*argv, user=user, host=host, stdin=stdin)
+        assert done.returncode == 0, f"{argv}: {done.stdout}{done.stderr}"
+        return done.stdout.strip()
+
+    def until(self, condition: Callable[[], object], what: str = "", seconds: float = HANG) -> None:
+        """Wait until ``condition`` holds."""
+        until(condition, what, seconds, pause=0.2)
+
+    def kill(self, daemon: str, *words: str) -> None:
+        """End a daemon: PBS's "server", "mom", ...; LSF's "mbatchd", "sbatchd", ..."""
+        self.launcher("kill", daemon, *words)
+
+    def restart(self, daemon: str, *words: str) -> None:
+        """Start it again and wait for it."""
+        self.launcher("restart", daemon, *words)
+
+    def start(self, *words: str) -> None:
+        """Start it, with the launcher's words.
+
+        On a busy machine a daemon may not answer yet when it is first asked for something; the launcher then
+        ends everything and says so. A second failure is one.
+        """
+        try:
+            self.launcher("start", *words)
+        except AssertionError:
+            self.stop()
+            self.launcher("start", *words)
+
+    def stop(self) -> None:
+        self.launcher("stop")
+
+
+def why_missing(system: str) -> str:
+    """Why no such server can be started here; "" if one can."""
+    launcher = find_launcher(system)
+    if not launcher.is_file():
+        variable = f"HEADWAY_{system.upper()}_TESTSERVER"
+        return f"needs a launcher of a real {system.upper()}: no file {launcher}; set {variable} to one"
+    if os.geteuid() != 0:
+        return f"a real {system.upper()} on several hosts needs root, for its namespaces"
+    done = subprocess.run([str(launcher), "check"], capture_output=True, text=True, timeout=HANG)
+    if done.returncode != 0:
+        return f"a real {system.upper()} needs packages: {' '.join((done.stdout + done.stderr).split())}"
+    return ""
+
+
+def find_launcher(system: str) -> Path:
+    """Where the launcher of this system would be."""
+    given = os.environ.get(f"HEADWAY_{system.upper()}_TESTSERVER")
+    return Path(given) if given else SHARED / system / "testserver"

@@ -1,0 +1,83 @@
+"""What bookings cost: conservative backfilling on saturated traces, and in one live cycle on nodes.
+
+`make bench ARGS="-k bookings"`; the figures are in docs/performance.md.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from time import process_time
+
+import msgspec
+import pytest
+import test_live_cycle_benchmark as live
+
+from headway.emulation import emulate
+from headway.model import ClusterDescription
+from headway.plugins import Catalogue, PluginConfig, Plugins
+from headway.workload import read_swf, trace_jobs
+
+pytestmark = pytest.mark.benchmark
+
+JOBS = 10_000
+
+
+@pytest.mark.traces
+@pytest.mark.parametrize("factor", [1.0, 0.7, 0.4])
+def test_bookings_on_a_saturated_flat_pool(trace_dir: Path, factor: float) -> None:
+    trace = read_swf(next(trace_dir.glob("KTH-SP2*")))
+    assert trace.max_processors is not None
+    records, _ = trace_jobs(trace, trace.max_processors)
+    jobs = [
+        msgspec.structs.replace(
+            record, job=msgspec.structs.replace(record.job, submit_time=record.job.submit_time * factor)
+        )
+        for record in records[:JOBS]
+    ]
+    speeds = {}
+    for policy in ("easy", "conservative"):
+        began = process_time()
+        result = emulate(
+            ClusterDescription.flat(trace.max_processors),
+            jobs,
+            [PluginConfig(policy)],
+            Catalogue(),
+            label=policy,
+        )
+        speeds[policy] = JOBS / (process_time() - began)
+        assert all(job.start_time is not None for job in result.jobs)
+    print(
+        f"\nKTH-SP2, {JOBS} jobs, times between arrivals x {factor}: conservative "
+        f"{speeds['conservative']:,.0f} jobs/s, easy {speeds['easy']:,.0f} jobs/s",
+        file=sys.__stderr__,
+    )
+
+
+@pytest.mark.parametrize(
+    ("nodes", "pending", "depth"),
+    [(1_000, 500, None), (10_000, 1_000, None), (10_000, 50_000, 1_000)],
+)
+def test_bookings_of_a_live_cycle(
+    nodes: int, pending: int, depth: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "NODES", nodes)
+    monkeypatch.setattr(live, "PENDING", pending)
+    load = Plugins.load
+    options = {} if depth is None else {"depth": depth}
+
+    def conservative(configs: list[PluginConfig], *more: object) -> Plugins:
+        return load([PluginConfig("conservative", options), *configs[1:]], *more)
+
+    monkeypatch.setattr(live.Plugins, "load", staticmethod(conservative))
+    scheduler = live.loaded("first-fit", 0.9)
+    began = process_time()
+    decisions = scheduler.step(live.NOW, [])
+    bookings = scheduler.views["batch"].bookings
+    seconds = process_time() - began
+    assert decisions and bookings and not scheduler.problems
+    print(
+        f"\nlive cycle, conservative{f' (depth {depth})' if depth else ''}, {nodes} nodes, {pending} "
+        f"pending: {len(decisions)} starts and {len(bookings)} bookings in {seconds:.2f} s",
+        file=sys.__stderr__,
+    )

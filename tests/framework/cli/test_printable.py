@@ -1,0 +1,51 @@
+"""Nothing that users wrote commands the terminal of who reads it."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.table import Table
+
+from headway.cli.common import console, say, set_up_log
+from headway.cli.printable import printable
+from headway.config import LogConfig
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e\udce9name"
+
+
+@given(st.text())
+def test_what_is_printed_has_no_control_characters(text: str) -> None:
+    shown = printable(text)
+    assert all(c.isprintable() or c in "\n\t" for c in shown)
+    assert len(shown) == len(text)
+    shown.encode()
+
+
+def test_sentences_and_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    say(f"Job {HOSTILE} waits.")
+    table = Table("job")
+    table.add_row(HOSTILE)
+    console().print(table)
+    out = capsys.readouterr().out
+    assert out.count("name") == 2
+    assert not set(out) & set("\x1b\x07\x9b\u202e")
+
+
+@pytest.mark.parametrize("kind", ["console", "json"])
+def test_the_log(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import structlog
+
+    stream = io.StringIO()
+    monkeypatch.setattr("sys.stderr", stream)
+    before = structlog.get_config()
+    try:
+        set_up_log(LogConfig(format=kind))
+        structlog.get_logger("x").warning("odd", what=HOSTILE, job="\x1b[2J")
+    finally:
+        structlog.configure(**before)
+    said = stream.getvalue()
+    assert "name" in said and not set(said) & set("\x1b\x07\x9b\u202e")

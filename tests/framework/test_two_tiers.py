@@ -1,0 +1,224 @@
+"""Two tiers: one process in front and one in the background on each processor, in the state and in the
+guard."""
+
+from __future__ import annotations
+
+import pytest
+from building import alike, described, emulate, node_cluster, plugged, traced
+
+from headway import events as ev
+from headway.decisions import Migrate, Start, SwapTiers
+from headway.errors import StateError
+from headway.hookspecs import hookimpl
+from headway.model import ClusterDescription, NodeDescription
+from headway.scheduler import Scheduler
+from headway.state import State, Status
+
+NODES = node_cluster(*alike(2, 4, memory=8))
+
+
+def state(*jobs, cluster=NODES):
+    """A state at time 0 in which these jobs wait."""
+    made = State(cluster)
+    made.now = 0.0
+    made.apply([ev.JobSubmitted(0, job) for job in jobs])
+    return made
+
+
+def running(made, job_id, placement=(), tier="foreground"):
+    """Start a job and have the cluster confirm it."""
+    job = made.jobs[job_id]
+    made.begin(job, placement, tier, None)
+    made.sweep(job.pool, [job])
+    made.apply([ev.JobStarted(made.now, job_id, placement, tier)])
+    return job
+
+
+@pytest.mark.parametrize("cluster", [NODES, ClusterDescription.flat(8)], ids=["nodes", "flat"])
+def test_the_background_never_counts_in_free(cluster):
+    made = state(described("a", 8), described("b", 6), cluster=cluster)
+    whole = () if cluster.pools[0].flat else (("n0", 4), ("n1", 4))
+    some = () if cluster.pools[0].flat else (("n0", 2), ("n1", 4))
+    pool = made.pools["pool"]
+    running(made, "b", some, "background")
+    assert pool.free == 8 and pool.running == []
+    running(made, "a", whole)
+    assert pool.free == 0 and list(pool.background) == ["b"]
+    made.apply([ev.JobEnded(5, "b"), ev.JobEnded(6, "a")])
+    assert pool.free == 8 and not pool.background
+    assert not made.nodes.behind.any()
+
+
+@pytest.mark.parametrize("cluster", [NODES, ClusterDescription.flat(8)], ids=["nodes", "flat"])
+def test_a_processor_has_one_process_in_each_tier(cluster):
+    made = state(described("a", 6), described("b", 4), cluster=cluster)
+    flat = cluster.pools[0].flat
+    running(made, "a", () if flat else (("n0", 4), ("n1", 2)), "background")
+    with pytest.raises(StateError, match="background"):
+        made.begin(made.jobs["b"], () if flat else (("n1", 4),), "background", None)
+    assert made.jobs["b"].status is Status.PENDING
+    with pytest.raises(StateError, match="tier"):
+        made.begin(made.jobs["b"], () if flat else (("n1", 4),), "basement", None)
+
+
+def test_memory_is_there_once_for_both_tiers():
+    made = state(described("a", 1, memory_per_node=6), described("b", 1, memory_per_node=6))
+    running(made, "a", (("n0", 1),), "background")
+    with pytest.raises(StateError, match="bytes free"):
+        made.begin(made.jobs["b"], (("n0", 1),), "foreground", None)
+    made.apply([ev.JobEnded(5, "a")])
+    running(made, "b", (("n0", 1),))
+
+
+def test_nobody_is_behind_a_job_that_has_whole_nodes_or_in_front_of_whom_it_would_have_them():
+    made = state(described("whole", 4, exclusive=True), described("b", 1), described("c", 1))
+    running(made, "whole", (("n0", 4),))
+    with pytest.raises(StateError, match="whole nodes"):
+        made.begin(made.jobs["b"], (("n0", 1),), "background", None)
+    made.apply([ev.JobEnded(5, "whole")])
+    running(made, "b", (("n0", 1),), "background")
+    made.apply([ev.JobSubmitted(5, described("again", 4, exclusive=True))])
+    with pytest.raises(StateError, match="whole nodes"):
+        made.begin(made.jobs["again"], (("n0", 4),), "foreground", None)
+
+
+def test_a_swap_changes_two_jobs_places():
+    made = state(described("a", 4), described("b", 4))
+    running(made, "a", (("n0", 4),))
+    running(made, "b", (("n0", 4),), "background")
+    with pytest.raises(StateError, match="0 processors free"):
+        made.carry(SwapTiers("b"))
+    assert (made.jobs["a"].tier, made.jobs["b"].tier) == ("foreground", "background")
+    made.carry(SwapTiers("b", "a"))
+    assert (made.jobs["a"].tier, made.jobs["b"].tier) == ("background", "foreground")
+    assert [entry[3].id for entry in made.pools["pool"].running] == ["b"]
+    made.apply([ev.JobTierChanged(1, "b", "foreground"), ev.JobTierChanged(1, "a", "background")])
+    assert made.pools["pool"].free == 4 and list(made.pools["pool"].background) == ["a"]
+    assert made.anomalies == []
+
+
+def test_a_move_that_the_cluster_refuses_is_taken_back():
+    made = state(described("a", 2), described("b", 2))
+    running(made, "a", (("n0", 2),), "background")
+    running(made, "b", (("n0", 2),))
+    move = Migrate("a", (("n1", 2),), "", "foreground")
+    made.carry(move)
+    assert made.jobs["a"].placement == (("n1", 2),) and made.pools["pool"].free == 4
+    made.apply([ev.DecisionFailed(1, move, "the target is gone")])
+    assert made.jobs["a"].placement == (("n0", 2),) and made.jobs["a"].tier == "background"
+    assert made.pools["pool"].free == 6
+
+
+def test_what_a_move_would_take_twice_is_refused_and_nothing_changes():
+    made = state(described("a", 4), described("b", 4), described("c", 4))
+    running(made, "a", (("n0", 4),), "background")
+    running(made, "b", (("n1", 4),))
+    with pytest.raises(StateError):
+        made.carry(Migrate("a", (("n1", 4),), "", "foreground"))
+    with pytest.raises(StateError, match="pending"):
+        made.carry(Migrate("c", (("n0", 4),)))
+    with pytest.raises(StateError, match="not in the background"):
+        made.carry(SwapTiers("b"))
+    assert made.jobs["a"].placement == (("n0", 4),) and made.jobs["a"].behind
+    assert list(made.nodes.behind[:2]) == [4, 0] and list(made.nodes.free.processors[:2]) == [4, 0]
+
+
+def test_news_of_the_pace_moves_the_expected_end():
+    made = state(described("a", 4, 100))
+    job = running(made, "a", (("n0", 4),))
+    assert job.expected_end == 100
+    made.now = 10
+    made.pools["pool"].fresh = 0
+    made.apply([ev.JobPaceChanged(10, "a", 10, 0.5)])
+    assert job.expected_end == 190 and made.pools["pool"].running[0][0] == 190
+    assert made.pools["pool"].fresh == 0
+    assert job.done(30) == 20
+
+
+def test_who_is_where_is_kept_for_those_who_ask():
+    made = state(described("a", 4), described("b", 2))
+    a = running(made, "a", (("n0", 4),))
+    tenants = made.watch_tenants()
+    changes = tenants.watch()
+    assert changes == [(a, [0], [4], False, 1)]
+    changes.clear()
+    b = running(made, "b", (("n0", 1), ("n1", 1)), "background")
+    assert changes == [(b, [0, 1], [1, 1], True, 1)]
+    assert tenants.nodes_of(b) == [0, 1] and made.watch_tenants() is tenants
+    changes.clear()
+    made.apply([ev.JobUsageMeasured(3, "a", 0.25), ev.JobEnded(4, "b")])
+    assert changes == [(a, [0], [4], False, -1), (a, [0], [4], False, 1), (b, [0, 1], [1, 1], True, -1)]
+    assert a.cpu == 0.25 and tenants.nodes_of(b) == []
+
+
+class Behind:
+    """Start what does not fit in the background, and promote it when it can be."""
+
+    ask_always = True
+
+    @hookimpl
+    def schedule(self, view):
+        for job in list(view.background.values()):
+            if job.status is Status.RUNNING:
+                view.promote(job, "its processors are idle")
+        for job in view.queue:
+            place = job.description.attributes["on"]
+            placement = tuple((name, count) for name, count in place)
+            if view.start_on(job, placement) is None:
+                view.start_on(job, placement, "background", "behind others")
+        return view.made
+
+
+def test_a_job_starts_behind_another_is_promoted_and_ends():
+    on = [["n0", 4]]
+    jobs = [
+        traced("a", 4, 10, attributes={"on": on}),
+        traced("b", 4, 20, 1, attributes={"on": on, "cpu": 0.5}),
+    ]
+    run = emulate(node_cluster(NodeDescription("n0", 4)), jobs, Behind())
+    assert run.problems == []
+    assert [(time, type(decision)) for time, decision in run.decisions] == [
+        (0, Start), (1, Start), (10, SwapTiers),
+    ]  # fmt: skip
+    assert run.starts == {"a": 0, "b": 1}
+    # Nothing was said of the first job's use, so it leaves nothing, and the other one stood still.
+    assert run.results["b"].promotions == 1
+    assert [event.tier for event in run.adapter.told if isinstance(event, ev.JobTierChanged)] == [
+        "foreground"
+    ]
+
+
+def test_a_policy_that_fails_after_a_promotion_has_promoted_nobody():
+    class Fails(Behind):
+        @hookimpl
+        def schedule(self, view):
+            super().schedule(view)
+            raise RuntimeError("no")
+
+    scheduler = Scheduler(NODES, plugged(Fails()))
+    job = described("b", 4, attributes={"on": [["n0", 4]]})
+    scheduler.step(0, [ev.JobSubmitted(0, job), ev.JobStarted(0, "b", (("n0", 4),), "background")])
+    assert scheduler.step(1, [ev.JobSubmitted(1, described("c", 1, attributes={"on": [["n0", 1]]}))]) == []
+    assert scheduler.state.jobs["b"].tier == "background"
+    assert scheduler.state.pools["pool"].free == 8
+
+
+def test_a_plugins_moves_pass_the_guard():
+    class Moves:
+        @hookimpl
+        def schedule(self, view):
+            return []
+
+        @hookimpl
+        def control(self, state):
+            if "b" in state.jobs and state.now == 1:
+                return [SwapTiers("b"), Migrate("b", (("n9", 4),)), SwapTiers("nobody")]
+            return None
+
+    scheduler = Scheduler(NODES, plugged(Moves()))
+    scheduler.step(
+        0, [ev.JobSubmitted(0, described("b", 4)), ev.JobStarted(0, "b", (("n0", 4),), "background")]
+    )
+    assert scheduler.step(1, [ev.Tick(1)]) == [SwapTiers("b")]
+    assert sum("not moved" in problem.message for problem in scheduler.problems) == 2
+    assert scheduler.state.jobs["b"].tier == "foreground"

@@ -1,0 +1,83 @@
+"""The PBS adapter on a real OpenPBS of three hosts: what no recording can show.
+
+All tests share one server, and each leaves it as it was: its jobs gone, its vnodes free. What must hold on
+each batch system is in ``test_on_pbs.py``.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from batch_servers import BatchServer
+from real_systems import Pbs
+from waiting import HANG
+
+from headway import decisions as d
+from headway import events as ev
+from headway_adapters.pbs import PbsAdapter
+
+pytestmark = pytest.mark.pbs
+
+
+@pytest.fixture
+def site(pbs_server: BatchServer) -> Iterator[Pbs]:
+    with tempfile.TemporaryDirectory(prefix="hw-pbs-") as directory:
+        one = Pbs(pbs_server, Path(directory))
+        yield one
+        one.close()
+
+
+def adapter(site: Pbs) -> PbsAdapter:
+    """An adapter outside, whose commands run inside."""
+    return PbsAdapter(site.options(bin_dir=str(site.server.root / "bin")))
+
+
+def until(one: PbsAdapter, told: Callable[[ev.Event], bool], what: str) -> Any:
+    """The first event that is meant."""
+    end = time.monotonic() + HANG
+    while time.monotonic() < end:
+        moment = one.wait(time.time() + 1.0)
+        assert moment is not None
+        for event in moment[1]:
+            if told(event):
+                return event
+    raise AssertionError(f"not within {HANG} s: {what}")
+
+
+def test_a_host_is_put_offline_and_back(site: Pbs) -> None:
+    with adapter(site) as one:
+        one.describe()
+        for argv, state, comment in (
+            (one.drain("pbsb", "asleep: saves power"), "offline", "asleep: saves power"),
+            (one.undrain("pbsb"), "free", ""),
+        ):
+            site.server.run(*argv)
+            shown = site.server.run("pbsnodes", "pbsb")
+            assert re.search(r"state = (\S+)", shown)[1] == state  # type: ignore[index]
+            assert (re.findall(r"comment = (.*)", shown) or [""])[0].strip() == comment
+
+
+def test_a_running_job_gives_whole_hosts_back_and_no_part_of_one(site: Pbs) -> None:
+    job = site.qsub("3:ncpus=4", "-l", "place=scatter", "-v", "HEADWAY=malleable", seconds=600)
+    with adapter(site) as one:
+        one.describe()
+        until(one, lambda event: isinstance(event, ev.JobSubmitted) and event.job.id == job, "it is there")
+        has = (("pbsa", 4), ("pbsb", 4), ("pbsc", 4))
+        assert one.apply(time.time(), [d.Start(job, has)])[0].accepted
+        until(one, lambda event: isinstance(event, ev.JobStarted), "it runs")
+        part = one.apply(time.time(), [d.Resize(job, 10, (("pbsa", 4), ("pbsb", 4), ("pbsc", 2)))])[0]
+        assert not part.accepted
+        assert "whole vnodes" in part.message
+        end = time.monotonic() + HANG
+        while not (outcome := one.apply(time.time(), [d.Resize(job, 8, has[:2])])[0]).accepted:
+            # Its hosts are still being told of it.
+            assert "Request invalid for state" in outcome.message and time.monotonic() < end
+            time.sleep(0.5)
+        moved = until(one, lambda event: isinstance(event, ev.JobMigrated), "the listing shows it")
+        assert (moved.job_id, moved.placement) == (job, has[:2])

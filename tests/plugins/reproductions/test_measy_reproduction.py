@@ -1,0 +1,79 @@
+"""The experiments of the paper on MEASY in small: each figure has its claims, and rows are taken up again."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from headway.errors import UserError
+from headway.experiment.campaign import write_rows
+from headway.experiment.reproduction import Context
+from headway_plugins.reproductions import measy
+from headway_plugins.reproductions.measy import MeasyReproduction, Point, run_point
+from headway_plugins.reproductions.two_tiers_measured import NotMeasured, TwoTiers, measure
+
+
+def context(out, done, kept=None):
+    return Context(
+        out=out, seeds=(1, 2), workers=2, traces=None, on_plan=lambda name, count: None,
+        on_done=done.append, rows=[], kept=kept,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """Claims and rows of a tiny run, and where its plots are."""
+    out = tmp_path_factory.mktemp("measy")
+    paper = MeasyReproduction(batch=10, loads=(0.9,), few_loads=(0.9,), costs=(20, 900, 1500))
+    with pytest.MonkeyPatch.context() as patch:
+        found = [TwoTiers(use, 0.01, 0.9, 0.5) for use in (0.5, 0.7, 0.9, 0.97)]
+        patch.setattr(measy, "measure", lambda uses, seconds: found)
+        done: list[int] = []
+        made = context(out, done)
+        claims = paper.run(made)
+        for name, rows in made.rows:
+            write_rows(out / f"{name}.csv", rows)
+        again = context(out, [], kept=out)
+        patch.setattr(measy, "run_point", None)
+        assert paper.run(again) == claims
+    return claims, made, sum(done), out
+
+
+def test_every_figure_has_a_claim(small):
+    claims, made, done, out = small
+    figures = {claim.where for claim in claims}
+    assert figures == {
+        "Figures 6, 7", "Figure 7", "Figure 8", "Figures 9, 10", "Figures 11, 12", "Figure 13", "Figure 14",
+        "Section 2.1",
+    }  # fmt: skip
+    assert {claim.holds for claim in claims} <= {"yes", "in part", "no"}
+    assert done == 8 + 6 + 6 + 8
+    assert (out / "figure-6.png").is_file() and (out / "figure-13-14-jann97.png").is_file()
+    # Two batches of each point.
+    assert [len(rows) for _, rows in made.rows] == [16, 12, 12, 16]
+
+
+def test_a_batch_is_a_value_and_the_first_one_is_dropped():
+    point = Point("jann97", 0.9, "measy", 0.9)
+    one, two = run_point(point, batch=30, batches=2)
+    assert (one.seed, two.seed, one.scenario, one.variant, one.x) == (1, 2, "JWload", "measy", 0.9)
+    assert one.values != two.values
+    assert all(math.isfinite(value) for value in one.values.values())
+    assert run_point(point, batch=30, batches=2) == [one, two]
+
+
+def test_two_tiers_on_real_processes_are_measured_or_it_is_said_why_not():
+    try:
+        (found,) = measure((0.5,), 0.3)
+    except NotMeasured as why:
+        pytest.skip(str(why))
+    assert 0 < found.use <= 1 and found.loss < 1 and found.single >= 0
+
+
+def test_a_reproduction_takes_settings():
+    from headway.cli.reproduce import made
+
+    assert made(MeasyReproduction, "measy", ("batch=70",))._batch == 70
+    with pytest.raises(UserError, match="has no parameter 'bath'"):
+        made(MeasyReproduction, "measy", ("bath=70",))

@@ -1,0 +1,188 @@
+"""A real OpenPBS, and its records: the server's accounting logs.
+
+What PBS itself does: a MoM that comes back after a SIGKILL has its jobs requeued, with the same id. A server
+that is killed before it has saved that a MoM took a job requeues the job when it comes back (substate 41 in
+its log, no record in the accounting) although it runs: it then runs twice. A job that waits for another's
+end waits for ever if the server is killed at that end. An array that was under way when the server was killed
+may stay in state B for ever after the last of its elements (its ``array_state_count`` is wrong then).
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+
+from live_daemon import Daemon
+
+from headway_adapters.pbs import select
+from torture.history import History
+from torture.inside import InsideDaemon, InsideSystem
+from torture.stamps import Run
+from torture.stream import Act, Shape, Wanted
+from torture.system import Answer, Records, Share, asked
+
+#: Exit statuses of PBS's own.
+_STATES = {0: "done", 271: "cancelled", 265: "cancelled", -29: "timeout"}
+
+
+class Pbs(InsideSystem):
+    """Three hosts of eight processors."""
+
+    name = "pbs"
+    hosts = {"pbsa": 8, "pbsb": 8, "pbsc": 8}
+    shapes = [
+        Shape(1, 1, False, 4), Shape(1, 2, False, 3), Shape(1, 4, False, 3), Shape(1, 8, False, 2),
+        Shape(2, 4, True, 2), Shape(3, 2, True, 1), Shape(3, 8, True, 1), Shape(4, 2, False, 1),
+    ]  # fmt: skip
+    server_share = 0.08
+    node_share = 0.03
+    loses_with_node = True
+
+    # -- its life ----------------------------------------------------------------------------------
+
+    def kill_server(self) -> None:
+        self.server.kill("server", "-9")
+
+    def restart_server(self) -> None:
+        self.server.restart("server")
+
+    def kill_node(self, node: str) -> None:
+        self.server.kill("mom", "--host", node, "-9")
+
+    def restart_node(self, node: str) -> None:
+        self.server.restart("mom", "--host", node)
+
+    # -- its users and its administrator -------------------------------------------------------------
+
+    def submit(self, job: Wanted, command: list[str], after: str | None) -> Answer:
+        limit = 4 if job.overruns else 60 * (2 + job.number % 5)
+        argv = ["qsub", "-N", job.name, "-o", "/dev/null", "-e", "/dev/null", "-l", f"walltime={limit}"]
+        argv += ["-l", f"select={job.chunks}:ncpus={job.share}"]
+        argv += ["-l", "place=scatter"] if job.spread else []
+        argv += ["-J", f"1-{job.elements}"] if job.elements else []
+        argv += ["-h"] if job.held else []
+        argv += ["-W", f"depend={'afterok' if job.after_ok else 'afterany'}:{after}"] if after else []
+        done = self.as_user(job, *argv, "--", "/bin/sh", *command)
+        answer = asked(done)
+        return Answer(answer.accepted, answer.text, done.stdout.strip())
+
+    def act(self, job: Wanted, job_id: str, act: Act) -> Answer:
+        if act.kind == "cancel":
+            return asked(self.as_user(job, "qdel", job_id))
+        if act.kind == "cancel-elements":
+            names = [job_id.replace("[]", f"[{n}]") for n in act.elements]
+            return asked(self.as_user(job, "qdel", *names))
+        if act.kind == "requeue":
+            return asked(self.call("qrerun", job_id))
+        return asked(self.as_user(job, {"hold": "qhold", "release": "qrls"}[act.kind], job_id))
+
+    def unfinished(self) -> dict[str, str]:
+        done = self.call("qstat", "-t")
+        if done.returncode != 0:
+            raise OSError(done.stderr.strip())
+        rows = [line.split() for line in done.stdout.splitlines()[2:]]
+        return {row[0]: row[4] for row in rows if len(row) == 6 and row[4] not in "XF"}
+
+    def mend_stuck(self, open_: Mapping[str, str]) -> str:
+        """Release what still waits for a job that is over: the server was killed at that job's end; remove
+        arrays of which nothing is left."""
+        done = []
+        for array in (one for one, state in open_.items() if state == "B"):
+            if not any(one != array and one.startswith(array.partition("]")[0]) for one in open_):
+                self.call("qdel", "-W", "force", array)
+                done.append(f"removed {array}, an array without elements that PBS did not end")
+        for job_id in (one for one, state in open_.items() if state == "H"):
+            shown = self.call("qstat", "-f", job_id).stdout
+            for before in re.findall(r"after\w*:(\d+)\.", shown):
+                if self.call("qstat", f"{before}.pbsa").returncode != 0:
+                    self.call("qrls", "-h", "s", job_id)
+                    done.append(f"released {job_id}, which PBS let wait for {before}, which is over")
+        return "; ".join(done)
+
+    # -- headway ------------------------------------------------------------------------------------
+
+    def daemon(self, directory: Path) -> Daemon:
+        return InsideDaemon(
+            self, directory, {"queues": ["workq"], "bin_dir": "/opt/pbs/bin", "poll_interval": 2.0}
+        )
+
+    def give_back(self, daemon: Daemon) -> subprocess.CompletedProcess[str]:
+        self.server.restart("sched")
+        module = "headway_adapters.pbs.give_back"
+        return self.call(sys.executable, "-m", module, "--bin-dir", "/opt/pbs/bin", user="root")
+
+    def left_over(self) -> list[str]:
+        found = []
+        if "scheduling = True" not in self.call("qstat", "-B", "-f").stdout:
+            found.append("the server's scheduling is off")
+        reservations = self.call("pbs_rstat", "-F").stdout
+        found += [f"a reservation: {name}" for name in re.findall(r"headway_\S+", reservations)]
+        listed = self.call("pbsnodes", "-av").stdout
+        return found + [f"a node: {state}" for state in re.findall(r"state = (?!free|job)\S+", listed)]
+
+    # -- its records --------------------------------------------------------------------------------
+
+    def records(self, history: History, runs: Mapping[str, list[Run]]) -> Records:
+        found = Records()
+        #: What runs by the records: since when, and where.
+        running: dict[str, tuple[float, dict[str, int]]] = {}
+        for path in sorted((self.root / "spool/pbsa/pbs/server_priv/accounting").iterdir()):
+            for line in path.read_text(errors="replace").splitlines():
+                stamp, what, job_id, text = line.split(";", 3)
+                if "[]" in job_id or what not in "SERD":
+                    continue
+                fields = dict(re.findall(r"(\S+?)=(\S*)", text))
+                at = datetime.strptime(stamp, "%m/%d/%Y %H:%M:%S").timestamp()
+                key = self._key(history, job_id, at)
+                if what == "S":
+                    where: dict[str, int] = {}
+                    for vnode, share in select.parse_exec_vnode(fields["exec_vnode"]):
+                        where[vnode] = where.get(vnode, 0) + share.processors
+                    found.starts.setdefault(key, []).append(float(fields["start"]))
+                    running[key] = (float(fields["start"]), where)
+                elif what == "D":
+                    found.states[key] = "cancelled"
+                else:
+                    if key in running:
+                        begin, where = running.pop(key)
+                        found.shares += [
+                            Share(key, node, n, begin, float(fields["end"])) for node, n in where.items()
+                        ]
+                    if what == "R":
+                        found.requeues.setdefault(key, []).append(at)
+                    else:
+                        status = int(fields["Exit_status"])
+                        found.states[key] = _STATES.get(status, "failed")
+        self._forgotten_starts(history, found)
+        return found
+
+    def _forgotten_starts(self, history: History, found: Records) -> None:
+        """Adds the requeues that the server's log alone tells of."""
+        begun: set[str] = set()
+        for path in sorted((self.root / "spool/pbsa/pbs/server_logs").iterdir()):
+            for line in path.read_text(errors="replace").splitlines():
+                stamp, _, _, about, job_id, text = (line.split(";", 5) + [""] * 6)[:6]
+                if about != "Job" or "[]" in job_id:
+                    continue
+                at = datetime.strptime(stamp, "%m/%d/%Y %H:%M:%S").timestamp()
+                if text.startswith("Job Run at request of"):
+                    begun.add(job_id)
+                elif text.startswith("Requeueing job, substate: 41 ") and job_id in begun:
+                    begun.remove(job_id)
+                    key = self._key(history, job_id, at)
+                    found.requeues.setdefault(key, []).append(at)
+                    found.own.setdefault(key, []).append((at, "a start that its server had not saved"))
+                    what = "starts that a killed server requeued while they ran"
+                    found.oddities[what] = found.oddities.get(what, 0) + 1
+
+    @staticmethod
+    def _key(history: History, job_id: str, at: float) -> str:
+        element = re.search(r"\[(\d+)\]", job_id)
+        job = history.job_of(re.sub(r"\[\d+\]", "[]", job_id), at)
+        if job is None:
+            return f"?{job_id}"
+        return job.key(int(element[1])) if element else job.name
