@@ -7,14 +7,18 @@ They are started by launchers that are not part of this project: ``../shared/pbs
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from waiting import HANG, until
 
 SHARED = Path(__file__).parents[2] / "shared"
+#: Seconds for which the administrator of an LSF waits for a killed mbatchd.
+_PATIENCE = 20.0
 
 
 class BatchServer:
@@ -73,6 +77,20 @@ class BatchServer:
     def restart(self, daemon: str, *words: str) -> None:
         """Start it again and wait for it."""
         self.launcher("restart", daemon, *words)
+
+    def mbatchd_comes_back(self) -> None:
+        """Wait until LSF answers after the death of its mbatchd.
+
+        sbatchd starts it again by itself, but waits half a minute longer with each death by the same signal
+        that it has seen, of other tests, too. An administrator who does not wait starts sbatchd again.
+        """
+        end = time.monotonic() + _PATIENCE
+        while time.monotonic() < end:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                if self.call("bhosts", timeout=5).returncode == 0:
+                    return
+            time.sleep(0.2)
+        self.restart("sbatchd", "--host", "lsfa")
 
     def start(self, *words: str) -> None:
         """Start it, with the launcher's words.

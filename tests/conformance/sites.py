@@ -532,8 +532,7 @@ class RealLsf(LsfSite):
         try:
             yield
         finally:
-            # sbatchd starts it again by itself; this waits until it answers.
-            self.server.restart("mbatchd")
+            self.server.mbatchd_comes_back()
 
     def clean(self) -> None:
         super().clean()

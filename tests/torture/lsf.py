@@ -6,7 +6,6 @@ import csv
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -18,8 +17,6 @@ from torture.stamps import Run
 from torture.stream import Act, Shape, Wanted
 from torture.system import Answer, Records, Share, asked
 
-#: Seconds for which its administrator waits for a killed mbatchd.
-PATIENCE = 20.0
 _UNDER_WAY = "Operation is in progress"
 #: Bits of a job's status in JOB_STATUS.
 EXIT, DONE = 0x20, 0x40
@@ -44,20 +41,7 @@ class Lsf(InsideSystem):
         self.server.kill("mbatchd", "-9")
 
     def restart_server(self) -> None:
-        # sbatchd does it by itself, but waits half a minute longer with each death by the same signal, for
-        # as long as it lives itself. An administrator who does not wait for that starts sbatchd again.
-        end = time.monotonic() + PATIENCE
-        while not self._answers():
-            if time.monotonic() > end:
-                self.server.restart("sbatchd", "--host", "lsfa")
-                return
-            time.sleep(0.2)
-
-    def _answers(self) -> bool:
-        try:
-            return self.server.call("bhosts", timeout=5).returncode == 0
-        except subprocess.TimeoutExpired:
-            return False
+        self.server.mbatchd_comes_back()
 
     # -- its users and its administrator -------------------------------------------------------------
 

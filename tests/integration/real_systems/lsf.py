@@ -118,7 +118,7 @@ class Lsf(RealSystem):
     def everything(self) -> list[str]:
         said = self.server.run("bjobs", "-u", "all", "-UF")
         # What LSF finds out by and by: why a job waits, and what a running one uses.
-        said = re.sub(r"(?ms)^ PENDING REASONS:.*?(?=^ SCHEDULING)", "", said)
+        said = re.sub(r"(?ms)^ (PENDING REASONS|MEMORY USAGE):.*?(?=^ SCHEDULING)", "", said)
         return [line for line in said.splitlines() if not re.search(r"Resource usage|CPU time used", line)]
 
     def node_down(self) -> None:
@@ -133,8 +133,7 @@ class Lsf(RealSystem):
         try:
             yield
         finally:
-            # sbatchd starts it again by itself; this waits until it answers.
-            self.server.restart("mbatchd")
+            self.server.mbatchd_comes_back()
 
     def clean(self) -> None:
         self.server.call("bkill", "-u", "all", "0", user="root")
