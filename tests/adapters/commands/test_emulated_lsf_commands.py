@@ -187,7 +187,7 @@ class TestStart:
         assert said == (255, "Failed to run the job: User permission denied\n")
 
     def test_it_runs_a_little_later(self, emulated):
-        lsf = emulated("lsf", nodes=1, scheduling=False, start_delay=0.5)
+        lsf = emulated("lsf", nodes=1, scheduling=False, start_delay=3.0)
         submit(lsf)
         assert lsf.ok("brun", "-m", "node1", "1") == "Job <1> is being forced to run.\n"
         assert stats(lsf, "1") == ["PEND"]
@@ -246,7 +246,7 @@ class TestHoldAndSuspend:
         assert stats(lsf, job) == ["PEND"]
 
     def test_a_running_job_is_suspended_and_resumed_a_little_later(self, emulated):
-        lsf = emulated("lsf", nodes=1, scheduling=False, start_delay=0.3)
+        lsf = emulated("lsf", nodes=1, scheduling=False, start_delay=3.0)
         job = submit(lsf)
         run(lsf, job, "node1")
         lsf.ok("bstop", job)
