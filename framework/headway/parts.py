@@ -36,9 +36,7 @@ def divided(
 def placements_of(request: Request, placement: Placement) -> list[Placement]:
     """The placement of each part."""
     names, counts = [name for name, _ in placement], [count for _, count in placement]
-    return [
-        tuple(zip(nodes, numbers, strict=True)) for _, nodes, numbers in divided(request, names, counts)
-    ]
+    return [tuple(zip(nodes, numbers, strict=True)) for _, nodes, numbers in divided(request, names, counts)]
 
 
 def together(parts: Sequence[Request]) -> Request:

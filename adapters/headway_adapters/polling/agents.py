@@ -336,4 +336,3 @@ class Agents:
             self._pool.shutdown(wait=True, cancel_futures=True)
         for node in self._nodes.values():
             node.client.close()
-

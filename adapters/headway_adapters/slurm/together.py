@@ -30,7 +30,11 @@ class Steps:
 
 
 def start(
-    decision: d.Start, detail: Detail, placements: Sequence[Placement], pool: Collection[str], *,
+    decision: d.Start,
+    detail: Detail,
+    placements: Sequence[Placement],
+    pool: Collection[str],
+    *,
     reserved: bool,
 ) -> tuple[Steps, tuple[marker.Pin, ...]]:
     """Pin each component to its nodes of ``placements``; the pins, the leader's first.

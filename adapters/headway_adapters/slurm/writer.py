@@ -171,9 +171,7 @@ def take(record_ids: Iterable[str], *, mark: bool) -> Argv:
     return (*argv, f"AdminComment={marker.HELD}") if mark else argv
 
 
-def restore(
-    job_id: str, pin: marker.Pin, *, mark: bool, take: bool = False, partition: str = ""
-) -> Argv:
+def restore(job_id: str, pin: marker.Pin, *, mark: bool, take: bool = False, partition: str = "") -> Argv:
     """Give a job that did not start its user's node list and number of nodes back.
 
     Slurm cannot forget a number of nodes: where the user stated none, the marker says so. ``take``: the hold

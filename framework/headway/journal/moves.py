@@ -26,8 +26,10 @@ def open_move(history: Iterable[HistoryEntry]) -> Decision | None:
         if isinstance(what, Migrate | Checkpoint):
             if entry.outcome is None or entry.outcome.accepted:
                 found = what
-        elif isinstance(what, _ENDINGS) or (
-            isinstance(what, DecisionFailed) and isinstance(what.decision, Migrate | Checkpoint)
-        ) or isinstance(what, JobSubmitted):
+        elif (
+            isinstance(what, _ENDINGS)
+            or (isinstance(what, DecisionFailed) and isinstance(what.decision, Migrate | Checkpoint))
+            or isinstance(what, JobSubmitted)
+        ):
             found = None
     return found

@@ -34,9 +34,7 @@ def ask(path: Path, request: protocol.AnyRequest, *, timeout: float = 45.0) -> R
             # It may have answered before it read everything.
             said = connection.recv(65536)
         except OSError as error:
-            silent = (
-                f"does not answer within {timeout:g} s; is its process stopped, the machine overloaded?"
-            )
+            silent = f"does not answer within {timeout:g} s; is its process stopped, the machine overloaded?"
             what = silent if isinstance(error, TimeoutError) else error.strerror or str(error)
             raise Failure(f"the daemon at {path}: {what}") from error
     try:

@@ -137,4 +137,3 @@ def _named(names: list[str]) -> str:
     if len(names) == 1:
         return f"job {names[0]} is"
     return f"{len(names)} jobs ({', '.join(names[:_NAMED])}{', ...' if len(names) > _NAMED else ''}) are"
-

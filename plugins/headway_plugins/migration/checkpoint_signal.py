@@ -32,10 +32,7 @@ class SignalOptions(ImageOptions):
     )
     attribute: str = Field(
         default="",
-        description=(
-            "only jobs with this attribute (such as one that a submit filter sets); empty: "
-            "all"
-        ),
+        description=("only jobs with this attribute (such as one that a submit filter sets); empty: all"),
     )
 
 

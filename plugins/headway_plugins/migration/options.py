@@ -27,8 +27,7 @@ class ImageOptions(LeaveOptions):
 
     directory: Path = Field(
         description=(
-            "where images are: a directory of each job's name in it, on a file system that "
-            "all nodes share"
+            "where images are: a directory of each job's name in it, on a file system that all nodes share"
         ),
     )
     timeout: Seconds = Field(default=600.0, description="seconds until an image must be complete")
@@ -39,8 +38,7 @@ class ImageOptions(LeaveOptions):
     complete: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$|^$")] = Field(
         default="complete",
         description=(
-            "the file that says that an image is complete; empty: it is once nothing "
-            "changes for `settle`"
+            "the file that says that an image is complete; empty: it is once nothing changes for `settle`"
         ),
     )
     settle: Seconds = Field(

@@ -35,8 +35,7 @@ class ProgramOptions(ImageOptions):
     through: tuple[str, ...] = Field(
         default=(),
         description=(
-            "how a command comes to a node; `{node}` and `{user}` are replaced. Empty: it "
-            "runs here"
+            "how a command comes to a node; `{node}` and `{user}` are replaced. Empty: it runs here"
         ),
     )
     attribute: str = Field(default="", description="only jobs with this attribute; empty: all")

@@ -57,8 +57,13 @@ class Requests:
         )
 
     def read(
-        self, record: JobRecord, pool: str, asked: tuple[str, ...], excluded: tuple[str, ...],
-        least: int, most: int,
+        self,
+        record: JobRecord,
+        pool: str,
+        asked: tuple[str, ...],
+        excluded: tuple[str, ...],
+        least: int,
+        most: int,
     ) -> tuple[str, Request, dict[str, Any] | None]:
         """Why we cannot express it ("" if we can), the request, and what it has beside.
 
