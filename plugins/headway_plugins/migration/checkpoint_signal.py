@@ -6,9 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from headway.decisions import Checkpoint, Migrate, Requeue, Start
-from headway.hookspecs import hookimpl
-from headway.migration import MigrationHandler, Move, Reported
+from headway.migration import Move, Reported
 from headway_plugins.migration.options import ImageOptions
 from headway_plugins.migration.ready import Ready
 from headway_plugins.migration.relocation import Way
@@ -30,10 +28,6 @@ class SignalOptions(ImageOptions):
             "signal is ended by it"
         ),
     )
-    attribute: str = Field(
-        default="",
-        description=("only jobs with this attribute (such as one that a submit filter sets); empty: all"),
-    )
 
 
 class CheckpointSignal(Saving):
@@ -45,25 +39,11 @@ class CheckpointSignal(Saving):
 
     name = "checkpoint-signal"
     Options = SignalOptions
-    needs = (Requeue, Start)
-    gives = (Migrate, Checkpoint)
+    options: SignalOptions
 
     def __init__(self, options: SignalOptions) -> None:
         super().__init__(options, (options.ready,) if options.ready else ())
-        self.options = options
         self._ready = Ready(self.images, options.ready) if options.ready else None
-
-    @hookimpl
-    def migrate(self) -> MigrationHandler:
-        return self
-
-    def suits(self, move: Move) -> str:
-        if why := super().suits(move):
-            return why
-        wanted = self.options.attribute
-        if wanted and not (move.job.attributes or {}).get(wanted):
-            return f"the job does not say {wanted!r}"
-        return ""
 
     def prepare(self, move: Move) -> None:
         super().prepare(move)
@@ -76,8 +56,4 @@ class CheckpointSignal(Saving):
         return super().perform(move, task)
 
     def way(self) -> Way:
-        options = self.options
-        return Way(
-            saves="signal", signal=options.signal, save_seconds=options.timeout, ask_seconds=options.ask,
-            leave_seconds=options.leave,
-        )  # fmt: skip
+        return self.options.way("signal", signal=self.options.signal)

@@ -8,19 +8,15 @@ line restores the image where there is one: see the operators' guide.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
 
-from headway.adapter import Check
-from headway.decisions import Checkpoint, Migrate, Requeue, Start
 from headway.errors import Failure
-from headway.hookspecs import hookimpl
-from headway.migration import MigrationHandler, Move
-from headway_plugins.migration.programs import ProgramOptions, Programs
+from headway.migration import Move
+from headway_plugins.migration.dumping import Dumping
+from headway_plugins.migration.programs import ProgramOptions
 from headway_plugins.migration.relocation import Way
-from headway_plugins.migration.saving import Saving
 
 _NUMBER = re.compile(r"\s*([1-9][0-9]{0,9})\s*")
 #: CRIU's last word, in its log.
@@ -47,7 +43,7 @@ class CriuOptions(ProgramOptions):
     )
 
 
-class Criu(Saving):
+class Criu(Dumping):
     """Moves a job of one node by dumping its processes with CRIU and restoring them on the target.
 
     Needs CRIU on the nodes, with the rights that `criu check` wants, and a shared file system. It does
@@ -56,40 +52,20 @@ class Criu(Saving):
 
     name = "criu"
     Options = CriuOptions
-    needs = (Requeue, Start)
-    gives = (Migrate, Checkpoint)
+    options: CriuOptions
     paper = "Emelyanov et al.: CRIU, Checkpoint/Restore In Userspace (criu.org)"
-
-    def __init__(self, options: CriuOptions) -> None:
-        super().__init__(options)
-        self.options = options
-        self._programs = Programs(options.through, options.timeout)
-
-    @hookimpl
-    def migrate(self) -> MigrationHandler:
-        return self
-
-    def check(self) -> Sequence[Check]:
-        program = self.options.program
-        remedy = "install criu (and a kernel that it knows), or take this plugin out"
-        found = self._programs.check("migration: criu", program, [program, "check"], remedy)
-        return [found, *super().check()]
+    works = ("check",)
+    remedy = "install criu (and a kernel that it knows), or take this plugin out"
 
     def suits(self, move: Move) -> str:
         if why := super().suits(move):
             return why
-        wanted = self.options.attribute
-        if wanted and not (move.job.attributes or {}).get(wanted):
-            return f"the job does not say {wanted!r}"
         if len({node for node, _ in move.source}) != 1 or len({node for node, _ in move.target}) > 1:
             return "it runs on several nodes"
         return ""
 
     def way(self) -> Way:
-        return Way(
-            saves="dump", leaves_stopped=True, save_seconds=self.options.timeout,
-            ask_seconds=self.options.ask, leave_seconds=self.options.leave,
-        )  # fmt: skip
+        return self.options.way("dump", leaves_stopped=True)
 
     def argv(self, process: int, directory: str) -> tuple[str, ...]:
         """The dump of a tree of processes."""
@@ -115,6 +91,3 @@ class Criu(Saving):
             raise Failure(f"{log}: {error.strerror}") from error
         if _DONE not in last:
             raise Failure(f"{log}: expected {_DONE!r} at its end, found {last[-80:]!r}")
-
-    def stop(self) -> None:
-        self._programs.stop()

@@ -10,18 +10,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 
 from pydantic import Field
 
-from headway.adapter import Check
-from headway.decisions import Checkpoint, Migrate, Requeue, Start
 from headway.errors import Failure
-from headway.hookspecs import hookimpl
-from headway.migration import MigrationHandler, Move
-from headway_plugins.migration.programs import ProgramOptions, Programs
+from headway.migration import Move
+from headway_plugins.migration.dumping import Dumping
+from headway_plugins.migration.programs import ProgramOptions
 from headway_plugins.migration.relocation import Way
-from headway_plugins.migration.saving import Saving
 
 _PORT = re.compile(rb"\s*([0-9]{4,5})\s*")
 _PORT_FILE = "port"
@@ -35,7 +31,7 @@ class DmtcpOptions(ProgramOptions):
     complete: str = Field(default=_SCRIPT, description="the file that says that an image is complete")
 
 
-class Dmtcp(Saving):
+class Dmtcp(Dumping):
     """Moves a job that runs under DMTCP: saves it through its coordinator, restarts it on the target.
 
     Needs DMTCP on the nodes, and jobs that were started with `dmtcp_launch`.
@@ -43,39 +39,19 @@ class Dmtcp(Saving):
 
     name = "dmtcp"
     Options = DmtcpOptions
-    needs = (Requeue, Start)
-    gives = (Migrate, Checkpoint)
+    options: DmtcpOptions
     paper = "Ansel, Arya, Cooperman: DMTCP: Transparent Checkpointing (IPDPS 2009)"
-
-    def __init__(self, options: DmtcpOptions) -> None:
-        super().__init__(options)
-        self.options = options
-        self._programs = Programs(options.through, options.timeout)
-
-    @hookimpl
-    def migrate(self) -> MigrationHandler:
-        return self
-
-    def check(self) -> Sequence[Check]:
-        program = self.options.program
-        remedy = "install DMTCP, or take this plugin out"
-        found = self._programs.check("migration: dmtcp", program, [program, "--version"], remedy)
-        return [found, *super().check()]
+    works = ("--version",)
+    remedy = "install DMTCP, or take this plugin out"
 
     def suits(self, move: Move) -> str:
         if why := super().suits(move):
             return why
-        wanted = self.options.attribute
-        if wanted and not (move.job.attributes or {}).get(wanted):
-            return f"the job does not say {wanted!r}"
         place = self.images.place(move.job.id)
         return "" if (place / _PORT_FILE).is_file() else f"it has no coordinator ({place / _PORT_FILE})"
 
     def way(self) -> Way:
-        return Way(
-            saves="dump", save_seconds=self.options.timeout, ask_seconds=self.options.ask,
-            leave_seconds=self.options.leave,
-        )  # fmt: skip
+        return self.options.way("dump")
 
     def argv(self, node: str, port: int) -> tuple[str, ...]:
         """Save all processes of a coordinator; returns once their images are written."""
@@ -98,6 +74,3 @@ class Dmtcp(Saving):
         if found is None or not 1024 <= int(found[1]) <= 65535:
             raise Failure(f"{path}: expected a port of 1024 to 65535, found {text!r}")
         return int(found[1])
-
-    def stop(self) -> None:
-        self._programs.stop()

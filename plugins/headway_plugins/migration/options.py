@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from headway_plugins.migration.images import Images
+from headway_plugins.migration.relocation import Way
 
 Seconds = Annotated[float, Field(gt=0, le=7 * 86400)]
 
@@ -53,6 +54,10 @@ class ImageOptions(LeaveOptions):
         default=10**9,
         description="bytes that must stay free on the file system",
     )
+    attribute: str = Field(
+        default="",
+        description="only jobs with this attribute (such as one that a submit filter sets); empty: all",
+    )
 
     @field_validator("directory")
     @classmethod
@@ -66,4 +71,11 @@ class ImageOptions(LeaveOptions):
         return Images(
             self.directory, method=method, complete=self.complete, settle=self.settle, keep=self.keep,
             quota=self.quota, spare=self.spare, words=words,
+        )  # fmt: skip
+
+    def way(self, saves: str, *, signal: str = Way.signal, leaves_stopped: bool = False) -> Way:
+        """How moves go that are given as much time as these options say. See :class:`Way`."""
+        return Way(
+            saves=saves, signal=signal, leaves_stopped=leaves_stopped, save_seconds=self.timeout,
+            ask_seconds=self.ask, leave_seconds=self.leave,
         )  # fmt: skip

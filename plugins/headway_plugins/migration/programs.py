@@ -38,7 +38,7 @@ class ProgramOptions(ImageOptions):
             "how a command comes to a node; `{node}` and `{user}` are replaced. Empty: it runs here"
         ),
     )
-    attribute: str = Field(default="", description="only jobs with this attribute; empty: all")
+    program: str = Field(description="the program, a name or an absolute path")
 
     @field_validator("through")
     @classmethod

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headway.adapter import Check
+from headway.decisions import Checkpoint, Migrate, Requeue, Start
 from headway.errors import Failure
-from headway.migration import Machine, Move, Reported
+from headway.hookspecs import hookimpl
+from headway.migration import Machine, MigrationHandler, Move, Reported
 from headway_plugins.migration.images import Images, Unconfirmed
 from headway_plugins.migration.options import ImageOptions
 from headway_plugins.migration.relocation import Relocation, Way, same_nodes
@@ -16,10 +18,18 @@ class Saving:
     """A handler that keeps images. A subclass says its :meth:`way`, :meth:`suits` and :meth:`dump`."""
 
     name: str
+    needs = (Requeue, Start)
+    gives = (Migrate, Checkpoint)
+    options: ImageOptions
 
     def __init__(self, options: ImageOptions, words: tuple[str, ...] = ()) -> None:
         """``words``: files in a job's directory that are no part of its image."""
+        self.options = options
         self.images: Images = options.images(self.name, words)
+
+    @hookimpl
+    def migrate(self) -> MigrationHandler:
+        return self
 
     def way(self) -> Way:
         """How its moves go."""
@@ -28,7 +38,12 @@ class Saving:
     def suits(self, move: Move) -> str:
         if move.restart:
             return "it keeps what the job has done, and the job is to begin again"
-        return "its nodes stay the same" if same_nodes(move) else ""
+        if same_nodes(move):
+            return "its nodes stay the same"
+        wanted = self.options.attribute
+        if wanted and not (move.job.attributes or {}).get(wanted):
+            return f"the job does not say {wanted!r}"
+        return ""
 
     def prepare(self, move: Move) -> None:
         """See that an image can be made. Raises :class:`Failure`."""

@@ -19,6 +19,7 @@ from waiting import until
 
 from headway.errors import Failure
 from headway.migration import Move
+from headway_plugins.migration.checkpoint_signal import CheckpointSignal, SignalOptions
 from headway_plugins.migration.criu import Criu, CriuOptions
 from headway_plugins.migration.dmtcp import Dmtcp, DmtcpOptions
 from headway_plugins.migration.programs import Programs
@@ -142,6 +143,20 @@ def test_criu_leaves_jobs_of_several_nodes_alone(program: StandIn, images: Path)
     one = criu(program, images)
     wide = Move(described("7", 2), (("n1", 1), ("n2", 1)), (("n3", 2),), 0)
     assert one.suits(wide) == "it runs on several nodes" and one.suits(MOVE) == ""
+
+
+@pytest.mark.parametrize(
+    ("handler", "options"), [(Criu, CriuOptions), (Dmtcp, DmtcpOptions), (CheckpointSignal, SignalOptions)]
+)
+def test_each_that_saves_can_be_confined_to_jobs_of_an_attribute(
+    images: Path, handler: Any, options: Any
+) -> None:
+    one = handler(options(directory=images, attribute="saves"))
+    (images / "7").mkdir()
+    (images / "7" / "port").write_text("7779")
+    saves = Move(described("7", 2, attributes={"saves": "yes"}), (("n1", 2),), (("n2", 2),), restarts=0)
+    assert one.suits(MOVE) == "the job does not say 'saves'"
+    assert one.suits(saves) == ""
 
 
 def test_dmtcp_asks_the_coordinator_whose_port_the_job_wrote_down(program: StandIn, images: Path) -> None:
