@@ -26,6 +26,8 @@ from headway.model import JobDescription, Placement
 #: How a move can be over: the job runs on the target; saved, and runs on; it runs where it ran (or there
 #: again); it waits in its queue; it came to its end meanwhile.
 OUTCOMES = ("moved", "saved", "stayed", "queued", "ended")
+#: The states (:attr:`Seen.state`) in which a job has its nodes.
+ON_NODES = ("starting", "running", "suspended")
 
 
 class Move(msgspec.Struct, frozen=True):

@@ -29,11 +29,11 @@ from headway import decisions as d
 from headway import events as ev
 from headway.adapter import Check, Oddity, Outcome
 from headway.errors import Failure
+from headway.migration import ON_NODES
 from headway_adapters.node_agent.link import Client, read_key
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 
 BACKGROUND, FOREGROUND = "background", "foreground"
-_ON_NODES = ("starting", "running", "suspended")
 #: Agents that are asked at once.
 _THREADS = 8
 #: A use is told again once it has changed by so much.
@@ -141,7 +141,7 @@ class Agents:
 
     def looked(self, snapshot: Snapshot, starting: Iterable[str]) -> None:
         """Take in a look: who is where. Jobs that run no more are forgotten, but not those ``starting``."""
-        self._jobs = {key: job for key, job in snapshot.jobs.items() if job.state in _ON_NODES}
+        self._jobs = {key: job for key, job in snapshot.jobs.items() if job.state in ON_NODES}
         kept = {*self._jobs, *starting}
         for known in (self._tiers, self._uses, self._told_uses, self._unable):
             for key in [key for key in known if key not in kept]:

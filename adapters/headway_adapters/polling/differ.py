@@ -14,10 +14,9 @@ from dataclasses import replace
 import msgspec
 
 from headway import events as ev
+from headway.migration import ON_NODES
 from headway.model import JobDescription
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
-
-_ON_NODES = ("starting", "running", "suspended")
 
 
 def diff(old: Snapshot | None, new: Snapshot) -> Sequence[ev.Event]:
@@ -71,7 +70,7 @@ def _appeared(job: SnapshotJob, now: float, events: list[ev.Event]) -> None:
         if job.releasing:
             events.append(ev.JobReleasing(time=now, job_id=description.id, placement=job.pinned))
         return
-    if job.state in _ON_NODES or job.placement:
+    if job.state in ON_NODES or job.placement:
         _start(job, now, events)
     if job.state == "suspended":
         events.append(ev.JobSuspended(time=now, job_id=description.id))
@@ -81,7 +80,7 @@ def _appeared(job: SnapshotJob, now: float, events: list[ev.Event]) -> None:
 
 def _changed(old: SnapshotJob, new: SnapshotJob, now: float, events: list[ev.Event]) -> None:
     job_id = new.job.id
-    ran, runs = old.state in _ON_NODES, new.state in _ON_NODES
+    ran, runs = old.state in ON_NODES, new.state in ON_NODES
     again = new.restarts > old.restarts or _moved(old, new)
     if ran and (new.state == "pending" or (again and (runs or new.placement))):
         at = now if new.state == "pending" or new.start_time is None else min(new.start_time, now)

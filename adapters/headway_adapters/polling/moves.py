@@ -43,7 +43,6 @@ from headway.migration import (
 )
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 
-_ON_NODES = ("starting", "running", "suspended")
 #: Pieces of work at once.
 _THREADS = 4
 #: Between two rounds of tidying, seconds.

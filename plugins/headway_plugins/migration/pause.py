@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headway.decisions import Requeue, Resume, Suspend
-from headway.migration import Answered, Instruction, Move, Order, Over, Passed, Seen, Stimulus
+from headway.migration import Answered, Instruction, Move, Order, Over, Seen
+from headway_plugins.migration.steps import Steps
 
 
 @dataclass(frozen=True)
@@ -28,34 +29,16 @@ class Times:
     again: float = 5.0
 
 
-class Pause:
-    """One move. See the module's text; :class:`headway.migration.Machine`."""
+class Pause(Steps):
+    """One move. See the module's text."""
 
     def __init__(self, move: Move, times: Times) -> None:
-        self._move = move
+        super().__init__(move)
         self._times = times
-        self.step = "new"
-        self.due: float | None = None
-        self._until = 0.0
-        self._why = ""
-        self._in_doubt = False
 
     def begin(self, now: float) -> Sequence[Instruction]:
         self.step, self.due = "stopping", now + self._times.stop
         return [Order(Suspend(self._move.job.id, "its move"))]
-
-    def tell(self, now: float, stimulus: Stimulus) -> Sequence[Instruction]:
-        if self.step == "over":
-            return []
-        if isinstance(stimulus, Seen):
-            return self._seen(now, stimulus)
-        if isinstance(stimulus, Answered):
-            if not stimulus.accepted:
-                self._why, self._in_doubt = stimulus.message, True
-            return []
-        if isinstance(stimulus, Passed) and self.due is not None and now >= self.due:
-            return self._late(now)
-        return []
 
     def _seen(self, now: float, seen: Seen) -> Sequence[Instruction]:
         if seen.state == "ended":
@@ -71,6 +54,11 @@ class Pause:
                 return self._over("stayed", f"it could not be suspended: {self._why}")
         elif self.step in ("resuming", "leaving") and seen.state == "running":
             return self._over("moved", "it stood still and runs again")
+        return []
+
+    def _answered(self, now: float, answered: Answered) -> Sequence[Instruction]:
+        if not answered.accepted:
+            self._why, self._in_doubt = answered.message, True
         return []
 
     def _late(self, now: float) -> Sequence[Instruction]:

@@ -30,21 +30,19 @@ from dataclasses import dataclass
 
 from headway.decisions import Requeue, Start
 from headway.migration import (
+    ON_NODES,
     Answered,
     Instruction,
     Move,
     Order,
     Over,
-    Passed,
     Reported,
     Seen,
     Signal,
-    Stimulus,
     Work,
 )
 from headway.model import Placement
-
-_ON_NODES = ("starting", "running", "suspended")
+from headway_plugins.migration.steps import Steps
 
 
 @dataclass(frozen=True)
@@ -65,21 +63,13 @@ class Way:
     leave_seconds: float = 120.0
 
 
-class Relocation:
-    """One move. See the module's text; :class:`headway.migration.Machine`."""
+class Relocation(Steps):
+    """One move. See the module's text."""
 
     def __init__(self, move: Move, way: Way) -> None:
-        self._move = move
+        super().__init__(move)
         self._way = way
-        self.step = "new"
-        self.due: float | None = None
-        #: Until when the present step may take.
-        self._until = 0.0
         self._nodes = {"source": _names(move.source), "target": _names(move.target)}
-        #: Why it goes back, or stays: for the last word.
-        self._why = ""
-        #: The last order was refused, or not heard of: the next look decides what it came to.
-        self._in_doubt = False
         self._dumped = False
         self._complete = False
         self._begins_anew = not way.saves
@@ -92,22 +82,10 @@ class Relocation:
         self.step = "preparing"
         return [Work("prepare")]
 
-    def tell(self, now: float, stimulus: Stimulus) -> Sequence[Instruction]:
-        if self.step == "over":
-            return []
-        if isinstance(stimulus, Seen):
-            return self._seen(now, stimulus)
-        if isinstance(stimulus, Answered):
-            return self._answered(now, stimulus)
-        if isinstance(stimulus, Reported):
-            return self._reported(now, stimulus)
-        assert isinstance(stimulus, Passed)
-        return self._passed(now)
-
     def _seen(self, now: float, seen: Seen) -> Sequence[Instruction]:
         if seen.state == "ended":
             return self._over("ended", "it ended before its move was over", discard=True)
-        here = seen.state in _ON_NODES
+        here = seen.state in ON_NODES
         again = seen.restarts > self._move.restarts
         if here and again and (self.step != "leaving" or self._in_doubt):
             # While it leaves, a batch system may count its next execution already (Slurm: COMPLETING).
@@ -189,9 +167,7 @@ class Relocation:
             return self._over("saved", "its image is complete and checked")
         return self._leave(now)
 
-    def _passed(self, now: float) -> Sequence[Instruction]:
-        if self.due is None or now < self.due:
-            return []
+    def _late(self, now: float) -> Sequence[Instruction]:
         self.due = None
         if self.step == "confirming":
             return [Work("confirm")]

@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from headway.migration import ON_NODES
 from headway.model import Placement
 from headway.parts import together
 from headway_adapters.polling.snapshot import SnapshotJob
 from headway_adapters.slurm.reader.detail import Detail
-
-_ON_NODES = ("starting", "running", "suspended")
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ def combined(
     """
     parts = sorted(components, key=lambda part: part.offset)
     first = parts[0].job
-    on_nodes = [part for part in parts if part.job.state in _ON_NODES]
+    on_nodes = [part for part in parts if part.job.state in ON_NODES]
     if on_nodes:
         return _running(leader, parts, on_nodes), None
     pending = [part for part in parts if part.job.state == "pending"]
