@@ -19,12 +19,10 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
 
 from headway.hookspecs import Plugin, hookimpl
 from headway.workload import Workload, WorkloadModel
-from headway_plugins.workloads.f_model import estimates
-from headway_plugins.workloads.jobs import estimated_jobs, stretched_to_load
+from headway_plugins.workloads.jobs import FittedOptions, fitted_workload
 from headway_plugins.workloads.size_classes import SizeClasses
 
 Floats = NDArray[np.float64]
@@ -39,18 +37,8 @@ RUNS_ORDER = 2.5
 MOST_RUNS = 1000
 
 
-class Feitelson96Options(BaseModel):
+class Feitelson96Options(FittedOptions):
     """The options of :class:`Feitelson96Model`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    jobs: int = Field(10000, ge=2, le=5_000_000, description="number of jobs")
-    processors: int = Field(320, ge=1, le=100_000, description="size of the machine")
-    load: float = Field(0.7, gt=0, le=3, description="work submitted, as a share of what the machine can do")
-    f: float = Field(
-        4.0, ge=0, le=1000, description="estimates are uniform between the runtime and f + 1 times that"
-    )
-    pool: str = Field("pool", min_length=1, description="pool that the jobs are sent to")
 
 
 class Feitelson96Model:
@@ -78,11 +66,7 @@ class Feitelson96Model:
         submit = np.cumsum(gaps)[which] * mean_gap + number * runtime
         place = np.argsort(submit, kind="stable")
         submit, size, runtime = submit[place], size[place], runtime[place]
-        submit, note = stretched_to_load(submit, size, runtime, processors, options.load)
-        wanted = estimates(rng, runtime, options.f)
-        return Workload(
-            estimated_jobs(submit, size, runtime, wanted, options.pool), processors=processors, notes=(note,)
-        )
+        return fitted_workload(rng, options, submit, size, runtime)
 
 
 def runtimes(rng: np.random.Generator, size: Floats, processors: int) -> Floats:
