@@ -1,4 +1,4 @@
-"""Systems whose launcher gives them hosts of their own, which are namespaces; headway runs inside one."""
+"""Systems whose launcher gives them hosts of their own, which are namespaces; headway runs on the first."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from batch_servers import BatchServer, find_launcher
-from live_daemon import HEADWAY, Daemon
+from live_daemon import Daemon
 
 from torture.stream import Wanted
 from torture.system import TIMEOUT, System
-
-_HEADWAY = [str(HEADWAY)]
 
 
 class InsideSystem(System):
@@ -54,23 +51,6 @@ class InsideSystem(System):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(int(path.name), signal.SIGKILL)
             time.sleep(0.02)
-
-
-class InsideDaemon(Daemon):
-    """``headway run`` on the batch system's first host.
-
-    As root, who is a manager of these test servers: the user headway of theirs may not be able to execute
-    the Python that the checkout's virtual environment was made with.
-    """
-
-    def __init__(self, system: InsideSystem, directory: Path, options: dict[str, Any]) -> None:
-        self.system = system
-        super().__init__(SimpleNamespace(conf=""), directory)
-        self.configure(cluster={"adapter": system.name, "options": options})
-        self.program = system.server.inside(*_HEADWAY, user="root")
-
-    def command(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return self.system.call(*_HEADWAY, *words, "-c", str(self.config_path), user="root")
 
 
 def _calls(process: Path, command: bytes) -> bool:

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from live_daemon import Daemon
+from real_systems.inside import InsideDaemon
 
 from torture.history import History
-from torture.inside import InsideDaemon, InsideSystem
+from torture.inside import InsideSystem
 from torture.stamps import Run
 from torture.stream import Act, Shape, Wanted
 from torture.system import Answer, Records, Share, asked
@@ -88,7 +89,7 @@ class Lsf(InsideSystem):
 
     def daemon(self, directory: Path) -> Daemon:
         return InsideDaemon(
-            self, directory,
+            self.server, directory,
             {
                 "queues": ["hwtest"], "bin_dir": "/opt/volclava/bin", "poll_interval": 1.0,
                 "environment": {"LSF_ENVDIR": "/opt/volclava/etc"},

@@ -17,10 +17,11 @@ from datetime import datetime
 from pathlib import Path
 
 from live_daemon import Daemon
+from real_systems.inside import InsideDaemon
 
 from headway_adapters.pbs import select
 from torture.history import History
-from torture.inside import InsideDaemon, InsideSystem
+from torture.inside import InsideSystem
 from torture.stamps import Run
 from torture.stream import Act, Shape, Wanted
 from torture.system import Answer, Records, Share, asked
@@ -107,7 +108,7 @@ class Pbs(InsideSystem):
 
     def daemon(self, directory: Path) -> Daemon:
         return InsideDaemon(
-            self, directory, {"queues": ["workq"], "bin_dir": "/opt/pbs/bin", "poll_interval": 2.0}
+            self.server, directory, {"queues": ["workq"], "bin_dir": "/opt/pbs/bin", "poll_interval": 2.0}
         )
 
     def give_back(self, daemon: Daemon) -> subprocess.CompletedProcess[str]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pretended
 import pytest
 from recorded_lsf import at, output, result
 from structlog.testing import capture_logs
@@ -127,7 +128,7 @@ class PretendedLsf(Transport):
 def done(argv: tuple[str, ...], stdout: str = "", rc: int = 0, stderr: str = "") -> Result:
     if stdout and not stdout.endswith("\n"):
         stdout += "\n"
-    return Result(argv=argv, rc=rc, stdout=stdout.encode(), stderr=stderr, seconds=0.01)
+    return pretended.result(argv, stdout, rc, stderr)
 
 
 def hangs(argv: tuple[str, ...]) -> Result:

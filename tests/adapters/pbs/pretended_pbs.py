@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from pbs_recorded import job, listing, recorded, stdout
+from pretended import Pretended, result
 
-from headway import events as ev
 from headway_adapters.pbs import PbsAdapter, PbsOptions, dsv
-from headway_adapters.transport import Result, Transport
+from headway_adapters.transport import Result
 
 RUNS = {"job_state": "R", "substate": 42, "stime": "Sat Nov 21 06:33:00 2026", "run_count": 1}
 NODES = json.loads(stdout("pbsnodes_json"))
@@ -19,26 +18,19 @@ NODES["nodes"]["pbshost[3]"].update(state="free", resources_assigned={}, resv="R
 Answer = Callable[[tuple[str, ...]], Result | None]
 
 
-class PretendedPbs(Transport):
-    """Answers from recorded output; ``jobs`` is what qstat lists, ``gone`` what its history knows, and
-    ``answer`` overrides any command."""
+class PretendedPbs(Pretended):
+    """Answers from recorded output; ``jobs`` is what qstat lists, ``gone`` what its history knows."""
 
     user = "root"
 
     def __init__(self) -> None:
+        super().__init__()
         self.jobs: dict[str, dict[str, Any]] = {
             "1.pbshost": job(select="2:ncpus=4"),
             "2.pbshost": job(**RUNS, exec_vnode="(pbshost[0]:ncpus=6)"),
         }
         self.gone: dict[str, dict[str, Any]] = {}
         self.nodes = json.loads(json.dumps(NODES))
-        self.said: list[tuple[str, ...]] = []
-        self.answer: Answer = lambda argv: None
-
-    def run(self, argv: Sequence[str], timeout: float) -> Result:
-        words = tuple(argv)
-        self.said.append(words)
-        return self.answer(words) or self.listed(words)
 
     def listed(self, argv: tuple[str, ...]) -> Result:
         if "--version" in argv:
@@ -67,25 +59,9 @@ def text_of(name: str) -> str:
     return recorded(name)["stdout"]
 
 
-def result(argv: tuple[str, ...], stdout: str = "", rc: int = 0, stderr: str = "") -> Result:
-    return Result(
-        argv=argv, rc=rc, stdout=stdout.encode("utf-8", "surrogateescape"), stderr=stderr, seconds=0.01
-    )
-
-
 def adapter(pbs: PretendedPbs, **fields: Any) -> PbsAdapter:
     read_only = fields.pop("read_only", False)
     options = PbsOptions(
         **{"queues": ("workq",), "poll_interval": 0.05, "commands_per_minute": None, **fields}
     )
     return PbsAdapter(options, read_only=read_only, transport=pbs)
-
-
-def events(one: PbsAdapter, seconds: float = 0.3) -> list[ev.Event]:
-    found: list[ev.Event] = []
-    end = time.time() + seconds
-    while time.time() < end:
-        moment = one.wait(end)
-        assert moment is not None
-        found += moment[1]
-    return found

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pbs_recorded import FIXTURES, job
-from pretended_pbs import RUNS, Answer, PretendedPbs, adapter, events, listed, result, text_of
+from pretended import events, result
+from pretended_pbs import RUNS, Answer, PretendedPbs, adapter, listed, text_of
 from structlog.testing import capture_logs
 
 from headway import decisions as d

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from pbs_recorded import job
-from pretended_pbs import RUNS, PretendedPbs, adapter, events, result
+from pretended import events, result
+from pretended_pbs import RUNS, PretendedPbs, adapter
 
 from headway import events as ev
 from headway_adapters.pbs import PbsOptions, give_back

@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from headway import events as ev
-from headway_adapters.slurm import SlurmAdapter
-from headway_adapters.transport import Result, Transport
+from pretended import Pretended, result
+
+from headway_adapters.transport import Result
 
 FIXTURES = Path(__file__).parent / "fixtures" / "slurm-22.05"
 RECORDS = {record["job_id"]: record for record in json.loads((FIXTURES / "squeue.json").read_text())["jobs"]}
 
 
-class PretendedSlurm(Transport):
-    """Answers from recorded output; ``jobs`` is what squeue lists, ``answer`` overrides any command."""
+class PretendedSlurm(Pretended):
+    """Answers from recorded output; ``jobs`` is what squeue lists."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.jobs: list[dict[str, Any]] = [
             {**RECORDS[15], "state_reason": "JobHeldAdmin", "admin_comment": "headway:held"}, RECORDS[7],
         ]  # fmt: skip
-        self.said: list[tuple[str, ...]] = []
-        self.answer: Callable[[tuple[str, ...]], Result | None] = lambda argv: None
 
-    def run(self, argv: Sequence[str], timeout: float) -> Result:
-        words = tuple(argv)
-        self.said.append(words)
-        return self.answer(words) or result(words, self._stdout(words))
+    def listed(self, argv: tuple[str, ...]) -> Result:
+        return result(argv, self._stdout(argv))
 
     def _stdout(self, argv: tuple[str, ...]) -> str:
         if "--version" in argv:
@@ -44,18 +39,3 @@ class PretendedSlurm(Transport):
             "reservation": "show-reservations-oneline.txt", "nodes": "show-nodes-oneline.txt",
         }  # fmt: skip
         return (FIXTURES / files[what]).read_text() if what in files else ""
-
-
-def result(argv: tuple[str, ...], stdout: str = "", rc: int = 0, stderr: str = "") -> Result:
-    return Result(argv=argv, rc=rc, stdout=stdout.encode(), stderr=stderr, seconds=0.01)
-
-
-def events(one: SlurmAdapter, seconds: float = 0.3) -> list[ev.Event]:
-    """All that an adapter tells within so many seconds."""
-    found: list[ev.Event] = []
-    end = time.time() + seconds
-    while time.time() < end:
-        moment = one.wait(end)
-        assert moment is not None
-        found += moment[1]
-    return found

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pretended_slurm import FIXTURES, RECORDS, PretendedSlurm, events, result
+from pretended import events, result
+from pretended_slurm import FIXTURES, RECORDS, PretendedSlurm
 from structlog.testing import capture_logs
 from waiting import bound
 

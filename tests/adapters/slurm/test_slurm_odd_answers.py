@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pretended_slurm import FIXTURES, RECORDS, PretendedSlurm, events, result
+from pretended import events, result
+from pretended_slurm import FIXTURES, RECORDS, PretendedSlurm
 from waiting import limit
 
 from headway import decisions as d
