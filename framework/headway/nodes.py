@@ -7,7 +7,7 @@ nodes were added.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,9 @@ Bools = NDArray[np.bool_]
 
 #: More nodes than these are handled in one array operation, whose own cost is that of about so many.
 _MANY = 4
+
+#: Of so many placements the nodes are kept at most.
+_KEPT = 1024
 
 #: Memory of a node whose batch system does not manage memory: more than anybody asks for.
 _UNMANAGED = np.int64(1) << 62
@@ -46,6 +49,13 @@ def layout_is_open(request: Request, placement: Placement) -> bool:
         return len(placement) > len(request.parts)
     fixed = request.exclusive or request.processors_per_node
     return len(placement) > 1 and not fixed and any(count > 1 for _, count in placement)
+
+
+def _takes_processors_alone(request: Request) -> bool:
+    """Whether a request of one part takes nothing of a node but processors."""
+    return not (
+        request.memory_per_node or request.memory_per_processor or request.gres_per_node or request.parts
+    )
 
 
 @dataclass
@@ -102,6 +112,27 @@ class Free:
         )
 
 
+class Located:
+    """A placement by the indices of its nodes, in its order; nodes that nobody knows are left out."""
+
+    __slots__ = ("arrays", "clear", "counts", "nodes", "placement", "processors")
+
+    def __init__(self, placement: Placement, index: Mapping[str, int]) -> None:
+        #: Kept here, so that nobody else has its identity.
+        self.placement = placement
+        known = [(index[name], count) for name, count in placement if name in index]
+        self.nodes = [node for node, _ in known]
+        self.counts = [count for _, count in known]
+        #: Of all of its nodes.
+        self.processors = sum([count for _, count in placement])
+        #: All nodes are known, none comes twice, and each has a processor in it.
+        self.clear = len(known) == len(placement) == len(set(self.nodes)) and min(self.counts, default=1) > 0
+        #: The same as arrays, where there are many.
+        self.arrays: tuple[Ints, Ints] | None = None
+        if len(known) > _MANY:
+            self.arrays = np.array(self.nodes), np.array(self.counts)
+
+
 class NodeTable:
     """All nodes of a cluster."""
 
@@ -134,6 +165,8 @@ class NodeTable:
         self._features: dict[str, Bools] = {}
         #: What nodes have that no job takes anything of.
         self._sizes: dict[str, Ints] = {}
+        #: By their identity: placements of which somebody asked where they are.
+        self._located: dict[int, Located] = {}
 
     def __len__(self) -> int:
         return len(self.names)
@@ -182,6 +215,7 @@ class NodeTable:
 
     def _append(self, node: NodeDescription) -> int:
         at = len(self.names)
+        self._located.clear()
         self.names.append(node.name)
         self.index[node.name] = at
         if at == len(self.total):
@@ -234,6 +268,15 @@ class NodeTable:
                     self.reserved_from[at] = min(self.reserved_from[at], reservation.start)
                     self.reservations.setdefault(at, []).append(reservation)
 
+    def locate(self, placement: Placement) -> Located:
+        """A placement by the indices of its nodes; kept until a job gives it back."""
+        found = self._located.get(id(placement))
+        if found is None:
+            if len(self._located) >= _KEPT:
+                self._located.clear()
+            found = self._located[id(placement)] = Located(placement, self.index)
+        return found
+
     def take(self, request: Request, placement: Placement) -> dict[str, tuple[int, int]]:
         """A job occupies its nodes. Returns for each pool its processors: all, and those on usable nodes."""
         return self._move(request, placement, 1)
@@ -243,20 +286,25 @@ class NodeTable:
         return self._move(request, placement, -1)
 
     def _move(self, request: Request, placement: Placement, sign: int) -> dict[str, tuple[int, int]]:
-        known = [(self.index[name], count) for name, count in placement if name in self.index]
-        nodes = [node for node, _ in known]
-        counts = [count for _, count in known]
-        self.free.take(request, nodes, counts, sign)
+        place = self.locate(placement)
+        nodes, counts, arrays = place.nodes, place.counts, place.arrays
+        if arrays is not None and _takes_processors_alone(request):
+            self.free.processors[arrays[0]] -= sign * arrays[1]
+        else:
+            self.free.take(request, nodes, counts, sign)
         whole: list[int] = nodes if request.exclusive else []
         for part, its_nodes, _ in divided(request, nodes, counts) if request.parts else ():
             whole.extend(its_nodes if part.exclusive else ())
         if whole:
             (self._whole_nodes.update if sign > 0 else self._whole_nodes.difference_update)(whole)
+        if sign < 0:
+            self._located.pop(id(placement), None)
         shares: dict[str, tuple[int, int]] = {}
-        if self._same_pools is not None and len(nodes) > _MANY:
-            usable = sum(counts) if self._all_available else int(self.available[nodes] @ counts)
-            return dict.fromkeys(self._same_pools, (sum(counts), usable))
-        for node, count in known:
+        if self._same_pools is not None and arrays is not None:
+            total = sum(counts)
+            usable = total if self._all_available else int(self.available[arrays[0]] @ arrays[1])
+            return dict.fromkeys(self._same_pools, (total, usable))
+        for node, count in zip(nodes, counts, strict=True):
             usable = count if self.available[node] else 0
             for pool in self.descriptions[self.names[node]].pools:
                 total, free = shares.get(pool, (0, 0))
@@ -275,22 +323,20 @@ class NodeTable:
         self._move_behind(request, placement, -1)
 
     def _move_behind(self, request: Request, placement: Placement, sign: int) -> None:
-        behind = self.behind
-        if len(placement) > _MANY and not (
-            request.memory_per_node or request.memory_per_processor or request.gres_per_node
-        ):
-            known = [(self.index[name], count) for name, count in placement if name in self.index]
-            behind[[node for node, _ in known]] += np.array([sign * count for _, count in known])
+        behind, place = self.behind, self.locate(placement)
+        if sign < 0:
+            self._located.pop(id(placement), None)
+        alone = _takes_processors_alone(request)
+        if place.arrays is not None and alone:
+            nodes, counts = place.arrays
+            behind[nodes] += sign * counts
             return
-        shares = request.memory_per_node or request.memory_per_processor or request.gres_per_node
-        for name, count in placement:
-            node = self.index.get(name)
-            if node is not None:
-                behind[node] += sign * count
-                if shares:
-                    # A processor has two processes, memory is there once.
-                    self.free.take(request, (node,), (count,), sign)
-                    self.free.processors[node] += sign * count
+        for node, count in zip(place.nodes, place.counts, strict=True):
+            behind[node] += sign * count
+            if not alone:
+                # A processor has two processes, memory is there once.
+                self.free.take(request, (node,), (count,), sign)
+                self.free.processors[node] += sign * count
 
     def free_behind(self) -> Free:
         """What each node has left for the background."""
@@ -364,17 +410,19 @@ class NodeTable:
             return False
         if request.gres_per_node:
             return False
-        nodes = [self.index.get(name, -1) for name, _ in placement]
-        counts = np.array([count for _, count in placement])
-        if min(nodes) < 0 or not (self._all_available or self.available[nodes].all()):
+        place = self.locate(placement)
+        if not place.clear or place.arrays is None:
             return False
-        return bool(((free[nodes] >= counts) & (counts > 0)).all())
+        nodes, counts = place.arrays
+        if not (self._all_available or self.available[nodes].all()):
+            return False
+        return bool((free[nodes] >= counts).all())
 
-    @staticmethod
-    def _guard_shape(request: Request, placement: Placement) -> None:
-        if sum([count for _, count in placement]) < request.processors:
+    def _guard_shape(self, request: Request, placement: Placement) -> None:
+        place = self.locate(placement)
+        if place.processors < request.processors:
             raise StateError(f"{placement} has fewer than the {request.processors} processors asked for")
-        if len({name for name, _ in placement}) < len(placement):
+        if not place.clear and len({name for name, _ in placement}) < len(placement):
             raise StateError(f"{placement} names a node twice")
 
     def _guard_usable(self, name: str, count: int, pool: str) -> int:

@@ -14,7 +14,7 @@ another neighbour, not for each slice of time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 
 import msgspec
@@ -51,6 +51,26 @@ class Sharing(msgspec.Struct, frozen=True):
     def fixed(self) -> bool:
         """Nothing is drawn."""
         return self.loss is not None and self.efficiency is not None
+
+    def drawing(self, rng: Random) -> Callable[[int], tuple[float, float]]:
+        """What draws the loss of a process in front and the efficiency of one behind, given how many
+        processes the job behind has; the same as :meth:`draw_loss` and then :meth:`draw_efficiency`."""
+        loss, efficiency, uniform, gauss = self.loss, self.efficiency, rng.uniform, rng.gauss
+        lowest, highest = LOSS
+        low, high = EFFICIENCY_OF_ONE
+        mean, spread = EFFICIENCY
+        least, most = EFFICIENCY_LIMITS
+
+        def draw(processes: int) -> tuple[float, float]:
+            lost = loss if loss is not None else uniform(lowest, highest)
+            if efficiency is not None:
+                return lost, efficiency
+            if processes == 1:
+                return lost, uniform(low, high)
+            drawn = gauss(mean, spread)
+            return lost, least if drawn < least else most if drawn > most else drawn
+
+        return draw
 
     def draw_loss(self, rng: Random) -> float:
         return self.loss if self.loss is not None else rng.uniform(*LOSS)

@@ -248,6 +248,20 @@ def test_a_changed_description_keeps_what_runs_on_the_node():
     assert table.count("q") == (8, 5)
 
 
+def test_a_placement_is_found_again_once_its_node_has_come():
+    table = NodeTable()
+    table.put(NodeDescription("a", 4, pools=("pool",)))
+    placement = (("a", 2), ("b", 1))
+    assert (table.locate(placement).nodes, table.locate(placement).clear) == ([0], False)
+    table.put(NodeDescription("b", 4, pools=("pool",)))
+    found = table.locate(placement)
+    assert (found.nodes, found.counts, found.processors, found.clear) == ([0, 1], [2, 1], 3, True)
+    assert table.locate(placement) is found
+    table.take(Request(3, 1.0), placement)
+    table.give_back(Request(3, 1.0), placement)
+    assert table.locate(placement) is not found
+
+
 def test_a_node_that_is_down_counts_nowhere():
     table = four()
     table.set_available("n0", False)

@@ -7,6 +7,8 @@ progress so far is booked (:meth:`Execution.book`) and the completion is moved
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from headway.model import JobDescription, Placement
@@ -43,7 +45,7 @@ class Execution(msgspec.Struct, eq=False, gc=False):
     #: Its limit bounds its work and not the seconds that it takes for that; then ``consumed`` is work, too.
     bounded: bool = False
     #: What its neighbours leave of its speed: at each place where that is less than all, and in all.
-    paces: dict[str, float] | None = None
+    paces: dict[Any, float] | None = None
     pace: float = 1.0
     #: Share of a processor that each of its processes uses, once somebody may share it.
     use: float = 1.0

@@ -9,19 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headway.model import Placement
-from headway.nodes import NodeTable
+from headway.nodes import Located, NodeTable
 from headway.state.records import ON_NODES, Job
 
-#: A job, the indices of its nodes, its processors on each, whether that is in the background, and 1 if it
-#: comes or -1 if it leaves.
-Change = tuple[Job, list[int], list[int], bool, int]
+#: A job, where it is, whether that is in the background, and 1 if it comes or -1 if it leaves.
+Change = tuple[Job, Located, bool, int]
 
 
 class Tenants:
     """The jobs on nodes, and what watches them."""
 
     def __init__(self, nodes: NodeTable, jobs: Iterable[Job]) -> None:
-        self._index = nodes.index
+        self._nodes = nodes
         self._there: dict[Job, Change] = {}
         self._watchers: list[list[Change]] = []
         for job in jobs:
@@ -38,13 +37,11 @@ class Tenants:
     def nodes_of(self, job: Job) -> list[int]:
         """The indices of the nodes that a job is on, in either tier."""
         there = self._there.get(job)
-        return there[1] if there is not None else []
+        return there[1].nodes if there is not None else []
 
     def enter(self, job: Job, placement: Placement) -> None:
         """A job takes these processors, in the tier that it is in."""
-        index = self._index
-        known = [(index[name], count) for name, count in placement if name in index]
-        change = (job, [node for node, _ in known], [count for _, count in known], job.behind, 1)
+        change = (job, self._nodes.locate(placement), job.behind, 1)
         self._there[job] = change
         for watcher in self._watchers:
             watcher.append(change)
@@ -53,7 +50,7 @@ class Tenants:
         """A job gives its processors back."""
         there = self._there.pop(job, None)
         if there is not None:
-            change = (*there[:4], -1)
+            change = (*there[:3], -1)
             for watcher in self._watchers:
                 watcher.append(change)
 
@@ -62,4 +59,4 @@ class Tenants:
         there = self._there.get(job)
         if there is not None:
             for watcher in self._watchers:
-                watcher.extend(((*there[:4], -1), there))
+                watcher.extend(((*there[:3], -1), there))

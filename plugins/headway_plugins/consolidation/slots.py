@@ -16,16 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.model import Placement, Request
-from headway.nodes import Free, NodeTable, Offer
+from headway.nodes import Free, Located, NodeTable, Offer
 from headway.placing_parts import place_parts
 from headway.state import Job, Tenants
 from headway.view import View
 from headway_plugins.consolidation.usage import Usage
 
 Floats = NDArray[np.float64]
-
-#: More nodes than these are looked at in one array operation.
-_MANY = 4
 
 
 class Slots:
@@ -46,6 +43,8 @@ class Slots:
         self._behind: Floats = np.zeros(0)
         self._full: NDArray[np.int64] = np.zeros(0, np.int64)
         self._usable: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        #: No node has more than one processor.
+        self._single = False
         #: The sum of what the background has left; -1: to be counted.
         self._room_behind = -1
 
@@ -59,6 +58,7 @@ class Slots:
                 np.concatenate([array, np.zeros(more)]) for array in (self._front, self._behind)
             )
             self._full = np.concatenate([self._full, np.zeros(more, np.int64)])
+        self._single = bool(nodes.total.max(initial=0) <= 1)
         self._room_behind = -1
         self._usable = nodes.pool_mask(self._pool.name) & nodes.available
         if nodes.power:
@@ -68,19 +68,17 @@ class Slots:
 
     def idle_in_front(self, job: Job) -> bool:
         """Whether a job of the background finds its own processors idle in front."""
-        nodes = self._nodes
-        free, index = nodes.free.processors, nodes.index
-        placement = job.placement
-        if len(placement) > _MANY:
-            found = free[[index[name] for name, _ in placement]]
-            return bool((found >= np.array([count for _, count in placement])).all())
-        return all(free[index[name]] >= count for name, count in placement)
+        free = self._nodes.free.processors
+        place = self._nodes.locate(job.placement)
+        if place.arrays is not None:
+            nodes, counts = place.arrays
+            return bool((free[nodes] >= counts).all())
+        return all(free[node] >= count for node, count in zip(place.nodes, place.counts, strict=True))
 
     def idle_outside(self, job: Job) -> int:
         """Processors that are idle in front and have no process of this job behind."""
-        nodes = self._nodes
-        free, index = nodes.free.processors, nodes.index
-        own = sum(min(int(free[index[name]]), count) for name, count in job.placement)
+        free, place = self._nodes.free.processors, self._nodes.locate(job.placement)
+        own = sum(min(int(free[node]), n) for node, n in zip(place.nodes, place.counts, strict=True))
         return self._pool.free - own
 
     def front(self, job: Job, now: float) -> Placement | None:
@@ -92,10 +90,7 @@ class Slots:
         if job.behind and self._usage.known:
             # It leaves the background first.
             behind = behind.copy()
-            use, nodes = self._usage.of(job), self._nodes
-            for name, count in job.placement:
-                node = nodes.index[name]
-                behind[node] = round(behind[node] - use * count / int(nodes.total[node]), 9)
+            _add(behind, self._nodes.locate(job.placement), self._nodes.total, -self._usage.of(job))
         return self._take(job, free, free.processors, behind, now)
 
     # ------------------------------------------------------------------ the background
@@ -140,19 +135,31 @@ class Slots:
         if not _is_plain(request):
             eligible = nodes.eligible(request, self._pool.name)
             room = np.minimum(room, nodes.slots(request, eligible, free))
+        if self._single and _is_plain(request):
+            return self._take_single(room, use, request.processors)
         candidates = np.flatnonzero(room)
         if self._usage.known:
             candidates = candidates[np.argsort(use[candidates], kind="stable")]
-        wanted = request.processors
-        if _is_plain(request):
-            # The same as Offer.take, for requests that say nothing but how many.
-            reach = np.cumsum(room[candidates])
-            if not len(reach) or reach[-1] < wanted:
-                return None
-            if len(reach) == reach[-1]:
-                names = nodes.names
-                return tuple([(names[node], 1) for node in sorted(candidates[:wanted].tolist())])
         return Offer(nodes, request, room, free).take(candidates)
+
+    def _take_single(self, room: NDArray[np.int64], use: Floats, wanted: int) -> Placement | None:
+        """The same as :meth:`Offer.take` on nodes of one processor, for requests that say nothing but how
+        many: those that are used least, ties by their order."""
+        chosen = np.flatnonzero(room > 0)
+        if len(chosen) < wanted:
+            return None
+        if len(chosen) > wanted:
+            if self._usage.known:
+                used = use[chosen]
+                most = np.partition(used, wanted - 1)[wanted - 1]
+                taken = used < most
+                ties = np.flatnonzero(used == most)[: wanted - np.count_nonzero(taken)]
+                taken[ties] = True
+                chosen = chosen[taken]
+            else:
+                chosen = chosen[:wanted]
+        names = self._nodes.names
+        return tuple([(names[node], 1) for node in chosen.tolist()])
 
     def _look(self) -> None:
         """Reckon with the changes since the last time."""
@@ -162,26 +169,32 @@ class Slots:
         self._room_behind = -1
         if self._usage.known:
             counted, threshold, total = self._full, self._threshold, self._nodes.total
-            for job, nodes, processors, behind, sign in changes:
+            for job, place, behind, sign in changes:
                 use = self._uses.pop(job, None) if sign < 0 else None
                 if use is None:
                     use = self._usage.of(job)
                     self._uses[job] = use
-                tier = self._behind if behind else self._front
-                full = not behind and use >= threshold
-                # Rounding must not tell equal processors apart; both ways round alike.
-                if len(nodes) <= _MANY:
-                    for node, count in zip(nodes, processors, strict=True):
-                        share = float(tier[node]) + sign * (count / int(total[node]) * use)
-                        tier[node] = round(share * 1e9) / 1e9
-                        if full:
-                            counted[node] += sign * count
+                _add(self._behind if behind else self._front, place, total, sign * use)
+                if behind or use < threshold:
                     continue
-                counts = np.array(processors)
-                tier[nodes] = np.rint((tier[nodes] + sign * (counts / total[nodes] * use)) * 1e9) / 1e9
-                if full:
+                if place.arrays is not None:
+                    nodes, counts = place.arrays
                     counted[nodes] += sign * counts
+                else:
+                    for node, count in zip(place.nodes, place.counts, strict=True):
+                        counted[node] += sign * count
         changes.clear()
+
+
+def _add(tier: Floats, place: Located, total: NDArray[np.int64], use: float) -> None:
+    """Count processes that use so much of a processor each, or with a negative use no longer."""
+    # Rounding must not tell equal processors apart; both ways round alike.
+    if place.arrays is not None:
+        nodes, counts = place.arrays
+        tier[nodes] = np.rint((tier[nodes] + counts / total[nodes] * use) * 1e9) / 1e9
+        return
+    for node, count in zip(place.nodes, place.counts, strict=True):
+        tier[node] = round((float(tier[node]) + count / int(total[node]) * use) * 1e9) / 1e9
 
 
 def _is_plain(request: Request) -> bool:
