@@ -11,6 +11,7 @@ import pydantic
 
 from headway import __version__, inputs
 from headway.adapter import ClusterAdapter, Outcome
+from headway.bundles import Oversubscription
 from headway.collector import quiet_collector
 from headway.config import adapter_class
 from headway.decisions import Decision, PowerUp
@@ -80,7 +81,8 @@ def emulate(
     seeds = np.random.SeedSequence(seed).spawn(3)
     physics = [module for module in plugins.manager.hook.register_physics() if module is not None]
     sharing = next((module for module in physics if isinstance(module, Sharing)), None)
-    physics = [module for module in physics if not isinstance(module, Sharing)]
+    bundled = next((module for module in physics if isinstance(module, Oversubscription)), None)
+    physics = [module for module in physics if not isinstance(module, Sharing | Oversubscription)]
     if sharing is not None:
         jobs = with_cpu_use(jobs, sharing, seed)
     if any(getattr(plugin, "needs_nodes", False) for plugin in plugins.by_name.values()):
@@ -98,6 +100,7 @@ def emulate(
         delays=_delays(latencies, np.random.default_rng(seeds[2])),
         sharing=sharing,
         sharing_seed=seed,
+        oversubscription=bundled,
     )
     scheduler = Scheduler(
         adapter.describe(),

@@ -232,7 +232,8 @@ class HookSpecs:
     def register_physics(self) -> Any:
         """A physics module of the emulated cluster: an object whose ``rate(execution, now)`` gives
         a factor on a job's speed; or a :class:`headway.sharing.Sharing`: what it costs jobs to share
-        processors in two tiers. See ``docs/plugins.md``."""
+        processors in two tiers; or a :class:`headway.bundles.Oversubscription`: what it costs an application
+        to run on fewer processors than it has processes. See ``docs/plugins.md``."""
 
 
 class Plugin:

@@ -16,6 +16,16 @@ from headway.model import ClusterDescription, JobDescription, Placement
 from headway.model.classes import ClassBounds
 
 
+class Occupation(msgspec.Struct, frozen=True, gc=False):
+    """Processors that a member of a bundle had. Times are absolute seconds of the run's clock."""
+
+    start: float
+    #: None: until the end of the run.
+    end: float | None
+    processors: int
+    placement: Placement = ()
+
+
 class JobResult(msgspec.Struct, gc=False):
     """A job's course. Times are absolute seconds of the run's clock."""
 
@@ -47,6 +57,9 @@ class JobResult(msgspec.Struct, gc=False):
     migrations: int = 0
     restarts: int = 0
     promotions: int = 0
+    #: What it had if it ran as a bundle of subjobs, in the order of their starts, instead of the processors
+    #: that it asked for.
+    members: tuple[Occupation, ...] = ()
 
 
 class Activity(msgspec.Struct, frozen=True, gc=False):

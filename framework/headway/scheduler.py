@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from headway.decisions import Decision, Migrate, Start, SwapTiers
+from headway.decisions import Decision, Migrate, Start, SubmitSubjob, SwapTiers
 from headway.errors import StateError
 from headway.events import Event, JobStarted, in_order
 from headway.model import ClusterDescription, Placement
@@ -289,6 +289,9 @@ class Scheduler:
                     if isinstance(decision, SwapTiers | Migrate):
                         if not self._move_extra(name, decision, "react"):
                             continue
+                    elif isinstance(decision, SubmitSubjob):
+                        if not self._may_submit(name, decision, "react"):
+                            continue
                     elif isinstance(decision, Foreseeable):
                         self.state.foresee(decision)
                     if type(decision) is not Start or self._begin_extra(name, decision, "react"):
@@ -306,6 +309,9 @@ class Scheduler:
             for decision in self._checked(self._control, name, more):
                 if isinstance(decision, SwapTiers | Migrate):
                     if self._move_extra(name, decision):
+                        decisions.append(decision)
+                elif isinstance(decision, SubmitSubjob):
+                    if self._may_submit(name, decision):
                         decisions.append(decision)
                 elif type(decision) is not Start or self._begin_extra(name, decision):
                     decisions.append(decision)
@@ -601,6 +607,15 @@ class Scheduler:
             self._refused(plugin, hook, f"{error}; not moved")
             return False
         self.state.jobs[move.job_id].pool.touch()
+        return True
+
+    def _may_submit(self, plugin: str, decision: SubmitSubjob, hook: str = "control") -> bool:
+        """Whether a subjob may be submitted; a problem if not."""
+        try:
+            self.state.guard_subjob(decision)
+        except StateError as error:
+            self._refused(plugin, hook, f"{error}; not submitted")
+            return False
         return True
 
     def _vetoed(self, decision: Decision) -> bool:

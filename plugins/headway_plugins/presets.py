@@ -16,6 +16,8 @@ are the plugins ``fcfs``, ``easy`` and ``k-reserved`` themselves.
 
 X. Liu, B. Chen, X. Qiu, Y. Cai, K. Huang: Scheduling Parallel Jobs Using Migration and Consolidation in the
 Cloud. 2012: its three algorithms are variants of the plugin ``consolidation``.
+
+F. Liu, J. B. Weissman: Elastic Job Bundling. SC 2015: EASY with the plugin ``bundling``.
 """
 
 from __future__ import annotations
@@ -92,4 +94,11 @@ MEASY = Preset(
     "EASY over two tiers; who comes forward elsewhere is moved with what it has done.",
     (("consolidation", {"variant": "measy"}),),
     _LIU,
+)
+
+EJB = Preset(
+    "EASY with elastic job bundling: wide jobs begin on several small subjobs.",
+    (("bundling", {}), ("easy", {})),
+    "F. Liu, J. B. Weissman: Elastic Job Bundling: An Adaptive Resource Request Strategy for Large-Scale "
+    "Parallel Applications, SC 2015",
 )

@@ -22,6 +22,7 @@ import numpy as np
 from headway import decisions as dec
 from headway import events as ev
 from headway.adapter import Check, ClusterAdapter, Outcome
+from headway.bundles import Oversubscription
 from headway.delays import Delays
 from headway.model import ClusterDescription, Placement
 from headway.results import Activity, CapacityChange, JobResult, NodePower
@@ -29,6 +30,7 @@ from headway.sharing import Sharing
 from headway.workload.jobs import TraceCommand, TraceJob
 from headway_adapters.emulated import faults as _faults
 from headway_adapters.emulated.arrivals import INFINITY
+from headway_adapters.emulated.bundles import Bundles
 from headway_adapters.emulated.commands import Commands
 from headway_adapters.emulated.dependencies import Dependencies
 from headway_adapters.emulated.ends import Ends
@@ -67,6 +69,7 @@ class EmulatedAdapter(ClusterAdapter):
     capabilities = frozenset({
         dec.Start, dec.Hold, dec.Release, dec.Suspend, dec.Resume, dec.Requeue, dec.Kill, dec.Cancel,
         dec.SetTimeLimit, dec.Resize, dec.Reserve, dec.Unreserve, dec.SwapTiers, dec.Migrate,
+        dec.SubmitSubjob,
     })  # fmt: skip
 
     @classmethod
@@ -93,6 +96,7 @@ class EmulatedAdapter(ClusterAdapter):
         delays: Delays | None = None,
         sharing: Sharing | None = None,
         sharing_seed: int = 0,
+        oversubscription: Oversubscription | None = None,
     ) -> None:
         """``jobs`` in order of submission, ``commands`` their users' elastic commands; ``rng`` draws
         the faults.
@@ -103,7 +107,8 @@ class EmulatedAdapter(ClusterAdapter):
         without an energy profile it says nothing. ``delays``: how long starts take, and what happens until
         it is known; by default no time. ``sharing``: what it costs jobs to share processors
         (:mod:`headway.sharing`), drawn by ``sharing_seed``; with it estimates bound work, and how far jobs
-        are is told.
+        are is told. ``oversubscription``: what it costs an application to run on fewer processors than it has
+        processes, and to be moved (:mod:`headway.bundles`).
 
         Raises ValueError when the jobs are not in order, :class:`UserError` for faults that the cluster
         cannot have.
@@ -124,7 +129,8 @@ class EmulatedAdapter(ClusterAdapter):
 
         self._rates = Rates(machine, physics)
         said = Commands(machine, commands, self._faults.latency)
-        self._ends = ends = Ends(machine, said)
+        self._bundles = bundles = Bundles(machine, oversubscription or Oversubscription())
+        self._ends = ends = Ends(machine, said, bundles)
         self._failures = Failures(machine, ends, self._faults, self._rng)
         reservations = Reservations(machine)
         self._dependencies = Dependencies(machine)
@@ -132,7 +138,7 @@ class EmulatedAdapter(ClusterAdapter):
         self._tiers = tiers = Tiers(machine, guard, self._rates, sharing, Random(sharing_seed))
         #: What is not further apart is one instant: sums of times have rounding.
         self._instant = _INSTANT if tiers.told else 0.0
-        starts = Starts(machine, guard, self._rates, tiers)
+        starts = Starts(machine, guard, self._rates, tiers, bundles)
         if running:
             starts.begin_with(running)
         sleep = Sleep(machine, self._failures)
@@ -154,7 +160,8 @@ class EmulatedAdapter(ClusterAdapter):
             dec.Reserve: reservations.reserve,
             dec.Unreserve: reservations.unreserve,
             dec.SwapTiers: tiers.swap,
-            dec.Migrate: tiers.migrate,
+            dec.Migrate: lambda move: (bundles if move.job_id in bundles else tiers).migrate(move),
+            dec.SubmitSubjob: bundles.submit,
             dec.SetFrequency: self._rates.set_frequency,
             dec.PowerDown: sleep.power_down,
             dec.PowerUp: sleep.power_up,
@@ -302,11 +309,15 @@ class EmulatedAdapter(ClusterAdapter):
                 told = len(machine.news)
                 outcome = self._carry_out(decision)
                 outcomes.append(outcome)
-                if len(machine.news) > told and not (outcome.accepted and type(decision) in _FORESEEN):
+                if len(machine.news) > told and not (outcome.accepted and self._foreseen(decision)):
                     self._urgent = True
         if self._tiers.used:
             self._tiers.settle()
         return outcomes
+
+    def _foreseen(self, decision: dec.Decision) -> bool:
+        """Whether the scheduler knows already what has become of it."""
+        return isinstance(decision, _FORESEEN) and decision.job_id not in self._bundles
 
     def _begins(self, now: float, decisions: Sequence[dec.Decision]) -> Iterator[float]:
         """When each of the starts begins."""
@@ -330,7 +341,6 @@ class EmulatedAdapter(ClusterAdapter):
         Raises ValueError when it is submitted in the past or before a job of the workload.
         """
         self._machine.arrivals.add(job, self._machine.now)
-        self._machine.ended.append(None)
 
     # ------------------------------------------------------------------ what comes out
 
@@ -364,5 +374,5 @@ class EmulatedAdapter(ClusterAdapter):
         self._rates.reconsider(execution)
 
     def results(self) -> list[JobResult]:
-        """One record for each job submitted so far, in order of submission."""
+        """One record for each job submitted so far, in order of submission; subjobs are in their jobs'."""
         return self._machine.results()

@@ -72,5 +72,5 @@ class Dependencies:
             self._positions[jobs[index].job.id] = index
         self._searched = len(jobs)
         index = self._positions.get(job_id, -1)
-        record = self._machine.ended[index] if index >= 0 else None
+        record = self._machine.ended.get(index) if index >= 0 else None
         return record.state if record is not None else ""

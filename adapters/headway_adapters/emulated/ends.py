@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headway import decisions as dec
 from headway import events as ev
+from headway_adapters.emulated.bundles import Bundles
 from headway_adapters.emulated.commands import Commands
 from headway_adapters.emulated.execution import Execution
 from headway_adapters.emulated.machine import Machine
@@ -14,14 +15,19 @@ _JobEnded = ev.JobEnded
 class Ends:
     """Ends executions."""
 
-    def __init__(self, machine: Machine, commands: Commands) -> None:
+    def __init__(self, machine: Machine, commands: Commands, bundles: Bundles) -> None:
         self._machine = machine
         self._commands = commands
+        self._bundles = bundles
+        bundles.ends_with(self.leave)
 
     # ------------------------------------------------------------------ by itself
 
     def complete(self, execution: Execution, now: float, events: list[ev.Event]) -> None:
         """An execution came to the end that was planned for it: its work is done, or its limit reached."""
+        if execution.bundle:
+            self._bundles.complete(execution, events)
+            return
         if execution.version:
             execution.book(now)
             # A limit that leaves no more than rounding's worth of work is met, not missed.
@@ -50,6 +56,8 @@ class Ends:
         machine.vacate(execution)
         machine.ended[execution.index] = machine.record(execution, now, outcome)
         events.append(_JobEnded(now, job_id, outcome, reason))
+        if execution.bundle:
+            self._bundles.left(execution, outcome, events)
 
     # ------------------------------------------------------------------ by others
 
@@ -71,6 +79,8 @@ class Ends:
         machine.submitted[job.id] = (execution.index, job)
         machine.restarts[execution.index] = machine.restarts.get(execution.index, 0) + 1
         machine.news.append(ev.JobRequeued(machine.now, job.id, reason))
+        if execution.bundle:
+            self._bundles.left(execution, "", machine.news)
 
     def kill(self, decision: dec.Kill | dec.Cancel) -> str:
         """End a running job, or remove one that waits. Returns why not, or ""."""
@@ -88,6 +98,9 @@ class Ends:
         if known is None:
             return f"job {job_id} is not known"
         index, job = known
+        if job_id in self._bundles:
+            self._bundles.end(job_id, "cancelled", decision.reason, machine.news)
+            return ""
         machine.ended[index] = machine.never_started(index, job, machine.now, "cancelled")
         machine.news.append(ev.JobEnded(machine.now, job.id, "cancelled", decision.reason))
         return ""

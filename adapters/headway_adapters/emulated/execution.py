@@ -56,6 +56,8 @@ class Execution(msgspec.Struct, eq=False, gc=False):
     version: int = 0
     #: Since when it runs as it does now; None: since its start.
     active_since: float | None = None
+    #: The id of the job in whose bundle it is a member, or whose application it is; "": in none.
+    bundle: str = ""
 
     @classmethod
     def begin(

@@ -48,8 +48,12 @@ class Machine:
         #: What waits, by id: its position in the workload and its description as it is now.
         self.submitted: dict[str, tuple[int, JobDescription]] = {}
         self.running: dict[str, Execution] = {}
-        #: By position in the workload: the record of a job that has ended.
-        self.ended: list[JobResult | None] = [None] * len(jobs)
+        #: The record of each job that has ended, by its position in the workload.
+        self.ended: dict[int, JobResult] = {}
+        #: Jobs that are no part of the workload, the first at position -1, the next at -2, ...
+        self.further: list[TraceJob] = []
+        #: The record of a job that runs as a bundle, by id; None: it does not. There once there was one.
+        self.bundled: Callable[[str], JobResult | None] | None = None
         #: How often a job of the workload went back to the queue, by position.
         self.restarts: dict[int, int] = {}
         #: How running jobs were moved, by position in the workload.
@@ -70,6 +74,10 @@ class Machine:
         self.power = Power(cluster) if cluster.energy is not None else None
         #: What jobs did before they changed, where there is an energy profile.
         self.activities: list[Activity] = []
+
+    def trace(self, index: int) -> TraceJob:
+        """The job at this position."""
+        return self.arrivals.jobs[index] if index >= 0 else self.further[~index]
 
     def pool_of(self, job: JobDescription) -> str:
         return job.pool or self.only
@@ -167,7 +175,7 @@ class Machine:
             end,
             state,
             0.0,
-            row=self.arrivals.jobs[index].row,
+            row=self.trace(index).row,
             starts=self.restarts.get(index, 0),
             pool=self.pool_of(job),
         )
@@ -176,7 +184,9 @@ class Machine:
         """One record for each job submitted so far, in order of submission."""
         records = []
         for index in range(self.arrivals.next):
-            record = self.ended[index]
+            record = self.ended.get(index)
+            if record is None and self.bundled is not None:
+                record = self.bundled(self.arrivals.jobs[index].job.id)
             if record is None:
                 job = self.arrivals.jobs[index].job
                 execution = self.running.get(job.id)

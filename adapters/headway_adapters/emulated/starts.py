@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from headway import decisions as dec
 from headway import events as ev
 from headway.model import Placement
+from headway_adapters.emulated.arrivals import INFINITY
+from headway_adapters.emulated.bundles import Bundles
 from headway_adapters.emulated.execution import FOREGROUND, Execution
 from headway_adapters.emulated.guard import Guard
 from headway_adapters.emulated.machine import Machine
@@ -19,11 +21,12 @@ _JobStarted = ev.JobStarted
 class Starts:
     """Begins executions that the machine's guard lets begin: the scheduler only believes to know it."""
 
-    def __init__(self, machine: Machine, guard: Guard, rates: Rates, tiers: Tiers) -> None:
+    def __init__(self, machine: Machine, guard: Guard, rates: Rates, tiers: Tiers, bundles: Bundles) -> None:
         self._machine = machine
         self._guard = guard
         self._rates = rates
         self._tiers = tiers
+        self._bundles = bundles
 
     def start(self, decision: dec.Start) -> str:
         """Begin an execution. Returns why not, or ""."""
@@ -40,7 +43,7 @@ class Starts:
         request = job.request
         del machine.submitted[job_id]
         now = machine.now
-        trace = machine.arrivals.jobs[index]
+        trace = machine.trace(index)
         limit, work = request.walltime, trace.runtime
         execution = Execution(index, trace, job, now, limit, work, now, decision.placement)
         machine.running[job_id] = execution
@@ -51,12 +54,17 @@ class Starts:
             self._tiers.enter(execution)
         elif tier != FOREGROUND:
             self._tiers.watch()
+        bundled = self._bundles.used and self._bundles.joins(execution)
+        if bundled:
+            work = execution.work = INFINITY
         if self._rates.uneven or decision.frequency is not None:
             execution.frequency = decision.frequency
             self._rates.reconsider(execution)
         else:
             machine.agenda.complete(now + (work if work < limit else limit), execution)
         machine.news.append(_JobStarted(now, job_id, decision.placement, tier, decision.frequency))
+        if bundled:
+            self._bundles.enter(execution)
         return ""
 
     def begin_with(self, running: Sequence[tuple[str, float, Placement]]) -> None:

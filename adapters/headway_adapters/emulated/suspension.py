@@ -17,6 +17,8 @@ class Suspension:
         execution = self._machine.running.get(decision.job_id)
         if execution is None or execution.suspended:
             return f"job {decision.job_id} is not running"
+        if execution.bundle:
+            return f"job {decision.job_id} is in a bundle, which is not suspended"
         self._set(decision.job_id, True)
         self._machine.news.append(ev.JobSuspended(self._machine.now, decision.job_id))
         return ""

@@ -102,6 +102,24 @@ def job_columns(result: RunResult) -> JobColumns:
     )
 
 
+def occupations(result: RunResult, columns: JobColumns) -> tuple[NDArray[np.int64], Floats, Floats, Floats]:
+    """Which job (by its place in the result) had how many processors from when until when, as columns: job,
+    start, end, processors. A job that ran as a bundle has several. End NaN: until the end of the run."""
+    bundled = np.fromiter((bool(job.members) for job in result.jobs), np.bool_, len(result.jobs))
+    plain = np.flatnonzero(columns.started & ~bundled)
+    rows, start, end = plain, columns.start[plain], columns.end[plain]
+    size = columns.allocated[plain].astype(np.float64)
+    if bundled.any():
+        more = [
+            (row, member) for row in np.flatnonzero(bundled).tolist() for member in result.jobs[row].members
+        ]
+        rows = np.concatenate([rows, [row for row, _ in more]])
+        start = np.concatenate([start, [m.start for _, m in more]])
+        end = np.concatenate([end, [np.nan if m.end is None else m.end for _, m in more]])
+        size = np.concatenate([size, [m.processors for _, m in more]])
+    return rows, start, end, size
+
+
 def allocated(job: JobResult) -> int:
     """Processors that the job holds while it runs (asks for, if it has no placement)."""
     return processors_of(job.placement) if job.placement else job.job.request.processors

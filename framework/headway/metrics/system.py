@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.metrics.jobs import JobColumns, job_columns
+from headway.metrics.jobs import JobColumns, job_columns, occupations
 from headway.metrics.steps import Steps, smallest_present
 from headway.model import ClusterDescription, JobDescription
 from headway.results import JobResult, RunResult
@@ -117,7 +117,7 @@ def system_metrics(
         offered = capacity.between(first, last).integral() if last > first else 0.0
         if offered > 0:
             arriving = busy.between(first, last).integral() / offered
-            load = float(np.nansum(columns.runtime * columns.allocated)) / offered
+            load = _work(result, columns) / offered
     makespan = busy.end - busy.begin
     return SystemMetrics(
         begin=busy.begin,
@@ -142,6 +142,15 @@ def system_metrics(
     )
 
 
+def _work(result: RunResult, columns: JobColumns) -> float:
+    """Processor-seconds of all jobs that ended."""
+    if not any(job.members for job in result.jobs):
+        return float(np.nansum(columns.runtime * columns.allocated))
+    rows, start, end, size = occupations(result, columns)
+    plain = np.array([not result.jobs[row].members for row in rows], np.bool_)
+    return float(np.nansum(np.where(plain, columns.runtime[rows], end - start) * size))
+
+
 def system_curves(result: RunResult, *, columns: JobColumns | None = None) -> SystemCurves:
     """The step functions of a run, from its begin (else the first submission) to its end.
 
@@ -158,13 +167,15 @@ def system_curves(result: RunResult, *, columns: JobColumns | None = None) -> Sy
     stop = np.where(np.isnan(columns.end), end, columns.end)
     queued_from = np.clip(_eligible(result, columns), begin, None)
     queued_until = np.minimum(np.where(ran, columns.start, stop), end)
+    rows, starts, stops, size = occupations(result, columns)
+    stops = np.where(np.isnan(stops), end, stops)
     wanted = ~np.fromiter((j.job.held and j.start_time is None for j in result.jobs), np.bool_, len(ran))
     queued = wanted & (queued_until > queued_from)
 
     capacities = [_capacity(result, group, groups, begin, end) for group in groups]
     grid = np.unique(
         np.concatenate(
-            [np.array([begin]), columns.start[ran], stop[ran], queued_from[queued], queued_until[queued]]
+            [np.array([begin]), starts, stops, queued_from[queued], queued_until[queued]]
             + [c.times for c in capacities]
         )
     )
@@ -172,7 +183,6 @@ def system_curves(result: RunResult, *, columns: JobColumns | None = None) -> Sy
     if not len(grid):
         grid = np.array([begin])
 
-    size = columns.allocated.astype(np.float64)
     asked = columns.processors.astype(np.float64)
     total: dict[str, NDArray[np.number[Any]]] = {}
 
@@ -182,8 +192,8 @@ def system_curves(result: RunResult, *, columns: JobColumns | None = None) -> Sy
     # A long run has many moments: no more of its curves are there at a time, as floats, than are needed.
     for index, capacity in enumerate(capacities):
         mine = group_of == index
-        running, waiting = mine & ran, mine & queued
-        busy = _count(columns.start[running], stop[running], size[running], begin, end).at(grid)
+        running, waiting = mine[rows], mine & queued
+        busy = _count(starts[running], stops[running], size[running], begin, end).at(grid)
         add("busy", busy)
         usable = capacity.at(grid)
         add("capacity", usable)

@@ -34,6 +34,7 @@ JOB_COLUMNS = (
     "job_id", "user", "submit_time", "start_time", "end_time", "processors", "estimate", "runtime", "state",
     "wait", "turnaround", "slowdown", "bounded_slowdown", "allocated", "pool", "nodes", "starts", "group",
     "account", "name", "class", "frequency", "energy", "migrations", "restarts", "promotions",
+    "subjobs",
 )  # fmt: skip
 
 DECISION_COLUMNS = ("time", "decision", "job_id", "nodes", "reason", "accepted", "message", "details")
@@ -112,6 +113,7 @@ def _job_rows(figures: Figures, block: slice) -> Iterator[tuple[object, ...]]:
         [record.migrations for record in records],
         [record.restarts for record in records],
         [record.promotions for record in records],
+        [len(record.members) or int(there) for record, there in zip(records, ran, strict=True)],
         strict=True,
     )
 

@@ -64,6 +64,8 @@ class Facts:
         self.before_move: dict[str, tuple[Placement, str, Pace | None]] = {}
         #: Who is on which node; None until somebody asks (:func:`headway.state.background.watch_tenants`).
         self.tenants: Tenants | None = None
+        #: Jobs of which there were subjobs (:mod:`headway.bundles`): their moves are about these.
+        self.bundles: set[str] = set()
         #: Starts and frequencies of jobs that ran when an earlier run ended.
         self.remembered: dict[str, tuple[float, float | None]] = {}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headway import events as ev
+from headway.bundles import parent_of
 from headway.decisions import Start
 from headway.state.expectations import expect_again, predict
 from headway.state.facts import Facts
@@ -36,6 +37,8 @@ def submitted(state: Facts, event: ev.JobSubmitted) -> None:
     job = Job.arrived(description, pool, state.seq)
     job.hold_reason = event.reason
     state.jobs[job_id] = job
+    if description.attributes is not None and (parent := parent_of(description)):
+        state.bundles.add(parent)
     if state.predict is not None:
         predict(state, job)
     if state.queue_key is not None:
@@ -157,6 +160,8 @@ def ended(state: Facts, event: ev.JobEnded) -> None:
     job.status = _ENDED
     state.before_growth.pop(job.id, None)
     state.before_move.pop(job.id, None)
+    if state.bundles:
+        state.bundles.discard(job.id)
     if state.dependants:
         if job.id in state.dependants:
             state.outcomes[job.id] = event.outcome

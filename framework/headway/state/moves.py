@@ -10,6 +10,7 @@ from __future__ import annotations
 from headway.decisions import Migrate, SwapTiers
 from headway.errors import StateError
 from headway.model import Placement
+from headway.state.bundles import guard_bundle
 from headway.state.facts import Facts
 from headway.state.occupation import BACKGROUND, FOREGROUND, occupy, release
 from headway.state.records import Job, Pace, Status
@@ -66,6 +67,10 @@ def carry(state: Facts, decision: SwapTiers | Migrate) -> None:
     """
     if isinstance(decision, SwapTiers):
         _swap(state, decision)
+        return
+    if decision.job_id in state.bundles:
+        # Its members stay where they are.
+        guard_bundle(state, decision)
         return
     job = _running(state, decision.job_id)
     _relocate(state, [(job, decision.placement or job.placement, decision.tier or job.tier)])

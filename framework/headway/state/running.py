@@ -36,7 +36,7 @@ def resumed(state: Facts, event: ev.JobResumed) -> None:
 def migrated(state: Facts, event: ev.JobMigrated) -> None:
     """It is on other nodes, or has another size; it may be in another tier, or have begun again."""
     job = state.known(event.job_id, "migrated")
-    if job is None or job.start_time is None:
+    if job is None or job.start_time is None or job.id in state.bundles:
         return
     state.before_growth.pop(job.id, None)
     if event.restarted and job.id not in state.before_move:

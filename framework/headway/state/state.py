@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headway.model import ClusterDescription
 from headway.state import (
+    bundles,
     capacity,
     expectations,
     fold,
@@ -57,6 +58,7 @@ class State(Facts):
     begin = guard.begin
     undo = guard.undo
     carry = moves.carry
+    guard_subjob = bundles.guard_subjob
     moved_back = moves.moved_back
     sweep = queues.sweep
     foresee = foresight.foresee

@@ -104,11 +104,14 @@ def further_subjobs(
     plan that it follows (the last one's end is its present T_c). It must complete more than ``min_gain``
     seconds earlier. ``slack``: factor on the limits that are asked for, within what the slots allow.
     """
-    current = next((i.processors for i in intervals if i.start <= now < i.end and not i.migrating), 0)
+    now_or_before = now + EQUAL
+    current = next(
+        (i.processors for i in intervals if i.start <= now_or_before < i.end and not i.migrating), 0
+    )
     most = min(slots.free, model.processors - current)
     if not current or most < 1 or model.migration == INFINITY:
         return None
-    parts = {i.processors for i in intervals if i.end > now and not i.migrating}
+    parts = {i.processors for i in intervals if i.end > now_or_before and not i.migrating}
     sizes = sorted({
         size
         for degree in range(1, model.omax + 1)

@@ -1,0 +1,46 @@
+"""Bundles: one application that runs on several subjobs at once, with as many processes all the time.
+
+A *subjob* is an ordinary job that says in its attribute ``bundle`` whose it is (:class:`SubmitSubjob`). The
+application is launched on the subjobs of its job that start first, together. After that ``Migrate(job,
+placement)`` alone says on which members it runs, as (id of the member, processors): subjobs, and the job
+itself once it runs. All its processes that move do so together, and members that are left without end then.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from headway.model import JobDescription
+
+#: A subjob's attribute: the id of the job of which it is a part.
+BUNDLE = "bundle"
+
+#: Seconds: all times of bundles are multiples of it, so that sums of them are exact and equal times equal.
+TICK = 2.0**-20
+
+
+def on_tick(seconds: float) -> float:
+    """The nearest time that bundles know; infinity is one."""
+    return round(seconds / TICK) * TICK if seconds < 2**32 else seconds
+
+
+def parent_of(job: JobDescription) -> str:
+    """Whose subjob it is; "" if it is none."""
+    attributes = job.attributes
+    return "" if attributes is None else attributes.get(BUNDLE, "")
+
+
+class Oversubscription(msgspec.Struct, frozen=True):
+    """What it costs an application to have fewer processors than processes, and to be moved.
+
+    With up to d processes on a processor it takes ``penalty`` x d times as long (d > 1).
+    """
+
+    penalty: float = 1.0
+    #: Seconds for which it stands still that is moved.
+    migration_cost: float = 120.0
+
+    def rate(self, processes: int, processors: int) -> float:
+        """Its speed on so many processors, 1 with a processor for each process."""
+        degree = -(-processes // processors)
+        return 1.0 if degree <= 1 else 1.0 / (self.penalty * degree)

@@ -1,0 +1,421 @@
+"""Elastic job bundling over any policy: wide jobs run early on subjobs that fit what the policy leaves idle.
+
+F. Liu, J. B. Weissman: Elastic Job Bundling: An Adaptive Resource Request Strategy for Large-Scale Parallel
+Applications. SC 2015, section 3. The policy is the paper's unmodified batch scheduler; J_0, the original
+request, stays in its queue. What is asked for is in :mod:`.cases`, by the plans of :mod:`.planning`.
+
+A step of an instant: the policy's own pass, then the J_0 of running bundles that it has started; if that
+frees processors the policy passes again. Then the elastic jobs are asked in order of submission, each
+with the slots that those before it have left. Their subjobs arrive in a further round of the same instant,
+behind the queue; those that do not start then are taken back, and the job is asked again at the next event.
+
+Decisions on what the paper leaves open
+- A job is elastic from the instant of its submission if it has not started in it.
+- A job whose application is being moved is asked when it has arrived.
+- ``activation``: jobs that wait are asked only while more than so many jobs are queued; those that run,
+  always.
+- After a move to J_0, or a restart there, a job is asked no more; if J_0 is to be dropped it is held, and
+  ends with its application.
+- If a member is lost with processes on it, the application goes on from its last move on the others if that
+  completes in time; else it begins again from the queue.
+- Jobs that ask for more than processors, time, features and nodes to avoid are not elastic: what their
+  subjobs would have to ask for is not known.
+- All times are rounded to 2^-20 s, so that sums of them are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+import pydantic
+
+from headway.bundles import BUNDLE, Oversubscription, on_tick, parent_of
+from headway.decisions import Cancel, Decision, Hold, Kill, Migrate, Start, SubmitSubjob
+from headway.events import DecisionFailed, Event, JobEnded, JobRequeued, JobStarted, JobSubmitted
+from headway.hookspecs import Plugin, hookimpl
+from headway.model import JobDescription, Request
+from headway.state import Job, PoolState, State, Status
+from headway.state.records import ON_NODES
+from headway_plugins.bundling.cases import Choice, first_subjobs, further_subjobs, when_placeholder_starts
+from headway_plugins.bundling.elastic import Elastic
+from headway_plugins.bundling.figures import bundling_figures
+from headway_plugins.bundling.model import EQUAL, Interval, Member, Model
+from headway_plugins.bundling.planning import plan
+from headway_plugins.bundling.slots import Slots, backfillable
+
+_PENDING, _WAITING, _STARTING = Status.PENDING, Status.WAITING, Status.STARTING
+
+
+class BundlingOptions(pydantic.BaseModel):
+    """Options of elastic job bundling."""
+
+    model_config = pydantic.ConfigDict(extra="forbid", populate_by_name=True)
+
+    omax: int = pydantic.Field(default=8, ge=1, description="most processes on one processor")
+    penalty: float = pydantic.Field(
+        default=1.0, gt=0, alias="delta",
+        description="factor on the time of an application that shares processors, beside its degree",
+    )  # fmt: skip
+    migration: float = pydantic.Field(
+        default=120.0,
+        ge=1,
+        alias="lambda",
+        description="seconds that a bulk migration takes; inf: there are none",
+    )
+    min_processors: int = pydantic.Field(default=8, ge=2, description="smallest job that is elastic")
+    only: list[str] = pydantic.Field(default=[], description="ids of the jobs that are elastic; none: all")
+    activation: int = pydantic.Field(
+        default=-1,
+        ge=-1,
+        description="jobs that wait are asked while more jobs than these are queued; -1: always",
+    )
+    min_gain: float = pydantic.Field(
+        default=0.0, ge=0, description="seconds; what brings a completion forward by no more is left"
+    )
+    slack: float = pydantic.Field(
+        default=1.0, ge=1, description="factor on the time limits of subjobs that are added to a running job"
+    )
+
+    @pydantic.field_validator("only", mode="before")
+    @classmethod
+    def _one(cls, value: Any) -> Any:
+        return [str(value)] if isinstance(value, str | int) else value
+
+
+class Bundling(Plugin):
+    """Elastic job bundling: wide jobs run early, on several small subjobs."""
+
+    Options = BundlingOptions
+    paper = "F. Liu, J. B. Weissman: Elastic Job Bundling, SC 2015, section 3"
+    needs = (SubmitSubjob, Migrate, Kill, Cancel, Hold)
+
+    def __init__(self, options: BundlingOptions | None = None) -> None:
+        self.options: BundlingOptions = options or BundlingOptions()
+        self._migration = on_tick(self.options.migration)
+        self._only = frozenset(self.options.only)
+        #: In order of submission; and those of them that run as bundles or have asked for subjobs.
+        self._elastic: dict[str, Elastic] = {}
+        self._active: dict[str, Elastic] = {}
+        #: Jobs that were submitted in this step and may be elastic; subjobs that nobody expects.
+        self._arrived: list[str] = []
+        self._orphans: list[str] = []
+        #: Bundles that lost a member with processes on it.
+        self._broken: dict[str, None] = {}
+        #: J_0 that are to be held instead of started, and why; "": only not now.
+        self._dropped: dict[str, str] = {}
+        #: When all were asked last; None: something has happened since.
+        self._asked_at: float | None = None
+
+    @hookimpl
+    def register_physics(self) -> Oversubscription:
+        return Oversubscription(self.options.penalty, self._migration)
+
+    @hookimpl
+    def register_metrics(self) -> dict[str, Any]:
+        return {"bundling": bundling_figures}
+
+    @hookimpl
+    def checkpoint(self) -> Any:
+        return [job.saved() for job in self._elastic.values()] or None
+
+    @hookimpl
+    def restore(self, saved: Any) -> None:
+        for each in saved:
+            job = Elastic.restored(each)
+            self._elastic[job.job_id] = job
+            if job.running or job.asked:
+                self._active[job.job_id] = job
+
+    # ------------------------------------------------------------------ what happens
+
+    @hookimpl
+    def observe(self, event: Event, state: State) -> None:
+        kind = type(event)
+        if kind is JobSubmitted:
+            self._submitted(event.job)  # type: ignore[attr-defined]
+        elif kind is JobEnded or kind is JobRequeued:
+            self._asked_at = None
+            job_id: str = event.job_id  # type: ignore[attr-defined]
+            if kind is JobEnded and job_id in self._elastic:
+                self._forget(job_id)
+            else:
+                self._lost(job_id)
+        elif kind is JobStarted:
+            job_id = event.job_id  # type: ignore[attr-defined]
+            job = self._elastic.get(job_id)
+            if job is not None and not job.running:
+                # It runs as everybody does.
+                self._forget(job_id)
+        elif kind is DecisionFailed:
+            decision = event.decision  # type: ignore[attr-defined]
+            if isinstance(decision, Migrate) and decision.job_id in self._active:
+                self._broken[decision.job_id] = None
+
+    def _submitted(self, description: JobDescription) -> None:
+        parent = parent_of(description)
+        if parent:
+            owner = self._elastic.get(parent)
+            if owner is None or description.id not in owner.asked:
+                self._orphans.append(description.id)
+            return
+        self._asked_at = None
+        if description.id not in self._elastic and self._may_be_elastic(description):
+            self._arrived.append(description.id)
+
+    def _may_be_elastic(self, job: JobDescription) -> bool:
+        request = job.request
+        if request.processors < self.options.min_processors or (self._only and job.id not in self._only):
+            return False
+        plain = Request(request.processors, request.walltime)
+        return not job.reservation and _subjobs_request(request, plain) == request
+
+    def _lost(self, job_id: str) -> None:
+        """A member is gone, or back in the queue."""
+        for job in self._active.values():
+            job.asked.pop(job_id, None)
+            if job.members.pop(job_id, None) is not None:
+                if job_id in job.using:
+                    self._broken[job.job_id] = None
+                break
+
+    def _forget(self, job_id: str) -> None:
+        self._elastic.pop(job_id, None)
+        self._active.pop(job_id, None)
+
+    # ------------------------------------------------------------------ what is done
+
+    @hookimpl
+    def control(self, state: State) -> Iterable[Decision] | None:
+        if not (self._elastic or self._arrived or self._orphans):
+            return None
+        return self._decide(state)
+
+    @hookimpl
+    def revise(self, decisions: list[Decision]) -> list[Decision] | None:
+        if not self._dropped:
+            return None
+        dropped, self._dropped = self._dropped, {}
+        kept: list[Decision] = []
+        for decision in decisions:
+            why = dropped.get(decision.job_id) if isinstance(decision, Start) else None
+            if why is None:
+                kept.append(decision)
+            elif why:
+                kept.append(Hold(decision.job_id, why))  # type: ignore[attr-defined]
+        return kept
+
+    def _decide(self, state: State) -> Iterator[Decision]:
+        jobs, now = state.jobs, state.now
+        for job_id in self._orphans:
+            if job_id in jobs and jobs[job_id].status in (_PENDING, _WAITING):
+                yield Cancel(job_id, "nobody waits for this subjob any more")
+        self._orphans = []
+        for job_id in self._arrived:
+            arrived = jobs.get(job_id)
+            if arrived is not None and arrived.status in (_PENDING, _WAITING):
+                self._elastic[job_id] = self._made(arrived)
+        self._arrived = []
+        if self._active:
+            for job in list(self._active.values()):
+                if job.asked:
+                    yield from self._settle(job, state)
+            for job_id in list(self._broken):
+                if job_id in self._active and self._active[job_id].running:
+                    yield from self._mend(self._active[job_id], state)
+            self._broken.clear()
+            again = False
+            for job in self._active.values():
+                if not job.running or job.job_id in self._dropped:
+                    continue
+                if jobs[job.job_id].status is _STARTING and job.job_id not in job.members:
+                    turned = self._turn(job, state)
+                    again = again or turned is None or turned.restart
+                    if turned is not None:
+                        yield turned
+                else:
+                    yield from self._depart(job, now)
+            if again:
+                # The policy passes first.
+                self._asked_at = None
+                return
+        if self._asked_at != now:
+            self._asked_at = now
+            for pool in state.pools.values():
+                if pool.free:
+                    yield from self._ask_all(pool, state)
+
+    def _made(self, job: Job) -> Elastic:
+        options = self.options
+        model = Model(job.processors, job.estimate, options.omax, options.penalty, self._migration)
+        return Elastic(job.id, job.pool.name, model)
+
+    # ------------------------------------------------------------------ asking
+
+    def _ask_all(self, pool: PoolState, state: State) -> Iterator[Decision]:
+        now, free, activation = state.now, pool.free, self.options.activation
+        omax, name, jobs = self.options.omax, pool.name, state.jobs
+        quiet = len(pool.queue) <= activation
+        slots: Slots | None = None
+        ends: list[tuple[float, int]] = []
+        for job in self._elastic.values():
+            model = job.model
+            if job.pool != name or job.asked:
+                continue
+            if not job.running:
+                if quiet or free * omax < model.processors or jobs[job.job_id].status is not _PENDING:
+                    continue
+            elif job.settled or not job.may_grow(now):
+                continue
+            if slots is None:
+                if not ends:
+                    ends = [(end, processors) for end, _, processors, _ in pool.running]
+                head = pool.queue[0].processors if pool.queue else None
+                slots = backfillable(now, free, head, ends)
+            choice = self._choice(job, now, slots)
+            if choice is None:
+                continue
+            for subjob in self._submit(job, choice, slots, state):
+                yield subjob
+                request = subjob.job.request
+                free -= request.processors
+                ends.append((now + request.walltime, request.processors))
+            slots = None
+            if not free:
+                return
+
+    def _choice(self, job: Elastic, now: float, slots: Slots) -> Choice | None:
+        if not job.running:
+            return first_subjobs(job.model, now, slots)
+        return further_subjobs(
+            job.model, now, job.progress(now), list(job.members.values()), job.intervals, slots,
+            min_gain=self.options.min_gain, slack=self.options.slack,
+        )  # fmt: skip
+
+    def _submit(self, job: Elastic, choice: Choice, slots: Slots, state: State) -> Iterator[SubmitSubjob]:
+        now, parent = state.now, state.jobs[job.job_id].description
+        job.choice = choice
+        self._active[job.job_id] = job
+        when = "never" if choice.completion == float("inf") else f"{choice.completion:.0f}"
+        for processors, seconds in choice.subjobs:
+            walltime = on_tick(seconds)
+            if processors > slots.lasting:
+                walltime = min(walltime, slots.shadow - now)
+            job.numbered += 1
+            while (name := f"{job.job_id}.{job.numbered}") in state.jobs:
+                job.numbered += 1
+            request = _subjobs_request(parent.request, Request(processors, walltime))
+            job.asked[name] = Member(processors, now + walltime)
+            description = JobDescription(
+                name, now, request, parent.pool, parent.name, parent.user, parent.group, parent.account,
+                parent.qos, attributes={BUNDLE: job.job_id},
+            )  # fmt: skip
+            doing = "runs on more processors" if job.running else "starts early"
+            yield SubmitSubjob(
+                job.job_id,
+                description,
+                f"job {job.job_id} {doing} and completes by {when} (case {choice.case})",
+            )
+
+    def _settle(self, job: Elastic, state: State) -> Iterator[Decision]:
+        """The subjobs that were asked for have started, or are taken back."""
+        jobs, now = state.jobs, state.now
+        started: dict[str, Member] = {}
+        complete = job.choice is not None and len(job.asked) == len(job.choice.subjobs)
+        for name, member in job.asked.items():
+            found = jobs.get(name)
+            if found is not None and found.start_time is not None and found.status in ON_NODES:
+                started[name] = Member(member.processors, found.start_time + found.request.walltime)
+                continue
+            complete = False
+            if found is not None:
+                yield Cancel(name, "it could not start at once")
+        choice, job.asked, job.choice = job.choice, {}, None
+        if jobs[job.job_id].status is _STARTING and job.job_id not in job.members and not job.running:
+            # Its subjobs come first; the policy may start it next.
+            self._dropped[job.job_id] = ""
+        intervals: Iterable[Interval] | None
+        together = self._migration
+        if complete and choice is not None:
+            intervals = choice.intervals
+            if not job.running:
+                together = 0.0
+        elif started:
+            lead = self._migration if job.running else 0.0
+            both = [*job.members.values(), *started.values()]
+            intervals = plan(job.model, now, job.progress(now) if job.running else 0.0, both, lead)
+            if intervals is None or (job.running and intervals[-1].end >= job.completion - EQUAL):
+                for name in started:
+                    yield Kill(name, "alone it is of no use to its bundle")
+                intervals = None
+        else:
+            intervals = None
+        if intervals is None:
+            if not job.running:
+                self._active.pop(job.job_id, None)
+            return
+        grows = job.running
+        job.adopt(now, tuple(intervals), together=together)
+        job.members.update(started)
+        self._wake(job, state)
+        if grows:
+            yield job.sent(now, job.members, "spreads over further processors")
+        else:
+            job.using = list(job.members)
+            job.safe = 0.0
+
+    def _wake(self, job: Elastic, state: State) -> None:
+        """Have a step when processes must leave."""
+        pool = state.pools[job.pool]
+        for interval in job.intervals:
+            if interval.migrating and interval.start > state.now + EQUAL:
+                state.wake_at(interval.start, pool)
+
+    # ------------------------------------------------------------------ running bundles
+
+    def _depart(self, job: Elastic, now: float) -> Iterator[Decision]:
+        """Have processes leave the subjobs whose time ends."""
+        present = job.present(now)
+        if present is not None and present.migrating and present.start > job.moved_at + EQUAL:
+            yield job.sent(now, job.staying(present.end), "leaves processors whose time ends")
+
+    def _turn(self, job: Elastic, state: State) -> Migrate | None:
+        """J_0 has been started: what becomes of the bundle. None: J_0 is not needed."""
+        now, model, job_id = state.now, job.model, job.job_id
+        option, completion = when_placeholder_starts(model, now, job.progress(now), job.completion)
+        if option == "continue":
+            self._dropped[job_id] = (
+                f"its subjobs complete it by {completion:.0f}, sooner than on its own request"
+            )
+            return None
+        restart = option == "restart"
+        if restart:
+            job.done, job.intervals = 0.0, []
+        run = Interval(now + (0.0 if restart else model.migration), completion, model.processors)
+        moved = [run] if restart else [Interval(now, run.start, 0, True), run]
+        job.adopt(now, moved, together=model.migration)
+        job.settled = True
+        job.members[job_id] = own = Member(model.processors, now + model.walltime)
+        what = "begins again" if restart else "goes on"
+        return job.sent(now, {job_id: own}, f"{what} on its own request", restart=restart)
+
+    def _mend(self, job: Elastic, state: State) -> Iterator[Decision]:
+        """Processes were lost with a member: go on from the last move on the others, or begin again."""
+        now, model = state.now, job.model
+        job.done, job.intervals, job.settled = job.safe, [], False
+        intervals = plan(model, now, job.safe, job.members.values(), model.migration) if job.members else None
+        if intervals is not None:
+            job.adopt(now, intervals, together=model.migration)
+            self._wake(job, state)
+            yield job.sent(now, job.members, "goes on from its last checkpoint on what is left")
+            return
+        for name in job.members:
+            yield Kill(name, "what is left of its bundle does not suffice")
+        job.reset()
+        self._active.pop(job.job_id, None)
+
+
+def _subjobs_request(request: Request, plain: Request) -> Request:
+    """What a subjob asks for beside processors and time."""
+    return msgspec.structs.replace(plain, features=request.features, excluded_nodes=request.excluded_nodes)
