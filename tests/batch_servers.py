@@ -11,7 +11,7 @@ import contextlib
 import os
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from waiting import HANG, until
@@ -77,6 +77,16 @@ class BatchServer:
     def restart(self, daemon: str, *words: str) -> None:
         """Start it again and wait for it."""
         self.launcher("restart", daemon, *words)
+
+    @contextlib.contextmanager
+    def lsf_outage(self) -> Iterator[None]:
+        """Nobody answers for so long: without its sbatchd, too, mbatchd is not started again meanwhile."""
+        self.kill("sbatchd", "-9", "--host", "lsfa")
+        self.kill("mbatchd", "-9")
+        try:
+            yield
+        finally:
+            self.restart("sbatchd", "--host", "lsfa")
 
     def mbatchd_comes_back(self) -> None:
         """Wait until LSF answers after the death of its mbatchd.

@@ -112,6 +112,14 @@ class Driven:
         self.accepted(d.Start(job_id, placement, reason="conformance"))
         return self.until(ev.JobStarted, job_id)
 
+    def start_once_seen(self, job_id: str, placement: Placement) -> ev.JobStarted:
+        """Start a job that was released: refused until a look has told the adapter so."""
+        end = time.monotonic() + limit()
+        while not (outcome := self.apply(d.Start(job_id, placement, reason="conformance"))[0]).accepted:
+            assert time.monotonic() < end, outcome.message
+            self.wait(0.4)
+        return self.until(ev.JobStarted, job_id)
+
     def submitted(self, job_id: str) -> ev.JobSubmitted:
         return self.until(ev.JobSubmitted, job_id)
 

@@ -528,11 +528,8 @@ class RealLsf(LsfSite):
 
     @contextlib.contextmanager
     def outage(self) -> Iterator[None]:
-        self.server.kill("mbatchd", "-9")
-        try:
+        with self.server.lsf_outage():
             yield
-        finally:
-            self.server.mbatchd_comes_back()
 
     def clean(self) -> None:
         super().clean()

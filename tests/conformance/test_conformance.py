@@ -241,8 +241,7 @@ class TestHold:
         driven.wait(0.4)
         assert job in site.waiting()
         driven.accepted(d.Release(job, "conformance"))
-        driven.wait(0.4)
-        driven.start(job, ((driven.nodes[0], 1),))
+        driven.start_once_seen(job, ((driven.nodes[0], 1),))
 
 
 class TestRunningJobs:

@@ -253,7 +253,8 @@ def test_starts_in_flight_are_recognised_after_a_crash(
     ids = [Wanted(4, 2, 5).submit(cluster, diary) for _ in range(6)]
     # The delay counts from its last look, and the first submission makes it look.
     until(lambda: looks() > before, "Slurm has looked at its queue")
-    daemon = site(cluster)
+    # It takes no start for lost meanwhile, however long the machine needs for the rest.
+    daemon = site(cluster, options={"start_timeout": 600.0})
     daemon.start()
     daemon.until(lambda: len(daemon.said("decided")) == 4, what="four starts are decided")
     daemon.until(lambda: sum(job.fields["Priority"] != "0" for job in shown(cluster).values()) == 4)

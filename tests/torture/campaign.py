@@ -117,7 +117,7 @@ def _settle(
         except OSError:
             continue
         if brief:
-            system.hasten(_outlived(history, written, open_))
+            system.hasten(outlived(history, written, open_))
         if note := system.mend():
             mended.append(note)
         if not open_ and not users.is_alive():
@@ -146,13 +146,13 @@ def _settle(
     return found
 
 
-def _outlived(history: History, written: Path, open_: dict[str, str]) -> list[str]:
+def outlived(history: History, written: Path, open_: dict[str, str]) -> list[str]:
     """Jobs and elements that the system has still running although their last run came to its end."""
     found, ran = [], stamps.runs(written)
     for job in list(history.wanted.values()):
-        mine = history.submission(job.number)
-        for key in job.keys if mine is not None else ():
-            listed = f"{mine.id}_{key.partition('.')[2]}" if job.elements else mine.id
+        mine = history.present_id(job.number)
+        for key in job.keys if mine else ():
+            listed = f"{mine}_{key.partition('.')[2]}" if job.elements else mine
             last = ran[key][-1] if ran.get(key) else None
             if "RUNNING" in open_.get(listed, "") and last is not None and last.end is not None:
                 found += [listed] if time.time() - last.end > FORGOTTEN else []
@@ -165,11 +165,11 @@ def _hopeless(history: History, written: Path, open_: dict[str, str]) -> list[Wa
     found = []
     ran = stamps.runs(written)
     for job in list(history.wanted.values()):
-        mine, before = history.submission(job.number), history.wanted.get(job.after or -1)
-        if mine is None or mine.id not in open_ or before is None or not job.after_ok:
+        before = history.wanted.get(job.after or -1)
+        if history.present_id(job.number) not in open_ or before is None or not job.after_ok:
             continue
         first = history.submission(before.number)
-        over = first is not None and first.id not in open_
+        over = first is not None and history.present_id(before.number) not in open_
         succeeded = before.exit_code == 0 and any(
             run.how == "end" and not any(kill.forgets(run.end or 0.0) for kill in history.kills("server"))
             for run in ran.get(before.name, ())
@@ -183,8 +183,8 @@ def _released(history: History, open_: dict[str, str]) -> list[Wanted]:
     """Waiting jobs that were held and released, the last not more than twice."""
     found = []
     for job in list(history.wanted.values()):
-        mine, said = history.submission(job.number), list(history.about(job.number, "release"))
-        if mine is not None and "Held" in open_.get(mine.id, "") and 0 < len(said) < 3:
+        mine, said = history.present_id(job.number), list(history.about(job.number, "release"))
+        if "Held" in open_.get(mine, "") and 0 < len(said) < 3:
             found.append(job)
     return found
 

@@ -101,5 +101,12 @@ class History:
         ]
         return self.wanted[before[-1].number] if before else None
 
+    def present_id(self, number: int) -> str:
+        """A job's id as long as the system has not given it to another one; "" else."""
+        mine = self.submission(number)
+        if mine is None or self.job_of(mine.id, time.time()) is not self.wanted[number]:
+            return ""
+        return mine.id
+
     def kills(self, target: str) -> list[Struck]:
         return [one for one in self.struck if one.target.split(":")[0] == target]

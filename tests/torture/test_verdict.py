@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from torture import slurm_log
+from torture.campaign import outlived
 from torture.history import Asked, History, Struck
 from torture.occupation import excesses
 from torture.stamps import Run, prepare, runs
@@ -62,6 +63,17 @@ def story(tmp_path: Path) -> Story:
 
 def test_a_good_history_is_clean(story: Story) -> None:
     assert story.kinds() == []
+
+
+def test_a_job_whose_id_was_given_again_is_not_ended_as_the_later_one(story: Story, tmp_path: Path) -> None:
+    written = tmp_path / "stamps"
+    written.mkdir()
+    (written / "t1").write_text("begin 5 10.0 ||\nend 5 20.0 ||\n")
+    assert outlived(story.history, written, {"1": "RUNNING"}) == ["1"]
+    story.history.want(Wanted(2, 0, 1, 2, False, 10.0))
+    story.ask("submit", 30.0, 2, id="1")
+    assert (story.history.present_id(1), story.history.present_id(2)) == ("", "1")
+    assert outlived(story.history, written, {"1": "RUNNING"}) == []
 
 
 def _twice(story: Story) -> None:

@@ -129,11 +129,8 @@ class Lsf(RealSystem):
 
     @contextlib.contextmanager
     def outage(self) -> Iterator[None]:
-        self.server.kill("mbatchd", "-9")
-        try:
+        with self.server.lsf_outage():
             yield
-        finally:
-            self.server.mbatchd_comes_back()
 
     def clean(self) -> None:
         self.server.call("bkill", "-u", "all", "0", user="root")
