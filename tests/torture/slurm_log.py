@@ -45,12 +45,18 @@ def own_requeues(
     ``outages``: the nodes whose daemons were dead, from when until when; a launch there cannot succeed.
     """
     begun: dict[str, tuple[float, set[str]]] = {}
+    unfinished: dict[str, float] = {}
     for number, (at, text) in enumerate(log):
         if started := re.match(r"sched: Allocate JobId=([0-9_]+)\S* NodeList=(\S+)", text):
             begun[started[1]] = at, set(hostlist.expand(started[2]))
+        elif completing := re.match(r"_sync_nodes_to_comp_job: JobId=([0-9_]+)\S* in completing state", text):
+            unfinished[completing[1]] = at
         elif missing := re.match(r"Batch JobId=([0-9_]+)\S* missing from batch node .* Requeuing job", text):
             yield missing[1], at, "its node had no such job any more (missing from batch node)"
         elif requeued := re.match(r"Requeuing JobId=([0-9_]+)", text):
+            if at - unfinished.pop(requeued[1], float("-inf")) <= 1.0:
+                yield requeued[1], at, "it did once more what it had not saved as done when it was killed"
+                continue
             since, its = begun.get(requeued[1], (0.0, set()))
             if any(node in its and dead - 1 <= since <= back + 1 for node, dead, back in outages):
                 yield requeued[1], at, "the daemon of its node was dead when it was launched"

@@ -10,4 +10,4 @@ pytestmark = [pytest.mark.slurm, pytest.mark.torture]
 
 
 def test_ten_kills() -> None:
-    torture("slurm", seed=101)
+    torture("slurm", seed=113)

@@ -202,6 +202,15 @@ def test_a_launch_on_a_dead_node_is_requeued_by_slurm() -> None:
     assert len(list(slurm_log.own_requeues(log, [("node2", 9.0, 11.0)]))) == 1
 
 
+def test_a_requeue_that_was_not_finished_when_slurm_was_killed_is_done_again() -> None:
+    again = (20.0, "Requeuing JobId=7")
+    assert not list(slurm_log.own_requeues([again]))
+    completing = "_sync_nodes_to_comp_job: JobId=7 in completing state"
+    assert [job for job, _, _ in slurm_log.own_requeues([(19.9, completing), again])] == ["7"]
+    assert not list(slurm_log.own_requeues([(15.0, completing), again]))
+    assert not list(slurm_log.own_requeues([(19.9, completing.replace("=7", "=8")), again]))
+
+
 def test_a_requeue_is_the_systems_by_its_own_word_only(story: Story) -> None:
     _by_nobody(story)
     story.records.own["t1"] = [(25.0, "its node had no such job")]
