@@ -15,7 +15,7 @@ demo: $(VENV)/.installed
 	$(BIN)/headway demo
 
 test: $(VENV)/.installed-test
-	$(PYTEST) -m "not benchmark and not alone and not campaign" -n $(WORKERS) --dist loadgroup $(ARGS) || [ $$? -eq $(NONE) ]
+	$(PYTEST) -m "not benchmark and not alone and not campaign" -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ARGS) || [ $$? -eq $(NONE) ]
 	$(PYTEST) -m "alone and not benchmark and not campaign" $(ARGS) || [ $$? -eq $(NONE) ]
 
 # New examples for every property, so many times as many as usual; before each release. A run that failed is

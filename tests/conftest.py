@@ -27,9 +27,16 @@ settings.load_profile("headway")
 _SETTINGS = "_hypothesis_internal_use_settings"
 
 
+def _turn(item: pytest.Item) -> int:
+    if item.get_closest_marker("torture"):
+        return 0
+    return 1 if any(map(item.get_closest_marker, ("slurm", "pbs", "lsf"))) else 2
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give each property its examples so many times."""
+    """What takes longest first: real batch systems. Then give each property its examples so many times."""
+    items.sort(key=_turn)
     if not EXAMPLES:
         return
     for test in {getattr(item, "obj", None) for item in items if item.get_closest_marker("hypothesis")}:
