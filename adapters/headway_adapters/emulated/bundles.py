@@ -2,7 +2,8 @@
 
 A member has no work of its own, only a limit. The application has one work, its job's. It goes at the rate
 that its *active* processors allow, and stands still while it is moved; members without processes end when a
-move is over. When the work is done all members end, and the job with them, whether it waits or is a member itself.
+move is over. When the work is done all members end, and the job with them, whether it waits or is a
+member itself.
 
 What it has done is safe whenever it was moved. If a member ends on which it runs, it falls back to that and
 stands still until it is sent elsewhere; if no member is left, its job waits as it did before.
