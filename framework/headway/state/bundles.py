@@ -5,8 +5,18 @@ from __future__ import annotations
 from headway.bundles import parent_of
 from headway.decisions import Migrate, SubmitSubjob
 from headway.errors import StateError
+from headway.model import JobDescription
 from headway.state.facts import Facts
 from headway.state.records import ON_NODES
+
+
+def whole(state: Facts, job: JobDescription) -> str:
+    """The job of which another is a subjob; "" if it is none.
+
+    Anybody can say so of his job; it is one only of a job of the same user.
+    """
+    known = state.jobs.get(parent_of(job))
+    return known.id if known is not None and known.description.user == job.user else ""
 
 
 def guard_subjob(state: Facts, decision: SubmitSubjob) -> None:
@@ -33,7 +43,7 @@ def guard_bundle(state: Facts, decision: Migrate) -> None:
         )
     for name, processors in decision.placement:
         member = state.jobs.get(name)
-        if member is None or decision.job_id not in (name, parent_of(member.description)):
+        if member is None or decision.job_id not in (name, whole(state, member.description)):
             raise StateError(f"job {name} is not in the bundle of job {decision.job_id}")
         if member.status not in ON_NODES:
             raise StateError(f"job {name} is {member.status.value}, not running")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headway import events as ev
-from headway.bundles import parent_of
 from headway.decisions import Start
+from headway.state.bundles import whole
 from headway.state.expectations import expect_again, predict
 from headway.state.facts import Facts
 from headway.state.foresight import Foreseeable, take_back
@@ -37,7 +37,7 @@ def submitted(state: Facts, event: ev.JobSubmitted) -> None:
     job = Job.arrived(description, pool, state.seq)
     job.hold_reason = event.reason
     state.jobs[job_id] = job
-    if description.attributes is not None and (parent := parent_of(description)):
+    if description.attributes is not None and (parent := whole(state, description)):
         state.bundles.add(parent)
     if state.predict is not None:
         predict(state, job)
