@@ -11,8 +11,8 @@ import click
 from headway.cli.asking import DURATION
 from headway.cli.common import examples
 from headway.errors import UserError
-from headway_adapters.node_agent.link import Server, read_key
-from headway_adapters.node_agent.link.server import is_local
+from headway.link import Server, read_key
+from headway.link.server import is_local
 from headway_adapters.node_agent.service import Agent
 
 _SOCKET = "unix:/run/headway/node-agent.sock"

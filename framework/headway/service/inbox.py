@@ -33,6 +33,10 @@ _PROBLEMS = 20
 _MOST_LIMITED = 20
 
 
+#: Expected ends of a pool that a report tells.
+_ENDS = 500
+
+
 @dataclass(frozen=True)
 class Peer:
     """Who asks, as the kernel says."""
@@ -148,7 +152,11 @@ class Inbox:
             future.set_result(_reply(scheduler.answer(name), decisions, outcomes))
         state = scheduler.state
         pools = tuple(
-            PoolReport(pool.name, pool.total, pool.free, len(pool.queue), len(pool.running))
+            PoolReport(
+                pool.name, pool.total, pool.free, len(pool.queue), len(pool.running),
+                head=pool.queue[0].processors if pool.queue else 0,
+                ends=tuple((end, processors) for end, _, processors, _ in pool.running[:_ENDS]),
+            )
             for pool in state.pools.values()
         )
         report = msgspec.structs.replace(

@@ -63,6 +63,10 @@ class PoolReport(msgspec.Struct, frozen=True):
     free: int
     queued: int
     running: int
+    #: Processors that the first of the queue asks for; 0: nobody waits.
+    head: int = 0
+    #: When running jobs are expected to end (absolute seconds), and how many processors they have: the earliest.
+    ends: tuple[tuple[float, int], ...] = ()
 
 
 class OutageReport(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""The agent's side of a link: a listening socket, and a thread a connection."""
+"""The side of a link that listens: a socket, and a thread a connection."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from headway.errors import Failure, UserError
-from headway_adapters.node_agent.link.channel import Channel, Refused
+from headway.link.channel import Channel, Refused
 
-#: Connections at once: the daemon has one.
+#: Connections at once to an agent: the daemon has one.
 _MOST = 8
 #: How long somebody may take to show that he has the key, seconds.
 _GREETING_SECONDS = 5.0
@@ -31,17 +31,20 @@ class Server:
         answer: Callable[[Any], Any],
         *,
         idle: float = 600.0,
+        most: int = _MOST,
         note: Callable[[str], None],
     ) -> None:
         """``address``: ``unix:PATH`` or ``HOST:PORT`` (port 0: any). ``answer`` is called by one thread at a
         time.
-        ``idle``: seconds after which a silent connection is closed. Raises :class:`UserError`."""
+        ``idle``: seconds after which a silent connection is closed. ``most``: connections at once; further ones
+        are closed. Raises :class:`UserError`."""
         self._key = key
         self._answer = answer
         self._idle = idle
+        self._most = most
         self._note = note
         self._lock = threading.Lock()
-        self._room = threading.BoundedSemaphore(_MOST)
+        self._room = threading.BoundedSemaphore(most)
         self._closed = False
         self._open: set[socket.socket] = set()
         self._path: Path | None = None
@@ -65,10 +68,10 @@ class Server:
                     made.bind(str(path))
                 finally:
                     os.umask(before)
-                made.listen(_MOST)
+                made.listen(self._most)
                 return made
             host, _, port = address.rpartition(":")
-            return socket.create_server((host.strip("[]"), int(port)), backlog=_MOST)
+            return socket.create_server((host.strip("[]"), int(port)), backlog=self._most)
         except (OSError, ValueError) as error:
             raise UserError(f"--listen {address}: cannot listen there: {error}") from error
 

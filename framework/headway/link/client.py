@@ -1,21 +1,23 @@
-"""The daemon's side of a link: a connection that is made when it is needed, and again after a failure."""
+"""The side of a link that asks: a connection that is made when it is needed, and again after a failure."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from headway.errors import Failure
-from headway_adapters.node_agent.link.channel import Channel, connect
+from headway.link.channel import Channel, connect
 
 
 class Client:
-    """Asks one agent. Not for several threads at once."""
+    """Asks one server. Not for several threads at once."""
 
-    def __init__(self, address: str, key: bytes, seconds: float = 5.0) -> None:
-        """``address``: ``unix:PATH`` or ``HOST:PORT``. ``seconds``: for each wait."""
+    def __init__(self, address: str, key: bytes, seconds: float = 5.0, *, whom: str = "agent") -> None:
+        """``address``: ``unix:PATH`` or ``HOST:PORT``. ``seconds``: for each wait. ``whom``: who answers there,
+        for messages."""
         self.address = address
         self._key = key
         self._seconds = seconds
+        self._whom = whom
         self._channel: Channel | None = None
 
     def ask(self, message: Any) -> Any:
@@ -44,10 +46,10 @@ class Client:
             return self._channel.receive()
         except Failure as error:
             self.close()
-            raise type(error)(f"agent at {self.address}: {error}") from error
+            raise type(error)(f"{self._whom} at {self.address}: {error}") from error
         except (OSError, ValueError) as error:
             self.close()
-            raise Failure(f"agent at {self.address}: {error}") from error
+            raise Failure(f"{self._whom} at {self.address}: {error}") from error
 
     def close(self) -> None:
         if self._channel is not None:

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from headway.errors import Failure, UserError
-from headway_adapters.node_agent.link import Channel, Client, Refused, Server, read_key
-from headway_adapters.node_agent.link.server import is_local
+from headway.link import Channel, Client, Refused, Server, read_key
+from headway.link.server import is_local
 
 KEY = b"k" * 40
 
@@ -127,7 +127,7 @@ def test_what_was_said_is_refused_a_second_time_on_the_same() -> None:
     "line", [b"", b"{}", b"x" * 100, json.dumps({"version": 9, "random": "0" * 64}).encode()]
 )
 def test_nonsense_is_refused(echo: Echo, line: bytes) -> None:
-    from headway_adapters.node_agent.link.channel import connect
+    from headway.link.channel import connect
 
     with connect(echo.server.address, 5.0) as connection:
         connection.recv(65536)

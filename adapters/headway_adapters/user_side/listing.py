@@ -1,0 +1,74 @@
+"""A look at the whole cluster -> one queue, as its users see it. Pure.
+
+Decisions: processors of nodes that are out of service, or in a reservation that has begun, are not free; a
+waiting job counts if nobody holds it and it waits for no other job and no date; the batch system's priority
+orders them, then the time of submission.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from headway.user_side import Listed, Queue
+from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
+
+_HAVE = frozenset({"starting", "running", "suspended"})
+
+
+def queue_of(snapshot: Snapshot, pool: str) -> Queue:
+    """The queue ``pool``."""
+    now = snapshot.time
+    kept = {
+        node
+        for one in snapshot.reservations.values()
+        if one.start <= now < one.end
+        for node in one.nodes
+    }
+    room = {
+        node.name: node.processors
+        for node in snapshot.nodes.values()
+        if pool in node.pools and node.available and node.name not in kept
+    }
+    used: dict[str, int] = defaultdict(int)
+    ends: list[tuple[float, int]] = []
+    for job in snapshot.jobs.values():
+        if job.state not in _HAVE:
+            continue
+        here = 0
+        for node, processors in job.placement:
+            used[node] += processors
+            here += processors if node in room else 0
+        if here:
+            ends.append((_end(job, now), here))
+    free = sum(max(0, processors - used[node]) for node, processors in room.items())
+    waiting = sorted(
+        (job for job in snapshot.jobs.values() if job.job.pool == pool and _may_start(job, now)),
+        key=lambda job: (-(job.job.priority or 0.0), job.job.submit_time, job.job.id),
+    )
+    return Queue(
+        now, free, tuple(_listed(job, now) for job in waiting), tuple(sorted(ends)),
+        {key: _listed(job, now) for key, job in snapshot.jobs.items()},
+    )  # fmt: skip
+
+
+def _may_start(job: SnapshotJob, now: float) -> bool:
+    begin = job.job.begin_time
+    return (
+        job.state == "pending"
+        and not job.held_by
+        and not job.job.dependencies
+        and (begin is None or begin <= now)
+    )
+
+
+def _end(job: SnapshotJob, now: float) -> float:
+    start = job.start_time if job.start_time is not None else now
+    return start + job.job.request.walltime
+
+
+def _listed(job: SnapshotJob, now: float) -> Listed:
+    started = job.state in _HAVE
+    return Listed(
+        job.job.id, job.job.name, job.job.user, job.job.request.processors, job.state,
+        _end(job, now) if started else None, job.exit_code, job.reason,
+    )  # fmt: skip

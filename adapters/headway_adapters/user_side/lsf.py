@@ -1,0 +1,88 @@
+"""LSF, as one of its users: ``bjobs`` and its like, ``bsub``, ``bkill``; and ``bmod`` to make a waiting job
+smaller. ``bsub`` hands its words to a shell, so they are quoted."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headway.errors import Failure
+from headway.model import Placement
+from headway.user_side import Allocation, Submission
+from headway_adapters.lsf import LsfAdapter, writer
+from headway_adapters.lsf.client import LsfClient
+from headway_adapters.lsf.options import LsfOptions
+from headway_adapters.polling.adapter import validated
+from headway_adapters.transport import Result, Transport
+from headway_adapters.transport.quoting import quote
+from headway_adapters.user_side.base import CommandUser
+from headway_adapters.user_side.words import checked, queue_name
+
+_SUBMITTED = re.compile(r"Job <([0-9]+)> is submitted")
+
+
+class LsfUser(CommandUser):
+    """See :class:`headway.user_side.UserSide`. ``options``: ``queue``, "normal" without it, and those of the
+    adapter."""
+
+    grain = 60.0
+    gone = ("already finished", "No matching job found", "is not found")
+    ending = ("bkill",)
+
+    def __init__(self, options: Mapping[str, Any], transport: Transport | None = None) -> None:
+        given = {key: value for key, value in options.items() if key != "queue"}
+        queue = queue_name(options.get("queue") or "normal")
+        made = validated(LsfOptions, {**given, "queues": [queue]})
+        adapter = LsfAdapter(made, read_only=True, transport=transport)
+        super().__init__(adapter, LsfClient(made, read_only=False, transport=transport), queue)
+
+    def submission(self, job: Submission) -> tuple[str, ...]:
+        return submission(job, self.queue)
+
+    def submitted(self, result: Result) -> str:
+        found = _SUBMITTED.search(result.text)
+        if found is None:
+            raise Failure(f"bsub: expected the number of the job, found {result.text[:80]!r}")
+        return writer.job(found[1])
+
+    def shrinking(self, job: str, seconds: float) -> tuple[str, ...]:
+        return shrinking(job, seconds)
+
+    def checked_id(self, job: str) -> str:
+        return writer.job(job)
+
+    def allocation(self, environment: Mapping[str, str]) -> Allocation | None:
+        return allocation(environment, os.uname().nodename)
+
+    def on_each_node(self, argv: Sequence[str], placement: Placement) -> tuple[str, ...]:
+        return ("blaunch", "-z", " ".join(name for name, _ in placement), *argv)
+
+
+def submission(job: Submission, queue: str) -> tuple[str, ...]:
+    """``bsub``, which does not start the job again by itself."""
+    checked(job)
+    return (
+        "bsub", "-J", job.name, "-q", queue, "-n", str(job.processors), "-W", writer.minutes(job.walltime),
+        "-o", job.output.replace("%", "%%"), "-rn", *(["-P", job.account] if job.account else []),
+        quote(job.argv).decode("utf-8", "surrogateescape"),
+    )  # fmt: skip
+
+
+def shrinking(job: str, seconds: float) -> tuple[str, ...]:
+    """Make a waiting job one of one processor."""
+    return ("bmod", "-n", "1", "-W", writer.minutes(seconds), writer.job(job))
+
+
+def allocation(environment: Mapping[str, str], here: str) -> Allocation | None:
+    """What LSB_* says; ``here`` is this host. Raises :class:`Failure` if it cannot be read."""
+    job, said = environment.get("LSB_JOBID"), environment.get("LSB_MCPU_HOSTS", "").split()
+    if not job or not said:
+        return None
+    if len(said) % 2 or not all(word.isdecimal() for word in said[1::2]):
+        raise Failure(f"LSB_MCPU_HOSTS: expected hosts and numbers in turn, found {' '.join(said)!r}")
+    placement = tuple(zip(said[::2], map(int, said[1::2]), strict=True))
+    short = here.partition(".")[0]
+    mine = next((name for name, _ in placement if name.partition(".")[0] == short), said[0])
+    return Allocation(job, placement, mine)

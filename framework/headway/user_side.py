@@ -1,0 +1,109 @@
+"""What an ordinary user can do with a batch system: list the queue, submit, cancel.
+
+No administrator's right is needed for any of it. Adapters bring it: the entry points of the group
+:data:`GROUP` (name of the batch system -> a class that is made with a mapping of options, and has the methods of
+:class:`UserSide`). What runs as a job asks it, too, which processors it was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.metadata import entry_points
+from typing import Any, Protocol
+
+import msgspec
+
+from headway.errors import UserError, nearest
+from headway.model import Placement
+
+GROUP = "headway.user_sides"
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """A job of the queue. Times are absolute seconds."""
+
+    id: str
+    name: str
+    user: str
+    processors: int
+    #: "pending", "starting", "running", "suspended" or "ended".
+    state: str
+    #: When its limit ends it, if it has started.
+    end: float | None = None
+    exit_code: int | None = None
+    #: Why it waits, or how it ended, in the batch system's words.
+    reason: str = ""
+
+
+class Queue(msgspec.Struct, frozen=True):
+    """A queue (a partition) at one moment."""
+
+    #: Absolute seconds.
+    time: float
+    #: Processors that a new job could have now.
+    free: int
+    #: Jobs that wait and may start, the first of them first.
+    waiting: tuple[Listed, ...] = ()
+    #: When jobs that have processors here are expected to end, and how many they have.
+    ends: tuple[tuple[float, int], ...] = ()
+    #: All jobs by id.
+    jobs: Mapping[str, Listed] = {}
+
+
+class Submission(msgspec.Struct, frozen=True):
+    """A job that is to be submitted."""
+
+    name: str
+    processors: int
+    #: Its limit, seconds.
+    walltime: float
+    #: What runs on its first node: no shell sees it.
+    argv: tuple[str, ...]
+    #: Where its output goes, an absolute path.
+    output: str
+    account: str = ""
+
+
+class Allocation(msgspec.Struct, frozen=True):
+    """What a job was given, as it sees it itself."""
+
+    job: str
+    placement: Placement
+    #: The node on which this process runs.
+    node: str
+
+
+class UserSide(Protocol):
+    """One batch system, as one user. Methods raise :class:`headway.errors.Failure` with what was said."""
+
+    #: Seconds: limits are multiples of it.
+    grain: float
+    #: Where jobs are sent.
+    queue: str
+
+    def look(self) -> Queue:
+        """The queue at present."""
+
+    def submit(self, job: Submission) -> str:
+        """Submit it; its id."""
+
+    def cancel(self, job: str) -> None:
+        """End it, or take it out of the queue; one that is gone already is no failure."""
+
+    def shrink(self, job: str, seconds: float) -> None:
+        """Make a waiting job one of one processor for ``seconds``."""
+
+    def allocation(self, environment: Mapping[str, str]) -> Allocation | None:
+        """What the job has in which this process runs; None: it runs in none."""
+
+    def on_each_node(self, argv: Sequence[str], placement: Placement) -> tuple[str, ...]:
+        """The command that runs ``argv`` once on each node of the job it is called in."""
+
+
+def load_user_side(system: str, options: Mapping[str, Any]) -> UserSide:
+    """The user's side of a batch system. Raises :class:`UserError` for a name or options that are wrong."""
+    known = {entry.name: entry for entry in entry_points(group=GROUP)}
+    if system not in known:
+        raise UserError(f"--system: no batch system is called {system!r}.{nearest(system, known)}")
+    made: UserSide = known[system].load()(options)
+    return made
