@@ -1,8 +1,8 @@
 """What an ordinary user can do with a batch system: list the queue, submit, cancel.
 
 No administrator's right is needed for any of it. Adapters bring it: the entry points of the group
-:data:`GROUP` (name of the batch system -> a class that is made with a mapping of options, and has the methods of
-:class:`UserSide`). What runs as a job asks it, too, which processors it was given.
+:data:`GROUP` (name of the batch system -> a class that is made with a mapping of options, and has the
+methods of :class:`UserSide`). What runs as a job asks it, too, which processors it was given.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What the users of all three batch systems do alike: look through the adapter, run commands through its client."""
+"""What the users of all three batch systems do alike: look through the adapter, run commands through its
+client."""
 
 from __future__ import annotations
 

@@ -19,10 +19,7 @@ def queue_of(snapshot: Snapshot, pool: str) -> Queue:
     """The queue ``pool``."""
     now = snapshot.time
     kept = {
-        node
-        for one in snapshot.reservations.values()
-        if one.start <= now < one.end
-        for node in one.nodes
+        node for one in snapshot.reservations.values() if one.start <= now < one.end for node in one.nodes
     }
     room = {
         node.name: node.processors

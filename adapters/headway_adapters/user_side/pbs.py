@@ -20,7 +20,6 @@ from headway_adapters.user_side.base import CommandUser
 from headway_adapters.user_side.words import checked, queue_name
 
 
-
 class PbsUser(CommandUser):
     """See :class:`headway.user_side.UserSide`. ``options``: ``queue``, "workq" without it, and those of the
     adapter."""

@@ -1,5 +1,5 @@
-"""Slurm, as one of its users: ``squeue`` and ``scontrol show``, ``sbatch``, ``scancel``; and ``scontrol update``
-for one thing alone, to make a waiting job smaller."""
+"""Slurm, as one of its users: ``squeue`` and ``scontrol show``, ``sbatch``, ``scancel``; and ``scontrol
+update`` for one thing alone, to make a waiting job smaller."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from headway.errors import Failure, UserError
 from headway.model import Placement
 from headway.user_side import Allocation, Submission
+from headway_adapters.polling.adapter import validated
 from headway_adapters.slurm import SlurmAdapter, hostlist, writer
 from headway_adapters.slurm.client import SlurmClient
 from headway_adapters.slurm.options import SlurmOptions
 from headway_adapters.slurm.reader import records
-from headway_adapters.polling.adapter import validated
 from headway_adapters.transport import Result, Transport
 from headway_adapters.user_side.base import CommandUser
 from headway_adapters.user_side.words import checked, queue_name

@@ -12,8 +12,8 @@ class Client:
     """Asks one server. Not for several threads at once."""
 
     def __init__(self, address: str, key: bytes, seconds: float = 5.0, *, whom: str = "agent") -> None:
-        """``address``: ``unix:PATH`` or ``HOST:PORT``. ``seconds``: for each wait. ``whom``: who answers there,
-        for messages."""
+        """``address``: ``unix:PATH`` or ``HOST:PORT``. ``seconds``: for each wait. ``whom``: who answers
+        there, for messages."""
         self.address = address
         self._key = key
         self._seconds = seconds

@@ -36,8 +36,8 @@ class Server:
     ) -> None:
         """``address``: ``unix:PATH`` or ``HOST:PORT`` (port 0: any). ``answer`` is called by one thread at a
         time.
-        ``idle``: seconds after which a silent connection is closed. ``most``: connections at once; further ones
-        are closed. Raises :class:`UserError`."""
+        ``idle``: seconds after which a silent connection is closed. ``most``: connections at once; further
+        ones are closed. Raises :class:`UserError`."""
         self._key = key
         self._answer = answer
         self._idle = idle

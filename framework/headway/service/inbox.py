@@ -153,7 +153,11 @@ class Inbox:
         state = scheduler.state
         pools = tuple(
             PoolReport(
-                pool.name, pool.total, pool.free, len(pool.queue), len(pool.running),
+                pool.name,
+                pool.total,
+                pool.free,
+                len(pool.queue),
+                len(pool.running),
                 head=pool.queue[0].processors if pool.queue else 0,
                 ends=tuple((end, processors) for end, _, processors, _ in pool.running[:_ENDS]),
             )

@@ -65,7 +65,8 @@ class PoolReport(msgspec.Struct, frozen=True):
     running: int
     #: Processors that the first of the queue asks for; 0: nobody waits.
     head: int = 0
-    #: When running jobs are expected to end (absolute seconds), and how many processors they have: the earliest.
+    #: When running jobs are expected to end (absolute seconds), and how many processors they have: the
+    #: earliest.
     ends: tuple[tuple[float, int], ...] = ()
 
 

@@ -1,0 +1,434 @@
+"""``headway bundle``: submit, watch and end bundles, as an ordinary user."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from headway.cli.asking import DURATION
+from headway.cli.common import console, examples, say, wall_clock
+from headway.errors import Failure, UserError
+from headway.link import Client, read_key
+from headway.model import Placement
+from headway.user_side import load_user_side
+from headway_plugins.bundling.live import store
+from headway_plugins.bundling.live.manager import load_handler, serve
+from headway_plugins.bundling.live.messages import Cancel
+from headway_plugins.bundling.live.place import Place, all_of, find, root
+from headway_plugins.bundling.live.specification import LAUNCHERS, Specification
+from headway_plugins.bundling.live.state import State
+from headway_plugins.bundling.live.worker import work
+from headway_plugins.bundling.model import progress
+
+#: Bundles of one user that are not done yet: each is several jobs in the queue.
+_MOST = 4
+#: How long a manager may take to begin, and to have the original request submitted, seconds.
+_BEGINS = 60.0
+#: The batch system's commands by which it is recognised.
+_SUBMITS = (("slurm", "sbatch"), ("lsf", "bsub"), ("pbs", "qsub"))
+
+
+@click.group("bundle")
+def command() -> None:
+    """Start a large job early on what is free, and let it grow: elastic job bundling, as a user."""
+
+
+@command.command(
+    "submit",
+    epilog=examples(
+        "headway bundle submit --processors 512 --time 8h -- mpirun ./app",
+        "headway bundle submit --processors 64 --time 2h --set signal=USR2 -- ./worker --resume",
+    ),
+)
+@click.option("--processors", "-n", type=click.IntRange(2, 1_000_000), required=True,
+              help="How many processes the application has, and processors it would have alone.")  # fmt: skip
+@click.option("--time", "-t", "walltime", type=DURATION, required=True,
+              help="How long it takes on so many, such as 8h.")  # fmt: skip
+@click.option("--queue", "-q", default="", help="The queue or partition; without it the default one.")
+@click.option("--account", default="", help="The account that pays.")
+@click.option("--system", default="", help="slurm, pbs or lsf; without it, whose commands are there.")
+@click.option("--option", "system_options", multiple=True, metavar="KEY=VALUE",
+              help="An option of the batch system's adapter, such as command_timeout=60.")  # fmt: skip
+@click.option("--checkpoint", default="checkpoint-signal", show_default=True,
+              help="The migration handler that saves it.")  # fmt: skip
+@click.option("--set", "handler_options", multiple=True, metavar="KEY=VALUE",
+              help="An option of that handler, such as signal=USR2; values are YAML.")  # fmt: skip
+@click.option("--launch", type=click.Choice(["auto", "each", "once"]), default="auto", show_default=True,
+              help="each: the command is run for each process; once: it starts them itself.")  # fmt: skip
+@click.option("--most", "omax", type=click.IntRange(1, 1024), default=8, show_default=True,
+              help="The most processes on one processor.")  # fmt: skip
+@click.option("--delta", type=click.FloatRange(0.1, 100), default=1.0, show_default=True,
+              help="Penalty on the time where processors are shared.")  # fmt: skip
+@click.option("--move", "migration", type=DURATION, default="2m", show_default=True,
+              help="The longest that a move of all processes takes.")  # fmt: skip
+@click.option("--gain", "min_gain", type=DURATION, default="1s", show_default=True,
+              help="Ask for more only if the end comes this much earlier.")  # fmt: skip
+@click.option("--slack", type=click.FloatRange(1, 10), default=1.05, show_default=True,
+              help="Factor on the limits of subjobs.")  # fmt: skip
+@click.option("--every", "checkpoint_every", type=DURATION, default="30m", show_default=True,
+              help="Between two checkpoints while nothing moves.")  # fmt: skip
+@click.option("--poll", type=DURATION, default="15s", show_default=True, help="Between two looks.")
+@click.option("--confirm", type=DURATION, default="1m", show_default=True,
+              help="A subjob that has not started by then is taken back.")  # fmt: skip
+@click.option("--silence", type=DURATION, default="1m", show_default=True,
+              help="A subjob whose worker is silent for so long is given up.")  # fmt: skip
+@click.option("--listen", default="", metavar="HOST[:PORT]",
+              help="Where workers find the manager; without it, this machine's name.")  # fmt: skip
+@click.option("--socket", type=click.Path(path_type=Path), default=None,
+              help="The socket of a running headway: slots come from its plan.")  # fmt: skip
+@click.option("--pool", default="", help="The pool there; without it, that of the queue's name.")
+@click.argument("words", nargs=-1, required=True, metavar="-- COMMAND...", type=click.UNPROCESSED)
+def submit(
+    processors: int, walltime: float, queue: str, account: str, system: str,
+    system_options: tuple[str, ...], checkpoint: str, handler_options: tuple[str, ...], launch: str,
+    omax: int, delta: float, migration: float, min_gain: float, slack: float, checkpoint_every: float,
+    poll: float, confirm: float, silence: float, listen: str, socket: Path | None, pool: str,
+    words: tuple[str, ...],
+) -> None:  # fmt: skip
+    """Submit COMMAND as a bundle, and start its manager.
+
+    The command must be able to save itself (docs/operators/bundle.md).
+    """
+    base = root(os.environ)
+    _pick_up(base)
+    alive = [place.path.name for place in all_of(base) if _unfinished(place)]
+    if len(alive) >= _MOST:
+        raise UserError(f"expected at most {_MOST} bundles at a time, found {', '.join(alive)}")
+    if walltime < 1:
+        raise UserError("--time: expected a time of at least a second, found 0")
+    system = system or _system()
+    options = {**_pairs(system_options, "--option"), **({"queue": queue} if queue else {})}
+    if system == "slurm" and os.environ.get("SLURM_CONF"):
+        options.setdefault("slurm_conf", os.environ["SLURM_CONF"])
+    side = load_user_side(system, options)
+    place = Place.make(base)
+    try:
+        given = _pairs(handler_options, "--set")
+        if checkpoint in ("checkpoint-signal", "criu", "dmtcp"):
+            given.setdefault("directory", str(place.images))
+        if checkpoint == "criu":
+            given.setdefault("finder", ["headway", "bundle", "first-process"])
+        spec = Specification(
+            id=place.path.name, user=getpass.getuser(), submitted=time.time(), processors=processors,
+            walltime=walltime, command=_program(words), launch=_way(launch, words), directory=os.getcwd(),
+            environment=dict(os.environ), system=system, options={**options, "queue": side.queue},
+            account=account, checkpoint=checkpoint, checkpoint_options=given, omax=omax, delta=delta,
+            migration=migration, min_gain=min_gain, slack=slack, checkpoint_every=checkpoint_every,
+            poll=max(0.2, poll), confirm=confirm, silence=max(1.0, silence), listen=listen,
+            socket=str(socket.absolute()) if socket else "", pool=pool, program=_headway(),
+        )  # fmt: skip
+        load_handler(spec)
+        place.specify(spec)
+        first = _begin(place)
+    except BaseException:
+        # What was submitted is known to the database; without one nothing was.
+        state = store.read(place.database)
+        if state is None or not any(one.job for one in state.subjobs):
+            shutil.rmtree(place.path, ignore_errors=True)
+        raise
+    say(f"bundle {spec.id}: job {first} holds its place in the queue ({side.queue})")
+    say(f"headway bundle status {spec.id}")
+
+
+@command.command("status", epilog=examples("headway bundle status", "headway bundle status b01234567"))
+@click.argument("bundle", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print all that is known as JSON.")
+def status(bundle: str | None, as_json: bool) -> None:
+    """Tell how bundles are. A bundle without a manager gets one."""
+    base = root(os.environ)
+    picked = _pick_up(base)
+    places = [find(base, bundle)] if bundle else all_of(base)
+    if as_json:
+        click.echo(msgspec.json.encode({place.path.name: _known(place) for place in places}))
+        return
+    if not places:
+        say(f"no bundles in {base}")
+    for place in places:
+        _show(place, place.path.name in picked, details=bool(bundle))
+
+
+@command.command("cancel", epilog=examples("headway bundle cancel b01234567"))
+@click.argument("bundle")
+def cancel(bundle: str) -> None:
+    """End a bundle and all its jobs."""
+    base = root(os.environ)
+    place = find(base, bundle)
+    if not _unfinished(place):
+        raise UserError(f"bundle {bundle}: it is done already")
+    _pick_up(base)
+    _ask_manager(place, Cancel())
+    say(f"bundle {bundle}: it ends")
+
+
+@command.command("resume", epilog=examples("headway bundle resume"))
+def resume() -> None:
+    """Start the managers of bundles that have none, after a restart of this machine."""
+    picked = _pick_up(root(os.environ))
+    say(f"picked up: {', '.join(picked)}" if picked else "every bundle that is not done has its manager")
+
+
+@command.command("wait", epilog=examples("headway bundle wait b01234567"))
+@click.argument("bundle")
+def wait(bundle: str) -> None:
+    """Wait for a bundle's end; the exit code is the application's."""
+    base = root(os.environ)
+    place = find(base, bundle)
+    looked = time.monotonic()
+    _pick_up(base)
+    while (result := place.result()) is None:
+        time.sleep(1.0)
+        if time.monotonic() > looked + 30.0:
+            looked = time.monotonic()
+            _pick_up(base)
+    say(f"bundle {bundle}: {result.message}")
+    sys.exit(result.exit_code)
+
+
+@command.command("manage", hidden=True)
+@click.argument("directory", type=click.Path(path_type=Path))
+def manage(directory: Path) -> None:
+    """Be a bundle's manager: `submit` and `resume` start it."""
+    sys.exit(serve(Place(directory), _log))
+
+
+@command.command("worker", hidden=True)
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option("--here", is_flag=True, help="On this node alone.")
+def worker(directory: Path, here: bool) -> None:
+    """Be a worker of a bundle, in a job of the batch system."""
+    place = Place(directory)
+    place.check()
+    spec = place.specification()
+    side = load_user_side(spec.system, spec.options)
+    allocation = side.allocation(os.environ)
+    if allocation is None:
+        raise UserError(f"headway bundle worker: expected to run in a job of {spec.system}, found none")
+    if not here and len(allocation.placement) > 1:
+        _everywhere(side.on_each_node, spec, place, allocation.placement)
+    sys.exit(work(place, allocation, _log))
+
+
+@command.command("first-process", hidden=True)
+@click.option("--job", "bundle", required=True)
+@click.option("--user", default="")
+def first_process(bundle: str, user: str) -> None:
+    """The number of the first process of a bundle's application on this node, for tools that dump it."""
+    import psutil
+
+    found = [
+        process.pid
+        for process in psutil.process_iter()
+        if _belongs(process, bundle) and not _belongs(process.parent(), bundle)
+    ]
+    if len(found) != 1:
+        raise Failure(f"expected one first process of bundle {bundle} here, found {len(found)}")
+    click.echo(str(found[0]))
+
+
+def _belongs(process: Any, bundle: str) -> bool:
+    import psutil
+
+    try:
+        return process is not None and process.environ().get("HEADWAY_BUNDLE") == bundle
+    except (psutil.Error, OSError):
+        return False
+
+
+def _everywhere(on_each_node: Any, spec: Specification, place: Place, placement: Placement) -> None:
+    """Become the command that runs a worker on each node; nothing comes back."""
+    argv = on_each_node((spec.program, "bundle", "worker", "--here", str(place.path)), placement)
+    sys.stdout.flush()
+    try:
+        os.execvp(argv[0], argv)
+    except OSError as error:
+        raise Failure(f"{argv[0]}: workers cannot be started on other nodes: {error.strerror}") from error
+
+
+# ---------------------------------------------------------------------- submitting
+
+
+def _pairs(words: Sequence[str], where: str) -> dict[str, Any]:
+    import yaml
+
+    found: dict[str, Any] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or not key.isidentifier():
+            raise UserError(f"{where}: expected KEY=VALUE, found {word[:60]!r}")
+        try:
+            found[key] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise UserError(
+                f"{where} {key}: expected a value as YAML has it, found {value[:60]!r}"
+            ) from error
+    return found
+
+
+def _system() -> str:
+    for system, program in _SUBMITS:
+        if shutil.which(program) is not None:
+            return system
+    raise UserError(
+        "--system: found none of the commands sbatch, bsub, qsub; expected slurm, lsf or pbs to be installed"
+    )
+
+
+def _program(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The command, whose program is there and is named by its absolute path."""
+    path = shutil.which(words[0])
+    if path is None:
+        raise UserError(f"the command {words[0]!r}: expected a program in PATH or a path to one, found none")
+    return (os.path.abspath(path), *words[1:])
+
+
+def _way(launch: str, words: tuple[str, ...]) -> str:
+    if launch != "auto":
+        return launch
+    return "once" if Path(words[0]).name in LAUNCHERS else "each"
+
+
+def _headway() -> str:
+    """The program that runs managers and workers: the one that was called, else the interpreter's."""
+    called = shutil.which(sys.argv[0])
+    if called is not None and Path(called).name == "headway":
+        return os.path.abspath(called)
+    path = Path(sys.executable).with_name("headway")
+    if not os.access(path, os.X_OK):
+        raise Failure(f"{path}: expected the program headway beside its interpreter")
+    return str(path)
+
+
+def _begin(place: Place) -> str:
+    """Start a manager and wait until the original request is in the queue; its id."""
+    process = _spawn(place)
+    end = time.monotonic() + _BEGINS
+    while time.monotonic() < end:
+        state = store.read(place.database)
+        first = state.placeholder if state is not None else None
+        if first is not None and first.job:
+            return first.job
+        if state is not None and state.status in ("ending", "done"):
+            process.wait()
+            raise Failure(f"the bundle was not taken: {state.message}")
+        if process.poll() is not None:
+            raise Failure(f"the manager ended: {_last_word(place)}")
+        time.sleep(0.1)
+    process.terminate()
+    raise Failure(f"the original request was not submitted within {_BEGINS:g} s: {_last_word(place)}")
+
+
+def _spawn(place: Place) -> subprocess.Popen[bytes]:
+    """A manager that outlives this command."""
+    with place.log.open("ab") as log:
+        return subprocess.Popen(
+            [place.specification().program, "bundle", "manage", str(place.path)],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/",
+        )  # fmt: skip
+
+
+def _last_word(place: Place) -> str:
+    try:
+        lines = place.log.read_text(errors="replace").strip().splitlines()
+    except OSError:
+        lines = []
+    return lines[-1] if lines else "it said nothing"
+
+
+def _log(text: str) -> None:
+    click.echo(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}", err=True)
+
+
+# ---------------------------------------------------------------------- looking after
+
+
+def _unfinished(place: Place) -> bool:
+    state = store.read(place.database)
+    return state is None or state.status != "done"
+
+
+def _pick_up(base: Path) -> list[str]:
+    """Start the managers of bundles that have none."""
+    picked = []
+    for place in all_of(base):
+        if place.database.is_file() and _unfinished(place) and not store.managed(place.database):
+            place.check()
+            _spawn(place)
+            store.managed(place.database, _BEGINS)
+            picked.append(place.path.name)
+    return picked
+
+
+def _ask_manager(place: Place, message: Any) -> None:
+    """Tell it something; it may just be beginning."""
+    end = time.monotonic() + _BEGINS
+    while True:
+        try:
+            client = Client(place.address, read_key(place.key), whom="manager")
+            client.ask(msgspec.to_builtins(message))
+            client.close()
+            return
+        except Failure:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.5)
+
+
+def _known(place: Place) -> dict[str, Any]:
+    state = store.read(place.database) or State()
+    result = place.result()
+    return {
+        "state": msgspec.to_builtins(state),
+        "share": _share(place.specification(), state),
+        "managed": store.managed(place.database),
+        "result": msgspec.to_builtins(result) if result else None,
+    }
+
+
+def _share(spec: Specification, state: State) -> float:
+    """What is done, as the plan has it."""
+    if state.exit_code == 0:
+        return 1.0
+    if state.halted or not state.intervals:
+        return state.saved
+    return min(1.0, state.base + progress(spec.model, state.intervals, time.time()))
+
+
+def _show(place: Place, picked: bool, *, details: bool) -> None:
+    from rich.table import Table
+
+    spec = place.specification()
+    state = store.read(place.database) or State()
+    has = [one for one in state.subjobs if one.number in state.members and one.state == "ready"]
+    q = sum(one.member.processors for one in has)
+    text = f"{spec.id}: {state.status}, {_share(spec, state):.0%} done"
+    if q and state.status in ("running", "moving"):
+        text += f", {spec.processors} processes on {q} processors"
+        if state.completion < float("inf"):
+            text += f", to be complete at {wall_clock(state.completion)}"
+    if state.exit_code is not None:
+        text += f", exit code {state.exit_code}: {state.message}"
+    say(text)
+    if picked:
+        say("  its manager was gone; there is a new one", style="yellow")
+    if not details:
+        return
+    say(f"  {' '.join(spec.command)}; in {place.path}; {state.migrations} moves")
+    table = Table("subjob", "job", "processors", "state", "limit", "nodes")
+    for one in state.subjobs:
+        limit = wall_clock(one.end) if one.end is not None else f"{one.walltime:.0f} s"
+        nodes = ", ".join(node for node, _ in one.placement)
+        name = "original" if one.number == 0 else str(one.number)
+        table.add_row(name, one.job, str(one.processors), one.state, limit, nodes)
+    console().print(table)
+    for at, said in state.notes[-15:]:
+        say(f"  {wall_clock(at)} {said}")

@@ -1,0 +1,263 @@
+"""The manager with real processes and a real handler; only the batch system is not there. And bad input."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from plugins.bundling.bundle_world import specification
+from waiting import until
+
+from headway.cli import main
+from headway.errors import Failure, Held, UserError
+from headway.model import Placement
+from headway.service import client, protocol
+from headway.user_side import Allocation, Listed, Queue, Submission
+from headway_plugins.bundling.live import store
+from headway_plugins.bundling.live.manager import Manager
+from headway_plugins.bundling.live.place import Place
+from headway_plugins.bundling.live.state import State, Subjob
+from headway_plugins.bundling.live.worker import Worker
+from headway_plugins.bundling.model import Interval
+from headway_plugins.bundling.slots import Slots
+
+APPLICATION = Path(__file__).parents[2] / "selfsaving.py"
+PROCESSES, UNITS = 4, 30
+
+
+class Side:
+    """A batch system in this process: jobs start at once if they fit, each with a worker on a thread."""
+
+    grain = 1.0
+    queue = "batch"
+
+    def __init__(self, place: Place, free: int) -> None:
+        self.place = place
+        self.free = free
+        self.jobs: dict[str, Listed] = {}
+        self.workers: dict[str, Worker] = {}
+        self.shrunk: list[str] = []
+        self.says = ""
+        self.refuses = ""
+
+    def look(self) -> Queue:
+        if self.says:
+            raise Failure(self.says)
+        waiting = tuple(job for job in self.jobs.values() if job.state == "pending")
+        ends = ((time.time() + 3600.0, PROCESSES),)
+        return Queue(time.time(), self.free, waiting, ends, dict(self.jobs))
+
+    def submit(self, job: Submission) -> str:
+        if self.refuses:
+            raise Failure(self.refuses)
+        key = str(len(self.jobs) + 1)
+        fits = len(self.jobs) > 0 and job.processors <= self.free
+        state, end = ("running", time.time() + job.walltime) if fits else ("pending", None)
+        self.jobs[key] = Listed(key, job.name, "alice", job.processors, state, end)
+        if fits:
+            self.free -= job.processors
+            given = Allocation(key, ((f"node{key}", job.processors),), f"node{key}")
+            one = self.workers[key] = Worker(self.place, self.place.specification(), given, note=print)
+            threading.Thread(target=self._work, args=(key, one), daemon=True).start()
+        return key
+
+    def _work(self, key: str, one: Worker) -> None:
+        one.run()
+        self.jobs[key] = msgspec.structs.replace(self.jobs[key], state="ended")
+
+    def cancel(self, job: str) -> None:
+        if job in self.workers:
+            self.workers[job].terminate()
+        else:
+            self.jobs[job] = msgspec.structs.replace(self.jobs[job], state="ended")
+
+    def shrink(self, job: str, seconds: float) -> None:
+        self.shrunk.append(job)
+
+    def allocation(self, environment: Mapping[str, str]) -> Allocation | None:
+        return None
+
+    def on_each_node(self, argv: Sequence[str], placement: Placement) -> tuple[str, ...]:
+        return tuple(argv)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    one = Place.make(tmp_path / "bundles")
+    meeting = tmp_path / "meeting"
+    meeting.mkdir()
+    one.specify(specification(
+        id=one.path.name, processors=PROCESSES, walltime=600.0, user="alice", migration=2.0, poll=0.2,
+        command=(sys.executable, str(APPLICATION), str(meeting), str(UNITS), "0.05"), listen="127.0.0.1",
+        directory=str(tmp_path), environment={"PATH": os.environ["PATH"]}, beat=0.1,
+        checkpoint_options={"directory": str(one.images), "spare": 0, "ask": 0.1},
+    ))  # fmt: skip
+    return one
+
+
+def test_a_real_application_begins_on_one_processor_spreads_and_computes_what_it_should(
+    place: Place, tmp_path: Path
+) -> None:
+    side, said = Side(place, 1), []
+    manager = Manager(place, side=side, note=said.append)
+    thread = threading.Thread(target=manager.run, daemon=True)
+    thread.start()
+    begun = tmp_path / "meeting" / "begun"
+    until(lambda: begun.exists() and len(begun.read_text().splitlines()) == PROCESSES, "it begins")
+    side.free = 1
+    until(lambda: manager.brain.state.migrations == 1, "it spreads", said=lambda: "\n".join(said))
+    until(lambda: place.result() is not None, "it is done", said=lambda: "\n".join(said))
+    thread.join(30)
+    manager.close()
+    rows = [line.split() for line in begun.read_text().splitlines()]
+    assert {row[3] for row in rows if row[0] == "0"} == {"processor.2.node2.0"}
+    assert {row[3] for row in rows if row[0] == "1"} == {"processor.2.node2.0", "processor.3.node3.0"}
+    total = sum(number * number for number in range(PROCESSES * UNITS))
+    assert (tmp_path / "meeting" / "result").read_text() == str(total)
+    result = place.result()
+    assert result is not None and result.exit_code == 0 and side.shrunk == ["1"]
+
+
+def test_an_outage_is_said_once_and_waited_for(place: Place) -> None:
+    side, said = Side(place, 0), []
+    manager = Manager(place, side=side, note=said.append)
+    side.says = "Unable to contact slurm controller"
+    for _ in range(3):
+        manager._next_look = 0.0
+        manager.once()
+    assert [text for text in said if "controller" in text] == [
+        "the batch system does not answer: Unable to contact slurm controller"
+    ]
+    side.says = ""
+    manager._next_look = 0.0
+    manager.once()
+    assert manager.brain.state.status == "waiting"
+    manager.close()
+
+
+def test_an_original_request_that_is_refused_is_the_end(place: Place) -> None:
+    side = Side(place, 0)
+    side.refuses = "sbatch: Requested time limit is invalid"
+    manager = Manager(place, side=side, note=lambda text: None)
+    for _ in range(3):
+        manager.once()
+    result = place.result()
+    assert result is not None and result.exit_code == 1 and "time limit is invalid" in result.message
+    assert manager.brain.state.status == "done"
+    manager.close()
+
+
+def test_a_bundle_has_one_manager(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headway_plugins.bundling.live.manager._PATIENCE", 0.0)
+    first = Manager(place, side=Side(place, 0), note=lambda text: None)
+    assert store.managed(place.database)
+    with pytest.raises(Held, match="another headway writes to it"):
+        Manager(place, side=Side(place, 0), note=lambda text: None)
+    first.close()
+    assert not store.managed(place.database)
+
+
+def test_slots_come_from_headways_own_plan_where_its_daemon_runs(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.specify(msgspec.structs.replace(place.specification(), socket="/run/headway.sock", pool="wide"))
+    now = time.time()
+    pools = (
+        protocol.PoolReport("batch", 8, 8, 0, 0),
+        protocol.PoolReport("wide", 16, 6, 1, 2, head=12, ends=((now + 100.0, 4), (now + 200.0, 6))),
+    )
+    report = protocol.Report("drive", "slurm", 1, 0.0, pools=pools)
+    asked: list[Path] = []
+
+    def ask(path: Path, request: Any, **more: Any) -> protocol.Reply:
+        asked.append(path)
+        return protocol.Reply("accepted", status=report)
+
+    monkeypatch.setattr(client, "ask", ask)
+    manager = Manager(place, side=Side(place, 0), note=lambda text: None)
+    assert manager._daemons_slots() == Slots(6, 4, now + 200.0) and asked == [Path("/run/headway.sock")]
+    place.specify(msgspec.structs.replace(place.specification(), pool="none"))
+    manager.spec = place.specification()
+    with pytest.raises(Failure, match="has no pool 'none'"):
+        manager._daemons_slots()
+    manager.close()
+
+
+def test_what_is_written_down_comes_back(tmp_path: Path) -> None:
+    state = State(
+        "running", [Subjob(0, 8, 60.0, 1.0, "17", "queued"), Subjob(
+            1, 2, 60.0, 2.0, "18", "ready", 3.0, 4.0, 64.0, (("node1", 2),), "because")],
+        [1], {"1/node1/0": (1, 3), "1/node1/1": (2,)}, 3, False, 1, "USR1", 2, 5.0,
+        [Interval(1.0, 2.0, 2), Interval(2.0, 3.0, 0, True)], 0.25, 0.125, 4.0, 1, 2.0, None, None, "",
+        [(1.0, "one"), (2.0, "two")],
+    )  # fmt: skip
+    with store.Store(tmp_path / "state.db") as database:
+        assert database.load() is None
+        database.save(state)
+    assert (tmp_path / "state.db").stat().st_mode & 0o777 == 0o600
+    assert store.read(tmp_path / "state.db") == state
+    assert store.read(tmp_path / "none.db") is None
+    (tmp_path / "broken.db").write_bytes(b"no database, but long enough to be looked at" * 30)
+    with pytest.raises(Failure, match=r"broken\.db: file is not a database"):
+        store.read(tmp_path / "broken.db")
+
+
+# ---------------------------------------------------------------------- bad input
+
+
+SUBMIT = ["submit", "-n", "8", "-t", "1h"]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["submit", "-n", "1", "-t", "1h", "--", "true"], "1 is not in the range"),
+        (["submit", "-n", "8", "-t", "soon", "--", "true"], "expected a time such as"),
+        (["submit", "-n", "8", "-t", "0", "--", "true"], "expected a time"),
+        (SUBMIT, "Missing argument '-- COMMAND...'"),
+        ([*SUBMIT, "--", "/no/such"], "the command '/no/such': expected a program"),
+        ([*SUBMIT, "--set", "signal", "--", "true"], "--set: expected KEY=VALUE, found"),
+        ([*SUBMIT, "--set", "signal=KILL", "--", "true"], "signal"),
+        ([*SUBMIT, "--checkpoint", "easy", "--", "true"], "expected a migration handler"),
+        ([*SUBMIT, "--checkpoint", "crui", "--", "true"], "Did you mean 'criu'"),
+        ([*SUBMIT, "--system", "slrum", "--", "true"], "Did you mean 'slurm'"),
+        ([*SUBMIT, "-q", "a b", "--", "true"], "expected the name of a queue"),
+        (["status", "b01234567"], "expected the id of a bundle"),
+        (["cancel", "../../etc"], "expected the id of a bundle"),
+        (["worker", "/no/such"], "/no/such: no bundle is there"),
+    ],
+)  # fmt: skip
+def test_bad_input_gets_a_clear_error_and_leaves_nothing(
+    words: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setenv("HEADWAY_BUNDLES", str(tmp_path / "bundles"))
+    monkeypatch.setenv("SLURM_CONF", "/dev/null")
+    given = [*words[:1], "--system", "slurm", "-q", "batch", *words[1:]] if words[0] == "submit" else words
+    with pytest.raises(SystemExit) as end:
+        main(["bundle", *given])
+    said = " ".join(capsys.readouterr().err.split())
+    assert end.value.code == 2 and expected in said and "Traceback" not in said
+    assert not list((tmp_path / "bundles").glob("*"))
+
+
+def test_a_fifth_bundle_is_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADWAY_BUNDLES", str(tmp_path))
+    for _ in range(4):
+        place = Place.make(tmp_path)
+        place.specify(specification(id=place.path.name))
+    from headway_plugins.bundling.live import commands
+
+    monkeypatch.setattr(commands, "_pick_up", lambda base: [])
+    with pytest.raises(UserError, match="expected at most 4 bundles at a time"):
+        commands.submit.callback(  # type: ignore[misc]
+            8, 60.0, "batch", "", "slurm", (), "checkpoint-signal", (), "auto", 8, 1.0, 120.0, 1.0, 1.05,
+            1800.0, 15.0, 60.0, 60.0, "", None, "", ("true",),
+        )  # fmt: skip

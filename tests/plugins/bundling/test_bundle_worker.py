@@ -1,0 +1,203 @@
+"""A worker with real processes and a real link; a manager that answers what it is told to."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psutil
+import pytest
+from plugins.bundling.bundle_world import specification
+from waiting import until
+
+from headway.errors import UserError
+from headway.link import Client, Server, read_key
+from headway.user_side import Allocation
+from headway_plugins.bundling.live.messages import Launch, Orders, Report, Told
+from headway_plugins.bundling.live.place import Place, Result, find
+from headway_plugins.bundling.live.worker import Worker, environment_of
+
+#: Notes USR1 and the environment, and sleeps.
+PROGRAM = """
+import os, pathlib, signal, sys, time
+place = pathlib.Path(sys.argv[1]) / os.environ["HEADWAY_PROCESS"]
+signal.signal(signal.SIGUSR1, lambda *_: place.with_suffix(".signalled").touch())
+said = [str(os.getpid()), os.environ["HEADWAY_PROCESSOR"], os.environ.get("SLURM_X", "-")]
+place.write_text(" ".join(said))
+while not place.with_suffix(".stop").exists():
+    time.sleep(0.02)
+sys.exit(int(place.with_suffix(".stop").read_text()))
+"""
+
+
+class Site:
+    """A worker on a thread of its own, and the manager's orders."""
+
+    def __init__(self, directory: Path) -> None:
+        self.place = Place.make(directory / "bundles")
+        self.seen = directory / "seen"
+        self.seen.mkdir()
+        self.spec = specification(
+            command=(sys.executable, "-c", PROGRAM, str(self.seen)), beat=0.05, directory=str(self.seen),
+            environment={"SLURM_X": "1", "PATH": os.environ["PATH"]},
+        )  # fmt: skip
+        self.orders = Orders()
+        self.reports: list[Report] = []
+        self.code: int | None = None
+        self.worker = Worker(
+            self.place, self.spec, Allocation("17", (("node1", 2),), "node1"), note=lambda text: None
+        )
+        self.thread = threading.Thread(target=self._work, daemon=True)
+        self.server: Server | None = None
+
+    def _work(self) -> None:
+        self.code = self.worker.run()
+
+    def listen(self) -> None:
+        self.server = Server("127.0.0.1:0", read_key(self.place.key), self.answer, note=lambda text: None)
+        self.server.start()
+        self.place.announce(self.server.address)
+
+    def answer(self, message: Any) -> Any:
+        self.reports.append(msgspec.convert(message, type=Told, str_keys=True).report)
+        return msgspec.to_builtins(self.orders)
+
+    def launch(self, number: int, *processes: int) -> None:
+        self.orders = Orders(Launch(number, tuple((process, process % 2) for process in processes)))
+
+    def process(self, number: int) -> psutil.Process:
+        path = self.seen / str(number)
+        until(lambda: path.exists() and path.read_text(), f"process {number} begins")
+        return psutil.Process(int(path.read_text().split()[0]))
+
+    def stop(self, number: int, code: int) -> None:
+        (self.seen / f"{number}.stop").write_text(str(code))
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    one = Site(tmp_path)
+    one.listen()
+    one.thread.start()
+    yield one
+    one.orders = Orders(leave=0)
+    one.worker.terminate()
+    one.thread.join(30)
+    assert one.server is not None
+    one.server.close()
+
+
+def test_it_starts_processes_tells_of_them_and_ends_them_with_the_next_launch(site: Site) -> None:
+    site.launch(1, 0, 1, 2)
+    first = site.process(0)
+    words = (site.seen / "2").read_text().split()
+    assert words[1:] == ["17/node1/0", "-"]
+    until(lambda: site.reports[-1].live == 3, "it tells of three")
+    site.stop(1, 5)
+    until(lambda: site.reports[-1].ended == {1: 5}, "it tells of one's end")
+    site.launch(2)
+    until(lambda: (site.reports[-1].launch, site.reports[-1].live) == (2, 0), "all were ended")
+    assert not first.is_running() and site.reports[-1].ended == {}
+
+
+def test_a_signal_is_sent_once(site: Site) -> None:
+    site.launch(1, 0)
+    site.process(0)
+    signalled = site.seen / "0.signalled"
+    site.orders = msgspec.structs.replace(site.orders, signals=1, signal="USR1")
+    until(signalled.exists, "it is signalled")
+    signalled.unlink()
+    count = len(site.reports)
+    until(lambda: len(site.reports) > count + 3 and site.reports[-1].signals == 1, "it asks again")
+    assert not signalled.exists()
+
+
+def test_without_a_manager_processes_run_on_and_their_ends_are_written_down(site: Site) -> None:
+    site.launch(3, 0, 1)
+    site.process(0)
+    site.process(1)
+    assert site.server is not None
+    site.server.close()
+    site.stop(0, 0)
+    until(lambda: site.place.ends_of(3) == {0: 0}, "the end is written down")
+    assert site.process(1).is_running()
+    # Another manager listens elsewhere.
+    site.reports.clear()
+    site.listen()
+    until(lambda: site.reports and site.reports[-1].ended == {0: 0}, "it is found")
+
+
+def test_what_cannot_be_started_has_ended(site: Site) -> None:
+    site.worker._spec = msgspec.structs.replace(site.spec, command=("/no/such/program",))
+    site.launch(1, 0)
+    until(lambda: site.reports and site.reports[-1].ended == {0: 127}, "that is told")
+
+
+def test_it_leaves_with_the_exit_code(site: Site) -> None:
+    site.launch(1, 0)
+    process = site.process(0)
+    site.orders = Orders(leave=7)
+    until(lambda: site.code == 7, "it leaves")
+    assert not process.is_running()
+
+
+def test_a_placeholder_that_starts_after_the_end_tells_the_exit_code(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    site.place.finish(Result(9, "failed", "17"))
+    site.thread.start()
+    until(lambda: site.code == 9, "it ends with the application's exit code")
+    other = Site(tmp_path / "other") if (tmp_path / "other").mkdir() is None else site
+    other.place.finish(Result(9, "failed", "18"))
+    other.thread.start()
+    until(lambda: other.code == 0, "a subjob of a bundle that is over ends well")
+
+
+def test_processes_end_with_their_worker_however_it_ends(tmp_path: Path) -> None:
+    code = (
+        "import subprocess, sys, time\n"
+        "from headway_plugins.bundling.live.worker import _with_worker\n"
+        "one = subprocess.Popen(['sleep', '300'], start_new_session=True, preexec_fn=_with_worker(None))\n"
+        "print(one.pid, flush=True)\n"
+        "time.sleep(300)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    child = psutil.Process(int(parent.stdout.readline()))
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, "it ends, too")
+
+
+def test_who_has_another_key_is_refused(site: Site) -> None:
+    assert site.server is not None
+    client = Client(site.server.address, b"x" * 32, whom="manager")
+    with pytest.raises(Exception, match="manager at"):
+        client.ask({"ask": "cancel"})
+
+
+def test_the_bundles_directory_and_key_are_for_its_user_alone(tmp_path: Path) -> None:
+    place = Place.make(tmp_path)
+    assert place.path.stat().st_mode & 0o777 == 0o700 and place.key.stat().st_mode & 0o777 == 0o600
+    place.check()
+    place.key.chmod(0o640)
+    with pytest.raises(UserError, match="only its owner can read"):
+        read_key(place.key)
+    place.path.chmod(0o750)
+    with pytest.raises(UserError, match=r"expected a directory of this user's, mode 0700, .* mode 0750"):
+        place.check()
+    with pytest.raises(UserError, match=r"expected the id of a bundle .* found '../etc'"):
+        find(tmp_path, "../etc")
+
+
+def test_the_batch_systems_words_are_taken_out_of_the_environment(tmp_path: Path) -> None:
+    spec = specification(environment={"SLURM_JOB_ID": "1", "PBS_JOBID": "2", "LSB_X": "3", "HOME": "/h"})
+    made = environment_of(spec, Launch(1, (), {"HEADWAY_NODE": "n"}), {"slots": "/s", "counts": "/c"})
+    assert made["HOME"] == "/h" and made["HEADWAY_NODE"] == "n" and made["HYDRA_HOST_FILE"] == "/c"
+    assert not [key for key in made if key.startswith(("SLURM", "PBS", "LSB"))]
