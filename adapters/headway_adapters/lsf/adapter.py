@@ -8,7 +8,8 @@ that headway chose; the next looks confirm that it runs.
 any number of jobs on a full host, and starts a job again that has ended meanwhile. So each start is
 checked here once more: hold, dependency, begin time, free slots and the hosts' states against the
 last look, and by one ``bjobs`` right before the ``brun`` that the jobs are still pending. What does not
-pass is refused.
+pass is refused. A job in the background is started like any other, on slots that others have; with agents on
+the hosts each tier has room of its own (:mod:`headway_adapters.lsf.room`).
 
 A start that does not happen within ``start_timeout`` is taken back by ``bstop`` and ``bresume``: the job
 is pending again, held for a moment between the two. A job may stay forced in LSF's eyes after that
@@ -23,7 +24,7 @@ Looking, waiting and confirming are every adapter's (:mod:`headway_adapters.poll
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,8 +41,10 @@ from headway_adapters.lsf.options import LsfOptions
 from headway_adapters.lsf.power import PowerSaving
 from headway_adapters.lsf.requeues import Requeues
 from headway_adapters.lsf.resreq import Host
+from headway_adapters.lsf.room import Room
 from headway_adapters.lsf.values import Calendar
 from headway_adapters.polling import Flight, Launch, Look, PollingAdapter, validated
+from headway_adapters.polling.agents import BACKGROUND, FOREGROUND
 from headway_adapters.polling.client import Unanswered
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 from headway_adapters.transport import Result, Transport
@@ -96,8 +99,9 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
         self.options = validated(LsfOptions, options)
         client = LsfClient(self.options, read_only=read_only, transport=transport)
         super().__init__(
-            client, self.options, actuators=self.options.actuators, read_only=read_only, log=log, clock=clock
-        )
+            client, self.options, actuators=self.options.actuators, agents=self.options.agents,
+            read_only=read_only, log=log, clock=clock,
+        )  # fmt: skip
         self._world: _World | None = None
         #: Slots that LSF counts as used on a host beyond those of the listed jobs.
         self._hidden: dict[str, int] = {}
@@ -123,7 +127,7 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
 
     def _take(self, flavour: Flavour) -> None:
         self._flavour = flavour
-        self.capabilities = flavour.capabilities(self.options)
+        self.capabilities = flavour.capabilities(self.options) | self._given
 
     # ------------------------------------------------------------------ learning
 
@@ -361,30 +365,33 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
                 said = f"job {starts[index].job_id} is no longer pending, it is {now}"
                 launches[index] = Launch(Outcome(False, said))
 
-    def _room(self) -> dict[str, int]:
+    def _room(self) -> Room:
         """Free slots of each usable host by the last look, less what is on its way."""
         if self._as_it_is is None:
-            return {}
+            return Room({})
         snapshot = self._as_it_is.snapshot
-        room = {name: node.processors for name, node in snapshot.nodes.items() if node.available}
+        room = Room({name: node.processors for name, node in snapshot.nodes.items() if node.available})
         for job in snapshot.jobs.values():
             if job.state in _ON_HOSTS:
-                _occupy(room, job.placement, whole=job.job.request.exclusive)
+                room.occupy(job.placement, job.tier, whole=job.job.request.exclusive)
         flying: dict[str, int] = {}
         for key, flight in self._flights.items():
             pending = snapshot.jobs.get(key)
             if pending is not None and pending.state == "pending":
-                _occupy(room, flight.decision.placement, whole=pending.job.request.exclusive)
-                for name, count in flight.decision.placement:
+                start = flight.decision
+                room.occupy(start.placement, start.tier, whole=pending.job.request.exclusive)
+                for name, count in start.placement:
                     flying[name] = flying.get(name, 0) + count
         for name, count in self._hidden.items():
             # A start that happened after the jobs were listed and before the hosts were counts once.
             others = max(count - flying.get(name, 0), min(count, self._settled.get(name, 0)))
-            _occupy(room, ((name, others),), whole=False)
+            room.occupy(((name, others),), FOREGROUND, whole=False)
         return room
 
-    def _plan_start(self, start: d.Start, room: dict[str, int]) -> tuple[str, ...]:
+    def _plan_start(self, start: d.Start, room: Room) -> tuple[str, ...]:
         job_id = start.job_id
+        if why := self.no_tier(start):
+            raise writer.Unfit(why)
         detail = self.detail(job_id)
         known = self.known(job_id)
         if detail is None or known is None or self._last is None or self._world is None:
@@ -408,17 +415,20 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
                 raise writer.Unfit(f"job {job_id}: host {name} takes no jobs: {node.reason}")
             if (state := self._last.snapshot.power.get(name, "on")) != "on":
                 raise writer.Unfit(f"job {job_id}: host {name} is {state}")
-            free = room.get(name, 0)
+            free = room.free(name, start.tier)
             if free < (node.processors if whole else count):
+                where = " in the background" if start.tier == BACKGROUND else ""
                 raise writer.Unfit(
-                    f"job {job_id}: host {name} has {free} of {node.processors} slots free; "
+                    f"job {job_id}: host {name} has {free} of {node.processors} slots free{where}; "
                     "LSF would overload it"
                 )
+            if whole and (start.tier == BACKGROUND or room.free(name, BACKGROUND) < node.processors):
+                raise writer.Unfit(f"job {job_id}: host {name} would be shared, the job asks for it whole")
         if start.frequency is not None and d.SetFrequency not in self.capabilities:
             raise writer.Unfit(f"job {job_id}: {self._flavour.lacks(d.SetFrequency)}")
         cpus = {name: host.processors for name, host in self._world.static.items()}
         argv = writer.start(start, detail, cpus, ibm=self._flavour.ibm)
-        _occupy(room, start.placement, whole=whole)
+        room.occupy(start.placement, start.tier, whole=whole)
         return argv
 
     def _carry_out(self, decision: d.Decision, now: float) -> Outcome:
@@ -470,7 +480,7 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
     # ------------------------------------------------------------------ the rest
 
     def check(self) -> list[Check]:
-        return checks.run(self._client, self.options, self._clock)
+        return [*checks.run(self._client, self.options, self._clock), *self.check_agents()]
 
 
 def _hosts(result: Result, *, as_json: bool) -> dict[str, HostState]:
@@ -480,12 +490,6 @@ def _hosts(result: Result, *, as_json: bool) -> dict[str, HostState]:
     if not hosts:
         raise Unanswered("bhosts: lists no host")
     return hosts
-
-
-def _occupy(room: dict[str, int], placement: Iterable[tuple[str, int]], *, whole: bool) -> None:
-    for name, count in placement:
-        if name in room:
-            room[name] = 0 if whole else room[name] - count
 
 
 def _hidden(jobs: Mapping[str, SnapshotJob], used: Mapping[str, int]) -> dict[str, int]:

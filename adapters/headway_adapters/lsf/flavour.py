@@ -40,6 +40,8 @@ class Flavour:
         able = set(COMMON)
         # Only IBM's badmin hclose takes the comment by which a sleeping host is known again.
         able |= actuators.capabilities(options.actuators, drains=self.ibm)
+        if options.agents is not None:
+            able.add(d.SwapTiers)
         if self.running_limits:
             able.add(d.SetTimeLimit)
         if self.ibm:
@@ -65,6 +67,8 @@ class Flavour:
             return "badmin hpower is IBM Spectrum LSF's"
         if kind is d.SetFrequency:
             return "only at a job's submission (IBM's bsub -freq), or by actuators.set_frequency"
+        if kind is d.SwapTiers:
+            return "cluster.options.agents is not set"
         return "LSF has no command for it"
 
 

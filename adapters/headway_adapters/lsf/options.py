@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from headway_adapters.polling.actuators import ActuatorOptions
+from headway_adapters.polling.agents import AgentOptions
 from headway_adapters.transport.options import AutoYesNo, Seconds, TransportOptions
 
 
@@ -37,6 +38,9 @@ class LsfOptions(TransportOptions):
     wake_timeout: Seconds = 600.0
     #: The site's own commands for frequencies and power.
     actuators: ActuatorOptions | None = None
+    #: How the agents on the hosts are reached. With them there are two tiers: ``brun`` puts background
+    #: jobs on hosts that others have, and the agents make them give way.
+    agents: AgentOptions | None = None
 
     @field_validator("queues")
     @classmethod

@@ -84,8 +84,6 @@ def moment(seconds: float) -> str:
 def start(decision: d.Start, detail: Detail, cpus: Mapping[str, int], *, ibm: bool) -> Argv:
     """Force the job to run on its hosts. ``cpus``: host -> ``ncpus``."""
     job_id = job(decision.job_id)
-    if decision.tier != "foreground":
-        raise Unfit(f"job {job_id}: LSF offers no tiers")
     return ("brun", "-m", _where(decision.placement, detail, cpus, ibm=ibm, job_id=job_id), job_id)
 
 

@@ -8,7 +8,8 @@ confirming are every adapter's (:mod:`headway_adapters.polling`).
 ``qrun`` asks nobody: it starts a held job, and puts a job on a vnode that is full, without a word. So
 the adapter checks once more itself, against its last look: the job is queued, nobody holds it, the
 vnodes are usable and have that many processors and that much memory left, all that is on its way
-counted.
+counted. For the same reason a job in the background is started like any other, on vnodes that others have;
+with agents on the nodes each tier has room of its own (:mod:`headway_adapters.pbs.room`).
 
 Each command takes a privileged port for a minute, so a look takes two of them, and starts beyond a budget
 (:mod:`headway_adapters.pbs.budget`) have their turn after a later look.
@@ -116,8 +117,9 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
         self.options = validated(PbsOptions, options)
         client = PbsClient(self.options, read_only=read_only, transport=transport)
         super().__init__(
-            client, self.options, actuators=self.options.actuators, read_only=read_only, log=log, clock=clock
-        )
+            client, self.options, actuators=self.options.actuators, agents=self.options.agents,
+            read_only=read_only, log=log, clock=clock,
+        )  # fmt: skip
         self.capabilities = _adjusted(self.capabilities, self.options)
         self._world: _World | None = None
         self._settings: _Settings | None = None
@@ -447,8 +449,8 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
             self._confirm_pause = self._pace.confirm_interval
 
     def _plan_start(self, start: d.Start, room: Room) -> tuple[str, ...]:
-        if start.tier != "foreground":
-            raise writer.Unfit(f"job {start.job_id}: PBS offers no tiers")
+        if why := self.no_tier(start):
+            raise writer.Unfit(why)
         if start.frequency is not None and d.SetFrequency not in self.capabilities:
             raise writer.Unfit(f"job {start.job_id}: its frequency cannot be set without an actuator")
         detail, job = self.detail(start.job_id), self.known(start.job_id)
@@ -461,7 +463,7 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
             raise writer.Unfit(f"job {start.job_id} is not startable: {job.reason or 'it is not queued'}")
         hosts = self._last.hosts if isinstance(self._last, PbsLook) else {}
         argv = writer.start(start, detail, hosts=hosts, torque=self._torque)
-        room.take(start.job_id, job, start.placement, detail)
+        room.take(start, job, detail)
         return argv
 
     @property
@@ -504,7 +506,7 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
         return writer.online(node, torque=self._torque)
 
     def check(self) -> list[Check]:
-        return checks.run(self._client, self.options, self._clock)
+        return [*checks.run(self._client, self.options, self._clock), *self.check_agents()]
 
 
 def _waits_its_turn(flight: Flight[Later | None]) -> bool:

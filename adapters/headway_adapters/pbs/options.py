@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from headway_adapters.polling.actuators import ActuatorOptions
+from headway_adapters.polling.agents import AgentOptions
 from headway_adapters.transport.options import Seconds, TransportOptions
 
 _QUEUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -43,6 +44,9 @@ class PbsOptions(TransportOptions):
     reservations: bool = False
     #: The site's own commands for frequencies and power.
     actuators: ActuatorOptions | None = None
+    #: How the agents on the nodes are reached. With them there are two tiers: ``qrun -H`` puts background
+    #: jobs on vnodes that others have, and the agents make them give way.
+    agents: AgentOptions | None = None
 
     @field_validator("queues")
     @classmethod

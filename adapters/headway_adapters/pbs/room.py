@@ -1,4 +1,8 @@
-"""What PBS's vnodes have left. ``qrun`` puts a job on a full vnode without a word, so this is asked first."""
+"""What PBS's vnodes have left. ``qrun`` puts a job on a full vnode without a word, so this is asked first.
+
+Each tier has all processors of a vnode: one process in front and one in the background on each. Memory is
+there once. A vnode that somebody has whole takes nobody else, in neither tier.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from headway.nodes import memory_on_node
 from headway_adapters.pbs import reader, writer
 from headway_adapters.pbs.look import PbsLook
 from headway_adapters.polling import Look
+from headway_adapters.polling.agents import BACKGROUND, FOREGROUND
 from headway_adapters.polling.snapshot import SnapshotJob
 
 
@@ -21,25 +26,37 @@ class Room:
         self._power = look.snapshot.power if look is not None else {}
         self._hosts = look.hosts if isinstance(look, PbsLook) else {}
         self._vnodes = look.vnodes if isinstance(look, PbsLook) else {}
-        self._used: dict[str, int] = {}
+        #: By vnode and tier.
+        self._used: dict[tuple[str, str], int] = {}
+        self._whole: set[str] = set()
         self._memory: dict[str, int] = {}
         placed = look.placed if isinstance(look, PbsLook) else {}
-        for job in placed.values():
-            self._add(job, job.placement)
+        shown = look.snapshot.jobs if look is not None else {}
+        for key, job in placed.items():
+            # Which tier it is in is known to us alone, not to PBS.
+            self._add(job, job.placement, shown.get(key, job).tier)
         for start in flights:
-            known = look.snapshot.jobs.get(start.job_id) if look is not None else None
+            known = shown.get(start.job_id)
             if known is not None and known.state == "pending":
-                self._add(known, start.placement)
+                self._add(known, start.placement, start.tier)
 
-    def _add(self, job: SnapshotJob, placement: Placement) -> None:
+    def _add(self, job: SnapshotJob, placement: Placement, tier: str) -> None:
         for name, count in placement:
-            self._used[name] = self._used.get(name, 0) + count
+            self._used[name, tier] = self._used.get((name, tier), 0) + count
+            if job.job.request.exclusive:
+                self._whole.add(name)
             memory = memory_on_node(job.job.request, count)
             self._memory[name] = self._memory.get(name, 0) + memory
 
-    def take(self, job_id: str, job: SnapshotJob, placement: Placement, detail: reader.Detail) -> None:
+    def _used_by_any(self, name: str) -> int:
+        return self._used.get((name, FOREGROUND), 0) + self._used.get((name, BACKGROUND), 0)
+
+    def take(self, start: d.Start, job: SnapshotJob, detail: reader.Detail) -> None:
         """Count a start. Raises :class:`writer.Unfit` if a vnode has not enough left, or is not usable."""
-        for name, count in placement:
+        job_id, behind = start.job_id, start.tier == BACKGROUND
+        if behind and (detail.whole or detail.whole_hosts):
+            raise writer.Unfit(f"job {job_id} is to have its vnodes whole: none is in the background")
+        for name, count in start.placement:
             node = self._nodes.get(name)
             if node is None:
                 raise writer.Unfit(f"job {job_id}: {name!r} is not a vnode of the managed queues")
@@ -49,16 +66,19 @@ class Room:
                 raise writer.Unfit(f"job {job_id}: vnode {name} is {self._power[name]}")
             if job.job.pool not in node.pools:
                 raise writer.Unfit(f"job {job_id}: vnode {name} does not serve queue {job.job.pool}")
-            left = node.processors - self._used.get(name, 0)
-            if count > left or (detail.whole and left < node.processors):
+            left = node.processors - self._used.get((name, start.tier), 0)
+            if count > left or (detail.whole and self._used_by_any(name)):
+                where = "free in the background" if behind else "free"
                 raise writer.Unfit(
-                    f"job {job_id}: vnode {name} has {max(left, 0)} processors free, not {count}"
+                    f"job {job_id}: vnode {name} has {max(left, 0)} processors {where}, not {count}"
                 )
+            if name in self._whole:
+                raise writer.Unfit(f"job {job_id}: vnode {name} belongs to a job that has it whole")
             memory = memory_on_node(job.job.request, count)
             if node.memory and memory > node.memory - self._memory.get(name, 0):
                 raise writer.Unfit(f"job {job_id}: vnode {name} has too little memory free")
             if detail.whole_hosts:
                 for other in self._vnodes.get(self._hosts.get(name, name), ()):
-                    if self._used.get(other, 0):
+                    if self._used_by_any(other):
                         raise writer.Unfit(f"job {job_id}: its host is to be had whole, {other} is in use")
-        self._add(job, placement)
+        self._add(job, start.placement, start.tier)

@@ -68,7 +68,7 @@ from headway.model import ClusterDescription
 from headway.plugins import explain_validation
 from headway_adapters.polling import differ
 from headway_adapters.polling.actuators import ActuatorOptions, Actuators, capabilities
-from headway_adapters.polling.agents import AgentOptions, Agents
+from headway_adapters.polling.agents import BACKGROUND, FOREGROUND, AgentOptions, Agents
 from headway_adapters.polling.bell import Bell
 from headway_adapters.polling.client import CommandClient
 from headway_adapters.polling.moves import Moves
@@ -200,6 +200,8 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         self._pace = pace
         self._log = log if log is not None else structlog.get_logger(f"headway.{self.system}")
         self._clock = clock if clock is not None else RunClock(log=self._log)
+        #: What migration handlers carry out.
+        self._given: frozenset[type[d.Decision]] = frozenset()
         self.capabilities = self.capabilities | capabilities(actuators, drains=self.drains)
         self._actuators = Actuators(actuators or ActuatorOptions(), self, log=self._log, clock=self._clock)
         self._agent_options = agents
@@ -331,10 +333,20 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
 
     def use_handlers(self, handlers: Iterable[MigrationHandler], gives: frozenset[type[d.Decision]]) -> None:
         self._moves.use(handlers)
+        self._given = gives
         self.capabilities = self.capabilities | gives
 
     def tiers_before(self, tiers: Mapping[str, str]) -> None:
         self._agents.adopt(tiers)
+
+    def no_tier(self, start: d.Start) -> str:
+        """Why a job cannot start in its tier on a batch system that oversubscribes when told to; "" if it
+        can."""
+        if start.tier == FOREGROUND or (start.tier == BACKGROUND and self._agent_options is not None):
+            return ""
+        if start.tier != BACKGROUND:
+            return f"job {start.job_id}: there is no tier {start.tier!r}"
+        return f"job {start.job_id}: only with cluster.options.agents is there a background"
 
     def check_agents(self) -> list[Check]:
         """Whether the nodes' agents answer; nothing for a site without agents."""

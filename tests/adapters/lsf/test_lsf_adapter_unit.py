@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pretended
@@ -378,6 +379,53 @@ def test_slots_that_only_lsf_counts_are_not_free(lsf: PretendedLsf) -> None:
     lsf.extra_used = {"h2": 2}
     with ready(lsf) as one:
         assert "has 0 of 2 slots free" in refused(one, d.Start("5", (("h2", 1),)))
+
+
+def agents(directory: Path) -> dict[str, str]:
+    """Options of agents that never answer."""
+    key = directory / "key"
+    key.write_text("0" * 64)
+    key.chmod(0o600)
+    return {"key": str(key), "address": f"unix:{directory}/nobody"}
+
+
+def behind(job_id: str, host: str) -> d.Start:
+    return d.Start(job_id, ((host, 1),), tier="background")
+
+
+def test_each_tier_has_room_of_its_own(lsf: PretendedLsf, tmp_path: Path) -> None:
+    lsf.jobs.update({key: Told() for key in ("7", "8", "9", "10")})
+    with ready(lsf, start_timeout=60, agents=agents(tmp_path)) as one:
+        assert d.SwapTiers in one.capabilities
+        front = [d.Start(key, (("h2", 1),)) for key in ("5", "7")]
+        assert all(outcome.accepted for outcome in one.apply(one._clock(), front))
+        assert one.apply(one._clock(), [behind("8", "h2"), behind("9", "h2")])[1].accepted
+        assert "has 0 of 2 slots free in the background" in refused(one, behind("10", "h2"))
+        assert "has 0 of 2 slots free;" in refused(one, d.Start("10", (("h2", 1),)))
+        # Behind the job that runs there.
+        assert one.apply(one._clock(), [behind("10", "h1")])[0].accepted
+    assert lsf.commands("brun")[-1] == "brun -m h1 10"
+
+
+def test_nobody_shares_a_host_that_somebody_has_whole(lsf: PretendedLsf, tmp_path: Path) -> None:
+    lsf.jobs["5"].asked = ", Exclusive Execution"
+    lsf.jobs["7"] = Told()
+    with ready(lsf, start_timeout=60, agents=agents(tmp_path)) as one:
+        assert "would be shared" in refused(one, behind("5", "h2"))
+        assert one.apply(one._clock(), [d.Start("5", (("h2", 1),))])[0].accepted
+        assert "has 0 of 2 slots free in the background" in refused(one, behind("7", "h2"))
+
+
+def test_without_agents_there_is_no_background(lsf: PretendedLsf) -> None:
+    with ready(lsf) as one:
+        assert "only with cluster.options.agents" in refused(one, behind("5", "h2"))
+
+
+def test_what_handlers_carry_out_stays_a_capability(lsf: PretendedLsf) -> None:
+    with adapter(lsf) as one:
+        one.use_handlers([], frozenset({d.Migrate}))
+        one.describe()
+        assert d.Migrate in one.capabilities
 
 
 def test_an_exclusive_job_needs_the_whole_host(lsf: PretendedLsf) -> None:

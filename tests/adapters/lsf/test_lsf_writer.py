@@ -100,7 +100,6 @@ def test_whatever_is_written_for_openlava_gives_what_was_decided(
         (d.Start("5", (("h1", 1), ("h1", 1))), 2, "named twice"),
         (d.Start("5", (("h1", 2),)), 1, "asks for 1 slots, not for 2"),
         (d.Start("5", (("h1", 0),)), 1, "asks for 1 slots"),
-        (d.Start("5", (("h1", 1),), tier="background"), 1, "no tiers"),
         (d.Start("5; reboot", (("h1", 1),)), 1, "not the id of an LSF job"),
         (d.Start("-l", (("h1", 1),)), 1, "not the id of an LSF job"),
         (d.Start("5", (("-h1", 1),)), 1, "not the name of a host"),

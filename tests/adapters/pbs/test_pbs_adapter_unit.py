@@ -7,6 +7,7 @@ import json
 import re
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -94,6 +95,53 @@ def test_starts_of_one_moment_and_those_on_their_way_share_no_processor(pbs: Pre
         events(one, 0.1)
         for full in ("pbshost[0]", "pbshost[1]"):
             assert not one.apply(time.time(), [d.Start("4.pbshost", ((full, 1),))])[0].accepted
+
+
+def agents(directory: Path) -> dict[str, str]:
+    """Options of agents that never answer."""
+    key = directory / "key"
+    key.write_text("0" * 64)
+    key.chmod(0o600)
+    return {"key": str(key), "address": f"unix:{directory}/nobody"}
+
+
+def behind(job_id: str, vnode: str, count: int) -> d.Start:
+    return d.Start(job_id, ((vnode, count),), tier="background")
+
+
+def test_each_tier_has_room_of_its_own(pbs: PretendedPbs, tmp_path: Path) -> None:
+    pbs.jobs["3.pbshost"] = job(select="1:ncpus=8")
+    pbs.jobs["4.pbshost"] = job(select="1:ncpus=1")
+    with adapter(pbs, start_timeout=60, agents=agents(tmp_path)) as one:
+        started(one)
+        assert one.apply(time.time(), [START])[0].accepted
+        assert one.apply(time.time(), [behind("3.pbshost", "pbshost[1]", 8)])[0].accepted
+        events(one, 0.1)
+        (outcome,) = one.apply(time.time(), [behind("4.pbshost", "pbshost[1]", 1)])
+        assert "vnode pbshost[1] has 0 processors free in the background, not 1" in outcome.message
+        (outcome,) = one.apply(time.time(), [d.Start("4.pbshost", (("pbshost[1]", 1),))])
+        assert "vnode pbshost[1] has 0 processors free, not 1" in outcome.message
+        # It is behind the job that runs there, which has six of eight.
+        assert one.apply(time.time(), [behind("4.pbshost", "pbshost[0]", 1)])[0].accepted
+
+
+def test_nobody_shares_a_vnode_that_somebody_has_whole(pbs: PretendedPbs, tmp_path: Path) -> None:
+    pbs.jobs["3.pbshost"] = job(select="1:ncpus=8", place="excl")
+    pbs.jobs["4.pbshost"] = job(select="1:ncpus=1")
+    with adapter(pbs, start_timeout=60, agents=agents(tmp_path)) as one:
+        started(one)
+        (outcome,) = one.apply(time.time(), [behind("3.pbshost", "pbshost[1]", 8)])
+        assert "none is in the background" in outcome.message
+        assert one.apply(time.time(), [d.Start("3.pbshost", (("pbshost[1]", 8),))])[0].accepted
+        (outcome,) = one.apply(time.time(), [behind("4.pbshost", "pbshost[1]", 1)])
+        assert "belongs to a job that has it whole" in outcome.message
+
+
+def test_without_agents_there_is_no_background(pbs: PretendedPbs) -> None:
+    with adapter(pbs) as one:
+        started(one)
+        (outcome,) = one.apply(time.time(), [behind("1.pbshost", "pbshost[1]", 8)])
+        assert "only with cluster.options.agents is there a background" in outcome.message
 
 
 def test_memory_is_looked_at_too(pbs: PretendedPbs) -> None:
