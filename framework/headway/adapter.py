@@ -130,8 +130,9 @@ class ClusterAdapter(abc.ABC):
 
     def use_handlers(self, handlers: Iterable[Any], gives: frozenset[type[Decision]]) -> None:  # noqa: B027
         """The migration handlers (:class:`headway.migration.MigrationHandler`) of the enabled plugins, in the
-        order in which they are asked, and the decision types that can be carried out with them. Called
-        before :meth:`describe`, where :attr:`moves` is True."""
+        order in which they are asked, and the decision types that can be carried out with them (none where
+        :attr:`moves` is False). Called before :meth:`describe`. Raises :class:`UserError` for handlers that
+        cannot serve here."""
 
     def tiers_before(self, tiers: Mapping[str, str]) -> None:  # noqa: B027 (one that has no tiers)
         """The tiers of running jobs as earlier runs knew them, by job. Called before :meth:`describe`."""

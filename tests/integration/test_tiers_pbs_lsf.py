@@ -18,7 +18,7 @@ import pytest
 from batch_servers import BatchServer
 from live_daemon import HEADWAY
 from real_systems import Lsf, Pbs, RealSystem
-from test_tiers_slurm import shares
+from test_tiers_slurm import gets_its_share
 from waiting import until
 
 from headway import events as ev
@@ -123,7 +123,7 @@ def test_two_jobs_share_a_processor_and_the_second_comes_forward(
     b = process_of(system, behind)
     daemon.until(lambda: os.sched_getscheduler(b.pid) == os.SCHED_IDLE, what="it is in the background")
     assert os.sched_getscheduler(a.pid) == os.SCHED_OTHER
-    daemon.until(lambda: shares(a, b)[0] > 0.85, what="the first has nearly all of the processor")
+    gets_its_share(daemon, a, b, "the first has nearly all of the processor")
     # No third one finds room in either tier.
     third = submit(system)
     daemon.until(lambda: any(e.job.id == third for e in daemon.events(ev.JobSubmitted)), what="it is seen")
@@ -138,7 +138,7 @@ def test_two_jobs_share_a_processor_and_the_second_comes_forward(
     daemon.until(lambda: system.runs(third), what="the third runs behind it")
     c = process_of(system, third)
     daemon.until(lambda: os.sched_getscheduler(c.pid) == os.SCHED_IDLE, what="it is in the background")
-    daemon.until(lambda: shares(b, c)[0] > 0.85, what="the one that came forward has nearly all of it")
+    gets_its_share(daemon, b, c, "the one that came forward has nearly all of it")
     started = {event.job_id: event.tier for event in daemon.events(ev.JobStarted)}
     assert {front: "foreground", behind: "background", third: "background"}.items() <= started.items()
     daemon.stop()

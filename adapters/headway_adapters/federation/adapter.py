@@ -27,7 +27,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
@@ -306,6 +306,22 @@ class Federation(ClusterAdapter):
             own = f"{name}:"
             member.adapter.wished_before(
                 {job.removeprefix(own): wish for job, wish in wishes.items() if job.startswith(own)}
+            )
+
+    def tiers_before(self, tiers: Mapping[str, str]) -> None:
+        for name, member in self._members.items():
+            own = f"{name}:"
+            member.adapter.tiers_before(
+                {job.removeprefix(own): tier for job, tier in tiers.items() if job.startswith(own)}
+            )
+
+    def use_handlers(self, handlers: Iterable[Any], gives: frozenset[type[d.Decision]]) -> None:
+        """Refuse them. A handler knows jobs by their ids alone, keeps their images under these, and removes
+        those of jobs that are gone: two clusters would take each other's."""
+        if names := [handler.name for handler in handlers]:
+            raise UserError(
+                f"plugins: {names[0]} moves jobs of one cluster only; with several in `clusters` expected "
+                f"no migration handler, found {', '.join(names)}"
             )
 
     # ------------------------------------------------------------------ wait

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from headway.adapter import Check
@@ -127,7 +127,30 @@ def _partitions(client: SlurmClient, options: SlurmOptions) -> list[Check]:
             state = "up" if partition.open else "closed"
             found.append(Check(f"partition {name}", partition.open, f"{len(partition.nodes)} nodes, {state}",
                                f"scontrol update PartitionName={name} State=UP"))  # fmt: skip
+    if options.background:
+        found.append(_tiers(partitions, options))
     return found
+
+
+def _tiers(partitions: Mapping[str, reader.Partition], options: SlurmOptions) -> Check:
+    """Whether Slurm puts a background job on processors that others have."""
+    names = dict.fromkeys(name for pair in options.background.items() for name in pair)
+    missing = [name for name in names if name not in partitions]
+    if missing:
+        said = f"does not exist: {', '.join(missing)}"
+        return Check("two tiers", False, said, "correct cluster.options.background")
+    alone = [name for name in names if partitions[name].forced < 2]
+    if alone:
+        return Check(
+            "two tiers", False, f"jobs do not share processors in {', '.join(alone)}",
+            f"scontrol update PartitionName={alone[0]} OverSubscribe=FORCE:2, and so in slurm.conf",
+        )  # fmt: skip
+    for front, behind in options.background.items():
+        apart = set(partitions[front].nodes) - set(partitions[behind].nodes)
+        if apart:
+            said = f"{len(apart)} nodes of {front} are not in {behind}, such as {min(apart)}"
+            return Check("two tiers", False, said, f"give {behind} all nodes of {front} in slurm.conf")
+    return Check("two tiers", True, f"jobs share processors in {', '.join(names)}")
 
 
 def _entry(client: SlurmClient, config: dict[str, str], options: SlurmOptions) -> Check:

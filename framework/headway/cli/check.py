@@ -76,8 +76,7 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
     if config.mode is not Mode.DRY_RUN:
         try:
             with live_adapter(config, read_only=True) as adapter:
-                if adapter.moves:
-                    adapter.use_handlers(plugins.handlers(), gives)
+                adapter.use_handlers(plugins.handlers(), gives)
                 of_cluster.extend(adapter.check())
                 of_cluster.extend(_lacking(configs, catalogue, adapter))
                 # Those of this cluster, as far as it could be asked, and not of all of its kind.

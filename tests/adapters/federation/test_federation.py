@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -54,6 +54,7 @@ class Pretended(ClusterAdapter):
         self.answer: Callable[[d.Decision], Outcome] = lambda decision: Outcome(True)
         self.starts_run = False
         self.closed = False
+        self.tiers: dict[str, str] = {}
         self.woken = 0
         self._batches: list[tuple[float, list[ev.Event]] | Exception | None] = []
         self._changed = threading.Condition()
@@ -101,6 +102,9 @@ class Pretended(ClusterAdapter):
                 now, *(ev.JobStarted(now, x.job_id, x.placement) for x in decisions if isinstance(x, d.Start))
             )
         return [self.answer(decision) for decision in decisions]
+
+    def tiers_before(self, tiers: Mapping[str, str]) -> None:
+        self.tiers = dict(tiers)
 
     def check(self) -> list[Check]:
         return [Check("connection", True, "fine")]
@@ -164,6 +168,23 @@ def drain(one: Federation, seconds: float = 0.3) -> list[ev.Event]:
 
 
 # ---------------------------------------------------------------------- what is told
+
+
+class Handler:
+    name = "requeue"
+
+
+def test_each_cluster_is_told_the_tiers_of_its_own_jobs(federation: Made, a: Pretended, b: Pretended) -> None:
+    federation({"a": a, "b": b}).tiers_before({"a:1": "background", "b:1": "foreground", "b:2": "background"})
+    assert a.tiers == {"1": "background"}
+    assert b.tiers == {"1": "foreground", "2": "background"}
+
+
+def test_handlers_that_know_jobs_of_one_cluster_are_refused(federation: Made, a: Pretended) -> None:
+    one = federation({"a": a})
+    one.use_handlers([], frozenset())
+    with pytest.raises(UserError, match="requeue moves jobs of one cluster only"):
+        one.use_handlers([Handler()], frozenset({d.Migrate}))
 
 
 def test_the_clusters_are_described_as_one(federation: Made, a: Pretended, b: Pretended) -> None:

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -311,6 +312,39 @@ def test_only_an_administrator_may_drive(slurm: PretendedSlurm, level: str, ok: 
         (found,) = [check for check in one.check() if check.subject == "privilege"]
     assert found.ok is ok
     assert "AdminLevel=Administrator" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("shared", "ok", "says"),
+    [
+        ({"fg": "FORCE:2", "bg": "FORCE:2"}, True, "jobs share processors in fg, bg"),
+        ({"fg": "FORCE", "bg": "FORCE:3"}, True, "jobs share processors in fg, bg"),
+        ({"fg": "FORCE:1", "bg": "FORCE:2"}, False, "jobs do not share processors in fg"),
+        ({"fg": "FORCE:2", "bg": "YES:4"}, False, "jobs do not share processors in bg"),
+        ({"fg": "NO", "bg": "EXCLUSIVE"}, False, "jobs do not share processors in fg, bg"),
+    ],
+)
+def test_partitions_that_do_not_share_processors_have_no_two_tiers(
+    slurm: PretendedSlurm, tmp_path: Path, shared: dict[str, str], ok: bool, says: str
+) -> None:
+    def answer(argv: tuple[str, ...]) -> Result | None:
+        if "partition" not in argv:
+            return None
+        lines = [
+            f"PartitionName={name} Nodes=node[9-10] State=UP OverSubscribe={word}"
+            for name, word in shared.items()
+        ]
+        return result(argv, "\n".join(lines) + "\n")
+
+    key = tmp_path / "key"
+    key.write_text("0" * 64)
+    key.chmod(0o600)
+    slurm.answer = answer
+    tiers = {"background": {"fg": "bg"}, "agents": {"key": str(key), "address": f"unix:{tmp_path}/nobody"}}
+    with adapter(slurm, read_only=True, partitions=("fg",), **tiers) as one:
+        (found,) = [check for check in one.check() if check.subject == "two tiers"]
+    assert (found.ok, found.detail) == (ok, says)
+    assert ok or "OverSubscribe=FORCE:2" in found.remedy
 
 
 def test_check_without_slurm_names_what_is_missing() -> None:

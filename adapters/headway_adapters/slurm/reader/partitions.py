@@ -22,6 +22,8 @@ class Partition:
     open: bool = True
     #: Its jobs get whole nodes.
     exclusive: bool = False
+    #: How many jobs Slurm puts on each processor whether they wish it or not (``OverSubscribe=FORCE:2``).
+    forced: int = 1
 
     def pool(self) -> PoolDescription:
         limit = 0.0 if math.isinf(self.max_walltime) else self.max_walltime
@@ -47,5 +49,14 @@ def read_partitions(text: str) -> dict[str, Partition]:
             default_walltime=default,
             open=record.get("State", "UP").upper() == "UP",
             exclusive=record.get("OverSubscribe", "").upper() == "EXCLUSIVE",
+            forced=_forced(record.get("OverSubscribe", "")),
         )
     return found
+
+
+def _forced(text: str) -> int:
+    """``FORCE:2`` -> 2; ``FORCE`` is 4 by slurm.conf's manual; 1 for everything else."""
+    word, _, count = text.upper().partition(":")
+    if word != "FORCE":
+        return 1
+    return int(count) if count.isdecimal() else 4
