@@ -160,6 +160,8 @@ class NodeTable:
         self.reservations: dict[int, list[Reservation]] = {}
         #: The pools of every node, if all have the same; and whether every node is available.
         self._same_pools: tuple[str, ...] | None = ()
+        #: No node has, or had, more than one processor.
+        self.single = True
         self._all_available = True
         self._pools: dict[str, Bools] = {}
         self._features: dict[str, Bools] = {}
@@ -194,6 +196,7 @@ class NodeTable:
         self.whole.memory[at] = node.memory or _UNMANAGED
         self.available[at] = node.available
         self._all_available = self._all_available and node.available
+        self.single = self.single and node.processors <= 1
         if len(self.names) == 1:
             self._same_pools = node.pools
         elif self._same_pools != node.pools:

@@ -28,7 +28,7 @@ _POOL = "pool "
 def neighbours(machine: Machine, sharing: Sharing, rng: Random) -> Neighbours:
     """What keeps who is where on this machine."""
     nodes = machine.nodes
-    if not machine.free and len(nodes) and nodes.total.max() == 1:
+    if not machine.free and nodes.single:
         return Pairs(machine, sharing, rng)
     return Places(machine, sharing, rng)
 

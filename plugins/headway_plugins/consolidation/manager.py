@@ -37,8 +37,9 @@ Decisions on what the paper leaves open
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from heapq import merge
+from itertools import chain
 from operator import attrgetter
 from typing import Any, Literal
 
@@ -197,8 +198,12 @@ class Consolidation(Plugin):
         """Steps 1 and 2."""
         pool = view.pool
         behind = sorted((job for job in view.background.values() if job.status is _RUNNING), key=_order)
-        waiting = iter(view.queue)
-        candidates = merge(waiting, behind, key=_order) if view.queue is pool.queue else (*behind, *waiting)
+        if not behind:
+            candidates: Iterable[Job] = view.queue
+        elif view.queue is pool.queue:
+            candidates = merge(view.queue, behind, key=_order)
+        else:
+            candidates = chain(behind, view.queue)
         head = None
         for job in candidates:
             if job.processors > pool.free or not self._deploy(view, slots, job, "first in the queue"):
@@ -212,7 +217,13 @@ class Consolidation(Plugin):
         fitting: Iterator[Job] = view.fitting()
         # Nothing becomes free in front from here on, so who does not fit now never will.
         left = [job for job in behind if job.processors <= pool.free and job.behind]
-        for job in merge(fitting, left, key=_order) if view.queue is pool.queue else (*left, *fitting):
+        if not left:
+            others: Iterable[Job] = fitting
+        elif view.queue is pool.queue:
+            others = merge(fitting, left, key=_order)
+        else:
+            others = (*left, *fitting)
+        for job in others:
             processors = job.processors
             if job is head or processors > pool.free:
                 continue

@@ -43,8 +43,6 @@ class Slots:
         self._behind: Floats = np.zeros(0)
         self._full: NDArray[np.int64] = np.zeros(0, np.int64)
         self._usable: NDArray[np.bool_] = np.zeros(0, np.bool_)
-        #: No node has more than one processor.
-        self._single = False
         #: The sum of what the background has left; -1: to be counted.
         self._room_behind = -1
 
@@ -58,7 +56,6 @@ class Slots:
                 np.concatenate([array, np.zeros(more)]) for array in (self._front, self._behind)
             )
             self._full = np.concatenate([self._full, np.zeros(more, np.int64)])
-        self._single = bool(nodes.total.max(initial=0) <= 1)
         self._room_behind = -1
         self._usable = nodes.pool_mask(self._pool.name) & nodes.available
         if nodes.power:
@@ -135,7 +132,7 @@ class Slots:
         if not _is_plain(request):
             eligible = nodes.eligible(request, self._pool.name)
             room = np.minimum(room, nodes.slots(request, eligible, free))
-        if self._single and _is_plain(request):
+        if nodes.single and _is_plain(request):
             return self._take_single(room, use, request.processors)
         candidates = np.flatnonzero(room)
         if self._usage.known:
