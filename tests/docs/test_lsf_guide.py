@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 ETC = ROOT / "etc" / "lsf"
 README = (ETC / "README.md").read_text(encoding="utf-8")
 SECTION = PAGES["lsf.md"]
-SHARED = {*TransportOptions.model_fields, "actuators"}
+SHARED = {*TransportOptions.model_fields, "actuators", "agents"}
 
 
 def test_every_option_is_explained_with_its_default() -> None:
