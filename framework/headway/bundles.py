@@ -30,7 +30,7 @@ def parent_of(job: JobDescription) -> str:
     return "" if attributes is None else attributes.get(BUNDLE, "")
 
 
-class Oversubscription(msgspec.Struct, frozen=True):
+class Oversubscription(msgspec.Struct):
     """What it costs an application to have fewer processors than processes, and to be moved.
 
     With up to d processes on a processor it takes ``penalty`` x d times as long (d > 1).

@@ -29,11 +29,12 @@ class Elastic(msgspec.Struct, eq=False):
     #: What was asked for and has not started yet.
     asked: dict[str, Member] = {}
     choice: Choice | None = None
+    asked_at: float = 0.0
     #: Two subjobs that end so close to each other are left in one migration; 0: each is left alone.
     together: float = 0.0
     #: Members that have processes since they were distributed last, when that was, and what was done then.
     using: list[str] = []
-    moved_at: float = float("-inf")
+    moved_at: float | None = None
     safe: float = 0.0
     #: Subjobs submitted so far.
     numbered: int = 0
@@ -64,6 +65,10 @@ class Elastic(msgspec.Struct, eq=False):
         present = self.present(now)
         return present is not None and not present.migrating and present.processors < self.model.processors
 
+    def must_leave(self, migration: Interval) -> bool:
+        """Whether its processes were not yet sent where this migration leaves them."""
+        return self.moved_at is None or migration.start > self.moved_at + EQUAL
+
     def staying(self, end: float) -> dict[str, Member]:
         """The members that are left after the migration that ends at ``end``."""
         soon = end + self.together - EQUAL
@@ -88,10 +93,14 @@ class Elastic(msgspec.Struct, eq=False):
     # ------------------------------------------------------------------ over a restart
 
     def saved(self) -> dict[str, Any]:
-        """As JSON values."""
+        """As JSON values, without what its model costs, which options say."""
+        model = (self.model.processors, self.model.walltime)
         found: dict[str, Any] = msgspec.to_builtins(self)
-        return found
+        return {**found, "model": model}
 
     @classmethod
-    def restored(cls, saved: Mapping[str, Any]) -> Elastic:
-        return msgspec.convert(saved, cls)
+    def restored(cls, saved: Mapping[str, Any], costs: Model) -> Elastic:
+        """What :meth:`saved` returned, under the costs of this model."""
+        job = msgspec.convert({**saved, "model": [*saved["model"]]}, cls)
+        job.model = costs._replace(processors=job.model.processors, walltime=job.model.walltime)
+        return job

@@ -94,6 +94,7 @@ class Bundling(Plugin):
     def __init__(self, options: BundlingOptions | None = None) -> None:
         self.options: BundlingOptions = options or BundlingOptions()
         self._migration = on_tick(self.options.migration)
+        self._costs = Oversubscription(self.options.penalty, self._migration)
         self._only = frozenset(self.options.only)
         #: In order of submission; and those of them that run as bundles or have asked for subjobs.
         self._elastic: dict[str, Elastic] = {}
@@ -101,6 +102,8 @@ class Bundling(Plugin):
         #: Jobs that were submitted in this step and may be elastic; subjobs that nobody expects.
         self._arrived: list[str] = []
         self._orphans: list[str] = []
+        #: Subjobs that were taken back, whose end is no news.
+        self._cancelled: set[str] = set()
         #: Bundles that lost a member with processes on it.
         self._broken: dict[str, None] = {}
         #: J_0 that are to be held instead of started, and why; "": only not now.
@@ -110,7 +113,7 @@ class Bundling(Plugin):
 
     @hookimpl
     def register_physics(self) -> Oversubscription:
-        return Oversubscription(self.options.penalty, self._migration)
+        return self._costs
 
     @hookimpl
     def register_metrics(self) -> dict[str, Any]:
@@ -123,7 +126,7 @@ class Bundling(Plugin):
     @hookimpl
     def restore(self, saved: Any) -> None:
         for each in saved:
-            job = Elastic.restored(each)
+            job = Elastic.restored(each, self._model(1, 0.0))
             self._elastic[job.job_id] = job
             if job.running or job.asked:
                 self._active[job.job_id] = job
@@ -136,8 +139,12 @@ class Bundling(Plugin):
         if kind is JobSubmitted:
             self._submitted(event.job)  # type: ignore[attr-defined]
         elif kind is JobEnded or kind is JobRequeued:
-            self._asked_at = None
             job_id: str = event.job_id  # type: ignore[attr-defined]
+            if job_id in self._cancelled:
+                # It had nothing, so there is nothing more to ask for.
+                self._cancelled.discard(job_id)
+                return
+            self._asked_at = None
             if kind is JobEnded and job_id in self._elastic:
                 self._forget(job_id)
             else:
@@ -210,6 +217,7 @@ class Bundling(Plugin):
         jobs, now = state.jobs, state.now
         for job_id in self._orphans:
             if job_id in jobs and jobs[job_id].status in (_PENDING, _WAITING):
+                self._cancelled.add(job_id)
                 yield Cancel(job_id, "nobody waits for this subjob any more")
         self._orphans = []
         for job_id in self._arrived:
@@ -247,9 +255,11 @@ class Bundling(Plugin):
                     yield from self._ask_all(pool, state)
 
     def _made(self, job: Job) -> Elastic:
+        return Elastic(job.id, job.pool.name, self._model(job.processors, job.estimate))
+
+    def _model(self, processors: int, walltime: float) -> Model:
         options = self.options
-        model = Model(job.processors, job.estimate, options.omax, options.penalty, self._migration)
-        return Elastic(job.id, job.pool.name, model)
+        return Model(processors, walltime, options.omax, options.penalty, self._migration)
 
     # ------------------------------------------------------------------ asking
 
@@ -295,7 +305,7 @@ class Bundling(Plugin):
 
     def _submit(self, job: Elastic, choice: Choice, slots: Slots, state: State) -> Iterator[SubmitSubjob]:
         now, parent = state.now, state.jobs[job.job_id].description
-        job.choice = choice
+        job.choice, job.asked_at = choice, now
         self._active[job.job_id] = job
         when = "never" if choice.completion == float("inf") else f"{choice.completion:.0f}"
         for processors, seconds in choice.subjobs:
@@ -322,7 +332,12 @@ class Bundling(Plugin):
         """The subjobs that were asked for have started, or are taken back."""
         jobs, now = state.jobs, state.now
         started: dict[str, Member] = {}
-        complete = job.choice is not None and len(job.asked) == len(job.choice.subjobs)
+        complete = (
+            job.choice is not None
+            and len(job.asked) == len(job.choice.subjobs)
+            # What was planned then is not what is ahead later.
+            and job.asked_at >= now - EQUAL
+        )
         for name, member in job.asked.items():
             found = jobs.get(name)
             if found is not None and found.start_time is not None and found.status in ON_NODES:
@@ -330,6 +345,7 @@ class Bundling(Plugin):
                 continue
             complete = False
             if found is not None:
+                self._cancelled.add(name)
                 yield Cancel(name, "it could not start at once")
         choice, job.asked, job.choice = job.choice, {}, None
         if jobs[job.job_id].status is _STARTING and job.job_id not in job.members and not job.running:
@@ -377,7 +393,7 @@ class Bundling(Plugin):
     def _depart(self, job: Elastic, now: float) -> Iterator[Decision]:
         """Have processes leave the subjobs whose time ends."""
         present = job.present(now)
-        if present is not None and present.migrating and present.start > job.moved_at + EQUAL:
+        if present is not None and present.migrating and job.must_leave(present):
             yield job.sent(now, job.staying(present.end), "leaves processors whose time ends")
 
     def _turn(self, job: Elastic, state: State) -> Migrate | None:
