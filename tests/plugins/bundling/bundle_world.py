@@ -46,12 +46,13 @@ class Handler:
 
     def __init__(self) -> None:
         self.answers: dict[str, Reported] = {}
+        self.saves = "signal"
 
     def suits(self, move: Move) -> str:
         return ""
 
     def machine(self, move: Move) -> Machine:
-        return Relocation(move, Way(saves="signal", save_seconds=60.0, ask_seconds=1.0))
+        return Relocation(move, Way(saves=self.saves, save_seconds=60.0, ask_seconds=1.0))
 
     def perform(self, move: Move, task: str) -> Reported:
         return self.answers.get(task, Reported(task, True))
@@ -213,7 +214,7 @@ class World:
 
     def _act(self, actions: list[Action]) -> None:
         self.written = deepcopy(self.state)
-        for action in actions:
+        for action in list(actions):
             if isinstance(action, Submit):
                 subjob = self.state.subjob(action.number)
                 self._count += 1

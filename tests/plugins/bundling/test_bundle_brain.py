@@ -51,6 +51,12 @@ def test_it_spreads_when_more_becomes_free(world: World) -> None:
     assert world.state.completion < 1000 + 2.2 * HOUR
 
 
+def test_a_program_that_dumps_processes_moves_it_too(world: World) -> None:
+    world.handler.saves = "dump"
+    grown(world)
+    assert world.signals == [] and world.running() == {1: [0, 1, 2, 3], 2: [4, 5, 6, 7]}
+
+
 def test_nothing_is_stopped_before_the_checkpoint_is_complete(world: World) -> None:
     world.handler.answers["confirm"] = Reported("confirm", False, "not yet", again=True)
     begun(world)

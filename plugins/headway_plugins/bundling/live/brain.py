@@ -255,22 +255,35 @@ class Brain:
         ``queue``: a new look at it, or None. ``slots``: what could start at once, if that was seen with it.
         ``ends``: exit codes of this launch's processes that workers wrote down.
         """
-        self._actions = []
         if self._began is None:
             self._began = now
+            self._take_up(now)
         if queue is not None:
             self._look(now, queue)
         self._missing_workers(now)
         if self.state.status in ("running", "moving"):
             self._ended(now, queue, ends)
-        if not self.state.subjobs:
+        if not self.state.subjobs and self.state.status == "waiting":
             self._ask(now, [cases.Request(self.spec.processors, self.spec.walltime)])
         handle = {
             "waiting": self._waiting, "running": self._running, "moving": self._drive,
             "halting": self._halting, "ending": self._ending, "done": _nothing,
         }[self.state.status]  # fmt: skip
         handle(now, slots)
-        return self._actions
+        # What follows from what was told between two steps is among them.
+        actions, self._actions = self._actions, []
+        return actions
+
+    def _take_up(self, now: float) -> None:
+        """A manager begins. Its predecessor may have ended between a launch and the plan for it."""
+        state = self.state
+        if state.status != "running" or not state.intervals or state.began is None:
+            return
+        if state.began > state.intervals[0].start:
+            self._follow(now, state.saved)
+            for subjob in state.subjobs:
+                if subjob.number not in state.members and subjob.number and subjob.state == "ready":
+                    self._cancel(subjob.number)
 
     # ------------------------------------------------------------------ the queue
 
