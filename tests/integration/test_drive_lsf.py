@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -145,29 +144,3 @@ def test_a_working_directory_that_holds_anothers_record_changes_nothing(lsf: Lsf
     assert known.job.dependencies == () and known.job.user == "bob"
     lsf.start(job, ("lsfb", 2))
     lsf.start(hers, ("lsfc", 1))
-
-
-HOSTILE = (
-    "two words",
-    "it's", 'say "hello"', "$(touch /tmp/headway-was-here) `id` ; rm -rf ~ | cat > x & exit", "-n",
-    "ümläut ☃", "a<b>c d, Status <RUN>, Queue <normal>", "back\\slash", "tab\there", "x" * 100,
-    "new\nline Nov 22 04:36", "\x1b[2J\x07", "job>, User <root",
-)  # fmt: skip
-
-
-def test_names_and_projects_are_only_that(lsf: Lsf) -> None:
-    jobs = {}
-    for name in (*HOSTILE, "plain"):
-        words = ["-J", name, "-P", name[:50], "-Jd", name[:200], "-R", "rusage[mem=1]"]
-        jobs[lsf.submit(*words, "true", seen=False)] = name
-    starts = []
-    for at, (job, name) in enumerate(jobs.items()):
-        known = lsf.until(ev.JobSubmitted, job).job
-        assert not known.held and known.name[:20] == name.replace("\n", "")[:20]
-        starts.append(d.Start(job, ((f"lsf{'abc'[at % 3]}", 1),)))
-    # Not more than the hosts have slots for.
-    for some in (starts[:12], starts[12:]):
-        assert all(outcome.accepted for outcome in lsf.adapter.apply(time.time(), some))
-        for start in some:
-            assert lsf.until(ev.JobEnded, start.job_id).outcome == "completed"
-    assert not Path("/tmp/headway-was-here").exists()

@@ -115,7 +115,7 @@ class Operating:
         wrong: list[dict[str, Any]] = [
             {"plugins": ["first-fit"]},
             {"plugins": ["easy"], "mode": "drivee"},
-            {"mode": "drive", "cluster": of(queues=["nosuch"])},
+            {"mode": "drive", "cluster": of(**{system.queues: ["nosuch"]})},
             {"cluster": of(poll_interval=-1)},
         ]
         for number, changes in enumerate(wrong, 2):
@@ -152,6 +152,7 @@ class Operating:
         head = system.submit(system.whole, minutes=7)
         small = system.submit(system.processors, minutes=30, nodes=1)
         settled(system, daemon)
+        daemon.until(lambda: system.taken_over(head) and system.taken_over(small), what="they are headway's")
         before, runs = system.everything(), len(daemon.runs())
 
         def ask(*words: str) -> str:
@@ -170,7 +171,7 @@ class Operating:
         forecast = daemon.command("dry-run", "--from-cluster")
         assert forecast.returncode == 0, forecast.stderr
         lines = [re.findall(r"[\w.,-]+", line) for line in forecast.stdout.splitlines()]
-        rows = {words[0]: words for words in lines if words[1:2] in (["alice"], ["root"])}
+        rows = {words[0]: words for words in lines if words[1:2] in ([system.user], ["root"])}
         # Job, user, processors, expected start, nodes.
         assert (rows[head][2], rows[head][-1].count(",")) == (str(system.whole), system.nodes - 1)
         assert (rows[small][2], rows[small][-1].count(",")) == (str(system.processors), 0)

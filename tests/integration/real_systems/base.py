@@ -47,6 +47,10 @@ class RealSystem(abc.ABC):
     own_id: ClassVar[str]
     #: An id that no job has.
     no_job: ClassVar[str] = "99999"
+    #: Whose its jobs are.
+    user: ClassVar[str] = "alice"
+    #: The adapter's option that names its queues.
+    queues: ClassVar[str] = "queues"
 
     def __init__(self, directory: Path) -> None:
         """``directory``: where its users may read and write."""
@@ -135,6 +139,10 @@ class RealSystem(abc.ABC):
 
     @abc.abstractmethod
     def waits(self, job: str) -> bool: ...
+
+    def taken_over(self, job: str) -> bool:
+        """Whether headway has done with a waiting job what it does with each, so that it stays as it is."""
+        return True
 
     # -- its operator --------------------------------------------------------------------------------
 
