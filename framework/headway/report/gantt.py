@@ -14,7 +14,7 @@ import zlib
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -233,30 +233,42 @@ def raster(
     Every rectangle puts 4 x 4 weights into a grid of second differences; two cumulative sums
     turn them into exact coverage. The time depends on the pixels and, without a loop, on the rectangles.
     """
-    stop = np.where(np.isnan(columns.end), end, columns.end)
     span = max(end - begin, 1e-9)
-    x0 = (np.clip(columns.start[shape.jobs], begin, end) - begin) / span * width
-    x1 = (np.clip(stop[shape.jobs], begin, end) - begin) / span * width
-    y0 = shape.rows / shape.total * height
-    y1 = (shape.rows + shape.heights) / shape.total * height
-    # A gap between neighbours, where there is room for one.
-    x1 = np.where(x1 - x0 > 4, x1 - 0.7, x1)
-    y1 = np.where(y1 - y0 > 4, y1 - 0.7, y1)
-    # Row 0 is at the bottom.
-    y0, y1 = height - y1, height - y0
+
+    def across(some: Any) -> tuple[Floats, Floats]:
+        """From where to where rectangles reach, in pixels."""
+        jobs = shape.jobs[some]
+        stop = columns.end[jobs]
+        x0 = (np.clip(columns.start[jobs], begin, end) - begin) / span * width
+        x1 = (np.clip(np.where(np.isnan(stop), end, stop), begin, end) - begin) / span * width
+        # A gap between neighbours, where there is room for one.
+        return x0, np.where(x1 - x0 > 4, x1 - 0.7, x1)
+
+    def upward(some: Any, top: int, rows: int) -> tuple[Floats, Floats]:
+        """The same from the upper end of a band of so many rows, and in it. Row 0 is at the bottom."""
+        y0 = shape.rows[some] / shape.total * height
+        y1 = (shape.rows[some] + shape.heights[some]) / shape.total * height
+        y1 = np.where(y1 - y0 > 4, y1 - 0.7, y1)
+        return np.clip(height - y1 - top, 0, rows), np.clip(height - y0 - top, 0, rows)
 
     # Red, green, blue and one for the cover, for each class of waiting.
     weights = np.array([(*_rgb(colour), 1.0) for colour in WAIT_COLOURS]).T
-    kinds = wait_classes(columns)[shape.jobs]
+    waits = wait_classes(columns).astype(np.int8)
     pixels = np.zeros((height, width, 4), np.uint8)
-    # In bands, so that the grids of numbers that become shades are small.
+    # In bands, so that the grids of numbers that become shades are small, and few rectangles at a time, of
+    # which there may be very many.
     for top in range(0, height, _BAND):
         band = pixels[top : top + _BAND]
-        low, high = np.clip(y0 - top, 0, len(band)), np.clip(y1 - top, 0, len(band))
-        here = np.flatnonzero(high > low)
+        here = []
+        for first in range(0, len(shape.jobs), _BLOCK):
+            low, high = upward(slice(first, first + _BLOCK), top, len(band))
+            here.append(np.flatnonzero(high > low) + first)
+        inside = np.concatenate(here) if here else np.zeros(0, np.int64)
+        blocks = (inside[first : first + _BLOCK] for first in range(0, len(inside), _BLOCK))
         *channels, cover = _coverage(
-            x0[here], x1[here], low[here], high[here], kinds[here], weights, width, len(band)
-        )
+            ((*across(some), *upward(some, top, len(band)), waits[shape.jobs[some]]) for some in blocks),
+            weights, width, len(band),
+        )  # fmt: skip
         for channel, sums in enumerate(channels):
             band[:, :, channel] = _shades(np.divide(sums, cover, out=sums, where=cover > 1e-9))
         band[:, :, 3] = _shades(cover)
@@ -272,26 +284,20 @@ def _shades(values: Floats) -> NDArray[np.uint8]:
 
 
 def _coverage(
-    x0: Floats,
-    x1: Floats,
-    y0: Floats,
-    y1: Floats,
-    kinds: NDArray[np.int64],
+    blocks: Iterable[tuple[Floats, Floats, Floats, Floats, NDArray[np.int8]]],
     weights: Floats,
     width: int,
     height: int,
 ) -> Floats:
     """The weighted area of rectangles in each pixel of a grid, once for each row of ``weights``.
 
-    A row has one weight for each kind of rectangle.
+    ``blocks``: x0, x1, y0, y1 and the kinds of some rectangles. A row of the weights has one for each kind.
     """
     columns = width + 2
     grids = np.zeros((len(weights), columns * (height + 2)))
-    # In blocks, so that the memory does not depend on how many rectangles there are.
-    for first in range(0, len(x0), _BLOCK):
-        block = slice(first, first + _BLOCK)
-        cells, parts = _corners(x0[block], x1[block], y0[block], y1[block], columns)
-        for grid, weight in zip(grids, weights[:, kinds[block]], strict=True):
+    for x0, x1, y0, y1, kinds in blocks:
+        cells, parts = _corners(x0, x1, y0, y1, columns)
+        for grid, weight in zip(grids, weights[:, kinds], strict=True):
             grid += np.bincount(cells, weights=(parts * weight).ravel(), minlength=len(grid))[: len(grid)]
     covered = grids.reshape(-1, height + 2, columns)
     np.cumsum(covered, axis=1, out=covered)

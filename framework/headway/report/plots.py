@@ -333,7 +333,8 @@ def svg(
 ) -> str:
     """Draws into a new figure and makes its SVG fit to stand in a page, its ids beginning with ``prefix``."""
     with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(width, height), layout=TightLayoutEngine(pad=0.4))
+        # Without a rectangle: for one, all is measured a second time.
+        figure = Figure(figsize=(width, height), layout=TightLayoutEngine(pad=0.4, rect=None))
         figure.patch.set_alpha(0)
         axes = figure.add_subplot()
         axes.patch.set_alpha(0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -52,6 +53,9 @@ _SHOWN = frozenset({"decision", "job_id", "parent_id", "nodes", "placement", "re
 #: Jobs whose lines are made together.
 _BLOCK = 8192
 
+#: What the csv module puts into quotes, and what it may.
+_QUOTED = re.compile(r'[,"\r\n]')
+
 #: Whole numbers below this are exact as floats.
 _EXACT = 2.0**53
 
@@ -71,11 +75,15 @@ def write_jobs_csv(path: Path, result: RunResult, *, figures: Figures | None = N
         out = csv.writer(stream, lineterminator="\n")
         out.writerow(JOB_COLUMNS)
         for first in range(0, len(result.jobs), _BLOCK):
-            out.writerows(_job_rows(figures, slice(first, first + _BLOCK)))
+            columns = _job_columns(figures, slice(first, first + _BLOCK))
+            if any(_QUOTED.search("".join(column)) for column in columns):
+                out.writerows(zip(*columns, strict=True))
+            else:
+                stream.write("\n".join([*map(",".join, zip(*columns, strict=True)), ""]))
 
 
-def _job_rows(figures: Figures, block: slice) -> Iterator[tuple[object, ...]]:
-    """The lines of some jobs, made column by column."""
+def _job_columns(figures: Figures, block: slice) -> list[list[str]]:
+    """The fields of some jobs' lines, column by column."""
     columns, records = figures.columns, figures.result.jobs[block]
     jobs = [record.job for record in records]
     started = columns.started[block]
@@ -86,13 +94,13 @@ def _job_rows(figures: Figures, block: slice) -> Iterator[tuple[object, ...]]:
     runtimes = np.fromiter((record.runtime for record in records), np.float64, len(records))
     runtimes[~started] = np.nan
     energy = figures.energy
-    return zip(
+    return [
         [job.id for job in jobs],
         [job.user for job in jobs],
         _numbers(columns.submit[block]),
         _numbers(columns.start[block]),
         _numbers(columns.end[block]),
-        columns.processors[block].tolist(),
+        list(map(str, columns.processors[block].tolist())),
         _numbers(columns.estimate[block]),
         _numbers(runtimes),
         [record.state for record in records],
@@ -100,22 +108,24 @@ def _job_rows(figures: Figures, block: slice) -> Iterator[tuple[object, ...]]:
         _numbers(columns.turnaround[block]),
         _numbers(columns.slowdown[block]),
         _numbers(columns.bounded_slowdown[block]),
-        [size if there else "" for size, there in zip(columns.allocated[block].tolist(), ran, strict=True)],
+        [
+            str(size) if there else ""
+            for size, there in zip(columns.allocated[block].tolist(), ran, strict=True)
+        ],
         [record.pool or record.job.pool for record in records],
         [_nodes(name for name, _ in record.placement) if record.placement else "" for record in records],
-        [record.starts if there else 0 for record, there in zip(records, ran, strict=True)],
+        [str(record.starts) if there else "0" for record, there in zip(records, ran, strict=True)],
         [job.group for job in jobs],
         [job.account for job in jobs],
         [job.name for job in jobs],
         [names[at] for at in classes],
         [_number(record.frequency) for record in records],
         _numbers(energy.jobs[block]) if energy is not None else [""] * len(records),
-        [record.migrations for record in records],
-        [record.restarts for record in records],
-        [record.promotions for record in records],
-        [len(record.members) or int(there) for record, there in zip(records, ran, strict=True)],
-        strict=True,
-    )
+        [str(record.migrations) for record in records],
+        [str(record.restarts) for record in records],
+        [str(record.promotions) for record in records],
+        [str(len(record.members) or int(there)) for record, there in zip(records, ran, strict=True)],
+    ]
 
 
 def write_power_csv(path: Path, use: EnergyUse) -> None:

@@ -19,6 +19,7 @@ because the submit times of a recorded trace have them in them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,8 @@ STATUS_OF_OUTCOME = {
 }
 
 KIB = 1024
+#: Jobs that are made together.
+_BLOCK = 8192
 
 
 def sizes(records: Records) -> Records:
@@ -83,7 +86,7 @@ def trace_jobs(
         Refused(ids[row], _why_refused(records[row], size[row], processors), int(trace.line_numbers[row]))
         for row in np.flatnonzero(~accepted[:end]).tolist()
     ]
-    return _jobs(records[rows], rows, ids, pool), refused
+    return _jobs(records, rows, ids, pool), refused
 
 
 def _why_refused(record: Records, size: float, processors: int | None) -> str:
@@ -107,8 +110,10 @@ def _ids(numbers: Records) -> list[str]:
 
 
 def _jobs(records: Records, rows: NDArray[np.intp], ids: Sequence[str], pool: str) -> list[TraceJob]:
+    """The jobs of these rows of ``records``."""
     # Hundreds of thousands of jobs share few requests, users and queues: one object for each.
     requests: dict[tuple[float, float], Request] = {}
+    names: dict[int, str] = {}
 
     def request(size: float, estimate: float) -> Request:
         key = (size, estimate)
@@ -117,6 +122,8 @@ def _jobs(records: Records, rows: NDArray[np.intp], ids: Sequence[str], pool: st
             found = requests[key] = Request(processors=int(size), walltime=estimate)
         return found
 
+    # A few at a time, so that no more of their numbers than that are there as Python's objects.
+    blocks = (rows[first : first + _BLOCK] for first in range(0, len(rows), _BLOCK))
     return [
         TraceJob(
             job=JobDescription(
@@ -132,26 +139,34 @@ def _jobs(records: Records, rows: NDArray[np.intp], ids: Sequence[str], pool: st
             runtime=runtime,
             row=row,
         )
+        for block in blocks
         for row, submit, runtime, size, estimate, user, group, name, queue in zip(
-            rows.tolist(),
-            records[:, Column.SUBMIT].tolist(),
-            records[:, Column.RUNTIME].tolist(),
-            sizes(records).tolist(),
-            estimates(records).tolist(),
-            _names(records[:, Column.USER], least=1),
-            _names(records[:, Column.GROUP], least=1),
-            _names(records[:, Column.EXECUTABLE], least=1),
-            _names(records[:, Column.QUEUE], least=0),
+            block.tolist(),
+            *_columns(records[block], names),
             strict=True,
         )
     ]
 
 
-def _names(values: Records, least: int) -> list[str]:
+def _columns(records: Records, names: dict[int, str]) -> tuple[Sequence[Any], ...]:
+    """Submission, runtime, size, estimate, user, group, name, queue. ``names``: those of numbers so far."""
+    return (
+        records[:, Column.SUBMIT].tolist(),
+        records[:, Column.RUNTIME].tolist(),
+        sizes(records).tolist(),
+        estimates(records).tolist(),
+        _names(records[:, Column.USER], 1, names),
+        _names(records[:, Column.GROUP], 1, names),
+        _names(records[:, Column.EXECUTABLE], 1, names),
+        _names(records[:, Column.QUEUE], 0, names),
+    )
+
+
+def _names(values: Records, least: int, known: dict[int, str]) -> list[str]:
     """Numbers from ``least`` on as strings, one object for each number; "" for the others."""
     distinct, which = np.unique(values.astype(np.int64), return_inverse=True)
-    names = [str(number) if number >= least else "" for number in distinct.tolist()]
-    return [names[index] for index in which.tolist()]
+    found = [known.setdefault(n, str(n)) if n >= least else "" for n in distinct.tolist()]
+    return [found[index] for index in which.tolist()]
 
 
 def to_records(jobs: Sequence[TraceJob]) -> Records:

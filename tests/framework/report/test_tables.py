@@ -47,11 +47,17 @@ def test_fractions_can_be_read_back(tmp_path: Path) -> None:
     assert (row["start_time"], row["end_time"], row["runtime"]) == ("7.125", "7.375", "0.25")
 
 
-def test_hostile_names_come_back_as_they_were(tmp_path: Path) -> None:
-    write_jobs_csv(tmp_path / "jobs.csv", run(record("1", 5.0, 6.0, name=HOSTILE)))
+@pytest.mark.parametrize("name", [HOSTILE, "a,b", 'a"b', "a\nb"])
+def test_hostile_names_come_back_as_they_were(tmp_path: Path, name: str) -> None:
+    jobs = run(record("1", 5.0, 6.0, name=name), record("2", 5.0, 7.5, name="plain"))
+    write_jobs_csv(tmp_path / "jobs.csv", jobs)
     with open(tmp_path / "jobs.csv", newline="") as stream:
-        (row,) = csv.DictReader(stream)
-    assert row["name"] == HOSTILE
+        rows = list(csv.DictReader(stream))
+    assert [row["name"] for row in rows] == [name, "plain"]
+    # Where nothing needs quotes a line is the same.
+    write_jobs_csv(tmp_path / "plain.csv", run(*jobs.jobs[1:]))
+    last = (tmp_path / "jobs.csv").read_text().splitlines()[-1]
+    assert (tmp_path / "plain.csv").read_text().splitlines()[-1] == last
 
 
 def test_decisions(tmp_path: Path) -> None:
