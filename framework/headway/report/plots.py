@@ -333,8 +333,9 @@ def svg(
 ) -> str:
     """Draws into a new figure and makes its SVG fit to stand in a page, its ids beginning with ``prefix``."""
     with matplotlib.rc_context(_STYLE):
-        # Without a rectangle: for one, all is measured a second time.
-        figure = Figure(figsize=(width, height), layout=TightLayoutEngine(pad=0.4, rect=None))
+        # Without a rectangle, which matplotlib allows and does not tell: for one, all is measured again.
+        layout = TightLayoutEngine(pad=0.4, rect=None)  # type: ignore[arg-type]
+        figure = Figure(figsize=(width, height), layout=layout)
         figure.patch.set_alpha(0)
         axes = figure.add_subplot()
         axes.patch.set_alpha(0)
