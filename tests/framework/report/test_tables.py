@@ -34,9 +34,9 @@ def test_whole_numbers_have_no_point_and_never_is_empty(tmp_path: Path) -> None:
     write_jobs_csv(tmp_path / "jobs.csv", run(record("1", 7.0, 27.0, user="u"), record("2", None, None)))
     assert (tmp_path / "jobs.csv").read_text() == (
         "job_id,user,submit_time,start_time,end_time,processors,estimate,runtime,state,wait,turnaround,slowdown,"
-        "bounded_slowdown,allocated,pool,nodes,starts,group,account,name,class,frequency,energy,migrations,restarts,promotions\n"
-        "1,u,5,7,27,2,60,20,completed,2,22,1.1,1.1,2,pool,,1,,,,SW,,,0,0,0\n"
-        "2,,5,,,2,60,,pending,,,,,,pool,,0,,,,,,,0,0,0\n"
+        "bounded_slowdown,allocated,pool,nodes,starts,group,account,name,class,frequency,energy,migrations,restarts,promotions,subjobs\n"
+        "1,u,5,7,27,2,60,20,completed,2,22,1.1,1.1,2,pool,,1,,,,SW,,,0,0,0,1\n"
+        "2,,5,,,2,60,,pending,,,,,,pool,,0,,,,,,,0,0,0,0\n"
     )
 
 
