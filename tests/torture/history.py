@@ -42,8 +42,11 @@ class Struck:
     saved: float | None = None
 
     def forgets(self, at: float) -> bool:
-        """Whether the server had not saved yet, to a second, what happened at this moment."""
-        return self.saved is not None and self.saved - 1.0 <= at <= self.at + 1.0
+        """Whether the server had not saved yet, to a second, what happened at this moment.
+
+        What begins while it is dead, it had decided just before.
+        """
+        return self.saved is not None and self.saved - 1.0 <= at <= max(self.at + 1.0, self.back)
 
 
 class History:

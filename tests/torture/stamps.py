@@ -18,7 +18,8 @@ file=$1/$key
 trap 'say killed; kill "$sleeper" 2>/dev/null; exit 143' TERM INT
 say begin
 sleep "$3" & sleeper=$!
-wait "$sleeper"
+# A signal may reach what it waits for before itself.
+wait "$sleeper" || { say killed; exit 143; }
 say end
 exit "$4"
 """

@@ -7,7 +7,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
+
+from waiting import until
 
 from torture import slurm_log
 from torture.campaign import outlived
@@ -202,6 +205,11 @@ def test_a_launch_on_a_dead_node_is_requeued_by_slurm() -> None:
     assert len(list(slurm_log.own_requeues(log, [("node2", 9.0, 11.0)]))) == 1
 
 
+def test_what_begins_while_slurm_is_dead_was_decided_just_before() -> None:
+    kill = Struck("server", 14.0, 17.0, 13.8)
+    assert [kill.forgets(at) for at in (12.0, 13.0, 14.5, 16.0, 18.0)] == [False, True, True, True, False]
+
+
 def test_a_requeue_that_was_not_finished_when_slurm_was_killed_is_done_again() -> None:
     again = (20.0, "Requeuing JobId=7")
     assert not list(slurm_log.own_requeues([again]))
@@ -297,13 +305,20 @@ def test_jobs_write_down_when_they_ran(tmp_path: Path) -> None:
     again = subprocess.Popen(
         [script, written, "t1", "60", "0"], env={"LSB_JOBINDEX": "0", "LSB_MCPU_HOSTS": "a 2"}
     )
+    third = subprocess.Popen([script, written, "t3", "60", "0"], env={})
     element = [script, written, "t2", "0", "0"]
     assert subprocess.run(element, env={"SLURM_ARRAY_TASK_ID": "4"}).returncode == 0
     while len((written / "t1").read_text().splitlines()) < 3:
         assert again.poll() is None
+    until(lambda: psutil.Process(third.pid).children(), "the third waits")
     again.send_signal(signal.SIGTERM)
     assert again.wait(60) == 143
+    # What the job waits for may get the signal first.
+    (sleeper,) = psutil.Process(third.pid).children()
+    sleeper.terminate()
+    assert third.wait(60) == 143
     found = runs(written)
     assert [run.how for run in found["t1"]] == ["end", "killed"]
+    assert [run.how for run in found["t3"]] == ["killed"]
     assert found["t1"][1].where == "||a 2"
     assert [run.key for run in found["t2.4"]] == ["t2.4"]
