@@ -9,7 +9,6 @@ from typing import Any
 
 import psutil
 import pytest
-
 from waiting import until
 
 from torture import slurm_log
