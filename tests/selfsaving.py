@@ -95,3 +95,5 @@ if me == 0:
 while not (meeting / f"told.{restarts}").exists():
     time.sleep(0.02)
     attend()
+# While Python ends it takes the handler away, and the signal would end it.
+signal.signal(signal.SIGUSR1, signal.SIG_IGN)

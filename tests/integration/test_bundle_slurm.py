@@ -221,7 +221,7 @@ def test_the_manager_is_killed_and_the_next_command_picks_the_bundle_up(bundles:
         process.wait(30)
     assert not bundles.processes("manage")
     assert "picked up: " + bundle in bundles.run("resume")
-    assert bundles.done(bundle)["exit_code"] == 0 and bundles.right
+    assert bundles.done(bundle)["exit_code"] == 0 and bundles.right, bundles.said()
     # Nothing was started again for that.
     assert {row[0] for row in bundles.begun()} == {0}
 
@@ -243,7 +243,7 @@ def test_a_worker_or_its_subjob_is_killed_and_it_goes_on_from_the_last_checkpoin
         bundles.cluster.run("scancel", subjob)
     rows = bundles.until_begun(1, "it goes on")
     assert sum(row[2] for row in rows) > 0
-    assert bundles.done(bundle)["exit_code"] == 0 and bundles.right
+    assert bundles.done(bundle)["exit_code"] == 0 and bundles.right, bundles.said()
 
 
 @pytest.mark.slow
