@@ -204,6 +204,21 @@ def test_a_launch_on_a_dead_node_is_requeued_by_slurm() -> None:
     assert len(list(slurm_log.own_requeues(log, [("node2", 9.0, 11.0)]))) == 1
 
 
+def test_a_run_that_a_forgotten_requeue_ended_was_cut_short_by_slurm(story: Story) -> None:
+    story.runs["t1"] = [Run("t1", 10.0, 14.2, "killed", "2")]
+    story.history.strike(Struck("server", 16.0, 17.0, 13.0))
+    assert "cut short" in story.kinds()
+    story.ask("requeue", 14.0)
+    assert "cut short" not in story.kinds()
+
+
+def test_a_requeue_that_slurm_knew_of_ends_no_run_for_good(story: Story) -> None:
+    story.runs["t1"] = [Run("t1", 10.0, 14.2, "killed", "2")]
+    story.history.strike(Struck("server", 20.0, 21.0, 18.0))
+    story.ask("requeue", 14.0)
+    assert "cut short" in story.kinds()
+
+
 def test_what_begins_while_slurm_is_dead_was_decided_just_before() -> None:
     kill = Struck("server", 14.0, 17.0, 13.8)
     assert [kill.forgets(at) for at in (12.0, 13.0, 14.5, 16.0, 18.0)] == [False, True, True, True, False]

@@ -102,6 +102,14 @@ class Judge:
         """Why the system did not know at this moment that a run was under way; "" if it knew."""
         return next((why for moment, why in self._disowning(run) if moment <= at + ROUNDING), "")
 
+    def _forgot_requeue(self, job: Wanted, run: Run) -> str:
+        """Why it did not begin again after a requeue that ended it; "" if the system knew of that."""
+        for act in self.history.upon(job.number, "requeue"):
+            ended = run.end is not None and act.asked - ROUNDING <= run.end <= act.answered + GRACE
+            if act.accepted and ended:
+                return self._forgot(act.answered)
+        return ""
+
     # -- how often ----------------------------------------------------------------------------------
 
     def _runs(self, job: Wanted, key: str, submitted: Asked, cancels: list[Asked]) -> None:
@@ -124,7 +132,8 @@ class Judge:
             self._add("never ran", key, text, lost if key in self.records.lost else "")
         if ran and not cancelled and not job.overruns and ran[-1].how != "end":
             text = f"its last run, of {ran[-1].begin:.1f}, did not come to its end"
-            self._add("cut short", key, text, self._disowned(ran[-1], ran[-1].end or float("inf")))
+            why = self._disowned(ran[-1], ran[-1].end or float("inf"))
+            self._add("cut short", key, text, why or self._forgot_requeue(job, ran[-1]))
         if job.overruns and ran and ran[-1].how == "end":
             self._add("outlived its limit", key, f"from {ran[-1].begin:.1f} to {ran[-1].end:.1f}")
         for act in cancelled:
