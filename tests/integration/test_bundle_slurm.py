@@ -74,6 +74,13 @@ class Bundles:
         for path in (self.base, self.meeting):
             os.chown(path, user.pw_uid, user.pw_gid)
 
+    def hold(self) -> None:
+        """The application does not end before :meth:`go`, however slow everything else is."""
+        (self.meeting / "hold").touch()
+
+    def go(self) -> None:
+        (self.meeting / "hold").unlink()
+
     @property
     def command(self) -> list[str]:
         return [
@@ -171,6 +178,7 @@ def test_a_wide_job_starts_on_a_fragment_spreads_and_is_done_before_it_could_hav
     began = time.time()
     bundles.busy(2, long)
     some = bundles.busy(1, 300)
+    bundles.hold()
     bundle = bundles.submit()
     first = bundles.until_begun(0, "it begins")
     # Four processes share the one processor that was free.
@@ -178,6 +186,7 @@ def test_a_wide_job_starts_on_a_fragment_spreads_and_is_done_before_it_could_hav
     time.sleep(short)
     cluster.run("scancel", some)
     second = bundles.until_begun(1, "it spreads")
+    bundles.go()
     assert len({row[3] for row in second}) == 2 and sum(row[2] for row in second) > 0
     result = bundles.done(bundle)
     elastic = time.time() - began
@@ -214,6 +223,7 @@ def test_a_wide_job_starts_on_a_fragment_spreads_and_is_done_before_it_could_hav
 @pytest.mark.slow
 def test_the_manager_is_killed_and_the_next_command_picks_the_bundle_up(bundles: Bundles) -> None:
     bundles.busy(3, 300)
+    bundles.hold()
     bundle = bundles.submit()
     bundles.until_begun(0, "it begins")
     for process in bundles.processes("manage"):
@@ -221,6 +231,7 @@ def test_the_manager_is_killed_and_the_next_command_picks_the_bundle_up(bundles:
         process.wait(30)
     assert not bundles.processes("manage")
     assert "picked up: " + bundle in bundles.run("resume")
+    bundles.go()
     assert bundles.done(bundle)["exit_code"] == 0 and bundles.right, bundles.said()
     # Nothing was started again for that.
     assert {row[0] for row in bundles.begun()} == {0}
@@ -232,6 +243,7 @@ def test_a_worker_or_its_subjob_is_killed_and_it_goes_on_from_the_last_checkpoin
     bundles: Bundles, killed: str
 ) -> None:
     bundles.busy(3, 300)
+    bundles.hold()
     bundle = bundles.submit("--every", "2")
     bundles.until_begun(0, "it begins")
     until(lambda: bundles.known(bundle)["state"]["saved"] > 0, "it is saved", said=bundles.said)
@@ -242,6 +254,7 @@ def test_a_worker_or_its_subjob_is_killed_and_it_goes_on_from_the_last_checkpoin
     else:
         bundles.cluster.run("scancel", subjob)
     rows = bundles.until_begun(1, "it goes on")
+    bundles.go()
     assert sum(row[2] for row in rows) > 0
     assert bundles.done(bundle)["exit_code"] == 0 and bundles.right, bundles.said()
 
@@ -249,6 +262,7 @@ def test_a_worker_or_its_subjob_is_killed_and_it_goes_on_from_the_last_checkpoin
 @pytest.mark.slow
 def test_a_cancelled_bundle_leaves_no_job_and_no_process(bundles: Bundles) -> None:
     bundles.busy(3, 300)
+    bundles.hold()
     bundle = bundles.submit()
     bundles.until_begun(0, "it begins")
     bundles.run("cancel", bundle)

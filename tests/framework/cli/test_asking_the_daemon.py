@@ -173,7 +173,8 @@ def test_status_shows_run_queues_and_problems(site: Any, capsys: Any) -> None:
         assert part in out
     assert headway("status", "--json", "-c", config) == 0
     report = json.loads(capsys.readouterr().out)
-    assert report["pools"] == [{"name": "batch", "total": 16, "free": 4, "queued": 2, "running": 3}]
+    pool = {"name": "batch", "total": 16, "free": 4, "queued": 2, "running": 3, "head": 0, "ends": []}
+    assert report["pools"] == [pool]
     assert report["watts"] == {"n1": 200.4, "n2": 50.0} and report["power"] == {"asleep": 3, "waking": 1}
 
 
