@@ -8,8 +8,8 @@ processes on it take in turn: two of them on one processor take twice as long, a
 
 On USR1 each process writes what it has into HEADWAY_IMAGE, and the first one, when all have, the checksums
 into ``complete``. Begun anew they go on from there. MEETING is a directory in which they meet, and where the
-result is written: ``result``, and ``begun``, a line for each start of each process. While there is a file ``hold``
-in it nobody does more than half of his units.
+result is written: ``result``, and ``begun``, a line for each start of each process. While there is a
+file ``hold`` in it nobody does more than half of his units.
 """
 
 from __future__ import annotations

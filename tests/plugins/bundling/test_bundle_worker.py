@@ -78,7 +78,9 @@ class Site:
         return psutil.Process(int(path.read_text().split()[0]))
 
     def stop(self, number: int, code: int) -> None:
-        (self.seen / f"{number}.stop").write_text(str(code))
+        fresh = self.seen / f".{number}"
+        fresh.write_text(str(code))
+        fresh.replace(self.seen / f"{number}.stop")
 
 
 @pytest.fixture
@@ -97,6 +99,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
 def test_it_starts_processes_tells_of_them_and_ends_them_with_the_next_launch(site: Site) -> None:
     site.launch(1, 0, 1, 2)
     first = site.process(0)
+    site.process(2)
     words = (site.seen / "2").read_text().split()
     assert words[1:] == ["17/node1/0", "-"]
     until(lambda: site.reports[-1].live == 3, "it tells of three")
