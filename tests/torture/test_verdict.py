@@ -212,6 +212,18 @@ def test_a_run_that_a_forgotten_requeue_ended_was_cut_short_by_slurm(story: Stor
     assert "cut short" not in story.kinds()
 
 
+def test_a_cancellation_of_a_run_that_its_node_had_lost_may_be_lost_with_it(story: Story) -> None:
+    story.system.loses_with_node = True
+    story.ran("t1", (10, 12), (40, 50))
+    story.ask("cancel", 13.0)
+    story.records.requeues["t1"] = [14.0]
+    assert "ran after it was cancelled" in story.kinds()
+    story.history.strike(Struck("node:n1", 11.0, 11.5))
+    assert "ran after it was cancelled" not in story.kinds()
+    story.records.requeues["t1"] = [30.0]
+    assert "ran after it was cancelled" in story.kinds()
+
+
 def test_a_requeue_that_slurm_knew_of_ends_no_run_for_good(story: Story) -> None:
     story.runs["t1"] = [Run("t1", 10.0, 14.2, "killed", "2")]
     story.history.strike(Struck("server", 20.0, 21.0, 18.0))

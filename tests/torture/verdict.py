@@ -110,6 +110,14 @@ class Judge:
                 return self._forgot(act.answered)
         return ""
 
+    def _requeued_meanwhile(self, key: str, act: Asked) -> str:
+        """Why a cancellation was lost: it hit a run that its node had lost, when the system requeued that."""
+        requeues = self.records.requeues.get(key, [])
+        if not any(act.asked - ROUNDING <= at <= act.answered + GRACE for at in requeues):
+            return ""
+        before = [run for run in self.runs.get(key, ()) if run.begin <= act.answered]
+        return next((why for run in before for _, why in self._node_kills(run)), "")
+
     # -- how often ----------------------------------------------------------------------------------
 
     def _runs(self, job: Wanted, key: str, submitted: Asked, cancels: list[Asked]) -> None:
@@ -140,7 +148,8 @@ class Judge:
             late = [run.begin for run in ran if act.accepted and run.begin > act.answered + GRACE]
             if late:
                 text = f"cancelled {act.answered:.1f}, began {late}"
-                self._add("ran after it was cancelled", key, text, self._forgot(act.answered))
+                why = self._forgot(act.answered) or self._requeued_meanwhile(key, act)
+                self._add("ran after it was cancelled", key, text, why)
 
     def _requeues(self, job: Wanted, key: str) -> None:
         """It is requeued when its administrator says so, or the system itself."""
