@@ -40,10 +40,12 @@ for node in $(scontrol show hostnames "$1"); do
 done
 exit 0
 """
-#: Starts it again, as after a boot (-b); not for nodes of which there is a file in ``broken``.
+#: Starts it again, as after a boot (-b), once the one before is gone; not for nodes of which there is a file
+#: in ``broken``.
 RESUME = """
 echo "resume $1" >> {root}/power
 for node in $(scontrol show hostnames "$1"); do
+  old=$(cat {root}/run/$node.pid) && while kill -0 "$old"; do sleep 0.05; done
   [ -e {root}/broken/$node ] || setsid slurmd -f $SLURM_CONF -N $node -b
 done
 """
@@ -83,7 +85,7 @@ def cluster(slurm_factory: Callable[..., Any], programs: Programs) -> Any:
     """4 nodes of 2 CPUs with Slurm's power saving, which does nothing by itself for a day."""
     settings = {
         "SuspendProgram": programs.path("suspend"), "ResumeProgram": programs.path("resume"),
-        "SuspendTime": "86400", "SuspendTimeout": "1", "ResumeTimeout": "8", "SuspendRate": "0",
+        "SuspendTime": "86400", "SuspendTimeout": "1", "ResumeTimeout": "20", "SuspendRate": "0",
         "ResumeRate": "0", "SlurmdTimeout": "5",
     }  # fmt: skip
     words = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
