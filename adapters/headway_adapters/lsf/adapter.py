@@ -31,6 +31,7 @@ from typing import Any
 from headway import decisions as d
 from headway.adapter import Check, Outcome
 from headway.errors import Failure, UserError
+from headway.migration import ON_NODES
 from headway.model import ClusterDescription
 from headway_adapters.lsf import checks, listing, reader, writer
 from headway_adapters.lsf.client import LsfClient, is_silence
@@ -51,7 +52,6 @@ from headway_adapters.transport import Result, Transport
 
 #: For ``bhosts -o ... -json``; the comment is why an administrator closed a host.
 _HOST_FIELDS = ("host_name status max njobs comments", "host_name status max njobs")
-_ON_HOSTS = ("starting", "running", "suspended")
 
 
 @dataclass
@@ -372,7 +372,7 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
         snapshot = self._as_it_is.snapshot
         room = Room({name: node.processors for name, node in snapshot.nodes.items() if node.available})
         for job in snapshot.jobs.values():
-            if job.state in _ON_HOSTS:
+            if job.state in ON_NODES:
                 room.occupy(job.placement, job.tier, whole=job.job.request.exclusive)
         flying: dict[str, int] = {}
         for key, flight in self._flights.items():
@@ -496,7 +496,7 @@ def _hidden(jobs: Mapping[str, SnapshotJob], used: Mapping[str, int]) -> dict[st
     """Slots that LSF counts as used beyond those of the jobs that we see, by host."""
     left = dict(used)
     for job in jobs.values():
-        if job.state in _ON_HOSTS:
+        if job.state in ON_NODES:
             for name, count in job.placement:
                 left[name] = left.get(name, 0) - count
     return {name: count for name, count in left.items() if count > 0}

@@ -63,7 +63,7 @@ from headway import events as ev
 from headway.adapter import Check, ClusterAdapter, Oddity, Outage, Outcome, WishedFrequency
 from headway.clock import RunClock
 from headway.errors import Failure, HeadwayError, UserError
-from headway.migration import MigrationHandler
+from headway.migration import ON_NODES, MigrationHandler
 from headway.model import ClusterDescription
 from headway.plugins import explain_validation
 from headway_adapters.polling import differ
@@ -644,7 +644,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         """Set what an earlier run wanted for jobs that run, and did not come to; tell what it set."""
         for key, wish in self._wished_before.items():
             job = look.snapshot.jobs.get(key)
-            if job is None or job.state not in ("starting", "running", "suspended"):
+            if job is None or job.state not in ON_NODES:
                 continue
             if not self._same_execution(job, wish):
                 continue
@@ -859,7 +859,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
             flight.decision = msgspec.structs.replace(flight.decision, frequency=decision.frequency)
             return ""
         job = self.known(decision.job_id)
-        if job is None or job.state not in ("starting", "running", "suspended"):
+        if job is None or job.state not in ON_NODES:
             return f"job {decision.job_id} does not run"
         return self._actuators.set_frequency(decision, job.placement)
 
@@ -867,7 +867,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         """Node -> a job that runs there or is on its way there."""
         found = {node: key for key, f in self._flights.items() for node, _ in f.decision.placement}
         for key, job in self._last.snapshot.jobs.items() if self._last is not None else ():
-            if job.state in ("starting", "running", "suspended"):
+            if job.state in ON_NODES:
                 found.update((node, key) for node, _ in job.placement)
         return found
 

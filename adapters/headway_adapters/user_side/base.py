@@ -3,15 +3,16 @@ client."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from headway.errors import Failure
 from headway.user_side import Queue, Submission
-from headway_adapters.polling.adapter import PollingAdapter
+from headway_adapters.polling.adapter import PollingAdapter, validated
 from headway_adapters.polling.client import CommandClient
-from headway_adapters.transport import Result
+from headway_adapters.transport import Result, Transport
 from headway_adapters.user_side.listing import queue_of
+from headway_adapters.user_side.words import queue_name
 
 
 class CommandUser:
@@ -62,3 +63,29 @@ class CommandUser:
     def checked_id(self, job: str) -> str:
         """A job's id, which may stand in a command."""
         raise NotImplementedError
+
+
+class QueueUser(CommandUser):
+    """Of a system whose adapter's options name its ``queues``."""
+
+    #: Where jobs go that name no queue.
+    default: ClassVar[str]
+    #: The classes of the adapter's options, of the adapter, and of its client.
+    kinds: ClassVar[tuple[Any, Any, Any]]
+
+    def __init__(self, options: Mapping[str, Any], transport: Transport | None = None) -> None:
+        kind, adapter, client = self.kinds
+        given = {key: value for key, value in options.items() if key != "queue"}
+        queue = queue_name(options.get("queue") or self.default)
+        made = validated(kind, {**given, "queues": [queue]})
+        super().__init__(
+            adapter(made, read_only=True, transport=transport),
+            client(made, read_only=False, transport=transport),
+            queue,
+        )
+
+
+def own_host(hosts: Iterable[str], here: str) -> str | None:
+    """Which of a job's hosts this one (``here``) is, with or without domains; None if it is none."""
+    short = here.partition(".")[0]
+    return next((host for host in hosts if host.partition(".")[0] == short), None)

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from headway.migration import ON_NODES
 from headway.user_side import Listed, Queue
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
-
-_HAVE = frozenset({"starting", "running", "suspended"})
 
 
 def queue_of(snapshot: Snapshot, pool: str) -> Queue:
@@ -29,7 +28,7 @@ def queue_of(snapshot: Snapshot, pool: str) -> Queue:
     used: dict[str, int] = defaultdict(int)
     ends: list[tuple[float, int]] = []
     for job in snapshot.jobs.values():
-        if job.state not in _HAVE:
+        if job.state not in ON_NODES:
             continue
         here = 0
         for node, processors in job.placement:
@@ -64,7 +63,7 @@ def _end(job: SnapshotJob, now: float) -> float:
 
 
 def _listed(job: SnapshotJob, now: float) -> Listed:
-    started = job.state in _HAVE
+    started = job.state in ON_NODES
     return Listed(
         job.job.id, job.job.name, job.job.user, job.job.request.processors, job.state,
         _end(job, now) if started else None, job.exit_code, job.reason,

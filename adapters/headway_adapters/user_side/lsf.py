@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from headway.errors import Failure
 from headway.model import Placement
@@ -14,29 +13,23 @@ from headway.user_side import Allocation, Submission
 from headway_adapters.lsf import LsfAdapter, writer
 from headway_adapters.lsf.client import LsfClient
 from headway_adapters.lsf.options import LsfOptions
-from headway_adapters.polling.adapter import validated
-from headway_adapters.transport import Result, Transport
+from headway_adapters.transport import Result
 from headway_adapters.transport.quoting import quote
-from headway_adapters.user_side.base import CommandUser
-from headway_adapters.user_side.words import checked, queue_name
+from headway_adapters.user_side.base import QueueUser, own_host
+from headway_adapters.user_side.words import checked
 
 _SUBMITTED = re.compile(r"Job <([0-9]+)> is submitted")
 
 
-class LsfUser(CommandUser):
+class LsfUser(QueueUser):
     """See :class:`headway.user_side.UserSide`. ``options``: ``queue``, "normal" without it, and those of the
     adapter."""
 
     grain = 60.0
     gone = ("already finished", "No matching job found", "is not found")
     ending = ("bkill",)
-
-    def __init__(self, options: Mapping[str, Any], transport: Transport | None = None) -> None:
-        given = {key: value for key, value in options.items() if key != "queue"}
-        queue = queue_name(options.get("queue") or "normal")
-        made = validated(LsfOptions, {**given, "queues": [queue]})
-        adapter = LsfAdapter(made, read_only=True, transport=transport)
-        super().__init__(adapter, LsfClient(made, read_only=False, transport=transport), queue)
+    default = "normal"
+    kinds = (LsfOptions, LsfAdapter, LsfClient)
 
     def submission(self, job: Submission) -> tuple[str, ...]:
         return submission(job, self.queue)
@@ -83,6 +76,4 @@ def allocation(environment: Mapping[str, str], here: str) -> Allocation | None:
     if len(said) % 2 or not all(word.isdecimal() for word in said[1::2]):
         raise Failure(f"LSB_MCPU_HOSTS: expected hosts and numbers in turn, found {' '.join(said)!r}")
     placement = tuple(zip(said[::2], map(int, said[1::2]), strict=True))
-    short = here.partition(".")[0]
-    mine = next((name for name, _ in placement if name.partition(".")[0] == short), said[0])
-    return Allocation(job, placement, mine)
+    return Allocation(job, placement, own_host(said[::2], here) or said[0])

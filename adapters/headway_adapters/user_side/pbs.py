@@ -6,7 +6,6 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from headway.errors import Failure
 from headway.model import Placement
@@ -14,26 +13,20 @@ from headway.user_side import Allocation, Submission
 from headway_adapters.pbs import PbsAdapter, writer
 from headway_adapters.pbs.client import PbsClient
 from headway_adapters.pbs.options import PbsOptions
-from headway_adapters.polling.adapter import validated
-from headway_adapters.transport import Result, Transport
-from headway_adapters.user_side.base import CommandUser
-from headway_adapters.user_side.words import checked, queue_name
+from headway_adapters.transport import Result
+from headway_adapters.user_side.base import QueueUser, own_host
+from headway_adapters.user_side.words import checked
 
 
-class PbsUser(CommandUser):
+class PbsUser(QueueUser):
     """See :class:`headway.user_side.UserSide`. ``options``: ``queue``, "workq" without it, and those of the
     adapter."""
 
     grain = 1.0
     gone = ("Unknown Job", "Job has finished", "Request invalid for state of job")
     ending = ("qdel",)
-
-    def __init__(self, options: Mapping[str, Any], transport: Transport | None = None) -> None:
-        given = {key: value for key, value in options.items() if key != "queue"}
-        queue = queue_name(options.get("queue") or "workq")
-        made = validated(PbsOptions, {**given, "queues": [queue]})
-        adapter = PbsAdapter(made, read_only=True, transport=transport)
-        super().__init__(adapter, PbsClient(made, read_only=False, transport=transport), queue)
+    default = "workq"
+    kinds = (PbsOptions, PbsAdapter, PbsClient)
 
     def submission(self, job: Submission) -> tuple[str, ...]:
         return submission(job, self.queue)
@@ -82,7 +75,4 @@ def allocation(environment: Mapping[str, str], here: str) -> Allocation | None:
         raise Failure(f"PBS_NODEFILE {file}: {error.strerror}") from error
     if not lines:
         raise Failure(f"PBS_NODEFILE {file}: expected the names of hosts, found none")
-    short = here.partition(".")[0]
-    counts = Counter(lines)
-    mine = next((name for name in counts if name.partition(".")[0] == short), lines[0])
-    return Allocation(job, tuple(counts.items()), mine)
+    return Allocation(job, tuple(Counter(lines).items()), own_host(lines, here) or lines[0])

@@ -61,7 +61,7 @@ def combined(
 def _running(leader: str, parts: Sequence[Component], on_nodes: Sequence[Component]) -> SnapshotJob:
     """What is on nodes counts, and where a component is sent to that is not there yet."""
     states = {part.job.state for part in on_nodes}
-    state = next(state for state in ("starting", "running", "suspended") if state in states)
+    state = next(state for state in ON_NODES if state in states)
     coming = [part for part in parts if part in on_nodes or part.job.releasing]
     first = on_nodes[0].job
     return msgspec.structs.replace(
