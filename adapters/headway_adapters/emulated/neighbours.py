@@ -61,23 +61,19 @@ class Pairs:
         self._changed: dict[int, None] = {}
 
     def enter(self, execution: Execution) -> None:
-        mine, others = self._front, self._behind
-        if execution.tier != FOREGROUND:
-            mine, others = others, mine
-        changed = self._changed
-        for node in self._nodes.locate(execution.placement).nodes:
-            mine[node] = execution
-            if others[node] is not None:
-                changed[node] = None
-        execution.paces = None
+        self._put(execution, execution)
 
     def leave(self, execution: Execution) -> None:
+        self._put(execution, None)
+
+    def _put(self, execution: Execution, occupant: Execution | None) -> None:
+        """Its processors are the occupant's from now on."""
         mine, others = self._front, self._behind
         if execution.tier != FOREGROUND:
             mine, others = others, mine
         changed = self._changed
         for node in self._nodes.locate(execution.placement).nodes:
-            mine[node] = None
+            mine[node] = occupant
             if others[node] is not None:
                 changed[node] = None
         execution.paces = None
