@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from building import alike, described, node_cluster, plugged
 
 from headway import events as ev
 from headway.decisions import Start
-from headway.model import ClusterDescription, PoolDescription, Reservation
+from headway.model import ClusterDescription, NodeDescription, PoolDescription, Reservation
 from headway.scheduler import Scheduler
 from headway.state import Status
 from headway_plugins.placement.first_fit import FirstFit
@@ -73,3 +74,42 @@ def test_a_pool_stays_flat_or_not() -> None:
     one.step(10, [ev.PoolChanged(10, PoolDescription("pool"))])
     assert "cannot become one of nodes" in one.problems[0].message
     assert one.state.pools["pool"].flat and one.state.pools["pool"].total == 4
+
+
+@pytest.mark.parametrize("tier", ["foreground", "background"])
+def test_who_was_on_a_node_before_it_is_described_has_its_processors(tier: str) -> None:
+    # A server that comes back lists its jobs before its nodes have told it what they have.
+    one = scheduler(node_cluster(*alike(1, 4)))
+    placement = (("n0", 2), ("m0", 6), ("m1", 1))
+    submitted = ev.JobSubmitted(10, described("a", 9, memory_per_processor=2))
+    one.step(10, [submitted, ev.JobStarted(10, "a", placement, tier=tier)])
+    for name, at in (("m0", 20), ("m1", 21)):
+        one.step(at, [ev.NodeUp(at, NodeDescription(name, 8, memory=100, pools=("pool",)))])
+    pool, nodes, job = one.state.pools["pool"], one.state.nodes, one.state.jobs["a"]
+    front = tier == "foreground"
+    assert (pool.total, pool.free) == (20, 20 - 9 if front else 20)
+    assert list(nodes.free.processors[: len(nodes)]) == ([2, 2, 7] if front else [4, 8, 8])
+    assert list(nodes.behind[: len(nodes)]) == ([0, 0, 0] if front else [2, 6, 1])
+    assert list(nodes.free.memory[1 : len(nodes)]) == [100 - 12, 100 - 2]
+    assert [entry[2] for entry in pool.running] == ([9] if front else [])
+    assert job.start_time == 10 and job.placement == placement
+    one.step(40, [ev.JobEnded(40, "a", "completed")])
+    assert (pool.free, list(nodes.free.processors[: len(nodes)])) == (20, [4, 8, 8])
+    assert not pool.running and not nodes.behind.any() and not one.problems
+
+
+def test_one_that_left_before_its_node_is_described_takes_nothing() -> None:
+    one = scheduler(node_cluster(*alike(1, 4)))
+    one.step(10, [ev.JobSubmitted(10, described("a", 6)), ev.JobStarted(10, "a", (("m0", 6),))])
+    one.step(11, [ev.JobSubmitted(11, described("b", 6)), ev.JobStarted(11, "b", (("m0", 6),))])
+    one.step(12, [ev.JobEnded(12, "a", "completed"), ev.JobMigrated(12, "b", (("n0", 4),))])
+    one.step(20, [ev.NodeUp(20, NodeDescription("m0", 8, pools=("pool",)))])
+    assert (one.state.pools["pool"].total, one.state.pools["pool"].free) == (12, 8)
+    assert list(one.state.nodes.free.processors[:2]) == [0, 8]
+
+
+def test_one_that_runs_is_not_told_to_be_left_out() -> None:
+    one = scheduler(ClusterDescription("c", pools=(PoolDescription("pool"),)))
+    running = [ev.JobSubmitted(10, described("a", 4)), ev.JobStarted(10, "a", (("m0", 4),))]
+    one.step(10, [*running, ev.JobSubmitted(10, described("b", 4))])
+    assert one.notices == ["job b is left out of the queue: it cannot run now: pool 'pool' has no nodes"]

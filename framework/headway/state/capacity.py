@@ -8,6 +8,7 @@ import msgspec
 
 from headway import events as ev
 from headway.state.facts import Facts
+from headway.state.occupation import described
 from headway.state.queues import leave_queue
 from headway.state.records import PoolState, Status
 from headway.state.reservations import keep_from
@@ -61,7 +62,10 @@ def node_up(state: Facts, event: ev.NodeUp) -> None:
         node = msgspec.structs.replace(node, node_class=kind, wake_time=wake)
     if state.energy is not None:
         node = state.energy.learned(node)
-    state.nodes.put(node)
+    if old is None and node.name in state.on_unknown:
+        described(state, node.name, lambda: state.nodes.put(node))
+    else:
+        state.nodes.put(node)
     recount(state, (*node.pools, *(old.pools if old is not None else ())))
     # The table may have grown, so no pool may keep arrays of the old size.
     for pool in state.pools.values():
@@ -122,7 +126,7 @@ def settle(state: Facts) -> None:
             obstacle = job.obstacle
             told = job.told
             # Once, not each time that a node goes down or comes back.
-            if obstacle is None or told == obstacle:
+            if obstacle is None or told == obstacle or job.status is not _WAITING:
                 continue
             if told is not None and told.passing == obstacle.passing and job.told_of == job.request:
                 continue

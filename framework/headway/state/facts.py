@@ -62,6 +62,8 @@ class Facts:
         self.before_growth: dict[str, Placement] = {}
         #: Where running jobs were, and in which tier, before a move that is foreseen.
         self.before_move: dict[str, tuple[Placement, str, Pace | None]] = {}
+        #: Nodes that nobody has described yet -> ids of jobs that were told to be on them.
+        self.on_unknown: dict[str, set[str]] = {}
         #: Who is on which node; None until somebody asks (:func:`headway.state.background.watch_tenants`).
         self.tenants: Tenants | None = None
         #: Jobs of which there were subjobs (:mod:`headway.bundles`): their moves are about these.

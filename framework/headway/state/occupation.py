@@ -10,6 +10,7 @@ takes nothing of what is free, so nothing of what policies reckon with. :attr:`P
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Callable
 
 from headway.model import Placement
 from headway.state.facts import Facts
@@ -49,8 +50,17 @@ def occupy(state: Facts, job: Job, placement: Placement, start: float) -> None:
         other.free -= usable
         other.touch()
     job.entries = entries
+    _note_unknown(state, job)
     if state.tenants is not None:
         state.tenants.enter(job, placement)
+
+
+def _note_unknown(state: Facts, job: Job) -> None:
+    """Remember who takes its processors of a node as soon as that node is described."""
+    if len(state.nodes.locate(job.placement).nodes) < len(job.placement):
+        for name, _ in job.placement:
+            if name not in state.nodes.index:
+                state.on_unknown.setdefault(name, set()).add(job.id)
 
 
 def _occupy_behind(state: Facts, job: Job, placement: Placement) -> None:
@@ -61,6 +71,7 @@ def _occupy_behind(state: Facts, job: Job, placement: Placement) -> None:
         job.placement = placement
         job.taken = job.request
         state.nodes.take_behind(job.taken, placement)
+        _note_unknown(state, job)
         if state.tenants is not None:
             state.tenants.enter(job, placement)
     pool.changed = True
@@ -121,6 +132,23 @@ def move(state: Facts, job: Job, placement: Placement) -> None:
     start = job.start_time if job.start_time is not None else state.now
     release(state, job)
     occupy(state, job, placement, start)
+
+
+def described(state: Facts, node: str, describe: Callable[[], None]) -> None:
+    """A node is known from now on (``describe`` tells the table): who was told to be on it before takes its
+    processors there."""
+    told = state.on_unknown.pop(node, ())
+    jobs = [state.jobs[name] for name in sorted(told) if name in state.jobs]
+    there = [
+        (job, job.placement, job.expected_end, job.start_time) for job in jobs
+        if job.entries is not None and any(name == node for name, _ in job.placement)
+    ]  # fmt: skip
+    for job, *_ in there:
+        release(state, job)
+    describe()
+    for job, placement, end, start in there:
+        occupy(state, job, placement, state.now if start is None else start)
+        set_expected_end(state, job, end)
 
 
 def set_expected_end(state: Facts, job: Job, end: float) -> None:
