@@ -31,7 +31,9 @@ GROUP = "headway.reproductions"
 )
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
               help="A parameter of the experiments, such as batch=1000 of measy. Repeatable.")  # fmt: skip
-@click.option("--keep", is_flag=True, help="Do not run what the directory has the rows of already.")
+@click.option("--keep", is_flag=True,
+              help="Go on: do not run what the directory has the rows of already, from a call with the same "
+                   "parameters. Without it everything is run.")  # fmt: skip
 @click.option("--workers", type=click.IntRange(min=1), default=os.cpu_count() or 1, help="Processes.")
 @click.option(
     "--traces",
@@ -51,10 +53,10 @@ def command(
     """Run the experiments of the paper NAME and say, claim by claim, whether they hold, and whether what we
     measured is as large as what was published.
 
+    Rows are written while it runs: if it is ended, the same command with --keep goes on from there.
     Without NAME, lists what can be reproduced.
     """
     need_report("headway reproduce")
-    from headway.experiment.campaign import write_rows
     from headway.experiment.reproduction import Context, claims_table
 
     known = {entry.name: entry for entry in entry_points(group=GROUP)}
@@ -68,6 +70,8 @@ def command(
     paper = made(known[name].load(), name, settings)
     out = out or Path(name)
     out.mkdir(parents=True, exist_ok=True)
+    given = "".join(f" --set {setting}" for setting in settings)
+    call = f"headway reproduce {name} --seeds {seeds}{given}" + (" --traces DIR" if traces else "")
     with new_progress() as progress:
         tasks = []
         context = Context(
@@ -78,14 +82,11 @@ def command(
             on_plan=lambda title, total: tasks.append(progress.add_task(title, total=total)),
             on_done=lambda n: progress.advance(tasks[-1], n),
             rows=[],
-            kept=out if keep else None,
+            call=call,
+            keep=keep,
         )
         claims = paper.run(context)
-    for title, rows in context.rows:
-        write_rows(out / f"{title}.csv", rows)
     table = claims_table(claims)
-    given = "".join(f" --set {setting}" for setting in settings)
-    call = f"headway reproduce {name} --seeds {seeds}{given}" + (" --traces DIR" if traces else "")
     (out / "claims.md").write_text(
         f"# {paper.title}\n\n`{call}`; ± is half of the 95 % confidence interval over the seeds.\n\n{table}",
         encoding="utf-8",

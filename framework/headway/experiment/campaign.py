@@ -8,6 +8,8 @@ scenario and seed, so that differences can be taken pair by pair.
 from __future__ import annotations
 
 import csv
+import io
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -22,6 +24,7 @@ from headway.errors import UserError, nearest
 from headway.metrics import Summary, summarise
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig, explain_validation
+from headway.report.atomic import writing
 from headway.results import RunResult
 from headway.workload import Workload, cwf_jobs, read_trace, scale_arrivals
 
@@ -65,6 +68,15 @@ class Row:
     seed: int
     #: Metric -> value; NaN where it has none.
     values: dict[str, float]
+
+    @property
+    def key(self) -> Key:
+        return self.scenario, self.x, self.variant, self.seed
+
+
+#: What a row is found by: scenario, x, variant, seed.
+Key = tuple[str, float, str, int]
+_KEY = ("scenario", "x", "variant", "seed")
 
 
 @dataclass(frozen=True)
@@ -217,33 +229,70 @@ def _run_scenario(scenario: Scenario, seed: int, variants: Sequence[Variant]) ->
     return rows
 
 
+@dataclass(frozen=True)
+class Task:
+    """A part of an experiment that runs in one piece, in a process of its own."""
+
+    #: Of the rows that it gives, in their order.
+    keys: tuple[Key, ...]
+    run: Callable[..., list[Row]]
+    arguments: tuple[Any, ...]
+
+
+def tasks_of(campaign: Campaign) -> list[Task]:
+    """A task for each scenario and seed: all variants on one workload."""
+    return [
+        Task(
+            tuple((scenario.label, scenario.x, variant.label, seed) for variant in campaign.variants),
+            _run_scenario,
+            (scenario, seed, campaign.variants),
+        )
+        for scenario in campaign.scenarios
+        for seed in seeds_of(scenario, campaign.seeds)
+    ]
+
+
+def run_tasks(
+    tasks: Sequence[Task], *, workers: int = 1, on_rows: Callable[[list[Row]], None] | None = None
+) -> list[Row]:
+    """Run all tasks in so many processes; rows in the order of the tasks, whatever finished first.
+
+    ``on_rows(rows)`` is called when a task has ended. If one fails, those that have not begun do not run.
+    """
+    done: dict[int, list[Row]] = {}
+
+    def ended(at: int, rows: list[Row]) -> None:
+        done[at] = rows
+        if on_rows is not None:
+            on_rows(rows)
+
+    if workers <= 1:
+        for at, task in enumerate(tasks):
+            ended(at, task.run(*task.arguments))
+    else:
+        with ProcessPoolExecutor(workers) as pool:
+            futures = {pool.submit(task.run, *task.arguments): at for at, task in enumerate(tasks)}
+            try:
+                for future in as_completed(futures):
+                    ended(futures[future], future.result())
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+    return [row for at in range(len(tasks)) for row in done[at]]
+
+
 def run_campaign(
     campaign: Campaign, *, workers: int = 1, on_done: Callable[[int], None] | None = None
 ) -> list[Row]:
-    """Run everything; rows in the order of scenarios, seeds, variants, whatever finished first.
+    """Run everything; rows in the order of scenarios, seeds, variants.
 
     ``workers`` processes; ``on_done(n)`` is called when ``n`` more emulations are over.
     """
-    tasks = [
-        (scenario, seed) for scenario in campaign.scenarios for seed in seeds_of(scenario, campaign.seeds)
-    ]
-    done: dict[int, list[Row]] = {}
-    if workers <= 1:
-        for at, (scenario, seed) in enumerate(tasks):
-            done[at] = _run_scenario(scenario, seed, campaign.variants)
-            if on_done is not None:
-                on_done(len(done[at]))
-    else:
-        with ProcessPoolExecutor(workers) as pool:
-            futures = {
-                pool.submit(_run_scenario, scenario, seed, campaign.variants): at
-                for at, (scenario, seed) in enumerate(tasks)
-            }
-            for future in as_completed(futures):
-                done[futures[future]] = future.result()
-                if on_done is not None:
-                    on_done(len(done[futures[future]]))
-    return [row for at in range(len(tasks)) for row in done[at]]
+
+    def on_rows(rows: list[Row]) -> None:
+        if on_done is not None:
+            on_done(len(rows))
+
+    return run_tasks(tasks_of(campaign), workers=workers, on_rows=on_rows)
 
 
 def select(
@@ -274,26 +323,47 @@ def points(rows: Sequence[Row]) -> Iterator[tuple[str, float]]:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """What :func:`write_rows` wrote. Raises :class:`UserError` if it is something else."""
+    """What :func:`write_rows` wrote; a last line that was not written to its end is left out.
+
+    Raises :class:`UserError` if it is something else.
+    """
     rows = []
     try:
-        with open(path, newline="", encoding="utf-8") as stream:
-            for line in csv.DictReader(stream):
-                scenario, x, variant, seed = (line.pop(key) for key in ("scenario", "x", "variant", "seed"))
-                values = {name: float(value) for name, value in line.items()}
-                rows.append(Row(scenario, float(x), variant, int(seed), values))
+        whole, _, _ = path.read_bytes().rpartition(b"\n")
+        for line in csv.DictReader(io.StringIO(whole.decode("utf-8"), newline="")):
+            scenario, x, variant, seed = (line.pop(key) for key in ("scenario", "x", "variant", "seed"))
+            values = {name: float(value) for name, value in line.items()}
+            rows.append(Row(scenario, float(x), variant, int(seed), values))
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path}: expected the rows of a campaign, found something else") from error
     return rows
 
 
 def write_rows(path: Path, rows: Sequence[Row]) -> None:
-    """One line an emulation: scenario, x, variant, seed and every metric."""
-    names = list(rows[0].values) if rows else []
-    with open(path, "w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["scenario", "x", "variant", "seed", *names])
-        for row in rows:
-            writer.writerow(
-                [row.scenario, f"{row.x:g}", row.variant, row.seed, *(row.values[n] for n in names)]
-            )
+    """One line an emulation: scenario, x, variant, seed and every metric. The file is whole or as before."""
+    with writing(path) as stream:
+        stream.write(_lines(rows, list(rows[0].values) if rows else [], head=True))
+
+
+def append_rows(path: Path, rows: Sequence[Row]) -> None:
+    """Further lines of a file of rows, which begins with them if there is none; on disk when this returns."""
+    if not rows:
+        return
+    with open(path, "a+", newline="", encoding="utf-8") as stream:
+        stream.seek(0)
+        head = next(csv.reader(stream), None)
+        names = head[len(_KEY) :] if head else list(rows[0].values)
+        stream.write(_lines(rows, names, head=head is None))
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _lines(rows: Sequence[Row], names: Sequence[str], *, head: bool) -> str:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    if head:
+        writer.writerow([*_KEY, *names])
+    for row in rows:
+        x = repr(float(row.x)).removesuffix(".0")
+        writer.writerow([row.scenario, x, row.variant, row.seed, *(row.values[n] for n in names)])
+    return text.getvalue()

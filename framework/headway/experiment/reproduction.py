@@ -9,11 +9,12 @@ beside a paper's number, never from a tolerance around it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from headway.experiment.campaign import Campaign, Row, read_rows, run_campaign
+from headway.experiment.campaign import Campaign, Row, Task, run_tasks, tasks_of
+from headway.experiment.kept import KeptRows
 from headway.experiment.statistics import Interval
 
 
@@ -39,38 +40,55 @@ class Context:
     workers: int
     #: Directory of real traces, if there is one.
     traces: Path | None
-    #: Called with how many emulations a step has, and with how many more are done.
+    #: Called with how many rows an experiment has, and with how many more are there.
     on_plan: Callable[[str, int], None]
     on_done: Callable[[int], None]
     rows: list[tuple[str, list[Row]]]
-    #: Directory with rows of earlier runs, which are taken instead of running the same again.
-    kept: Path | None = None
+    #: The command, for people.
+    call: str = ""
+    #: Rows that are in ``out`` of an earlier call are taken instead of running the same again.
+    keep: bool = False
 
     def run(self, name: str, campaign: Campaign) -> list[Row]:
-        """Run one experiment, unless its rows are there already, and keep its rows for the record."""
-        self.on_plan(name, campaign.size())
-        rows = self._rows_of_before(name, campaign)
-        if rows:
+        """Run one experiment, as far as its rows are not there already."""
+        scenarios = [
+            # Of a trace its name counts, not where it lies.
+            replace(scenario, trace=Path(scenario.trace).name) if scenario.trace else scenario
+            for scenario in campaign.scenarios
+        ]
+        return self.collect(name, tasks_of(campaign), (campaign.variants, scenarios))
+
+    def collect(self, name: str, tasks: Sequence[Task], definition: object) -> list[Row]:
+        """Run the tasks that have no rows yet, and write each one's rows when it ends; rows in the order of
+        the tasks.
+
+        ``definition``: all that the rows depend on beside their keys. Raises :class:`UserError` if rows are
+        to be kept that are of another one.
+        """
+        self.on_plan(name, sum(len(task.keys) for task in tasks))
+        kept = KeptRows(self.out, self.call, keep=self.keep)
+        found = {row.key: row for row in kept.begin(name, definition)}
+        missing = [task for task in tasks if not found.keys() >= set(task.keys)]
+        self.on_done(sum(len(task.keys) for task in tasks) - sum(len(task.keys) for task in missing))
+
+        def ended(rows: list[Row]) -> None:
+            kept.add(name, rows)
+            found.update((row.key, row) for row in rows)
             self.on_done(len(rows))
-        else:
-            rows = run_campaign(campaign, workers=self.workers, on_done=self.on_done)
+
+        run_tasks(missing, workers=self.workers, on_rows=ended)
+        rows = [found.pop(key) for task in tasks for key in task.keys]
+        # Behind them what this call does not want, such as further seeds.
+        kept.complete(name, [*rows, *found.values()])
         self.rows.append((name, rows))
         return rows
 
-    def _rows_of_before(self, name: str, campaign: Campaign) -> list[Row]:
-        """The rows that are kept of just this experiment; none if there are not all."""
-        path = self.kept / f"{name}.csv" if self.kept is not None else None
-        if path is None or not path.is_file():
-            return []
-        rows = read_rows(path)
-        wanted = {
-            (scenario.label, scenario.x, variant.label, seed)
-            for scenario in campaign.scenarios
-            for variant in campaign.variants
-            for seed in campaign.seeds
-        }
-        found = {(row.scenario, row.x, row.variant, row.seed) for row in rows}
-        return rows if found == wanted and len(rows) == len(wanted) else []
+    def record(self, name: str, rows: list[Row], definition: object) -> None:
+        """Write rows that came about otherwise, whatever is there."""
+        kept = KeptRows(self.out, self.call)
+        kept.begin(name, definition)
+        kept.complete(name, rows)
+        self.rows.append((name, rows))
 
 
 class Reproduction(Protocol):

@@ -259,7 +259,7 @@ class EjbReproduction:
             Claim(f"Section 4, {name}", "priority inversions fall by about 20 %", f"{fewer:+.1f} %",
                   "yes" if fewer < 0 else "no", f"{-fewer / 20:.2f} of it")
         )  # fmt: skip
-        context.rows.append((f"all-elastic-{name}", rows))
+        context.record(f"all-elastic-{name}", rows, (name, self._limit))
         return claims
 
     @staticmethod

@@ -13,14 +13,13 @@ taken batch by batch. ``--seeds`` is the number of batches.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from headway.emulation import emulate
-from headway.experiment.campaign import Row, read_rows, select, workload_models
+from headway.experiment.campaign import Row, Task, select, workload_models
 from headway.experiment.plots import line_plot
 from headway.experiment.reproduction import Claim, Context, size_verdict, verdict
 from headway.experiment.statistics import Interval, interval, paired
@@ -136,26 +135,18 @@ class MeasyReproduction:
     # ------------------------------------------------------------------ running
 
     def _rows(self, context: Context, name: str, points: Sequence[Point]) -> list[Row]:
-        """The rows of these points, one a batch; those that are kept of just these are taken."""
+        """The rows of these points, one a batch."""
         batches = len(context.seeds)
-        context.on_plan(name, len(points))
-        wanted = {(MODELS[p.model], p.x, p.policy, n + 1) for p in points for n in range(batches)}
-        path = context.kept / f"{name}.csv" if context.kept is not None else None
-        rows: list[Row] = read_rows(path) if path is not None and path.is_file() else []
-        if {(row.scenario, row.x, row.variant, row.seed) for row in rows} == wanted:
-            context.on_done(len(points))
-        else:
-            found: dict[int, list[Row]] = {}
-            with ProcessPoolExecutor(context.workers) as pool:
-                tasks = {
-                    pool.submit(run_point, point, self._batch, batches): at for at, point in enumerate(points)
-                }
-                for task in as_completed(tasks):
-                    found[tasks[task]] = task.result()
-                    context.on_done(1)
-            rows = [row for at in sorted(found) for row in found[at]]
-        context.rows.append((name, rows))
-        return rows
+        tasks = [
+            Task(
+                tuple((MODELS[point.model], point.x, point.policy, n + 1) for n in range(batches)),
+                run_point,
+                (point, self._batch, batches),
+            )
+            for point in points
+        ]
+        # A point's run is longer with more batches, so they are part of what its rows depend on.
+        return context.collect(name, tasks, (points, self._batch, batches))
 
     def _plots(self, context: Context, rows: Sequence[Row], *names: str, x_label: str = "load") -> None:
         for scenario, name in zip(MODELS.values(), names, strict=True):

@@ -7,9 +7,9 @@ import math
 import pytest
 
 from headway.errors import UserError
-from headway.experiment import interval, paired, reproduction
-from headway.experiment.campaign import Campaign, Row, Scenario, Variant, read_rows, write_rows
-from headway.experiment.reproduction import Claim, Context, claims_table, size_verdict, verdict
+from headway.experiment import interval, paired
+from headway.experiment.campaign import read_rows
+from headway.experiment.reproduction import Claim, claims_table, size_verdict, verdict
 from headway.experiment.statistics import Interval
 
 
@@ -72,33 +72,6 @@ def test_claims_are_a_markdown_table():
         "| Figure 1 | more | +3 | yes | - |",
         "| 2 | 3 % more | +1 | yes | smaller |",
     ]
-
-
-def rows_of(campaign):
-    return [
-        Row(scenario.label, scenario.x, variant.label, seed, {"mean wait": 1.5 * seed, "slowdown": math.nan})
-        for scenario in campaign.scenarios
-        for variant in campaign.variants
-        for seed in campaign.seeds
-    ]
-
-
-def test_rows_that_are_kept_are_not_run_again(tmp_path, monkeypatch):
-    campaign = Campaign((Variant("easy", ()),), (Scenario("small", 0.9, 8),), (1, 2))
-    ran = []
-    monkeypatch.setattr(
-        reproduction, "run_campaign", lambda campaign, **_: ran.append(campaign) or rows_of(campaign)
-    )
-    context = Context(tmp_path, (1, 2), 1, None, lambda *_: None, lambda _: None, [], kept=tmp_path)
-    first = context.run("figure", campaign)
-    write_rows(tmp_path / "figure.csv", first)
-    again = context.run("figure", campaign)
-    assert [(row.scenario, row.x, row.variant, row.seed, row.values["mean wait"]) for row in again] == [
-        ("small", 0.9, "easy", 1, 1.5), ("small", 0.9, "easy", 2, 3.0)
-    ]  # fmt: skip
-    assert len(ran) == 1
-    context.run("figure", Campaign(campaign.variants, campaign.scenarios, (1, 2, 3)))
-    assert len(ran) == 2
 
 
 def test_what_is_no_campaigns_rows_is_refused(tmp_path):

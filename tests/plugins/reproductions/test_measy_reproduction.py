@@ -7,17 +7,16 @@ import math
 import pytest
 
 from headway.errors import UserError
-from headway.experiment.campaign import write_rows
 from headway.experiment.reproduction import Context
 from headway_plugins.reproductions import measy
 from headway_plugins.reproductions.measy import MeasyReproduction, Point, run_point
 from headway_plugins.reproductions.two_tiers_measured import NotMeasured, TwoTiers, measure
 
 
-def context(out, done, kept=None):
+def context(out, done, keep=False):
     return Context(
         out=out, seeds=(1, 2), workers=2, traces=None, on_plan=lambda name, count: None,
-        on_done=done.append, rows=[], kept=kept,
+        on_done=done.append, rows=[], keep=keep,
     )  # fmt: skip
 
 
@@ -32,9 +31,7 @@ def small(tmp_path_factory):
         done: list[int] = []
         made = context(out, done)
         claims = paper.run(made)
-        for name, rows in made.rows:
-            write_rows(out / f"{name}.csv", rows)
-        again = context(out, [], kept=out)
+        again = context(out, [], keep=True)
         patch.setattr(measy, "run_point", None)
         assert paper.run(again) == claims
     return claims, made, sum(done), out
@@ -48,7 +45,7 @@ def test_every_figure_has_a_claim(small):
         "Section 2.1",
     }  # fmt: skip
     assert {claim.holds for claim in claims} <= {"yes", "in part", "no"}
-    assert done == 8 + 6 + 6 + 8
+    assert done == 2 * (8 + 6 + 6 + 8)
     assert (out / "figure-6.png").is_file() and (out / "figure-13-14-jann97.png").is_file()
     # Two batches of each point.
     assert [len(rows) for _, rows in made.rows] == [16, 12, 12, 16]
