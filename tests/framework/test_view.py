@@ -98,6 +98,40 @@ def test_every_end_up_to_the_shadow_time_counts_for_the_extra_processors(bench):
     assert bench.step(act, now=10, jobs=[described("head", 3, 50)]) == (50, 5)
 
 
+def test_what_a_booking_leaves_beside_a_reservation_shrinks_by_what_is_outside_of_it():
+    # Free: 4, from 50 on 8, during [40, 60) 3 less.
+    bench = Bench(reservations=(Reservation("r", 40.0, 60.0, pool="pool", processors=3),))
+    bench.step(begin("a"), jobs=[described("a", 4, 50)])
+
+    def act(view, jobs):
+        booking = view.book(jobs["head"])
+        seen = [(booking.start, booking.extra)]
+        for name in ("short", "x", "y", "z"):
+            seen.append((view.start(jobs[name]) is not None, booking.extra))
+        assert view.start(jobs["y"]) is None
+        return seen
+
+    jobs = [described("head", 6, 50), described("short", 1, 30), described("x", 1, 40)]
+    jobs += [described("y", 2, 60), described("z", 1, 80)]
+    expected = [(60, 2), (True, 2), (True, 2), (False, 2), (True, 1)]
+    assert bench.step(act, now=0, jobs=jobs) == expected
+
+
+def test_a_job_in_its_own_reservation_takes_nothing_of_what_a_booking_leaves():
+    bench = Bench(reservations=(Reservation("r", 0.0, 60.0, pool="pool", processors=3),))
+    bench.step(begin("a"), jobs=[described("a", 4, 50)])
+
+    def act(view, jobs):
+        booking = view.book(jobs["head"])
+        seen = [(booking.start, booking.extra), view.start(jobs["in"]) is not None]
+        # The head needs all that is outside of the reservation then.
+        seen += [view.stretch(jobs["in"], 50), view.stretch(jobs["in"], 61), booking.extra]
+        return seen
+
+    jobs = [described("head", 5, 50), described("in", 2, 30, reservation="r")]
+    assert bench.step(act, now=0, jobs=jobs) == [(50, 0), True, True, False, 0]
+
+
 def test_overdue_jobs_all_leave_any_moment(bench):
     bench.step(begin("a", "b"), jobs=[described("a", 4, 50), described("b", 4, 60)])
     act = lambda view, jobs: (view.book(jobs["head"]).start, view.bookings[0].extra)  # noqa: E731

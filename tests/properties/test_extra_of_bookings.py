@@ -74,9 +74,19 @@ def test_a_lone_booking_says_what_is_left_at_its_start(before, head, behind):
         assert extra == left
 
 
+def reserved(start, length):
+    return (Reservation("r", start, start + length, pool="pool", processors=3),)
+
+
+@settings(max_examples=80)
+@given(jobs, head, jobs, times, times)
+def test_a_lone_booking_beside_a_reservation_says_what_is_left(before, head, behind, start, length):
+    for extra, left in seen(before, [head], behind, reserved(start, length)):
+        assert extra == left
+
+
 @settings(max_examples=80)
 @given(jobs, st.lists(head, min_size=1, max_size=3), jobs, st.booleans(), times, times)
-def test_beside_others_and_reservations_none_says_less(before, heads, behind, reserved, start, length):
-    reservations = (Reservation("r", start, start + length, pool="pool", processors=3),) if reserved else ()
-    for extra, left in seen(before, heads, behind, reservations):
+def test_beside_others_and_reservations_none_says_less(before, heads, behind, reserves, start, length):
+    for extra, left in seen(before, heads, behind, reserved(start, length) if reserves else ()):
         assert extra >= left

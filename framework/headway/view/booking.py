@@ -21,8 +21,8 @@ class Booking(msgspec.Struct, eq=False):
     #: The job's earliest start (for a queue's head: the shadow time); infinity if it has none.
     start: float
     #: Processors that jobs running past ``start`` may use together without delaying it; an
-    #: upper bound where placements decide, and beside reservations or other bookings, where starts after it
-    #: was made are not taken from it.
+    #: upper bound where placements decide, and beside other bookings, where what is booked or started after
+    #: it was made is not taken from it.
     extra: int
     _clock: Callable[[float], str]
     #: On node pools: its nodes then, and what all nodes have left at that time.

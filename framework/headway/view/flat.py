@@ -88,7 +88,17 @@ class FlatView(View):
                     booking.extra -= processors
         elif not self._fits_profile(job):
             return None
+        elif len(bookings) == 1:
+            start = self._begin(job, reason)
+            self._count_anew()
+            return start
         return self._begin(job, reason)
+
+    def _count_anew(self) -> None:
+        """Say what the only booking leaves at its start, where the profile tells that."""
+        booking = self._bookings[0]
+        if booking.start != _INF:
+            booking.extra = self._full_profile().free_at(booking.start)
 
     def _begin(self, job: Job, reason: str) -> Start:
         """Start a job that may."""
@@ -173,8 +183,14 @@ class FlatView(View):
                         return False
                     booking.extra -= processors
             return True
+        if job.description.reservation in self._state.reservations:
+            # It stays inside of its own (see `stretch`), so it takes nothing more from anybody.
+            self._ahead = None
+            return True
         profile = self._full_profile()
         if profile.minimum(before, after) < processors:
             return False
         profile.reserve(before, after, processors)
+        if len(self._bookings) == 1:
+            self._count_anew()
         return True

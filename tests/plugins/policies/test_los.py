@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headway import events as ev
 from headway.decisions import Start
-from headway.model import ClusterDescription
+from headway.model import ClusterDescription, Reservation
 from headway.plugins import Catalogue, PluginConfig, Plugins
 from headway.scheduler import Scheduler
 from headway_plugins.placement.first_fit import FirstFit
@@ -32,9 +32,13 @@ def begun(scheduler, now, *events):
     return [d.job_id for d in scheduler.step(now, events) if isinstance(d, Start)]
 
 
-def queue_behind(policy, running, queue, total=10):
-    """Who starts at time 0 while ``running`` (processors, expected end) run and ``queue`` waits."""
-    scheduler = Scheduler(ClusterDescription.flat(total), plugged(policy))
+def queue_behind(policy, running, queue, total=10, reservations=()):
+    """Who starts at time 0 while ``running`` (processors, expected end) run and ``queue`` waits.
+
+    A job is (processors, estimate), or (processors, estimate, name) where several have one size.
+    """
+    flat = ClusterDescription.flat(total)
+    scheduler = Scheduler(ClusterDescription(flat.name, flat.pools, (), reservations), plugged(policy))
     before = []
     for at, (processors, end) in enumerate(running):
         before += [
@@ -42,8 +46,8 @@ def queue_behind(policy, running, queue, total=10):
             ev.JobStarted(-1.0, f"r{at}"),
         ]
     arrivals = [
-        ev.JobSubmitted(0.0, described(f"{processors}", processors, estimate, 0))
-        for processors, estimate in queue
+        ev.JobSubmitted(0.0, described("".join(name) or f"{processors}", processors, estimate, 0))
+        for processors, estimate, *name in queue
     ]
     return begun(scheduler, 0.0, *before, *arrivals)
 
@@ -77,6 +81,18 @@ def test_the_set_behind_a_head_that_does_not_fit_keeps_the_extra_processors(poli
 def test_without_extra_processors_nothing_runs_past_the_heads_start(policy):
     queue = [(10, 100), (4, 60), (3, 50), (1, 200), (2, 40)]
     assert queue_behind(policy(), [(6, 50)], queue) == ["3"]
+
+
+@pytest.mark.parametrize("policy", [los, delayed])
+def test_a_second_packing_knows_what_the_first_took_of_the_extra_processors(policy):
+    # Four jobs leave one of five extra processors; of those that the lookahead shows then, b and f fill the
+    # machine, c would delay the head.
+    queue = [(9, 100, "head"), *((1, 200, f"a{n}") for n in range(4))]
+    queue += [(2, 200, "c"), (2, 50, "d"), (1, 200, "b"), (3, 50, "f")]
+    expected = ["a0", "a1", "a2", "a3", "b", "f"]
+    assert queue_behind(policy(lookahead=4), [(6, 50)], queue, 14) == expected
+    later = Reservation("later", 1000.0, 1100.0, pool=FLAT.pools[0].name, processors=1)
+    assert queue_behind(policy(lookahead=4), [(6, 50)], queue, 14, (later,)) == expected
 
 
 # ---------------------------------------------------------------------- options
