@@ -13,10 +13,14 @@ from typing import Any, Protocol
 
 import msgspec
 
-from headway.errors import UserError, nearest
+from headway.errors import Failure, UserError, nearest
 from headway.model import Placement
 
 GROUP = "headway.user_sides"
+
+
+class Silence(Failure):
+    """The batch system did not answer: what it was asked for may have been done, or not."""
 
 
 class Listed(msgspec.Struct, frozen=True):
@@ -74,7 +78,10 @@ class Allocation(msgspec.Struct, frozen=True):
 
 
 class UserSide(Protocol):
-    """One batch system, as one user. Methods raise :class:`headway.errors.Failure` with what was said."""
+    """One batch system, as one user.
+
+    Methods raise :class:`headway.errors.Failure` with what was said, :class:`Silence` if nobody answered.
+    """
 
     #: Seconds: limits are multiples of it.
     grain: float

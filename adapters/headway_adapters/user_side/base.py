@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from headway.errors import Failure
-from headway.user_side import Queue, Submission
+from headway.user_side import Queue, Silence, Submission
 from headway_adapters.polling.adapter import PollingAdapter, validated
 from headway_adapters.polling.client import CommandClient
 from headway_adapters.transport import Result, Transport
@@ -35,7 +35,7 @@ class CommandUser:
     def submit(self, job: Submission) -> str:
         result = self._client.run(self.submission(job))
         if not result.ok:
-            raise Failure(f"{result.argv[0]}: {result.complaint()}")
+            raise self._failure(result)
         return self.submitted(result)
 
     def cancel(self, job: str) -> None:
@@ -46,7 +46,11 @@ class CommandUser:
 
     def _must(self, result: Result) -> None:
         if not result.ok and not any(sign in f"{result.stderr} {result.text}" for sign in self.gone):
-            raise Failure(f"{result.argv[0]}: {result.complaint()}")
+            raise self._failure(result)
+
+    def _failure(self, result: Result) -> Failure:
+        kind = Silence if self._client.is_silence(result) else Failure
+        return kind(f"{result.argv[0]}: {result.complaint()}")
 
     def submission(self, job: Submission) -> Sequence[str]:
         """The command that submits it. Raises :class:`Failure` for what cannot be written as one."""

@@ -95,6 +95,8 @@ class World:
         #: When others' jobs end: what the placeholder waits for.
         self.others = [(self.now + 40 * HOUR, 8 - free)]
         self.starts_at_once = True
+        #: Nobody answers who is asked to submit, or to make the placeholder small; no file can be written.
+        self.silent = self.full = False
         self.jobs: dict[str, Job] = {}
         self.workers: dict[str, Node] = {}
         self.result: Finish | None = None
@@ -215,7 +217,11 @@ class World:
     def _act(self, actions: list[Action]) -> None:
         self.written = deepcopy(self.state)
         for action in list(actions):
-            if isinstance(action, Submit):
+            if self.silent and isinstance(action, Submit):
+                self.brain.unanswered(self.now, action.number)
+            elif self.silent and isinstance(action, Shrink):
+                self.brain.not_shrunk(self.now, "no answer", again=True)
+            elif isinstance(action, Submit):
                 subjob = self.state.subjob(action.number)
                 self._count += 1
                 key = str(self._count)
@@ -234,5 +240,8 @@ class World:
             elif isinstance(action, Perform):
                 self.brain.worked(self.now, action.move, self.handler.perform(action.move, action.task))
                 self.written = deepcopy(self.state)
+            elif self.full:
+                self.brain.not_finished()
             else:
                 self.result = action
+                self.brain.finished()

@@ -248,6 +248,37 @@ def test_a_submission_that_its_manager_did_not_live_to_write_down_is_found_by_it
     assert world.state.subjob(1).job == world.job(1).id
 
 
+def test_a_submission_that_nobody_answered_is_looked_for_and_repeated(world: World) -> None:
+    world.silent = True
+    world.step(times=30)
+    assert not world.jobs and world.state.status == "waiting" and len(world.state.subjobs) == 1
+    world.silent = False
+    begun(world)
+    assert [job.number for job in world.jobs.values()] == [0, 1]
+
+
+def test_a_result_that_cannot_be_written_down_is_written_down_later(world: World) -> None:
+    begun(world)
+    world.full = True
+    world.finish_all(3)
+    world.step(times=30)
+    assert world.state.status == "ending" and world.result is None
+    world.full = False
+    world.until(lambda: world.state.status == "done")
+    assert world.result is not None and world.result.exit_code == 3
+
+
+def test_the_original_request_is_made_small_once_somebody_answers(world: World) -> None:
+    begun(world)
+    world.silent = True
+    world.finish_all()
+    world.step(times=30)
+    assert world.state.status == "ending" and not world.shrunk
+    world.silent = False
+    world.until(lambda: world.state.status == "done")
+    assert world.shrunk == [world.job(0).id]
+
+
 @settings(max_examples=40)
 @given(
     steps=st.lists(

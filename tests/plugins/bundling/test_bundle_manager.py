@@ -20,7 +20,7 @@ from headway.errors import Failure, Held, UserError
 from headway.model import Placement
 from headway.service import client, protocol
 from headway.user_side import Allocation, Listed, Queue, Submission
-from headway_plugins.bundling.live import store
+from headway_plugins.bundling.live import messages, store
 from headway_plugins.bundling.live.manager import Manager
 from headway_plugins.bundling.live.place import Place
 from headway_plugins.bundling.live.state import State, Subjob
@@ -152,6 +152,78 @@ def test_an_original_request_that_is_refused_is_the_end(place: Place) -> None:
     assert result is not None and result.exit_code == 1 and "time limit is invalid" in result.message
     assert manager.brain.state.status == "done"
     manager.close()
+
+
+def test_on_a_full_disk_nothing_is_done_and_no_order_leaves(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    side, said = Side(place, 0), []
+    manager = Manager(place, side=side, note=said.append)
+    report = msgspec.to_builtins(messages.Told(messages.Report("1", "node1", (("node1", 1),), "life")))
+
+    def full(state: State) -> None:
+        raise Failure("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(manager._store, "save", full)
+        for _ in range(3):
+            manager.once()
+            with pytest.raises(Failure, match="nothing can be written down"):
+                manager._answer(report)
+    assert not side.jobs
+    assert said == ["nothing can be written down, so nothing is done: database or disk is full"]
+    manager.once()
+    manager.once()
+    assert list(side.jobs) == ["1"] and manager._answer(report)["launch"]["number"] == 0
+    # A database that is gone is another matter.
+    place.database.unlink()
+    with pytest.raises(Failure, match="its file was removed"):
+        manager.brain.cancel(0.0)
+        manager.once()
+    manager.close()
+
+
+def test_words_of_any_bytes_come_back(place: Place) -> None:
+    odd = os.fsdecode(b"\xff\xfe")
+    spec = msgspec.structs.replace(
+        place.specification(), command=("/bin/true", odd, "a\nb", "$(touch x)"), environment={"X": odd}
+    )
+    place.specify(spec)
+    assert place.specification() == spec
+
+
+def test_a_broken_bundle_stands_in_nobodys_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HEADWAY_BUNDLES", str(tmp_path))
+    for name in ("b00000001", "b00000002", "b00000003"):
+        (tmp_path / name).mkdir(mode=0o700)
+        (tmp_path / name / "state.db").write_bytes(b"no database, but long enough to be looked at" * 30)
+    (tmp_path / "b00000001" / "bundle.json").write_text("{")
+    (tmp_path / "b00000002" / "bundle.json").write_text("[" * 100_000)
+    Place(tmp_path / "b00000003").specify(specification(id="b00000003"))
+    whole = Place.make(tmp_path)
+    whole.specify(specification(id=whole.path.name))
+    with store.Store(whole.database) as database:
+        database.save(State("done", exit_code=0, message="the application is complete"))
+    for words in (["status"], ["resume"], ["status", "--json"]):
+        main(["bundle", *words])
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"{whole.path.name}: done, 100% done, exit code 0: the application is complete" in said
+    assert "state.db: file is not a database" in said and "bundle.json: cannot be read" in said
+
+
+def test_a_submission_that_was_killed_before_it_began_is_cleared_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HEADWAY_BUNDLES", str(tmp_path))
+    old, fresh = Place.make(tmp_path), Place.make(tmp_path)
+    for place in (old, fresh):
+        place.specify(specification(id=place.path.name))
+    os.utime(old.path / "bundle.json", (1.0, 1.0))
+    main(["bundle", "resume"])
+    assert "has its manager" in capsys.readouterr().out
+    assert not old.path.exists() and fresh.path.exists()
 
 
 def test_a_bundle_has_one_manager(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -15,7 +16,7 @@ import msgspec
 import psutil
 import pytest
 from plugins.bundling.bundle_world import specification
-from waiting import until
+from waiting import HANG, until
 
 from headway.errors import UserError
 from headway.link import Client, Server, read_key
@@ -48,7 +49,7 @@ class Site:
             command=(sys.executable, "-c", PROGRAM, str(self.seen)), beat=0.05, directory=str(self.seen),
             environment={"SLURM_X": "1", "PATH": os.environ["PATH"]},
         )  # fmt: skip
-        self.orders = Orders()
+        self.orders: Any = Orders(Launch(0))
         self.reports: list[Report] = []
         self.code: int | None = None
         self.worker = Worker(
@@ -67,7 +68,7 @@ class Site:
 
     def answer(self, message: Any) -> Any:
         self.reports.append(msgspec.convert(message, type=Told, str_keys=True).report)
-        return msgspec.to_builtins(self.orders)
+        return msgspec.to_builtins(self.orders, str_keys=True)
 
     def launch(self, number: int, *processes: int) -> None:
         self.orders = Orders(Launch(number, tuple((process, process % 2) for process in processes)))
@@ -89,7 +90,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
     one.listen()
     one.thread.start()
     yield one
-    one.orders = Orders(leave=0)
+    one.orders = Orders(Launch(0), leave=0)
     one.worker.terminate()
     one.thread.join(30)
     assert one.server is not None
@@ -137,6 +138,55 @@ def test_without_a_manager_processes_run_on_and_their_ends_are_written_down(site
     until(lambda: site.reports and site.reports[-1].ended == {0: 0}, "it is found")
 
 
+@pytest.mark.parametrize("answer", [{"error": "of another version"}, {}, [], {"launch": 3}])
+def test_an_answer_that_is_no_order_stops_nothing(site: Site, answer: object) -> None:
+    site.launch(1, 0)
+    process = site.process(0)
+    site.orders = answer
+    count = len(site.reports)
+    until(lambda: len(site.reports) > count + 2, "it asks again")
+    assert process.is_running() and site.reports[-1].live == 1
+
+
+def test_what_cannot_be_launched_on_a_full_disk_is_tried_again(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(launch: Launch) -> dict[str, str]:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "hosts")
+
+    said: list[str] = []
+    site.worker._note = said.append
+    with monkeypatch.context() as patch:
+        patch.setattr(site.worker, "_hostfiles", full)
+        site.launch(1, 0)
+        count = len(site.reports)
+        until(lambda: len(site.reports) > count + 2, "it asks again")
+        assert site.reports[-1].launch == 0 and not (site.seen / "0").exists()
+    site.process(0)
+    assert said == ["nothing can be launched: hosts: No space left on device"]
+
+
+def test_what_forks_away_ends_with_the_rest_and_leaves_no_zombie() -> None:
+    code = (
+        "import os, subprocess, sys, time, psutil\n"
+        "from headway_plugins.bundling.live.worker import adopt_orphans, bury_orphans, end_descendants\n"
+        "adopt_orphans()\n"
+        "fork = 'if os.fork(): os._exit(0)\\n'\n"
+        "away = 'import os, time\\n' + fork + 'os.setsid()\\n' + fork\n"
+        "ends = subprocess.Popen([sys.executable, '-c', away + 'pass'], start_new_session=True)\n"
+        "stays = subprocess.Popen([sys.executable, '-c', away + 'time.sleep(300)'], start_new_session=True)\n"
+        "while psutil.Process().children() and len(psutil.Process().children(recursive=True)) != 1:\n"
+        "    bury_orphans([])\n"
+        "    time.sleep(0.02)\n"
+        "(orphan,) = psutil.Process().children()\n"
+        "assert orphan.pid not in (ends.pid, stays.pid)\n"
+        "end_descendants()\n"
+        "bury_orphans([])\n"
+        "assert not psutil.Process().children()\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=HANG)
+
+
 def test_what_cannot_be_started_has_ended(site: Site) -> None:
     site.worker._spec = msgspec.structs.replace(site.spec, command=("/no/such/program",))
     site.launch(1, 0)
@@ -146,7 +196,7 @@ def test_what_cannot_be_started_has_ended(site: Site) -> None:
 def test_it_leaves_with_the_exit_code(site: Site) -> None:
     site.launch(1, 0)
     process = site.process(0)
-    site.orders = Orders(leave=7)
+    site.orders = Orders(Launch(1), leave=7)
     until(lambda: site.code == 7, "it leaves")
     assert not process.is_running()
 

@@ -135,7 +135,7 @@ class Brain:
         #: When a process was first seen to have failed: launch, time.
         self._failed: tuple[int, float] | None = None
         self._cancelled: set[int] = set()
-        self._finished = self._shrinking = self._shrunk = False
+        self._finishing = self._finished = self._shrinking = self._shrunk = False
         if state.status == "moving":
             # The machine died with the manager. What runs goes on; what was stopped is launched again.
             state.status = "halting" if state.halted else "running"
@@ -175,12 +175,27 @@ class Brain:
         if number == 0:
             self._end(now, 1, f"the original request was refused: {why}")
 
+    def unanswered(self, now: float, number: int) -> None:
+        """Nobody knows whether a subjob was submitted: looks at the queue will tell."""
+        self.state.subjob(number).asked = now
+
+    def finished(self) -> None:
+        """The result is written down."""
+        self._finished = True
+
+    def not_finished(self) -> None:
+        """The result could not be written down now; that is tried again."""
+        self._finishing = False
+
     def shrunk(self) -> None:
         """The placeholder is small now."""
         self._shrunk = True
 
-    def not_shrunk(self, now: float, why: str) -> None:
-        """The placeholder could not be made smaller: then it goes."""
+    def not_shrunk(self, now: float, why: str, *, again: bool = False) -> None:
+        """The placeholder could not be made smaller: then it goes, or that is tried ``again``."""
+        if again:
+            self._shrinking = False
+            return
         self._note(now, f"the original request cannot pass the exit code on: {why}")
         self._cancel(0)
 
@@ -411,8 +426,8 @@ class Brain:
 
     def _ending(self, now: float, slots: Slots | None) -> None:
         state = self.state
-        if not self._finished:
-            self._finished = True
+        if not self._finishing:
+            self._finishing = True
             self._actions.append(Finish(state.exit_code or 0, state.message))
         for subjob in state.subjobs:
             if subjob.number and subjob.state != "ended":
@@ -427,7 +442,8 @@ class Brain:
                 self._shrinking = True
                 self._actions.append(Shrink(0, _LAST_WORD))
         # It tells the exit code when it starts, from the result that stands in the directory.
-        if all(one.state == "ended" or (one.number == 0 and self._shrunk) for one in state.subjobs):
+        gone = all(one.state == "ended" or (one.number == 0 and self._shrunk) for one in state.subjobs)
+        if gone and self._finished:
             state.status = "done"
 
     # ------------------------------------------------------------------ waiting

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import os
 import shutil
@@ -17,7 +18,7 @@ import msgspec
 
 from headway.cli.asking import DURATION
 from headway.cli.common import console, examples, say, wall_clock
-from headway.errors import Failure, UserError
+from headway.errors import Failure, HeadwayError, UserError
 from headway.link import Client, read_key
 from headway.model import Placement
 from headway.user_side import load_user_side
@@ -101,7 +102,7 @@ def submit(
     """
     base = root(os.environ)
     _pick_up(base)
-    alive = [place.path.name for place in all_of(base) if _unfinished(place)]
+    alive = [place.path.name for place in all_of(base) if _alive(place)]
     if len(alive) >= _MOST:
         raise UserError(f"expected at most {_MOST} bundles at a time, found {', '.join(alive)}")
     if walltime < 1:
@@ -111,7 +112,9 @@ def submit(
     if system == "slurm" and os.environ.get("SLURM_CONF"):
         options.setdefault("slurm_conf", os.environ["SLURM_CONF"])
     side = load_user_side(system, options)
+    directory = _directory()
     place = Place.make(base)
+    manager: subprocess.Popen[bytes] | None = None
     try:
         given = _pairs(handler_options, "--set")
         if checkpoint in ("checkpoint-signal", "criu", "dmtcp"):
@@ -120,7 +123,7 @@ def submit(
             given.setdefault("finder", ["headway", "bundle", "first-process"])
         spec = Specification(
             id=place.path.name, user=getpass.getuser(), submitted=time.time(), processors=processors,
-            walltime=walltime, command=_program(words), launch=_way(launch, words), directory=os.getcwd(),
+            walltime=walltime, command=_program(words), launch=_way(launch, words), directory=directory,
             environment=dict(os.environ), system=system, options={**options, "queue": side.queue},
             account=account, checkpoint=checkpoint, checkpoint_options=given, omax=omax, delta=delta,
             migration=migration, min_gain=min_gain, slack=slack, checkpoint_every=checkpoint_every,
@@ -129,13 +132,16 @@ def submit(
         )  # fmt: skip
         load_handler(spec)
         place.specify(spec)
-        first = _begin(place)
+        manager = _spawn(place)
+        first = _begin(place, manager)
     except BaseException:
-        # What was submitted is known to the database; without one nothing was.
-        state = store.read(place.database)
-        if state is None or not any(one.job for one in state.subjobs):
-            shutil.rmtree(place.path, ignore_errors=True)
+        _withdraw(place, manager)
         raise
+    if not first:
+        raise Failure(
+            f"bundle {spec.id}: the original request is not in the queue after {_BEGINS:g} s: "
+            f"{_last_word(place)}. Its manager goes on trying; `headway bundle cancel {spec.id}` ends it"
+        )
     say(f"bundle {spec.id}: job {first} holds its place in the queue ({side.queue})")
     say(f"headway bundle status {spec.id}")
 
@@ -154,7 +160,12 @@ def status(bundle: str | None, as_json: bool) -> None:
     if not places:
         say(f"no bundles in {base}")
     for place in places:
-        _show(place, place.path.name in picked, details=bool(bundle))
+        try:
+            _show(place, place.path.name in picked, details=bool(bundle))
+        except Failure as error:
+            if bundle:
+                raise
+            say(f"{place.path.name}: {error}", style="yellow")
 
 
 @command.command("cancel", epilog=examples("headway bundle cancel b01234567"))
@@ -308,9 +319,17 @@ def _headway() -> str:
     return str(path)
 
 
-def _begin(place: Place) -> str:
-    """Start a manager and wait until the original request is in the queue; its id."""
-    process = _spawn(place)
+def _directory() -> str:
+    try:
+        return os.getcwd()
+    except OSError as error:
+        raise UserError(
+            f"the current directory: expected one that is there, found {error.strerror}"
+        ) from error
+
+
+def _begin(place: Place, process: subprocess.Popen[bytes]) -> str:
+    """Wait until the original request is in the queue; its id, "" if that takes too long."""
     end = time.monotonic() + _BEGINS
     while time.monotonic() < end:
         state = store.read(place.database)
@@ -323,17 +342,35 @@ def _begin(place: Place) -> str:
         if process.poll() is not None:
             raise Failure(f"the manager ended: {_last_word(place)}")
         time.sleep(0.1)
-    process.terminate()
-    raise Failure(f"the original request was not submitted within {_BEGINS:g} s: {_last_word(place)}")
+    return ""
+
+
+def _withdraw(place: Place, manager: subprocess.Popen[bytes] | None) -> None:
+    """A submission came to nothing, or was interrupted: nothing is left of it, unless jobs are there."""
+    if manager is not None:
+        manager.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            manager.wait(_BEGINS)
+    with contextlib.suppress(Failure):
+        state = store.read(place.database)
+        there = [one for one in state.subjobs if one.state != "ended"] if state is not None else []
+        if state is None or state.status == "done" or not there:
+            shutil.rmtree(place.path, ignore_errors=True)
+        else:
+            name = place.path.name
+            say(f"bundle {name}: a job of it may be in the queue; headway bundle cancel {name} ends it")
 
 
 def _spawn(place: Place) -> subprocess.Popen[bytes]:
     """A manager that outlives this command."""
-    with place.log.open("ab") as log:
-        return subprocess.Popen(
-            [place.specification().program, "bundle", "manage", str(place.path)],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/",
-        )  # fmt: skip
+    try:
+        with place.log.open("ab") as log:
+            return subprocess.Popen(
+                [place.specification().program, "bundle", "manage", str(place.path)],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/",
+            )  # fmt: skip
+    except OSError as error:
+        raise Failure(f"{error.filename}: its manager cannot be started: {error.strerror}") from error
 
 
 def _last_word(place: Place) -> str:
@@ -345,7 +382,9 @@ def _last_word(place: Place) -> str:
 
 
 def _log(text: str) -> None:
-    click.echo(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}", err=True)
+    # A full disk is no reason to leave the bundle alone.
+    with contextlib.suppress(OSError):
+        click.echo(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}", err=True)
 
 
 # ---------------------------------------------------------------------- looking after
@@ -356,16 +395,48 @@ def _unfinished(place: Place) -> bool:
     return state is None or state.status != "done"
 
 
+def _alive(place: Place) -> bool:
+    try:
+        return _unfinished(place)
+    except Failure:
+        # It cannot be read, so it runs nothing.
+        return False
+
+
 def _pick_up(base: Path) -> list[str]:
-    """Start the managers of bundles that have none."""
+    """Start the managers of bundles that have none. One that is broken does not stand in others' way."""
     picked = []
     for place in all_of(base):
-        if place.database.is_file() and _unfinished(place) and not store.managed(place.database):
+        name = place.path.name
+        try:
+            if not place.database.is_file():
+                if time.time() > place.made + _BEGINS:
+                    # Whoever was to submit it was killed before there was anything to be submitted.
+                    shutil.rmtree(place.path, ignore_errors=True)
+                continue
+            if not _unfinished(place) or store.managed(place.database):
+                continue
             place.check()
-            _spawn(place)
-            store.managed(place.database, _BEGINS)
-            picked.append(place.path.name)
+            process = _spawn(place)
+            if _holds(place, process):
+                picked.append(name)
+            else:
+                say(f"bundle {name}: its manager was gone, and a new one ended: {_last_word(place)}",
+                    style="yellow")  # fmt: skip
+        except HeadwayError as error:
+            say(f"bundle {name}: {error}", style="yellow")
     return picked
+
+
+def _holds(place: Place, manager: subprocess.Popen[bytes]) -> bool:
+    """Whether it, or another one, looks after the bundle."""
+    end = time.monotonic() + _BEGINS
+    while time.monotonic() < end and not store.managed(place.database):
+        if manager.poll() is not None:
+            # It may have brought the bundle to its end already.
+            return not _unfinished(place)
+        time.sleep(0.1)
+    return True
 
 
 def _ask_manager(place: Place, message: Any) -> None:
@@ -384,11 +455,14 @@ def _ask_manager(place: Place, message: Any) -> None:
 
 
 def _known(place: Place) -> dict[str, Any]:
-    state = store.read(place.database) or State()
-    result = place.result()
+    try:
+        state = store.read(place.database) or State()
+        result, spec = place.result(), place.specification()
+    except Failure as error:
+        return {"error": str(error)}
     return {
         "state": msgspec.to_builtins(state),
-        "share": _share(place.specification(), state),
+        "share": _share(spec, state),
         "managed": store.managed(place.database),
         "result": msgspec.to_builtins(result) if result else None,
     }

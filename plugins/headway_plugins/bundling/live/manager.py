@@ -24,7 +24,7 @@ from headway.link import Server, read_key
 from headway.migration import MigrationHandler, Reported
 from headway.plugins import Catalogue, PluginConfig, Plugins
 from headway.service import client, protocol
-from headway.user_side import Queue, Submission, UserSide, load_user_side
+from headway.user_side import Queue, Silence, Submission, UserSide, load_user_side
 from headway_plugins.bundling.live import messages
 from headway_plugins.bundling.live.brain import (
     Action,
@@ -104,7 +104,12 @@ class Manager:
         self._next_look = 0.0
         #: The time of the last note that stands in the log.
         self._told = self.brain.state.notes[-1][0] if self.brain.state.notes else 0.0
-        self._silent = ""
+        #: What is complained of, and what about: said once, until it is over.
+        self._complaints: dict[str, str] = {}
+        #: What was decided and is to be done once it is written down.
+        self._decided: list[Action] = []
+        #: Whether all that is known is written down.
+        self._kept = True
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="handler")
         self._work: list[tuple[Perform, Future[Reported]]] = []
 
@@ -150,12 +155,14 @@ class Manager:
     # ------------------------------------------------------------------ one round
 
     def once(self) -> None:
-        """Look if it is time, decide, write down, act."""
-        queue, slots = self._seen()
-        now = self._clock()
-        ends = self._place.ends_of(self.brain.state.launch) if queue is not None else {}
+        """Look if it is time, decide, write down, act. What cannot be written down is not acted upon."""
         with self._lock:
-            brain = self.brain
+            if not self._kept and not self._save():
+                return
+        queue, slots, ends = self._seen()
+        now = self._clock()
+        brain = self.brain
+        with self._lock:
             for heard, report in self._inbox:
                 brain.report(heard, report)
             self._inbox.clear()
@@ -164,31 +171,56 @@ class Manager:
             for work, future in [pair for pair in self._work if pair[1].done()]:
                 self._work.remove((work, future))
                 brain.worked(now, work.move, _outcome(work, future))
-            actions = brain.step(now, queue, slots, ends)
-            self._save()
-        for action in actions:
+            self._decided += brain.step(now, queue, slots, ends)
+            if not self._save():
+                return
+            decided, self._decided = self._decided, []
+        for action in decided:
             self._act(action)
         if brain.urgent:
             self._next_look = min(self._next_look, self._clock() + _SOON)
 
-    def _save(self) -> None:
-        self._store.save(self.brain.state)
+    def _save(self) -> bool:
+        """Whether all that is known is written down now. Raises :class:`Failure` if it never can be."""
+        try:
+            self._store.save(self.brain.state)
+        except Failure as error:
+            if not self._place.database.is_file():
+                raise
+            self._kept = False
+            self._complain("disk", f"nothing can be written down, so nothing is done: {error}")
+            return False
+        self._kept = True
+        self._over("disk")
         for at, text in [note for note in self.brain.state.notes if note[0] > self._told]:
             self._note(text)
             self._told = at
+        return True
 
-    def _seen(self) -> tuple[Queue | None, Slots | None]:
+    def _seen(self) -> tuple[Queue | None, Slots | None, dict[int, int]]:
         if self._clock() < self._next_look:
-            return None, None
+            return None, None, {}
         self._next_look = self._clock() + self.spec.poll
         try:
             queue = self._side.look()
-            slots = self._daemons_slots() if self.spec.socket else slots_of(queue)
+            ends = self._place.ends_of(self.brain.state.launch)
         except Failure as error:
-            self._complain(f"the batch system does not answer: {error}")
-            return None, None
-        self._silent = ""
-        return queue, slots
+            self._complain("queue", f"the batch system does not answer: {error}")
+            return None, None, {}
+        self._over("queue")
+        return queue, self._slots(queue), ends
+
+    def _slots(self, queue: Queue) -> Slots | None:
+        if not self.spec.socket:
+            return slots_of(queue)
+        try:
+            slots = self._daemons_slots()
+        except Failure as error:
+            # The bundle is looked after all the same; it asks for nothing new.
+            self._complain("slots", f"no slots are known: {error}")
+            return None
+        self._over("slots")
+        return slots
 
     def _daemons_slots(self) -> Slots | None:
         """Slots of headway's own plan: its order of the queue, and when it expects jobs to end."""
@@ -199,11 +231,14 @@ class Manager:
                 return backfillable(self._clock(), pool.free, pool.head or None, pool.ends)
         raise Failure(f"headway at {self.spec.socket} has no pool {wanted!r}")
 
-    def _complain(self, text: str) -> None:
+    def _complain(self, what: str, text: str) -> None:
         """Say something once until it is over."""
-        if text != self._silent:
-            self._silent = text
+        if self._complaints.get(what) != text:
+            self._complaints[what] = text
             self._note(text)
+
+    def _over(self, what: str) -> None:
+        self._complaints.pop(what, None)
 
     def _act(self, action: Action) -> None:
         brain = self.brain
@@ -224,14 +259,19 @@ class Manager:
             elif isinstance(action, Finish):
                 first = brain.state.placeholder
                 self._place.finish(Result(action.exit_code, action.message, first.job if first else ""))
+                brain.finished()
         except Failure as error:
             with self._lock:
                 if isinstance(action, Cancel):
                     brain.not_cancelled(action.number)
-                    self._complain(f"subjob {action.number} could not be cancelled: {error}")
+                    text = f"subjob {action.number} could not be cancelled: {error}"
+                    self._complain(f"cancel {action.number}", text)
                 elif isinstance(action, Shrink):
-                    brain.not_shrunk(self._clock(), str(error))
+                    brain.not_shrunk(self._clock(), str(error), again=isinstance(error, Silence))
                     self._save()
+                elif isinstance(action, Finish):
+                    brain.not_finished()
+                    self._complain("result", str(error))
                 else:
                     raise
 
@@ -245,6 +285,12 @@ class Manager:
         )  # fmt: skip
         try:
             found = self._side.submit(job)
+        except Silence as error:
+            with self._lock:
+                brain.unanswered(self._clock(), number)
+                self._save()
+            self._complain("submission", f"subjob {number} may have been submitted: {error}")
+            return
         except Failure as error:
             with self._lock:
                 brain.refused(self._clock(), number, str(error))
@@ -253,6 +299,7 @@ class Manager:
         with self._lock:
             brain.submitted(self._clock(), number, found)
             self._save()
+        self._over("submission")
         self._next_look = self._clock() + _SOON
 
     # ------------------------------------------------------------------ the link
@@ -264,6 +311,9 @@ class Manager:
         except msgspec.ValidationError as error:
             return {"error": str(error)}
         with self._lock:
+            if not self._kept:
+                # No order leaves that the next manager would not know of: what runs goes on.
+                raise Failure("nothing can be written down")
             if isinstance(heard, messages.Cancel):
                 self._cancelled = True
                 self._bell.set()

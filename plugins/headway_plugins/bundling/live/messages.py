@@ -21,10 +21,10 @@ class Launch(msgspec.Struct, frozen=True):
     hosts: tuple[tuple[str, int], ...] = ()
 
 
-class Orders(msgspec.Struct, frozen=True):
-    """The manager's answer to a report."""
+class Orders(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The manager's answer to a report. Whatever else comes is none: what runs goes on."""
 
-    launch: Launch = Launch(0)
+    launch: Launch
     #: How many signals were sent since the launch, and the last one's name.
     signals: int = 0
     signal: str = ""

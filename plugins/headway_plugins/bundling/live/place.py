@@ -15,6 +15,7 @@ subjob-N.out   the output of what ran in subjob N
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import secrets
@@ -57,7 +58,7 @@ def all_of(directory: Path) -> list[Place]:
     except OSError as error:
         raise Failure(f"{directory}: {error.strerror}") from error
     found = [place for name in names if (place := Place(directory / name)).specified]
-    return sorted(found, key=lambda place: place.specification().submitted)
+    return sorted(found, key=lambda place: (place.made, place.path.name))
 
 
 def find(directory: Path, name: str) -> Place:
@@ -85,6 +86,14 @@ class Place:
     @property
     def specified(self) -> bool:
         return self._specification.is_file()
+
+    @property
+    def made(self) -> float:
+        """When it was submitted, absolute seconds; 0: that cannot be read."""
+        try:
+            return self._specification.stat().st_mtime
+        except OSError:
+            return 0.0
 
     @classmethod
     def make(cls, directory: Path) -> Place:
@@ -114,15 +123,17 @@ class Place:
             )
 
     def specify(self, specification: Specification) -> None:
-        _write(self._specification, msgspec.json.encode(specification))
+        """Raises :class:`Failure`."""
+        # Words and variables may be any bytes, which this JSON holds as half surrogates.
+        self._put(self._specification, json.dumps(msgspec.to_builtins(specification)).encode())
 
     def specification(self) -> Specification:
         """Raises :class:`Failure` if it cannot be read."""
         return self._read(self._specification, Specification)
 
     def announce(self, address: str) -> None:
-        """Write down where the manager listens."""
-        _write(self._address, address.encode())
+        """Write down where the manager listens. Raises :class:`Failure`."""
+        self._put(self._address, address.encode())
 
     @property
     def address(self) -> str:
@@ -133,7 +144,14 @@ class Place:
             return ""
 
     def finish(self, result: Result) -> None:
-        _write(self._result, msgspec.json.encode(result))
+        """Raises :class:`Failure`."""
+        self._put(self._result, json.dumps(msgspec.to_builtins(result)).encode())
+
+    def _put(self, path: Path, text: bytes) -> None:
+        try:
+            _write(path, text)
+        except OSError as error:
+            raise Failure(f"{path}: cannot be written: {error.strerror}") from error
 
     def result(self) -> Result | None:
         """How it came to its end; None: it has not."""
@@ -141,8 +159,8 @@ class Place:
 
     def _read(self, path: Path, kind: type[_Kind]) -> _Kind:
         try:
-            return msgspec.json.decode(path.read_bytes(), type=kind)
-        except (OSError, msgspec.DecodeError) as error:
+            return msgspec.convert(json.loads(path.read_bytes()), type=kind)
+        except (OSError, ValueError, RecursionError) as error:
             raise Failure(f"{path}: cannot be read: {error}") from error
 
     def end_of(self, launch: int, process: int, code: int) -> None:
@@ -150,12 +168,15 @@ class Place:
         _write(self.ends / f"{launch}.{process}", str(code).encode())
 
     def ends_of(self, launch: int) -> dict[int, int]:
-        """Process -> exit code, of those of a launch that have ended."""
+        """Process -> exit code, of those of a launch that have ended. Raises :class:`Failure`."""
         found: dict[int, int] = {}
-        for path in self.ends.iterdir():
-            name = _END.fullmatch(path.name)
-            if name is not None and int(name[1]) == launch and (text := path.read_text()).isdecimal():
-                found[int(name[2])] = int(text)
+        try:
+            for path in self.ends.iterdir():
+                name = _END.fullmatch(path.name)
+                if name is not None and int(name[1]) == launch and (text := path.read_text()).isdecimal():
+                    found[int(name[2])] = int(text)
+        except (OSError, ValueError) as error:
+            raise Failure(f"{self.ends}: cannot be read: {error}") from error
         return found
 
     def output(self, number: int) -> Path:

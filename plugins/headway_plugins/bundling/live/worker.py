@@ -13,10 +13,11 @@ import secrets
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import msgspec
+import psutil
 
 from headway.errors import Failure
 from headway.link import Client, read_key
@@ -34,7 +35,12 @@ _GRACE = 1.0
 #: An end that nobody heard of for so long is enough: the processors are given back, seconds.
 _ENOUGH = 900.0
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 _EXEC_FAILED = 127
+#: Between two looks at what is to end, seconds.
+_STEP = 0.05
+#: Orphans that are let go at once.
+_MOST_BURIED = 10_000
 
 
 class _Process:
@@ -55,8 +61,11 @@ class Worker:
     """One node's."""
 
     def __init__(
-        self, place: Place, spec: Specification, allocation: Allocation, *, note: Callable[[str], None]
-    ) -> None:
+        self, place: Place, spec: Specification, allocation: Allocation, *, note: Callable[[str], None],
+        alone: bool = False,
+    ) -> None:  # fmt: skip
+        """``alone``: nothing else runs in this process, and orphans are its children (:func:`adopt_orphans`):
+        all that descends from it is the application's."""
         self._place = place
         self._spec = spec
         self._allocation = allocation
@@ -72,6 +81,8 @@ class Worker:
         self._leaving = False
         self._heard = True
         self._silent_since: float | None = None
+        self._alone = alone
+        self._said = ""
 
     def terminate(self) -> None:
         """The batch system ends the subjob: say so, and end."""
@@ -141,6 +152,8 @@ class Worker:
     # ------------------------------------------------------------------ processes
 
     def _reap(self) -> None:
+        if self._alone:
+            bury_orphans({one.process.pid for one in self._processes})
         for one in self._processes:
             if one.ended is None and one.process.poll() is not None:
                 one.ended = time.monotonic()
@@ -160,8 +173,17 @@ class Worker:
     def _obey(self, orders: Orders) -> None:
         if orders.launch.number != self._launch:
             self._stop()
+            try:
+                hosts = self._hostfiles(orders.launch) if orders.launch.processes else {}
+            except OSError as error:
+                # Asked again it is tried again: the launch is not said to be carried out.
+                why = f"nothing can be launched: {error.filename}: {error.strerror}"
+                if why != self._said:
+                    self._note(why)
+                self._said = why
+                return
             self._launch, self._signals, self._never = orders.launch.number, 0, {}
-            self._start(orders.launch)
+            self._start(orders.launch, hosts)
         if orders.signals > self._signals:
             self._signals = orders.signals
             with contextlib.suppress(AttributeError):
@@ -179,14 +201,16 @@ class Worker:
         for one in self._processes:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(one.process.pid, signal.SIGKILL)
+        if self._alone:
+            end_descendants()
         for one in self._processes:
             one.process.wait()
         self._processes = []
 
-    def _start(self, launch: Launch) -> None:
+    def _start(self, launch: Launch, hosts: Mapping[str, str]) -> None:
         if not launch.processes:
             return
-        environment = environment_of(self._spec, launch, self._hostfiles(launch))
+        environment = environment_of(self._spec, launch, hosts)
         pins = processors_here(self._allocation)
         for number, index in launch.processes:
             mine = {
@@ -207,14 +231,11 @@ class Worker:
             self._processes.append(_Process(number, made))
 
     def _hostfiles(self, launch: Launch) -> dict[str, str]:
-        """Files that launchers of MPI read: who runs how many processes."""
+        """Files that launchers of MPI read: who runs how many processes. Raises OSError."""
         base = self._place.path / f"hosts.{launch.number}.{os.getpid()}"
         slots, counts = base.with_suffix(".slots"), base.with_suffix(".counts")
-        try:
-            slots.write_text("".join(f"{host} slots={count}\n" for host, count in launch.hosts))
-            counts.write_text("".join(f"{host}:{count}\n" for host, count in launch.hosts))
-        except OSError as error:
-            raise Failure(f"{slots}: {error.strerror}") from error
+        slots.write_text("".join(f"{host} slots={count}\n" for host, count in launch.hosts))
+        counts.write_text("".join(f"{host}:{count}\n" for host, count in launch.hosts))
         return {"slots": str(slots), "counts": str(counts)}
 
 
@@ -245,6 +266,39 @@ def processors_here(allocation: Allocation) -> list[int]:
     return found if len(found) == given else []
 
 
+def adopt_orphans() -> None:
+    """Become the parent of what descendants leave behind: a process that forks away stays within reach."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def bury_orphans(known: Collection[int]) -> None:
+    """Let children that ended and that nobody waits for go; ``known``: those that somebody waits for."""
+    with contextlib.suppress(ChildProcessError):
+        for _ in range(_MOST_BURIED):
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is None or ended.si_pid in known:
+                return
+            os.waitpid(ended.si_pid, 0)
+
+
+def end_descendants() -> None:
+    """End all that this process started and what that started, whatever sessions they made. They are gone
+    then."""
+    me = psutil.Process()
+    while found := [one for one in me.children(recursive=True) if _runs(one)]:
+        for one in found:
+            with contextlib.suppress(psutil.Error):
+                one.kill()
+        time.sleep(_STEP)
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
+
+
 def _with_worker(pin: set[int] | None) -> Callable[[], None]:
     """What a process does before it becomes the application: it is to end with its worker."""
     parent = os.getpid()
@@ -262,7 +316,8 @@ def _with_worker(pin: set[int] | None) -> Callable[[], None]:
 
 def work(place: Place, allocation: Allocation, note: Callable[[str], None]) -> int:
     """Run a worker in this process; its exit code."""
-    worker: Any = Worker(place, place.specification(), allocation, note=note)
+    adopt_orphans()
+    worker: Any = Worker(place, place.specification(), allocation, note=note, alone=True)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: worker.terminate())
     code: int = worker.run()
