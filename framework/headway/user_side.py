@@ -52,6 +52,9 @@ class Queue(msgspec.Struct, frozen=True):
     ends: tuple[tuple[float, int], ...] = ()
     #: All jobs by id.
     jobs: Mapping[str, Listed] = {}
+    #: Of each node with free processors: how many, and how much memory is free (bytes; None: the batch system
+    #: does not manage it).
+    room: tuple[tuple[int, int | None], ...] = ()
 
 
 class Submission(msgspec.Struct, frozen=True):
@@ -66,6 +69,8 @@ class Submission(msgspec.Struct, frozen=True):
     #: Where its output goes, an absolute path.
     output: str
     account: str = ""
+    #: Bytes for each processor; 0: not stated.
+    memory: int = 0
 
 
 class Allocation(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from headway.migration import ON_NODES
+from headway.nodes import memory_on_node
 from headway.user_side import Listed, Queue
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 
@@ -26,6 +27,7 @@ def queue_of(snapshot: Snapshot, pool: str) -> Queue:
         if pool in node.pools and node.available and node.name not in kept
     }
     used: dict[str, int] = defaultdict(int)
+    taken: dict[str, int] = defaultdict(int)
     ends: list[tuple[float, int]] = []
     for job in snapshot.jobs.values():
         if job.state not in ON_NODES:
@@ -33,17 +35,24 @@ def queue_of(snapshot: Snapshot, pool: str) -> Queue:
         here = 0
         for node, processors in job.placement:
             used[node] += processors
+            taken[node] += memory_on_node(job.job.request, processors)
             here += processors if node in room else 0
         if here:
             ends.append((_end(job, now), here))
-    free = sum(max(0, processors - used[node]) for node, processors in room.items())
+    rest = {node: max(0, processors - used[node]) for node, processors in room.items()}
+    memory = {node: snapshot.nodes[node].memory for node in room}
     waiting = sorted(
         (job for job in snapshot.jobs.values() if job.job.pool == pool and _may_start(job, now)),
         key=lambda job: (-(job.job.priority or 0.0), job.job.submit_time, job.job.id),
     )
     return Queue(
-        now, free, tuple(_listed(job, now) for job in waiting), tuple(sorted(ends)),
+        now, sum(rest.values()), tuple(_listed(job, now) for job in waiting), tuple(sorted(ends)),
         {key: _listed(job, now) for key, job in snapshot.jobs.items()},
+        tuple(
+            (count, max(0, memory[node] - taken[node]) if memory[node] else None)
+            for node, count in rest.items()
+            if count
+        ),
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from headway.user_side import Allocation, Submission
 from headway_adapters.lsf import LsfAdapter, writer
 from headway_adapters.lsf.client import LsfClient
 from headway_adapters.lsf.options import LsfOptions
+from headway_adapters.polling.words import Unfit
 from headway_adapters.transport import Result
 from headway_adapters.transport.quoting import quote
 from headway_adapters.user_side.base import QueueUser, own_host
@@ -56,6 +57,8 @@ class LsfUser(QueueUser):
 def submission(job: Submission, queue: str) -> tuple[str, ...]:
     """``bsub``, which does not start the job again by itself."""
     checked(job)
+    if job.memory:
+        raise Unfit("memory cannot be asked for: LSF counts it a host or a job, as the site has it")
     return (
         "bsub", "-J", job.name, "-q", queue, "-n", str(job.processors), "-W", writer.minutes(job.walltime),
         "-o", job.output.replace("%", "%%"), "-rn", *(["-P", job.account] if job.account else []),

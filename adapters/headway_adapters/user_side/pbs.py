@@ -51,8 +51,9 @@ class PbsUser(QueueUser):
 def submission(job: Submission, queue: str) -> tuple[str, ...]:
     """``qsub`` of a program, without a script."""
     checked(job)
+    memory = f":mem={-(-job.memory // 1024)}kb" if job.memory else ""
     return (
-        "qsub", "-N", job.name[:15], "-q", queue, "-l", f"select={job.processors}:ncpus=1",
+        "qsub", "-N", job.name[:15], "-q", queue, "-l", f"select={job.processors}:ncpus=1{memory}",
         "-l", f"walltime={writer.walltime(job.walltime)}", "-j", "oe", "-o", job.output, "-r", "n",
         *(["-A", job.account] if job.account else []), "--", *job.argv,
     )  # fmt: skip

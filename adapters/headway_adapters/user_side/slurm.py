@@ -83,7 +83,8 @@ def submission(job: Submission, queue: str) -> tuple[str, ...]:
         "sbatch", "--parsable", f"--job-name={job.name}", f"--partition={queue}",
         f"--ntasks={job.processors}", f"--time={writer.minutes(job.walltime)}", f"--export={_EXPORT}",
         f"--output={job.output.replace('%', '%%')}", "--open-mode=append", "--no-requeue",
-        *([f"--account={job.account}"] if job.account else []), *job.argv,
+        *([f"--account={job.account}"] if job.account else []),
+        *([f"--mem-per-cpu={-(-job.memory // 2**20)}M"] if job.memory else []), *job.argv,
     )  # fmt: skip
 
 

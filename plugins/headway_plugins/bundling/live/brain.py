@@ -135,6 +135,9 @@ class Brain:
         #: When a process was first seen to have failed: launch, time.
         self._failed: tuple[int, float] | None = None
         self._cancelled: set[int] = set()
+        #: Free processors and memory of nodes, as they were seen last, and what was said of them.
+        self._room: tuple[tuple[int, int | None], ...] = ()
+        self._tight = ""
         self._finishing = self._finished = self._shrinking = self._shrunk = False
         if state.status == "moving":
             # The machine died with the manager. What runs goes on; what was stopped is launched again.
@@ -274,12 +277,13 @@ class Brain:
             self._began = now
             self._take_up(now)
         if queue is not None:
+            self._room = queue.room
             self._look(now, queue)
         self._missing_workers(now)
         if self.state.status in ("running", "moving"):
             self._ended(now, queue, ends)
         if not self.state.subjobs and self.state.status == "waiting":
-            self._ask(now, [cases.Request(self.spec.processors, self.spec.walltime)])
+            self._ask(now, 1, [cases.Request(self.spec.processors, self.spec.walltime)])
         handle = {
             "waiting": self._waiting, "running": self._running, "moving": self._drive,
             "halting": self._halting, "ending": self._ending, "done": _nothing,
@@ -469,14 +473,16 @@ class Brain:
         share = state.saved
         rest = self.model._replace(walltime=(1.0 - share) * self.model.walltime) if share < 1 else self.model
         slots = self._rounded(now, slots)
-        choice = cases.first_subjobs(rest, now, slots)
+        load, choice = self._best(
+            now, slots, lambda load, slots: cases.first_subjobs(rest._replace(omax=load), now, slots)
+        )
         if choice is not None:
             limits = [one.walltime * self.spec.slack for one in choice.subjobs]
             if choice.case == 3:
                 limits[1] = choice.subjobs[1].walltime
             elif choice.case == 2:
                 limits[0] = min(limits[0], slots.shadow - now)
-            self._ask(now, [
+            self._ask(now, load, [
                 cases.Request(one.processors, limit)
                 for one, limit in zip(choice.subjobs, limits, strict=True)
             ])  # fmt: skip
@@ -513,12 +519,45 @@ class Brain:
         if ahead and ahead[-1].migrating:
             # As it is, it does not come to its end.
             ahead.append(Interval(ahead[-1].end, INFINITY, q))
-        choice = cases.further_subjobs(
-            self.model, now, self._done(now), members, ahead, slots,
+        bears, done = self._bears(state.members), self._done(now)
+        load, choice = self._best(now, slots, lambda load, slots: cases.further_subjobs(
+            self.model._replace(omax=min(load, bears)), now, done, members, ahead, slots,
             min_gain=self.spec.min_gain, slack=self.spec.slack,
-        )  # fmt: skip
+        ))  # fmt: skip
         if choice is not None:
-            self._ask(now, list(choice.subjobs))
+            self._ask(now, load, list(choice.subjobs))
+
+    def _best(
+        self, now: float, slots: Slots, choose: Callable[[int, Slots], cases.Choice | None]
+    ) -> tuple[int, cases.Choice | None]:
+        """The choice that completes first, and for how many processes on a processor it has memory.
+
+        A node whose memory bears few processes for each of its free processors offers fewer of them, or all
+        of them to fewer processes."""
+        if not self.spec.memory:
+            return 0, choose(self.model.omax, slots)
+        best: tuple[int, cases.Choice] | None = None
+        seen = -1
+        for load in range(self.model.omax, 0, -1):
+            each = load * self.spec.memory
+            usable = sum(count if free is None else min(count, free // each) for count, free in self._room)
+            bears = slots._replace(free=min(slots.free, usable), extra=min(slots.extra, usable))
+            choice = choose(load, bears) if usable else None
+            if choice is not None and (best is None or choice.completion < best[1].completion + EQUAL):
+                best = load, choice
+            seen = max(seen, usable)
+        if best is not None:
+            self._tight = ""
+            return best
+        if slots.free > 0 and choose(self.model.omax, slots) is not None:
+            tight = (
+                f"{slots.free} processors are free, of which {max(0, seen)} have the "
+                f"{self.spec.memory / 2**20:.0f} MiB of one process: too few for all processes"
+            )
+            if tight != self._tight:
+                self._note(now, tight)
+            self._tight = tight
+        return 0, None
 
     def _changed(self, now: float) -> bool:
         """Whether a move began: to fewer subjobs, to more, or to be saved."""
@@ -573,7 +612,12 @@ class Brain:
 
     def _suffices(self, numbers: Sequence[int]) -> bool:
         q = sum(self.state.subjob(number).member.processors for number in numbers)
-        return self.model.suffices(q)
+        return self.model._replace(omax=self._bears(numbers)).suffices(q)
+
+    def _bears(self, numbers: Sequence[int]) -> int:
+        """The most processes on one processor for which all of these subjobs have memory."""
+        loads = [self.state.subjob(number).load or self.model.omax for number in numbers]
+        return min([self.model.omax, *loads])
 
     # ------------------------------------------------------------------ moves
 
@@ -815,7 +859,8 @@ class Brain:
         """Plan what is ahead of what runs now."""
         state = self.state
         members = [one.member for one in self._members()]
-        ahead: list[Interval] | None = plan(self.model, now, done, members)
+        model = self.model._replace(omax=self._bears(state.members))
+        ahead: list[Interval] | None = plan(model, now, done, members)
         if ahead is None:
             end = min(member.end for member in members)
             leave = max(now, end - self.model.migration)
@@ -832,11 +877,13 @@ class Brain:
 
     # ------------------------------------------------------------------ subjobs
 
-    def _ask(self, now: float, requests: Sequence[cases.Request]) -> None:
+    def _ask(self, now: float, load: int, requests: Sequence[cases.Request]) -> None:
+        """``load``: processes on a processor for which memory is asked for."""
         for request in requests:
             number = len(self.state.subjobs)
             limit = max(self._grain, math.ceil(request.walltime / self._grain - 1e-6) * self._grain)
-            self.state.subjobs.append(Subjob(number, request.processors, limit, now))
+            bears = load if self.spec.memory else 0
+            self.state.subjobs.append(Subjob(number, request.processors, limit, now, load=bears))
             self._actions.append(Submit(number))
             if number:
                 self._note(now, f"asks for subjob {number}: {request.processors} processors, {limit:.0f} s")

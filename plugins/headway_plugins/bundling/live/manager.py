@@ -281,7 +281,7 @@ class Manager:
         job = Submission(
             brain.name_of(number), subjob.processors, subjob.walltime,
             (self.spec.program, "bundle", "worker", str(self._place.path)),
-            str(self._place.output(number)), self.spec.account,
+            str(self._place.output(number)), self.spec.account, subjob.load * self.spec.memory,
         )  # fmt: skip
         try:
             found = self._side.submit(job)

@@ -50,6 +50,8 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
     silence: float = 60.0
     #: Between two questions of a worker.
     beat: float = 0.5
+    #: Bytes of a process; 0: not stated, and nothing is asked for.
+    memory: int = 0
     #: The host name or address on which the manager listens.
     listen: str = ""
     #: The socket of headway's own daemon, and the pool there; "": the batch system's queue is read.

@@ -31,6 +31,8 @@ class Subjob(msgspec.Struct):
     placement: tuple[tuple[str, int], ...] = ()
     #: What else became of it.
     reason: str = ""
+    #: The most processes on one of its processors for which it has memory; 0: that was not stated.
+    load: int = 0
 
     @property
     def member(self) -> Member:

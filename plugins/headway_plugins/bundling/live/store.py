@@ -34,7 +34,7 @@ from headway.journal.lock import FileLock
 from headway_plugins.bundling.live.state import State, Subjob
 from headway_plugins.bundling.model import Interval
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 metadata = MetaData()
 
@@ -73,6 +73,7 @@ subjobs = Table(
     #: JSON: [[node, processors], ...].
     Column("placement", Text, nullable=False),
     Column("reason", Text, nullable=False),
+    Column("load", Integer, nullable=False),
     Column("member", Boolean, nullable=False),
 )
 intervals = Table(
@@ -105,6 +106,7 @@ _SCALARS = (
 )  # fmt: skip
 _OF_SUBJOBS = (
     "number", "processors", "walltime", "asked", "job", "state", "submitted", "started", "end", "reason",
+    "load",
 )  # fmt: skip
 
 
