@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
-from waiting import limit
+from waiting import limit, until
 
 from headway import decisions as d
 from headway import events as ev
@@ -28,18 +29,30 @@ class Driven:
         self.events: list[ev.Event] = []
 
     def wait(self, seconds: float = 0.0) -> list[ev.Event]:
-        """All that is told within ``seconds``, one look at least."""
+        """All that is told within ``seconds``; without them, until a look is in."""
         end = time.time() + seconds
-        found: list[ev.Event] = []
-        while True:
-            moment = self.adapter.wait(end)
-            assert moment is not None
-            now, events = moment
-            assert all(event.time <= now for event in events)
-            found += events
-            if now >= end:
-                self.events += found
-                return found
+        told = len(self.events)
+        before = self.adapter._raw
+        while time.time() < end or (not seconds and self.adapter._raw is before):
+            self._take(max(end, time.time() + 0.1))
+        return self.events[told:]
+
+    def _take(self, end: float) -> list[ev.Event]:
+        moment = self.adapter.wait(end)
+        assert moment is not None
+        now, events = moment
+        assert all(event.time <= now for event in events)
+        self.events += events
+        return list(events)
+
+    def meanwhile(self, condition: Callable[[], object], what: str = "") -> None:
+        """Go on looking until something holds."""
+
+        def holds() -> object:
+            self._take(time.time() + 0.1)
+            return condition()
+
+        until(holds, what, pause=0.0)
 
     def until(self, kind: type[ev.Event], job_id: str = "", seconds: float = 20.0) -> Any:
         """Wait for an event of a kind (about a job)."""

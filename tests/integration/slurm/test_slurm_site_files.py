@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
+from waiting import until
 
 from headway import decisions as d
 from headway import events as ev
@@ -47,9 +48,7 @@ def test_jobs_enter_held_for_headway_and_users_holds_stay_theirs(filtered: Any) 
     elsewhere = filtered.submit(1, 60, hold=False, partition="other")
     with SlurmAdapter(options(filtered)) as adapter:
         adapter.describe()
-        moment = adapter.wait(time.time())
-        assert moment is not None
-        held = {e.job.id: e.job.held for e in moment[1] if isinstance(e, ev.JobSubmitted)}
+        held = {e.job.id: e.job.held for e in told(adapter) if isinstance(e, ev.JobSubmitted)}
         assert (held[ours], held[theirs]) == (False, True)
         filtered.until(lambda: filtered.jobs()[ours]["state_reason"] == "JobHeldAdmin")
         assert filtered.jobs()[theirs]["state_reason"] == "JobHeldUser"
@@ -81,13 +80,19 @@ def users(filtered: Any) -> Any:
     return filtered
 
 
-def told(adapter: SlurmAdapter, seconds: float = 1.5) -> list[ev.Event]:
+def told(adapter: SlurmAdapter, looks: int = 2) -> list[ev.Event]:
+    """What is told until so many looks are in: of two, the second began after the call."""
     found: list[ev.Event] = []
-    end = time.time() + seconds
-    while time.time() < end:
-        moment = adapter.wait(end)
+
+    def take() -> object:
+        moment = adapter.wait(time.time() + 0.1)
         assert moment is not None
-        found += moment[1]
+        found.extend(moment[1])
+        return adapter._raw is not before
+
+    for _ in range(looks):
+        before = adapter._raw
+        until(take, "the adapter looks", pause=0.0)
     return found
 
 
@@ -150,7 +155,7 @@ def test_a_start_that_is_not_headways_is_counted_and_told(filtered: Any) -> None
         filtered.until(lambda: filtered.state(job) == "RUNNING", seconds=60)
         end = time.time() + 60
         while not adapter.oddities() and time.time() < end:
-            told(adapter, 0.5)
+            told(adapter, 1)
         (odd,) = adapter.oddities()
     assert (odd.count, odd.what) == (1, "a job started that headway did not start")
     assert job in odd.detail and "root" in odd.detail
@@ -179,7 +184,7 @@ def test_a_job_is_headways_again_when_an_administrator_lets_it_go(filtered: Any,
             comment("")
         end = time.time() + 60
         while filtered.jobs()[job]["admin_comment"] != "headway:held" and time.time() < end:
-            told(adapter, 0.5)
+            told(adapter, 1)
         record = filtered.jobs()[job]
         assert (record["admin_comment"], record["state_reason"]) == ("headway:held", "JobHeldAdmin")
     done = give_back("batch", env=filtered.env)
@@ -194,7 +199,7 @@ def test_a_requeued_job_does_not_start_while_headway_is_away(users: Any) -> None
         assert adapter.apply(time.time(), [d.Start(job, (("node2", 1),))])[0].accepted
         end = time.time() + 60
         while users.jobs()[job]["state_reason"] != "JobHeldAdmin" and time.time() < end:
-            told(adapter, 0.5)
+            told(adapter, 1)
         assert users.state(job) == "RUNNING"
     users.run("scontrol", "requeue", job, user=USER)
     users.until(lambda: users.state(job) == "PENDING", seconds=60)
@@ -221,8 +226,7 @@ def test_control_is_handed_back(filtered: Any) -> None:
     kept = Reservation(f"job_{dedicated}", time.time() + 600, time.time() + 900, nodes=("node4",), ours=True)
     with SlurmAdapter(options(filtered)) as adapter:
         adapter.describe()
-        adapter.wait(time.time())
-        adapter.wait(time.time() + 1)
+        told(adapter)
         assert adapter.apply(time.time(), [d.Reserve(kept)])[0].accepted
         adapter.apply(time.time(), [d.Start(job, ((f"node{n}", 4),)) for n, job in enumerate(blockers, 1)])
         filtered.until(lambda: all(filtered.state(job) == "RUNNING" for job in blockers))
