@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,9 +51,14 @@ class OneElastic(Bundling):
     """Bundling for a single job, in a forked process for each job and setting."""
 
     def __init__(
-        self, targets: Sequence[str], settings: Mapping[str, Mapping[str, Any]], workers: int
+        self,
+        targets: Sequence[str],
+        settings: Mapping[str, Mapping[str, Any]],
+        workers: int,
+        on_done: Callable[[int], None] | None = None,
     ) -> None:
         super().__init__(BundlingOptions())
+        self._on_done = on_done
         self.found: list[Single] = []
         self._targets = frozenset(targets)
         self._settings = settings
@@ -176,6 +181,8 @@ class OneElastic(Bundling):
             if status or not told:
                 raise RuntimeError(f"a run of a single elastic job failed (status {status})")
             self.found.append(Single(*json.loads(told)))
+            if self._on_done is not None:
+                self._on_done(1)
 
     def finish(self) -> list[Single]:
         """All that became of the targets."""
@@ -189,10 +196,11 @@ def run_singles(
     targets: Sequence[str],
     settings: Mapping[str, Mapping[str, Any]],
     workers: int,
+    on_done: Callable[[int], None] | None = None,
 ) -> list[Single]:
     """Each target under each setting (name -> options), the only elastic job among ``jobs``; ``workers`` at a
-    time."""
-    plugin = OneElastic(targets, settings, workers)
+    time. ``on_done`` is told how many more are done."""
+    plugin = OneElastic(targets, settings, workers, on_done)
     catalogue = _Given(plugin)
     configs = [PluginConfig(_NAME, {}), *catalogue.enabled([PluginConfig("easy", {})])]
     try:

@@ -8,7 +8,8 @@ from headway.experiment.reproduction import Context
 from headway.experiment.statistics import Interval
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig
-from headway_plugins.reproductions.ejb import EjbReproduction, change, inversions, load
+from headway_plugins.reproductions.ejb import EjbReproduction
+from headway_plugins.reproductions.ejb_measures import WEEK, change, change_by_weeks, inversions, load
 from headway_plugins.reproductions.ejb_single import run_singles
 
 
@@ -17,6 +18,19 @@ def test_the_interval_of_a_mean_difference():
     found = change(before, before + np.array([-10, -20, -5, -40, 0, -15]))
     assert (found.mean, found.low, found.high) == pytest.approx((-15, -26.316, -3.684), abs=1e-3)
     assert change(np.zeros(3), np.ones(3)) == Interval(0.0, 0.0, 3)
+
+
+def test_the_interval_over_weeks():
+    """Ten jobs a week that gain or lose together count as one."""
+    weeks = np.repeat([-30.0, 10.0, -20.0, 0.0], 10)
+    before, submit = np.full(40, 100.0), np.repeat(np.arange(4) * WEEK, 10)
+    by_job, by_week = change(before, before + weeks), change_by_weeks(before, before + weeks, submit)
+    assert by_week.mean == by_job.mean == pytest.approx(-10)
+    # As the mean of four values: standard deviation 18.257, Student's t 3.182.
+    assert by_week.half == pytest.approx(29.05, abs=0.01)
+    assert by_week.count == 4
+    assert by_job.half < 6
+    assert np.isnan(change_by_weeks(before, before + weeks, np.zeros(40)).half)
 
 
 def test_inversions_are_pairs_of_which_the_later_starts_first():
@@ -51,17 +65,37 @@ def test_a_forked_run_is_the_whole_run_with_one_elastic_job(trace_dir):
 
 @pytest.mark.traces
 def test_every_table_has_its_claims(trace_dir, tmp_path):
+    planned, done = [], []
+    context = Context(
+        out=tmp_path, seeds=(1, 2), workers=1, traces=trace_dir,
+        on_plan=lambda name, count: planned.append((name, count)), on_done=done.append, rows=[],
+    )  # fmt: skip
+    claims = EjbReproduction(names=["KTH"], targets=5, loads=[0.5, 2], limit=600).run(context)
+    where = {claim.where for claim in claims if claim.holds != "not run"}
+    assert where == {
+        "Table 3, KTH", "Table 4, KTH", "Table 5, KTH", "Table 6, KTH", "Figure 7, KTH", "Figure 8, KTH",
+        "Figure 10, KTH", "Figure 11, KTH", "Figure 12, KTH", "Section 6.3, KTH", "Section 6.4, KTH",
+    }  # fmt: skip
+    assert {claim.where for claim in claims if claim.holds == "not run"} == {
+        "Tables 3 to 6, CTC", "Tables 3 to 6, SDSC", "Tables 3 to 6, BLUE",
+    }  # fmt: skip
+    assert [(name, len(rows)) for name, rows in context.rows] == [
+        ("all-elastic-KTH", 3), ("single-KTH", 50), ("load-KTH", 4)
+    ]  # fmt: skip
+    assert (tmp_path / "figure12.png").is_file()
+    assert dict(planned)["KTH: single elastic jobs"] == 50
+    assert sum(done) == sum(count for _, count in planned)
+
+
+@pytest.mark.traces
+def test_what_is_left_out_says_so(trace_dir, tmp_path):
     context = Context(
         out=tmp_path, seeds=(1, 2), workers=1, traces=trace_dir, on_plan=lambda name, count: None,
         on_done=lambda count: None, rows=[],
     )  # fmt: skip
-    claims = EjbReproduction(names=["KTH"], targets=5, limit=600).run(context)
-    where = {claim.where for claim in claims if claim.holds != "not run"}
-    assert where == {
-        "Table 3, KTH", "Table 4, KTH", "Table 5, KTH", "Table 6, KTH", "Figure 7, KTH", "Figure 8, KTH",
-        "Figure 10, KTH", "Figure 11, KTH", "Section 4, KTH",
-    }  # fmt: skip
-    assert {claim.where for claim in claims if claim.holds == "not run"} == {
-        "Tables 3 to 6, CTC", "Tables 3 to 6, SDSC", "Tables 3 to 6, BLUE", "Figure 12",
+    claims = EjbReproduction(names="KTH", targets=0, loads=[], limit=300).run(context)
+    assert {(claim.where, claim.measured) for claim in claims if claim.holds == "not run"} >= {
+        ("Tables 3 and 4, KTH", "left out (--set targets)"), ("Figure 12", "left out (--set loads)"),
+        ("Tables 3 to 6, CTC", "left out (--set names)"),
     }  # fmt: skip
     assert [name for name, _ in context.rows] == ["all-elastic-KTH"]
