@@ -250,10 +250,8 @@ class Bundles:
         if name == bundle.job.id and outcome:
             self.end(name, outcome, "", events)
             return
-        if bundle.active.pop(name, None) is None:
-            return
         application = bundle.application
-        if application is not None:
+        if bundle.active.pop(name, None) is not None and application is not None:
             application.book(machine.now)
             application.work = bundle.safe
             self._stop_moving(bundle)

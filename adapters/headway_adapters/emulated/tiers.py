@@ -113,6 +113,9 @@ class Tiers:
         if execution is None:
             return f"job {decision.job_id} is not running"
         tier = decision.tier or execution.tier
+        unknown = next((name for name, _ in decision.placement if name not in machine.nodes.index), None)
+        if unknown is not None:
+            return f"node {unknown} is not known"
         refusal = self._relocate([(execution, decision.placement or execution.placement, tier)])
         if refusal:
             return refusal

@@ -18,6 +18,8 @@ Decisions on what the paper leaves open
   ends with its application.
 - If a member is lost with processes on it, the application goes on from its last move on the others if that
   completes in time; else it begins again from the queue.
+- A subjob that has not arrived within a minute is not waited for. What cannot be taken back is tried again
+  after 15 s.
 - Jobs that ask for more than processors, time, features and nodes to avoid are not elastic: what their
   subjobs would have to ask for is not known.
 - All times are rounded to 2^-20 s, so that sums of them are exact.
@@ -32,7 +34,7 @@ import msgspec
 import pydantic
 
 from headway.bundles import BUNDLE, Oversubscription, on_tick, parent_of
-from headway.decisions import Cancel, Decision, Hold, Kill, Migrate, Start, SubmitSubjob
+from headway.decisions import Cancel, Decision, Hold, Kill, Migrate, Requeue, Start, SubmitSubjob
 from headway.events import DecisionFailed, Event, JobEnded, JobRequeued, JobStarted, JobSubmitted
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import JobDescription, Request
@@ -46,6 +48,8 @@ from headway_plugins.bundling.planning import plan
 from headway_plugins.bundling.slots import Slots, backfillable
 
 _PENDING, _WAITING, _STARTING = Status.PENDING, Status.WAITING, Status.STARTING
+#: Seconds for which a subjob that was asked for may be on its way, and after which one is taken back again.
+_PATIENCE, _AGAIN = 60.0, 15.0
 
 
 class BundlingOptions(pydantic.BaseModel):
@@ -89,7 +93,7 @@ class Bundling(Plugin):
 
     Options = BundlingOptions
     paper = "F. Liu, J. B. Weissman: Elastic Job Bundling, SC 2015, section 3"
-    needs = (SubmitSubjob, Migrate, Kill, Cancel, Hold)
+    needs = (SubmitSubjob, Migrate, Kill, Cancel, Requeue, Hold)
 
     def __init__(self, options: BundlingOptions | None = None) -> None:
         self.options: BundlingOptions = options or BundlingOptions()
@@ -99,11 +103,13 @@ class Bundling(Plugin):
         #: In order of submission; and those of them that run as bundles or have asked for subjobs.
         self._elastic: dict[str, Elastic] = {}
         self._active: dict[str, Elastic] = {}
-        #: Jobs that were submitted in this step and may be elastic; subjobs that nobody expects.
+        #: Jobs that were submitted in this step and may be elastic; subjobs that nobody uses, and from when
+        #: on they are to be taken back.
         self._arrived: list[str] = []
-        self._orphans: list[str] = []
-        #: Subjobs that were taken back, whose end is no news.
+        self._orphans: dict[str, float] = {}
+        #: Subjobs that were taken back before they ran, whose end is no news; and running ones.
         self._cancelled: set[str] = set()
+        self._killed: set[str] = set()
         #: Bundles that lost a member with processes on it.
         self._broken: dict[str, None] = {}
         #: J_0 that are to be held instead of started, and why; "": only not now.
@@ -121,15 +127,29 @@ class Bundling(Plugin):
 
     @hookimpl
     def checkpoint(self) -> Any:
-        return [job.saved() for job in self._elastic.values()] or None
+        if not (self._elastic or self._orphans or self._cancelled or self._killed):
+            return None
+        return {
+            "elastic": [job.saved() for job in self._elastic.values()],
+            "active": list(self._active),
+            "arrived": self._arrived,
+            "orphans": self._orphans,
+            "cancelled": sorted(self._cancelled),
+            "killed": sorted(self._killed),
+            "broken": list(self._broken),
+            "asked at": self._asked_at,
+        }
 
     @hookimpl
     def restore(self, saved: Any) -> None:
-        for each in saved:
+        self._arrived, self._orphans = saved["arrived"], saved["orphans"]
+        self._cancelled, self._killed = set(saved["cancelled"]), set(saved["killed"])
+        self._broken = dict.fromkeys(saved["broken"])
+        self._asked_at = saved["asked at"]
+        for each in saved["elastic"]:
             job = Elastic.restored(each, self._model(1, 0.0))
             self._elastic[job.job_id] = job
-            if job.running or job.asked:
-                self._active[job.job_id] = job
+        self._active = {job_id: self._elastic[job_id] for job_id in saved["active"]}
 
     # ------------------------------------------------------------------ what happens
 
@@ -145,27 +165,48 @@ class Bundling(Plugin):
                 self._cancelled.discard(job_id)
                 return
             self._asked_at = None
+            self._killed.discard(job_id)
             if kind is JobEnded and job_id in self._elastic:
                 self._forget(job_id)
             else:
                 self._lost(job_id)
         elif kind is JobStarted:
             job_id = event.job_id  # type: ignore[attr-defined]
+            if job_id in self._cancelled:
+                # It was faster.
+                self._cancelled.discard(job_id)
+                self._killed.add(job_id)
             job = self._elastic.get(job_id)
             if job is not None and not job.running:
                 # It runs as everybody does.
                 self._forget(job_id)
         elif kind is DecisionFailed:
-            decision = event.decision  # type: ignore[attr-defined]
-            if isinstance(decision, Migrate) and decision.job_id in self._active:
+            self._failed(event.decision, event.time)  # type: ignore[attr-defined]
+
+    def _failed(self, decision: Decision, now: float) -> None:
+        """The cluster did not do what this plugin, or the policy with its jobs, decided."""
+        if isinstance(decision, Migrate):
+            if decision.job_id in self._active:
                 self._broken[decision.job_id] = None
+        elif isinstance(decision, SubmitSubjob):
+            self._lost(decision.job.id)
+        elif isinstance(decision, Start):
+            # It may have been counted as running already.
+            if self._lost(decision.job_id) and decision.job_id not in self._elastic:
+                self._orphans[decision.job_id] = now
+        elif isinstance(decision, Cancel | Kill):
+            job_id = decision.job_id
+            if job_id in self._cancelled or job_id in self._killed:
+                self._cancelled.discard(job_id)
+                self._killed.discard(job_id)
+                self._orphans[job_id] = now + _AGAIN
 
     def _submitted(self, description: JobDescription) -> None:
         parent = parent_of(description)
         if parent:
             owner = self._elastic.get(parent)
             if owner is None or description.id not in owner.asked:
-                self._orphans.append(description.id)
+                self._orphans[description.id] = description.submit_time
             return
         self._asked_at = None
         if description.id not in self._elastic and self._may_be_elastic(description):
@@ -178,14 +219,17 @@ class Bundling(Plugin):
         plain = Request(request.processors, request.walltime)
         return not job.reservation and _subjobs_request(request, plain) == request
 
-    def _lost(self, job_id: str) -> None:
-        """A member is gone, or back in the queue."""
+    def _lost(self, job_id: str) -> bool:
+        """A member is gone, or back in the queue; whether it was one."""
         for job in self._active.values():
-            job.asked.pop(job_id, None)
+            asked = job.asked.pop(job_id, None) is not None
             if job.members.pop(job_id, None) is not None:
                 if job_id in job.using:
                     self._broken[job.job_id] = None
-                break
+                return True
+            if asked:
+                return True
+        return False
 
     def _forget(self, job_id: str) -> None:
         self._elastic.pop(job_id, None)
@@ -215,11 +259,8 @@ class Bundling(Plugin):
 
     def _decide(self, state: State) -> Iterator[Decision]:
         jobs, now = state.jobs, state.now
-        for job_id in self._orphans:
-            if job_id in jobs and jobs[job_id].status in (_PENDING, _WAITING):
-                self._cancelled.add(job_id)
-                yield Cancel(job_id, "nobody waits for this subjob any more")
-        self._orphans = []
+        if self._orphans:
+            yield from self._take_back(state)
         for job_id in self._arrived:
             arrived = jobs.get(job_id)
             if arrived is not None and arrived.status in (_PENDING, _WAITING):
@@ -229,11 +270,13 @@ class Bundling(Plugin):
             for job in list(self._active.values()):
                 if job.asked:
                     yield from self._settle(job, state)
+            again = False
             for job_id in list(self._broken):
                 if job_id in self._active and self._active[job_id].running:
                     yield from self._mend(self._active[job_id], state)
+                    # What it still has is to be free before it asks.
+                    again = again or job_id not in self._active
             self._broken.clear()
-            again = False
             for job in self._active.values():
                 if not job.running or job.job_id in self._dropped:
                     continue
@@ -253,6 +296,23 @@ class Bundling(Plugin):
             for pool in state.pools.values():
                 if pool.free:
                     yield from self._ask_all(pool, state)
+
+    def _take_back(self, state: State) -> Iterator[Decision]:
+        """Subjobs of no bundle are removed."""
+        for job_id, due in list(self._orphans.items()):
+            job = state.jobs.get(job_id)
+            if job is not None and due > state.now + EQUAL:
+                state.wake_at(due, job.pool)
+                continue
+            del self._orphans[job_id]
+            if job is None:
+                continue
+            if job.status in (_PENDING, _WAITING):
+                self._cancelled.add(job_id)
+                yield Cancel(job_id, "nobody waits for this subjob any more")
+            else:
+                self._killed.add(job_id)
+                yield Kill(job_id, "no bundle uses this subjob")
 
     def _made(self, job: Job) -> Elastic:
         return Elastic(job.id, job.pool.name, self._model(job.processors, job.estimate))
@@ -331,6 +391,10 @@ class Bundling(Plugin):
     def _settle(self, job: Elastic, state: State) -> Iterator[Decision]:
         """The subjobs that were asked for have started, or are taken back."""
         jobs, now = state.jobs, state.now
+        late = job.asked_at + _PATIENCE
+        if now < late and any(name not in jobs for name in job.asked):
+            state.wake_at(late, state.pools[job.pool])
+            return
         started: dict[str, Member] = {}
         complete = (
             job.choice is not None
@@ -363,6 +427,7 @@ class Bundling(Plugin):
             intervals = plan(job.model, now, job.progress(now) if job.running else 0.0, both, lead)
             if intervals is None or (job.running and intervals[-1].end >= job.completion - EQUAL):
                 for name in started:
+                    self._killed.add(name)
                     yield Kill(name, "alone it is of no use to its bundle")
                 intervals = None
         else:
@@ -426,8 +491,18 @@ class Bundling(Plugin):
             self._wake(job, state)
             yield job.sent(now, job.members, "goes on from its last checkpoint on what is left")
             return
+        own = job.members.get(job.job_id)
+        if own is not None and now + model.walltime <= own.end + EQUAL:
+            job.adopt(now, [Interval(now, now + model.walltime, model.processors)], together=model.migration)
+            job.settled = True
+            yield job.sent(now, {job.job_id: own}, "begins again on its own request", restart=True)
+            return
         for name in job.members:
-            yield Kill(name, "what is left of its bundle does not suffice")
+            if name == job.job_id:
+                yield Requeue(name, "its processes cannot be brought here in time")
+            else:
+                self._killed.add(name)
+                yield Kill(name, "what is left of its bundle does not suffice")
         job.reset()
         self._active.pop(job.job_id, None)
 

@@ -1,0 +1,247 @@
+"""What becomes of a bundle when something goes wrong: members lost, late or refused, a new scheduler."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from building import alike, emulate, node_cluster, traced
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from headway.bundles import Oversubscription
+from headway.decisions import Cancel, Kill, Requeue
+from headway.energy.profiles import load_profile, with_energy
+from headway.events import JobEnded
+from headway.hookspecs import Plugin, hookimpl
+from headway.metrics.energy import energy_use
+from headway.model import ClusterDescription, Dependency
+from headway.results import RunResult
+from headway_adapters.emulated import Faults
+from headway_plugins.bundling.manager import Bundling, BundlingOptions
+from headway_plugins.policies.easy import Easy
+
+QUICK = (Phase.explicit, Phase.generate)
+
+
+class Somebody(Plugin):
+    """Does something to jobs at certain times: (time, decision)."""
+
+    def __init__(self, *deeds):
+        self.deeds = sorted(deeds, key=lambda deed: deed[0])
+
+    @hookimpl
+    def control(self, state):
+        due = [what for time, what in self.deeds if time <= state.now]
+        self.deeds = [deed for deed in self.deeds if deed[0] > state.now]
+        for time, _ in self.deeds[:1]:
+            for pool in state.pools.values():
+                state.wake_at(time, pool)
+        return due
+
+
+#: The first of the whole runs worked out by hand: job 1 begins at 10 on 1.1 (2 processors until 1460) and 1.2
+#: (2 until 1000).
+WIDE = [(0, 6, 1000, 1000), (10, 8, 600, 600)]
+
+
+def run(
+    jobs, *others, processors=10, cluster=None, faults=None, seed=0, kind=Bundling, migration=20.0, **options
+):
+    plugin = kind(BundlingOptions(migration=migration, **options))
+    traces = [
+        job if hasattr(job, "job") else traced(str(at), job[1], job[2], job[0], runtime=job[3])
+        for at, job in enumerate(jobs)
+    ]
+    return emulate(
+        cluster or ClusterDescription.flat(processors), traces, Easy(), plugin, *others, faults=faults,
+        seed=seed, oversubscription=Oversubscription(options.get("penalty", 1.0), migration),
+    )  # fmt: skip
+
+
+def held(record):
+    return [(member.start, member.end, member.processors) for member in record.members]
+
+
+@pytest.mark.parametrize("lost", ["1.1", "1.2"])
+@pytest.mark.parametrize("how", [Kill, Cancel])
+def test_what_is_left_of_a_bundle_does_not_suffice_and_it_begins_again(lost, how):
+    """At 410 nothing was saved. Two processors would take 2,400 s, 1.1 has 1,050 left: the job waits again,
+    and starts at once in what is free. At 1000 its own request starts, and what was done from 410 to 980
+    moves there: 570 of 1,200 s."""
+    found = run(WIDE, Somebody((410, how(lost, "lost"))))
+    assert found.problems == []
+    job = found.results["1"]
+    assert (job.state, job.restarts) == ("completed", 1)
+    assert held(job)[:2] == [(10, 410, 2), (10, 410, 2)]
+    assert [(start, processors) for start, _, processors in held(job)[2:]] == [(410, 2), (410, 2), (1000, 8)]
+    assert job.end_time == pytest.approx(1000 + 20 + (1 - 570 / 1200) * 600)
+
+
+def test_a_member_that_goes_back_to_the_queue_is_lost_to_its_bundle():
+    found = run(WIDE, Somebody((410, Requeue("1.2", "for somebody else"))))
+    assert found.problems == []
+    assert found.results["1"].state == "completed"
+    # Nobody waits for it: it is removed.
+    ended = [event.job_id for event in found.adapter.told if isinstance(event, JobEnded)]
+    assert ended.count("1.2") == 1
+    assert held(found.results["1"])[1] == (10, 410, 2)
+
+
+#: Job 2 runs on 2.1 (2 processors) from 5, and on 2.2 (4, whose limit the option ``slack`` trebles) from 300.
+#: Jobs 3 and 4 take what is left over, and what 2.1 leaves.
+GROWN = [
+    (0, 10, 2000, 2000), (0, 8, 2000, 300), (5, 12, 800, 800), (310, 4, 1690, 1690), (320, 2, 3000, 3000),
+]  # fmt: skip
+
+
+def test_what_is_left_goes_on_from_the_last_move():
+    """What was done at 300 is safe. On the 4 processors that are left at 400 the whole takes 2,400 s; at 2000
+    the job's own request starts."""
+    found = run(GROWN, Somebody((400, Kill("2.1", "lost"))), processors=20, slack=3.0)
+    assert found.problems == []
+    job = found.results["2"]
+    assert (job.state, job.restarts) == ("completed", 0)
+    done = (300 - 5) / 4800 + (2000 - 420) / 2400
+    end = pytest.approx(2000 + 20 + (1 - done) * 800)
+    assert held(job) == [(5, 400, 2), (300, 2020, 4), (2000, end, 12)]
+    assert job.end_time == end
+
+
+def test_somebody_kills_the_job_itself():
+    found = run(WIDE, Somebody((410, Cancel("1", "not wanted any more"))))
+    assert found.problems == []
+    assert found.results["1"].state == "cancelled"
+    assert held(found.results["1"]) == [(10, 410, 2), (10, 410, 2)]
+    assert not found.adapter.running and found.results["0"].state == "completed"
+
+
+def test_its_own_request_is_killed_after_the_move():
+    found = run(WIDE, Somebody((1010, Kill("1", "not wanted any more"))))
+    assert found.problems == []
+    assert (found.results["1"].state, found.results["1"].end_time) == ("cancelled", 1010)
+    assert not found.adapter.running
+
+
+@pytest.mark.parametrize("kind", ["completed", "ended"])
+def test_who_depends_on_the_job_starts_when_its_application_is_done(kind):
+    after = traced("after", 1, 50, 20, dependencies=(Dependency(kind, "1"),))
+    found = run([*WIDE, after])
+    assert found.problems == []
+    assert found.starts["after"] == found.results["1"].end_time == pytest.approx(1135)
+
+
+def test_who_depends_on_the_completion_of_a_cancelled_bundle_never_starts():
+    after = traced("after", 1, 50, 20, dependencies=(Dependency("completed", "1"),))
+    found = run([*WIDE, after], Somebody((410, Cancel("1", "not wanted any more"))))
+    assert found.starts["after"] is None
+
+
+def test_a_node_with_a_member_fails():
+    """Nodes of two processors: with the node of 1.1, its other member goes too, and both begin again."""
+    cluster = node_cluster(*alike(5, 2))
+
+    class Breaks(Somebody):
+        @hookimpl
+        def control(self, state):
+            if any(time <= state.now for time, _ in self.deeds):
+                node = state.jobs["1.1"].placement[0][0]
+                failures.append(node)
+            return super().control(state)
+
+    failures = []
+    found = run(WIDE, Breaks((410, Kill("1.1", "its node failed"))), cluster=cluster)
+    assert found.problems == [] and failures
+    job = found.results["1"]
+    assert (job.state, job.restarts) == ("completed", 1)
+    assert job.end_time == pytest.approx(1335)
+
+
+def test_energy_is_that_of_the_members():
+    """Job 0 has 6 processors for 1,000 s; job 1's members have 5,080 processor-seconds."""
+    cluster = with_energy(ClusterDescription.flat(10), load_profile("present-day"))
+    found = run(WIDE, cluster=cluster)
+    assert held(found.results["1"]) == [(10, 1000, 2), (10, 1020, 2), (1000, pytest.approx(1135), 8)]
+    use = energy_use(
+        RunResult(
+            "ejb", cluster, found.adapter.results(), capacity=found.adapter.capacity,
+            activities=found.adapter.activities, power=found.adapter.power,
+        )
+    )  # fmt: skip
+    assert use.jobs[1] / use.jobs[0] == pytest.approx(5080 / 6000)
+    assert use.busy == pytest.approx(use.jobs.sum()) and use.total == pytest.approx(use.busy + use.idle)
+
+
+@st.composite
+def workloads(draw):
+    now, jobs = 0, []
+    for _ in range(draw(st.integers(2, 12))):
+        now += draw(st.sampled_from((0, 0, 5, 40, 300)))
+        estimate = draw(st.sampled_from((30, 100, 250, 700, 2000)))
+        share = draw(st.sampled_from((0.1, 0.5, 0.9, 1.0)))
+        jobs.append((now, draw(st.integers(1, 16)), estimate, estimate * share))
+    return jobs
+
+
+def check(found, count, processors=16):
+    """All jobs ran to their end, no processor was given twice, nothing is left behind."""
+    assert found.problems == []
+    assert list(found.states.values()) == ["completed"] * count
+    assert not found.adapter.running
+    changes = {}
+    for job in found.results.values():
+        spans = held(job) if job.members else [(job.start_time, job.end_time, job.job.request.processors)]
+        for start, end, wide in spans:
+            changes[start] = changes.get(start, 0) + wide
+            changes[end] = changes.get(end, 0) - wide
+    used = 0
+    for time in sorted(changes):
+        used += changes[time]
+        assert 0 <= used <= processors
+
+
+@given(workloads(), st.sampled_from((0.0, 3.0)), st.sampled_from((0.0, 0.2)), st.integers(0, 3))
+@settings(max_examples=40, deadline=None, phases=QUICK)
+def test_late_and_refused_commands(jobs, latency, failures, seed):
+    faults = Faults(latency=latency, failure_rate=failures)
+    check(run(jobs, processors=16, min_processors=2, faults=faults, seed=seed), len(jobs))
+
+
+@given(workloads(), st.integers(0, 5))
+@settings(max_examples=25, deadline=None, phases=QUICK)
+def test_nodes_that_fail(jobs, seed):
+    faults = Faults(node_mtbf=3000.0, node_repair=200.0, requeue=True)
+    cluster = node_cluster(*alike(8, 2))
+    check(run(jobs, cluster=cluster, min_processors=2, faults=faults, seed=seed), len(jobs))
+
+
+@given(
+    workloads(), st.lists(st.tuples(st.integers(1, 3000), st.integers(0, 11), st.integers(1, 3)), max_size=6)
+)
+@settings(max_examples=30, deadline=None, phases=QUICK)
+def test_members_that_are_killed(jobs, deeds):
+    kills = [(at, Kill(f"{job}.{member}", "lost")) for at, job, member in deeds]
+    check(run(jobs, Somebody(*kills), processors=16, min_processors=2, slack=1.5), len(jobs))
+
+
+class Restarted(Bundling):
+    """A new plugin after each step, with what the one before it would have saved."""
+
+    @hookimpl
+    def decided(self, decisions, state):
+        saved = self.checkpoint()
+        fresh = Bundling(self.options)
+        if saved is not None:
+            fresh.restore(json.loads(json.dumps(saved)))
+        self.__dict__.update({key: value for key, value in fresh.__dict__.items() if key != "_costs"})
+
+
+@given(workloads(), st.booleans())
+@settings(max_examples=40, deadline=None, phases=QUICK)
+def test_a_plugin_that_is_restored_after_each_step_decides_the_same(jobs, late):
+    faults = Faults(latency=3.0) if late else None
+
+    def decisions(kind):
+        return run(jobs, processors=16, min_processors=2, faults=faults, kind=kind).decisions
+
+    assert decisions(Restarted) == decisions(Bundling)
