@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 import pydantic
 
 from headway.decisions import Decision
-from headway.durations import EXPECTED, seconds_of
+from headway.durations import as_seconds
 from headway.energy.profiles import load_profile, with_energy
 from headway.engine import Mode
 from headway.errors import UserError, nearest
@@ -156,21 +156,9 @@ class MetricsConfig(_Section):
         return ClassBounds(self.narrow, self.short)
 
 
-def _seconds(value: Any) -> Any:
-    """A duration: a number of seconds, or a text with units."""
-    if isinstance(value, str):
-        seconds = seconds_of(value)
-        if seconds is None:
-            raise ValueError(EXPECTED)
-        return seconds
-    if isinstance(value, bool):
-        raise ValueError(EXPECTED)
-    return value
-
-
 #: Of a batch mode: the time from one look at the queues to the next.
 CycleSeconds = Annotated[
-    float, pydantic.BeforeValidator(_seconds), pydantic.Field(gt=0, le=86400, allow_inf_nan=False)
+    float, pydantic.BeforeValidator(as_seconds), pydantic.Field(gt=0, le=86400, allow_inf_nan=False)
 ]
 
 

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from headway.results import RunResult
     from headway.state import Job, State
     from headway.view import View
-    from headway.workload import WorkloadModel
+    from headway.workload import EstimateModel, WorkloadModel
 
 PROJECT = "headway"
 hookspec = pluggy.HookspecMarker(PROJECT)
@@ -218,6 +218,10 @@ class HookSpecs:
     @hookspec
     def register_workloads(self) -> dict[str, WorkloadModel] | None:
         """Workload models by name: see :class:`headway.workload.WorkloadModel`."""
+
+    @hookspec
+    def register_estimates(self) -> dict[str, EstimateModel] | None:
+        """Models of users' runtime estimates by name: see :class:`headway.workload.EstimateModel`."""
 
     @hookspec
     def register_metrics(self) -> dict[str, Callable[[RunResult], Any]] | None:

@@ -425,6 +425,18 @@ def test_register_workloads_gives_a_model_for_headway_generate(file, tmp_path, m
     assert len(read_trace(tmp_path / "poisson.swf", strict=True)) == 20
 
 
+def test_register_estimates_gives_a_model_for_headway_convert(file, tmp_path, capsys):
+    trace = swf(tmp_path / "trace.swf", (0, 10, 6, 100, 1), (1, 4000, 8, 9000, 1), (2, 4000, 8, 100, 1))
+    arguments = ["--estimates", "hours", "--estimates-set", "spare=1", "--plugin", str(file("hours.py"))]
+    cli.main(["convert", str(trace), str(tmp_path / "new.swf"), *arguments])
+    said = capsys.readouterr().out
+    assert "1 runtimes were beyond the job's own estimate" in said
+    assert "estimates in whole hours" in said
+    records = read_trace(tmp_path / "new.swf", strict=True).records
+    assert records[:, 3].tolist() == [10, 4000, 100]
+    assert records[:, 8].tolist() == [7200, 10800, 7200]
+
+
 def test_register_metrics_and_report_sections_reach_the_outputs(file, tmp_path, capsys):
     trace = swf(
         tmp_path / "trace.swf", (0, 10, 6, 100, 1), (1, 10, 8, 100, 1), (2, 10, 4, 5, 7), (3, 9, 4, 9, 7)

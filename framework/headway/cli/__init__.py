@@ -30,6 +30,7 @@ _COMMANDS = {
     "generate": ("generate", "Draw a workload from a model and write it to a file."),
     "analyze": ("analyze", "What a workload looks like: classes, arrivals, load, sizes, estimates."),
     "convert": ("convert", "Convert a workload between formats."),
+    "estimates": ("estimates", "Models of users' estimates: what there is, and fitting one to a trace."),
     "run": ("run", "Schedule a real cluster (or watch it with --monitor)."),
     "check": ("check", "Check configuration, plugins, journal and cluster."),
     "plugins": ("plugins", "List what is installed, or tell about one plugin."),

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from headway.cli.common import examples, messages, say
+from headway.cli.estimate_options import asked_model, estimates_option, estimates_set_option
 from headway.errors import UserError
 
 
@@ -16,24 +17,57 @@ from headway.errors import UserError
         "headway convert log.swf.gz log.cwf                 all jobs as batch jobs",
         "headway convert log.cwf log.swf                    if nothing is lost by it",
         "headway convert log.cwf log.swf --drop-extensions  the jobs alone",
+        "headway convert log.swf new.swf --estimates tsafrir05 --estimates-set maximum=18h",
     ),
 )
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
 @click.option("--drop-extensions", is_flag=True,
               help="Leave out the requested starts and elastic commands that .swf cannot hold.")  # fmt: skip
+@estimates_option
+@estimates_set_option
+@click.option("--add", is_flag=True, help="Estimates for the jobs that have none, not for all.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True,
+              help="Seed of what the estimate model draws.")  # fmt: skip
+@click.option("--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path),
+              help="A Python file with plugins that have estimate models. Repeatable.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Stop at the first broken line of IN.")
 @click.option("-v", "--verbose", is_flag=True, help="Name each line of IN that was skipped or mended.")
-def command(source: Path, target: Path, drop_extensions: bool, strict: bool, verbose: bool) -> None:
+def command(
+    source: Path,
+    target: Path,
+    drop_extensions: bool,
+    estimates: str | None,
+    estimate_settings: tuple[str, ...],
+    add: bool,
+    seed: int,
+    plugin_files: tuple[Path, ...],
+    strict: bool,
+    verbose: bool,
+) -> None:
     """Write the workload IN as OUT, each in the format of its ending: .swf or .cwf, plain or .gz.
 
     .swf is the Standard Workload Format. .cwf is the Cloud Workload Format, which has requested starts and
     elastic commands as well; where they would be lost, nothing is written unless --drop-extensions says
-    that they may.
+    that they may. With --estimates MODEL all jobs get a model's estimates, with --add those that have
+    none; runtimes beyond an estimate that is replaced are cut to it: the batch system ended the job there.
     """
-    from headway.workload import CloudTrace, format_of, read_trace, write_cwf, write_swf
+    from headway.plugins import Catalogue
+    from headway.workload import (
+        ADD,
+        REPLACE,
+        CloudTrace,
+        estimated_trace,
+        format_of,
+        read_trace,
+        write_cwf,
+        write_swf,
+    )
     from headway.workload.formats import extensions
 
+    if add and estimates is None:
+        raise click.UsageError("--add goes with --estimates MODEL")
+    chosen = asked_model(Catalogue(plugin_files), estimates, estimate_settings)
     format_of(source)
     to_cloud = format_of(target) == "cwf"
     trace = read_trace(source, strict=strict)
@@ -48,6 +82,11 @@ def command(source: Path, target: Path, drop_extensions: bool, strict: bool, ver
             f"{target}: the Standard Workload Format cannot hold {lost} of {source}; "
             "nothing was written (--drop-extensions leaves them out)"
         )
+    notes: list[str] = []
+    if chosen is not None:
+        before = len(trace.header)
+        trace = estimated_trace(trace, chosen, seed, ADD if add else REPLACE)
+        notes = [line.removeprefix("; Note: ") for line in trace.header[before:]]
     if to_cloud:
         start = trace.requested_start if isinstance(trace, CloudTrace) else None
         commands = trace.commands if isinstance(trace, CloudTrace) else ()
@@ -58,3 +97,5 @@ def command(source: Path, target: Path, drop_extensions: bool, strict: bool, ver
     kept = extensions(trace) if to_cloud else ""
     said = f"{target}: {jobs}" + (f", {kept}" if kept else "")
     say(said + (f"; dropped: {lost}" if lost else ""))
+    for note in notes:
+        say(note)

@@ -24,6 +24,7 @@ from headway.cli.common import (
     set_up_log,
     wall_clock,
 )
+from headway.cli.estimate_options import asked_model, estimates_option, estimates_set_option
 from headway.errors import UserError
 from headway.extras import need_report
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from headway.model import ClusterDescription
     from headway.plugins import Catalogue, PluginConfig
     from headway.results import Refused, RunResult
-    from headway.workload import Trace, TraceCommand, TraceJob
+    from headway.workload import ChosenModel, Trace, TraceCommand, TraceJob
 
 
 #: Jobs of a forecast that are listed.
@@ -53,6 +54,7 @@ FACTOR = click.FloatRange(min=0, min_open=True)
         "headway dry-run --trace log.swf --policy fcfs --out out     with a report",
         "headway dry-run --trace log.swf --first 5000 --scale-arrivals 0.8",
         "headway dry-run --workload ccr --set load=1.1     a model's jobs",
+        "headway dry-run --trace log.swf --estimates f-model --estimates-set f=3",
         "headway dry-run -c site.yaml --trace log.swf       the site's configuration",
         "headway dry-run -c site.yaml --from-cluster        the live queue's future",
     ),
@@ -63,6 +65,8 @@ FACTOR = click.FloatRange(min=0, min_open=True)
               help="Draw the jobs from a workload model; `headway generate` lists them.")  # fmt: skip
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
               help="An option of the model. Repeatable.")  # fmt: skip
+@estimates_option
+@estimates_set_option
 @config_option
 @click.option("--from-cluster", is_flag=True,
               help="Start from a copy of the configured cluster's queue and nodes.")  # fmt: skip
@@ -106,6 +110,8 @@ def command(
     trace_path: Path | None,
     workload: str | None,
     settings: tuple[str, ...],
+    estimates: str | None,
+    estimate_settings: tuple[str, ...],
     config_path: Path | None,
     from_cluster: bool,
     processors: int | None,
@@ -136,7 +142,7 @@ def command(
     from headway.draws import middle
     from headway.emulation import emulate, validated_faults
     from headway.plugins import Catalogue
-    from headway.workload import read_trace
+    from headway.workload import estimated_trace, read_trace
     from headway.workload.cpu_use import jobs_with_cpu_use, read_cpu_use
 
     if sum((from_cluster, trace_path is not None, workload is not None)) != 1:
@@ -154,7 +160,7 @@ def command(
     if from_cluster:
         _refuse_trace_options(
             "--from-cluster", processors=processors, journal=journal_path, cpu=cpu_path,
-            draws=draws if draws > 1 else None,
+            draws=draws if draws > 1 else None, estimates=estimates,
         )  # fmt: skip
     if out is not None:
         need_report("--out")
@@ -164,6 +170,7 @@ def command(
     catalogue = Catalogue(plugin_files)
     configs = enabled(config, catalogue, policy, config_path is not None)
     seed = seed if seed is not None else config.seed
+    chosen = asked_model(catalogue, estimates, estimate_settings)
     if cycle is not None:
         config.cycle = cycle
     if from_cluster:
@@ -176,12 +183,14 @@ def command(
         return
     validated_faults(config.emulation.faults, f"{config.source}: emulation.faults")
     if workload is not None:
-        work = _drawn(config, catalogue, workload, settings, seed, processors, limit)
+        work = _drawn(config, catalogue, workload, settings, seed, processors, limit, chosen)
     else:
         assert trace_path is not None
         trace = read_trace(trace_path, strict=strict)
         trace = filtered(trace, first, last, window, scale_arrivals, scale_runtimes)
         _tell_issues(trace, verbose)
+        if chosen is not None:
+            trace = estimated_trace(trace, chosen, seed)
         work = _traced(trace, machine(config, trace, processors), limit)
     if cpu_path is not None:
         work = replace(work, jobs=jobs_with_cpu_use(work.jobs, read_cpu_use(cpu_path)))
@@ -192,6 +201,8 @@ def command(
             say(f"{where}: job {one.job_id} refused: {one.reason}", messages(), "yellow")
     label = policy or _label(config, configs, catalogue)
     about = {"workload": Path(work.name).name if work.trace is not None else work.name}
+    if chosen is not None:
+        about["estimates"] = " ".join([str(estimates), *estimate_settings])
     emulated = partial(
         emulate,
         cluster,
@@ -292,11 +303,13 @@ def _drawn(
     seed: int,
     processors: int | None,
     limit: int | None,
+    chosen: ChosenModel | None,
 ) -> _Work:
     """A model's jobs on the machine that is configured or asked for, else on the model's own."""
     from headway.cli.generate import drawn
     from headway.model import ClusterDescription
     from headway.results import Refused
+    from headway.workload import estimated_workload
 
     cluster = config.emulation.description(processors)
     defaults = {}
@@ -304,6 +317,8 @@ def _drawn(
         pool, size = _first_pool(cluster)
         defaults = {"processors": size, "pool": pool}
     workload = drawn(catalogue, model, settings, seed, defaults)
+    if chosen is not None:
+        workload = estimated_workload(workload, chosen, seed)
     if cluster is None:
         if workload.processors is None:
             raise UserError(f"--workload {model}: the model names no machine size; give --processors N")

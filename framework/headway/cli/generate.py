@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headway.cli.common import console, examples, say
+from headway.cli.common import examples, say
+from headway.cli.estimate_options import asked_model, estimates_option, estimates_set_option
+from headway.cli.settings import parsed_settings
 from headway.errors import UserError, nearest
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
         "headway generate lublin -o log.swf.gz --set jobs=10000",
         "headway generate lublin-cwf --seed 3 --set load=0.9 --set p_dedicated=0.5",
         "headway generate ccr --seed 1                          a data centre's month of 22,385 jobs",
+        "headway generate lublin --estimates tsafrir05          with estimates as users give them",
     ),
 )
 @click.argument("model", required=False)
@@ -33,13 +36,17 @@ if TYPE_CHECKING:
                    "there are requested starts or elastic commands.")  # fmt: skip
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
               help="An option of the model. Repeatable.")  # fmt: skip
+@estimates_option
+@estimates_set_option
 @click.option("--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path),
-              help="A Python file with plugins that have workload models. Repeatable.")  # fmt: skip
+              help="A Python file with plugins that have models. Repeatable.")  # fmt: skip
 def command(
     model: str | None,
     seed: int,
     output: Path | None,
     settings: tuple[str, ...],
+    estimates: str | None,
+    estimate_settings: tuple[str, ...],
     plugin_files: tuple[Path, ...],
 ) -> None:
     """Draw a workload from MODEL and write it; without MODEL, list the models and their options.
@@ -47,21 +54,30 @@ def command(
     Files are in the Standard Workload Format, or in the Cloud Workload Format, which has requested starts
     and elastic commands as well. The same model, options and seed give the same file.
     """
+    from headway.cli.plugins import list_models
     from headway.experiment.campaign import workload_models
     from headway.plugins import Catalogue
-    from headway.workload import format_of
+    from headway.workload import estimated_workload, format_of
 
     catalogue = Catalogue(plugin_files)
     if model is None:
         models = workload_models(catalogue)
-        if settings or output is not None:
+        if settings or estimates or output is not None:
             raise click.UsageError(f"which model? {nearest('', models).strip()}")
-        _list(models)
+        list_models(models)
+        say("`headway generate MODEL --set KEY=VALUE` draws a workload and writes it to a file.")
         return
     if output is not None:
         format_of(output)  # before the work
+    chosen = asked_model(catalogue, estimates, estimate_settings)
     workload = drawn(catalogue, model, settings, seed)
+    if chosen is not None:
+        workload = estimated_workload(workload, chosen, seed)
     called = " ".join([f"headway generate {model} --seed {seed}", *(f"--set {one}" for one in settings)])
+    if estimates:
+        called += " ".join(
+            ["", f"--estimates {estimates}", *(f"--estimates-set {s}" for s in estimate_settings)]
+        )
     path, found = write_workload(output, model, workload, [f"made by: {called}"])
     size = f", {workload.processors:,} processors" if workload.processors else ""
     jobs = len(workload.jobs)
@@ -106,24 +122,6 @@ def drawn(
     return workload
 
 
-def parsed_settings(settings: Sequence[str]) -> dict[str, Any]:
-    """``KEY=VALUE`` settings, their values read as YAML; :class:`UserError` for what is none."""
-    import yaml
-
-    found: dict[str, Any] = {}
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not equals or not key:
-            raise UserError(f"--set: expected KEY=VALUE, found {setting!r}")
-        if key in found:
-            raise UserError(f"--set: {key} is given twice")
-        try:
-            found[key] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
-            raise UserError(f"--set: {key}: expected a value in YAML, found {value!r}") from error
-    return found
-
-
 def write_workload(
     output: Path | None, name: str, workload: Workload, notes: Sequence[str]
 ) -> tuple[Path, str]:
@@ -159,19 +157,3 @@ def write_workload(
     else:
         write_swf(path, header, records)
     return path, found
-
-
-def _list(models: dict[str, Any]) -> None:
-    import inspect
-    import sys
-
-    from headway.cli.plugins import options_table
-
-    for name, model in sorted(models.items()):
-        module = sys.modules.get(type(model).__module__)
-        summary = (inspect.getdoc(module) or inspect.getdoc(model) or "").split("\n\n")[0].replace("\n", " ")
-        say(f"{name}: {summary}", style="bold")
-        if model.Options.model_fields:
-            console().print(options_table(model.Options))
-        say("")
-    say("`headway generate MODEL --set KEY=VALUE` draws a workload and writes it to a file.")

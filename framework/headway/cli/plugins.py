@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 import types
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -24,6 +25,7 @@ _KINDS = {
     "order_queue": "Order of the queue",
     "predict_runtime": "Runtime prediction",
     "register_workloads": "Workload models",
+    "register_estimates": "Estimate models",
 }
 _OTHERS = "Others"
 
@@ -130,6 +132,20 @@ def _tell(info: PluginInfo) -> None:
         say("")
         for line in reflowed(info.documentation, min(screen.width, _WIDEST)):
             say(line)
+
+
+def list_models(models: Mapping[str, Any]) -> None:
+    """Models by name: what their modules say first, and their options."""
+    import inspect
+    import sys
+
+    for name, model in sorted(models.items()):
+        module = sys.modules.get(type(model).__module__)
+        summary = (inspect.getdoc(module) or inspect.getdoc(model) or "").split("\n\n")[0].replace("\n", " ")
+        say(f"{name}: {summary}", style="bold")
+        if model.Options.model_fields:
+            console().print(options_table(model.Options))
+        say("")
 
 
 def options_table(model: type[pydantic.BaseModel]) -> Any:

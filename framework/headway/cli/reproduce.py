@@ -100,7 +100,7 @@ def command(
 
 def made(kind: type, name: str, settings: Sequence[str]) -> Reproduction:
     """A paper's experiments with these settings; :class:`UserError` for one that they do not have."""
-    from headway.cli.generate import parsed_settings
+    from headway.cli.settings import parsed_settings
 
     given = parsed_settings(settings)
     known = list(inspect.signature(kind).parameters)

@@ -21,12 +21,13 @@ import pydantic
 
 from headway.emulation import emulate
 from headway.errors import UserError, nearest
+from headway.experiment.estimate_models import chosen_model
 from headway.metrics import Summary, summarise
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig, explain_validation
 from headway.report.atomic import writing
 from headway.results import RunResult
-from headway.workload import Workload, cwf_jobs, read_trace, scale_arrivals
+from headway.workload import Workload, cwf_jobs, estimated_workload, read_trace, scale_arrivals
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,9 @@ class Scenario:
     sizes: tuple[int, int] | None = None
     #: The machine, if it is not a flat pool of ``processors``: nodes, an energy profile.
     cluster: ClusterDescription | None = None
+    #: An estimate model by name or file, and its options; "": the workload's own estimates.
+    estimates: str = ""
+    estimate_options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -93,13 +97,17 @@ class Campaign:
 
 
 def seeds_of(scenario: Scenario, seeds: Sequence[int]) -> Sequence[int]:
-    """A trace is what it is: one seed is enough."""
-    return seeds[:1] if scenario.trace else seeds
+    """A trace with its own estimates is what it is: one seed is enough."""
+    return seeds[:1] if scenario.trace and not scenario.estimates else seeds
 
 
 def workload_of(scenario: Scenario, seed: int, catalogue: Catalogue) -> Workload:
     """The scenario's jobs and commands for one seed."""
     workload = _drawn(scenario, seed, catalogue)
+    if scenario.estimates:
+        where = f"scenario {scenario.label!r}: estimates"
+        chosen = chosen_model(catalogue, scenario.estimates, scenario.estimate_options, where)
+        workload = estimated_workload(workload, chosen, seed)
     if scenario.sizes is None:
         return workload
     least, most = scenario.sizes

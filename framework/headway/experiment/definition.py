@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from headway.config import CycleSeconds, EmulationConfig, EnergyConfig, NodesCon
 from headway.energy.profiles import load_profile, with_energy
 from headway.errors import UserError
 from headway.experiment.campaign import Campaign, Scenario, Variant
+from headway.experiment.estimate_models import chosen_model
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig, explain_validation
 from headway.strict_yaml import parse_yaml
@@ -30,6 +32,18 @@ class VariantConfig(_Section):
     cycle: CycleSeconds | None = pydantic.Field(default=None, description="instead of the campaign's")
 
 
+#: In a campaign: the workload's estimates as they are.
+OWN_ESTIMATES = "own"
+
+
+class EstimatesConfig(_Section):
+    """An estimate model with options."""
+
+    model: str
+    options: dict[str, Any] = pydantic.Field(default_factory=dict)
+    label: str = ""
+
+
 class WorkloadConfig(_Section):
     """A model or a trace, and how its load is varied."""
 
@@ -40,6 +54,11 @@ class WorkloadConfig(_Section):
     trace: str = ""
     arrival_factors: list[float] = pydantic.Field(default_factory=lambda: [1.0])
     limit: int | None = pydantic.Field(default=None, ge=1)
+    estimates: list[str | EstimatesConfig] = pydantic.Field(
+        default_factory=list,
+        description="estimate models (a name, a model file, or {model, options, label}), each instead of "
+        "the workload's own estimates, which are called `own`",
+    )
 
     @pydantic.model_validator(mode="after")
     def _one_source(self) -> WorkloadConfig:
@@ -128,7 +147,7 @@ def load_campaign(path: Path) -> Campaign:
     for variant in variants:
         Catalogue().check_energy(variant.plugins, cluster, "energy: PROFILE in the campaign")
     for work in config.workloads:
-        scenarios += _scenarios(work, cluster, path)
+        scenarios += _with_estimates(_scenarios(work, cluster, path), work, path)
     seeds = tuple(range(config.first_seed, config.first_seed + config.seeds))
     return Campaign(variants, tuple(scenarios), seeds)
 
@@ -141,6 +160,33 @@ def _machine(config: CampaignConfig, path: Path) -> ClusterDescription:
         return cluster
     profile = load_profile(config.energy.profile, f"{path}: energy", path.parent)
     return with_energy(cluster, profile, config.energy.classes, f"{path}: energy.classes")
+
+
+def _with_estimates(scenarios: list[Scenario], work: WorkloadConfig, path: Path) -> list[Scenario]:
+    """Each scenario with each of the estimate models, and the models checked."""
+    if not work.estimates:
+        return scenarios
+    catalogue = Catalogue()
+    found = []
+    for entry in work.estimates:
+        said = entry if isinstance(entry, EstimatesConfig) else EstimatesConfig(model=entry)
+        if said.model == OWN_ESTIMATES:
+            found += [replace(s, label=f"{s.label}, {said.label or OWN_ESTIMATES}") for s in scenarios]
+            continue
+        # A file lies beside the campaign.
+        beside = path.parent / said.model
+        model = str(beside) if beside.is_file() else said.model
+        chosen_model(catalogue, model, said.options, f"{path}: estimates")
+        found += [
+            replace(
+                s,
+                label=f"{s.label}, {said.label or said.model}",
+                estimates=model,
+                estimate_options=said.options,
+            )
+            for s in scenarios
+        ]
+    return found
 
 
 def _scenarios(work: WorkloadConfig, cluster: ClusterDescription, path: Path) -> list[Scenario]:

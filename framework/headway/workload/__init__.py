@@ -2,6 +2,16 @@
 
 from headway.workload.cwf import CloudTrace, CommandRow, cwf_jobs, read_cwf, to_cloud_records, write_cwf
 from headway.workload.emulation import estimates, sizes, to_records, trace_jobs
+from headway.workload.estimate_models import (
+    ADD,
+    REPLACE,
+    ChosenModel,
+    EstimateModel,
+    Estimates,
+    RunJobs,
+    estimated_trace,
+    estimated_workload,
+)
 from headway.workload.filters import (
     drop_larger_than,
     first,
@@ -19,10 +29,16 @@ from headway.workload.swf import read_swf, write_swf
 from headway.workload.trace import Column, Issue, Trace
 
 __all__ = [
+    "ADD",
+    "REPLACE",
+    "ChosenModel",
     "CloudTrace",
     "Column",
     "CommandRow",
+    "EstimateModel",
+    "Estimates",
     "Issue",
+    "RunJobs",
     "Trace",
     "TraceCommand",
     "TraceJob",
@@ -30,6 +46,8 @@ __all__ = [
     "WorkloadModel",
     "cwf_jobs",
     "drop_larger_than",
+    "estimated_trace",
+    "estimated_workload",
     "estimates",
     "first",
     "format_of",

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from headway.model import JobDescription, Request
 from headway.workload import TraceJob, Workload
-from headway_plugins.workloads.f_model import estimates
+from headway_plugins.estimates.f_model import estimates
 from headway_plugins.workloads.lublin import scaled_to_load
 
 Floats = NDArray[np.float64]

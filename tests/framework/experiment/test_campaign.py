@@ -193,3 +193,38 @@ def test_a_wrong_campaign_file_says_where(tmp_path: Path, text: str, message: st
 def test_the_campaigns_that_ship_are_right():
     for file in sorted((Path(__file__).parents[3] / "etc" / "campaigns").glob("*.yaml")):
         assert load_campaign(file).size() > 0
+
+
+def test_estimate_models_are_a_factor_of_a_workload(tmp_path: Path):
+    (tmp_path / "site.yaml").write_text("model: f-model\noptions: {f: 2}\n")
+    file = tmp_path / "campaign.yaml"
+    file.write_text(
+        """
+processors: 64
+seeds: 2
+policies: [easy]
+workloads:
+  - model: lublin
+    options: {jobs: 60}
+    loads: [0.6, 0.9]
+    estimates: [own, exact, site.yaml, {model: tsafrir05, options: {maximum: 3d}, label: modal}]
+"""
+    )
+    plan = load_campaign(file)
+    assert [(s.label, s.x) for s in plan.scenarios] == [
+        (f"lublin, {name}", load) for name in ("own", "exact", "site.yaml", "modal") for load in (0.6, 0.9)
+    ]
+    rows = run_campaign(plan)
+    assert len(rows) == 16
+    waits = {(row.scenario, row.x, row.seed): row.values["mean wait"] for row in rows}
+    assert waits["lublin, own", 0.9, 1] != waits["lublin, modal", 0.9, 1]
+
+
+def test_a_wrong_estimate_model_says_where(tmp_path: Path):
+    file = tmp_path / "campaign.yaml"
+    file.write_text(
+        "processors: 64\npolicies: [easy]\nworkloads:\n"
+        "  - {model: lublin, estimates: [{model: f-model, options: {g: 1}}]}\n"
+    )
+    with pytest.raises(UserError, match=r"campaign.yaml: estimates: f-model has no option 'g'"):
+        load_campaign(file)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from headway_plugins.estimates.f_model import estimates
 from headway_plugins.workloads import feitelson96, jann97
-from headway_plugins.workloads.f_model import estimates
 from headway_plugins.workloads.feitelson96 import Feitelson96Model, Feitelson96Options
 from headway_plugins.workloads.jann97 import GAP, RUNTIME, Jann97Model, Jann97Options, hyper_erlang
 from headway_plugins.workloads.size_classes import class_of

@@ -1,0 +1,106 @@
+"""``headway estimates``: models of users' runtime estimates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headway.cli.common import examples, messages, say
+from headway.errors import Failure, UserError
+
+if TYPE_CHECKING:
+    from headway.workload import EstimateModel, Trace
+
+_plugin_option = click.option(
+    "--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path),
+    help="A Python file with plugins that have estimate models. Repeatable.",
+)  # fmt: skip
+
+
+@click.group(
+    "estimates",
+    invoke_without_command=True,
+    epilog=examples(
+        "headway estimates                                   the models and their options",
+        "headway estimates fit log.swf.gz -o site.yaml       tsafrir05 with the log's popular estimates",
+        "headway convert bare.swf new.swf --estimates site.yaml",
+    ),
+)
+@_plugin_option
+@click.pass_context
+def command(context: click.Context, plugin_files: tuple[Path, ...]) -> None:
+    """List the models of users' estimates, or fit one to a trace.
+
+    `headway generate`, `convert` and `dry-run` take a model, or the file of a fitted one, with --estimates.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from headway.cli.plugins import list_models
+    from headway.experiment.estimate_models import estimate_models
+    from headway.plugins import Catalogue
+
+    list_models(estimate_models(Catalogue(plugin_files)))
+    say(
+        "`headway convert IN OUT --estimates MODEL --estimates-set KEY=VALUE` gives the jobs of IN a model's."
+    )
+
+
+@command.command("fit")
+@click.argument("trace_path", metavar="TRACE", type=click.Path(path_type=Path))
+@click.option("--model", default="tsafrir05", show_default=True, help="The model to be fitted.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True,
+              help="Model file to be written (.yaml).")  # fmt: skip
+@click.option("--by-queue", is_flag=True, help="Fit the jobs of each queue apart as well.")
+@click.option("--strict", is_flag=True, help="Stop at the first broken line of TRACE.")
+@_plugin_option
+def fit(
+    trace_path: Path, model: str, output: Path, by_queue: bool, strict: bool, plugin_files: tuple[Path, ...]
+) -> None:
+    """Fit a model to the estimates of TRACE and write it to a file, which --estimates takes."""
+    import yaml
+
+    from headway.experiment.estimate_models import named_model
+    from headway.plugins import Catalogue
+    from headway.workload import Column, read_trace
+
+    if output.suffix not in (".yaml", ".yml"):
+        raise UserError(f"{output}: expected a file that ends in .yaml")
+    kind = named_model(Catalogue(plugin_files), model)
+    trace = read_trace(trace_path, strict=strict)
+    for line in trace.describe_issues():
+        say(line, messages(), style="yellow")
+    options, jobs = _fitted(kind, model, trace)
+    said: dict[str, Any] = {
+        "model": model,
+        "fitted": {"trace": trace_path.name, "jobs": jobs},
+        "options": options,
+    }
+    lines = [f"{output}: {model} fitted to {jobs:,} jobs of {trace_path}"]
+    if by_queue:
+        said["queues"] = {}
+        queue = trace.records[:, Column.QUEUE]
+        for number in sorted({int(n) for n in queue[trace.records[:, Column.ESTIMATE] > 0] if n >= 0}):
+            own, jobs = _fitted(kind, model, trace.part(queue == number))
+            said["queues"][number] = own
+            lines.append(f"queue {number}: {jobs:,} jobs")
+    try:
+        output.write_text(yaml.safe_dump(said, sort_keys=False), encoding="utf-8")
+    except OSError as error:
+        raise Failure(f"{output}: the model file cannot be written: {error.strerror}") from error
+    for line in lines:
+        say(line)
+
+
+def _fitted(kind: EstimateModel, name: str, trace: Trace) -> tuple[dict[str, Any], int]:
+    """The model's options for the jobs of a trace, and how many have told them."""
+    from headway.workload.estimate_models import run_jobs
+
+    jobs = run_jobs(trace)
+    if not len(jobs):
+        raise UserError(f"{trace.path}: expected jobs with a runtime and an estimate, found none")
+    found = kind.fitted(jobs)
+    if found is None:
+        raise UserError(f"estimate model {name}: it has nothing to fit")
+    return found, len(jobs)

@@ -1,0 +1,1 @@
+"""Estimate models: what users would have said how long their jobs run."""
