@@ -2,8 +2,9 @@
 
 W. Cirne and F. Berman: A Comprehensive Model of the Supercomputer Workload. 4th IEEE Workshop on Workload
 Characterization, 2001, as D. Tsafrir, Y. Etsion, D. G. Feitelson: Modeling User Runtime Estimates. JSSPP
-2005, section 2, tell of it: runtime = accuracy x estimate, so the jobs' own runtimes are not looked at, and are
-replaced. No parameters are published there, so none is a default here. An accuracy above 1 is drawn again.
+2005, section 2, tell of it: runtime = accuracy x estimate, so the jobs' own runtimes are not looked at, and
+are replaced. No parameters are published there, so none is a default here. An accuracy above 1 is drawn
+again.
 """
 
 from __future__ import annotations

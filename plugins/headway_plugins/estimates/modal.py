@@ -13,12 +13,12 @@ What the paper leaves open, as decided here:
 - Head times replace the nearest of the K times, pair by pair from the closest on; ties: the smaller ones.
 - A small T_max gives fewer than 20 multiples of the paper's steps: multiples of 2 minutes and 1 minute
   follow, and then the head is shorter. Without a tail the head has all jobs.
-- A mode that is given replaces the nearest head time that is not given, never T_max, and the nearest share. If
-  the share of T_max is given, the other shares of the head fill 89 % beside it (as in the authors' published
-  code; else a share near the one that T_max usually has would stay without its time). If those that are
-  given have 89 % or more, the rest of the head vanishes, and the tail has what is left.
-- Shares become counts by rounding half up, at least 1; what is left over goes one by one to the modes that are
-  not given, from the largest on.
+- A mode that is given replaces the nearest head time that is not given, never T_max, and the nearest share.
+  If the share of T_max is given, the other shares of the head fill 89 % beside it (as in the authors'
+  published code; else a share near the one that T_max usually has would stay without its time). If those that
+  are given have 89 % or more, the rest of the head vanishes, and the tail has what is left.
+- Shares become counts by rounding half up, at least 1; what is left over goes one by one to the modes that
+  are not given, from the largest on.
 """
 
 from __future__ import annotations

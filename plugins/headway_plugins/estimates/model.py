@@ -1,4 +1,4 @@
-"""What estimate models share: options that refuse unknown keys, rounding, and that most have nothing to fit."""
+"""What estimate models share: options that refuse unknown keys, rounding, and no fit."""
 
 from __future__ import annotations
 

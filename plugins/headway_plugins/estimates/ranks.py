@@ -1,7 +1,7 @@
 """Which of the favourite estimates is how popular: the pool algorithm.
 
-D. Tsafrir, Y. Etsion, D. G. Feitelson: Modeling User Runtime Estimates. JSSPP 2005 (LNCS 3834), section 6
-and Table 6. A *top-20 time rank* (ttr) is an estimate's place among the 20 most popular ones in order of time,
+D. Tsafrir, Y. Etsion, D. G. Feitelson: Modeling User Runtime Estimates. JSSPP 2005 (LNCS 3834), section 6 and
+Table 6. A *top-20 time rank* (ttr) is an estimate's place among the 20 most popular ones in order of time,
 where the maximum has 0 and the others 1 to 19; a *popularity rank* is 1 for the most popular.
 
 Decisions: the maximum's ranks are in the pool too, as in the authors' published code (read literally, the

@@ -1,8 +1,8 @@
 """The modal model of users' runtime estimates: few round values carry nearly all jobs.
 
 D. Tsafrir, Y. Etsion, D. G. Feitelson: Modeling User Runtime Estimates. JSSPP 2005 (LNCS 3834). A histogram
-of estimates is drawn from the number of jobs, the largest allowed estimate and, if they are known, the shares of
-some (:mod:`.modal`); then each job gets one that is not below its runtime (:mod:`.pairing`).
+of estimates is drawn from the number of jobs, the largest allowed estimate and, if they are known, the shares
+of some (:mod:`.modal`); then each job gets one that is not below its runtime (:mod:`.pairing`).
 
 Decisions: without a ``maximum`` it is the longest runtime, in whole hours (up); a runtime beyond the maximum
 counts as one of that length. Fitting takes the largest estimate and the twenty most popular ones: the
