@@ -44,7 +44,8 @@ class FeitelsonModel(Unfitted):
 
     def estimates(self, rng: np.random.Generator, jobs: RunJobs, options: FeitelsonOptions) -> Estimates:
         runtime, count = jobs.runtime, len(jobs)
-        phi, notes = options.phi, ()
+        phi = options.phi
+        notes: tuple[str, ...] = ()
         if phi is None:
             known = ~np.isnan(jobs.estimate)
             phi = float((runtime[known] >= EXACT * jobs.estimate[known]).mean()) if known.any() else 0.0

@@ -85,7 +85,7 @@ PUBLISHED_CODE = Constants(
 class Permuting(Draws, Protocol):
     """What is used of :class:`numpy.random.Generator`."""
 
-    def permutation(self, x: int) -> Any:
+    def permutation(self, x: int, /) -> Any:
         """The numbers from 0 to ``x`` - 1 in random order."""
         ...
 

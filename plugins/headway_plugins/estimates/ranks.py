@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 #: Popularity ranks of a ttr (row) in the logs SDSC-106, CTC, KTH4H, BLUE: the paper's Table 6.
 RANKS = (
@@ -31,7 +31,7 @@ _LOGS = len(RANKS[0])
 class Draws(Protocol):
     """What is used of :class:`numpy.random.Generator`, so that tests can say what is drawn."""
 
-    def integers(self, high: int) -> int:
+    def integers(self, high: int, /) -> Any:
         """A whole number from 0 to ``high`` - 1."""
         ...
 
