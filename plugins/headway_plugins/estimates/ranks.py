@@ -39,8 +39,8 @@ class Draws(Protocol):
 def popularity(draws: Draws, given: Mapping[int, int] | None = None, size: int = HEAD) -> list[int]:
     """Popularity rank of each ttr from 0 to ``size`` - 1: a permutation of 1 to ``size``.
 
-    ``given``: ttr -> rank of estimates whose popularity is known. Of fewer than 20, the ranks are counted
-    among themselves.
+    ``given``: ttr -> rank of estimates whose popularity is known. Of fewer than 20, the
+    others' ranks are counted among themselves.
     """
     given = dict(given or {})
     reserved = set(given.values())
@@ -64,5 +64,6 @@ def popularity(draws: Draws, given: Mapping[int, int] | None = None, size: int =
         found.append(rank)
         chosen.add(rank)
         pool = [one for one in pool if one != rank]
-    kept = sorted(found[:size])
-    return [kept.index(rank) + 1 for rank in found[:size]]
+    open_ttrs = sorted((ttr for ttr in range(size) if ttr not in given), key=lambda ttr: found[ttr])
+    left = (rank for rank in range(1, size + 1) if rank not in reserved)
+    return [rank for _, rank in sorted([*given.items(), *zip(open_ttrs, left, strict=True)])]

@@ -186,11 +186,11 @@ def test_v24_v25_v26_the_law_of_the_pool():
     st.integers(1, 20),
 )
 def test_popularity_is_a_permutation_whatever_is_given(seed, wanted, size):
-    given_ranks = {ttr: rank for rank, ttr in {r: t for t, r in wanted.items()}.items()}
+    at = {rank: ttr for ttr, rank in wanted.items() if ttr < size and rank <= size}
+    given_ranks = {ttr: rank for rank, ttr in at.items()}
     found = popularity(np.random.default_rng(seed), given_ranks, size)
     assert sorted(found) == list(range(1, size + 1))
-    if size == 20:
-        assert all(found[ttr] == rank for ttr, rank in given_ranks.items())
+    assert all(found[ttr] == rank for ttr, rank in given_ranks.items())
 
 
 # -------------------------------------------------------------------- acceptance 5: V27-V34, and errors
@@ -336,8 +336,11 @@ def test_acceptance_4_what_every_histogram_has(jobs):
         assert len(found) == modes(jobs)
         assert all(0 < time <= maximum for time in number)
         assert maximum in number
-        top = sum(n for _, n in number.most_common(20)) / jobs
-        assert top == pytest.approx(0.89, abs=0.006 if jobs > 500 else 0.012)
+        head = sum(number[time] for time in head_times(maximum)) / jobs
+        assert head == pytest.approx(0.89, abs=0.006)
+        if jobs > 500:
+            # Of few modes the tail has some that are more popular than the least of the head.
+            assert sum(n for _, n in number.most_common(20)) / jobs == pytest.approx(0.89, abs=0.006)
 
 
 PAIRS = st.dictionaries(st.integers(1, 4 * H), st.floats(0.01, 8), max_size=12)
