@@ -54,7 +54,7 @@ Class attributes of a plugin that the framework reads, all optional:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from headway.report import Section
     from headway.requests import Answer
     from headway.results import RunResult
-    from headway.state import Job, State
+    from headway.state import Factor, Job, State
     from headway.view import View
     from headway.workload import EstimateModel, WorkloadModel
 
@@ -83,6 +83,15 @@ class HookSpecs:
     """The hooks. The first group is called by the scheduler, the second by whoever needs it."""
 
     # ------------------------------------------------------------------ a run's beginning and end
+
+    @hookspec
+    def register_factors(self) -> Mapping[str, Factor] | None:
+        """Properties of jobs by name that orders and limits can weigh: functions of several jobs and the
+        state whose values, one a job, are between 0 and 1. Called once, before :meth:`startup`; everybody
+        finds them in ``state.factors``. Of two with one name that of the first plugin counts.
+
+        A factor is asked as often as its user wants, about jobs in any order, and must not change what
+        anybody sees."""
 
     @hookspec
     def startup(self, state: State, capabilities: frozenset[type]) -> None:

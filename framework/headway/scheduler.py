@@ -201,6 +201,8 @@ class Scheduler:
         self._handlers = state.handlers
         if saved and OWN_STATE in saved:
             state.remember_frequencies(saved[OWN_STATE]["frequencies"])
+        for _, factors in reversed(caller("register_factors").all()):
+            state.factors.update(factors)
         caller("startup").all(state, capabilities)
         for name, function in caller("restore").implementations:
             if saved and name in saved:

@@ -11,8 +11,8 @@ touched is not scheduled again.
 
 Each file holds one idea, and calls only files that stand above it here:
 
-``records``, ``facts``
-    a job, a pool, and all data of the state;
+``records``, ``factors``, ``facts``
+    a job, a pool; what a property of jobs is that plugins register; all data of the state;
 ``wakeups``, ``queues``, ``dependencies``, ``obstacles``, ``waiting``
     what becomes due; the queues; a job that is not in its queue, and why;
 ``occupation``, ``expectations``
@@ -26,12 +26,14 @@ Each file holds one idea, and calls only files that stand above it here:
     which event is whose business, and the whole.
 """
 
+from headway.state.factors import Factor
 from headway.state.foresight import Foreseeable
 from headway.state.records import Job, Obstacle, Outlook, PoolState, RunningEntry, Status
 from headway.state.state import State
 from headway.state.tenants import Tenants
 
 __all__ = [
+    "Factor",
     "Foreseeable",
     "Job",
     "Obstacle",

@@ -8,6 +8,7 @@ from typing import Any
 from headway.energy import EnergyModel
 from headway.model import ClusterDescription, JobDescription, Placement, Reservation
 from headway.nodes import NodeTable
+from headway.state.factors import Factor
 from headway.state.records import ON_NODES, Job, Pace, PoolState
 from headway.state.tenants import Tenants
 
@@ -36,6 +37,8 @@ class Facts:
         self.pool_made: Callable[[PoolState], None] | None = None
         #: Gives a job's place in the queue, where a plugin defines one.
         self.queue_key: Callable[[Job], tuple[Any, ...]] | None = None
+        #: Properties of jobs that plugins registered, by name (hook ``register_factors``).
+        self.factors: dict[str, Factor] = {}
         #: Expected runtime of a job in seconds, where a predictor answers.
         self.predict: Callable[[Job], float | None] | None = None
         #: Schedule a pool at every arrival, even if the new job needs more than is free.

@@ -7,7 +7,7 @@ cycle looks only at what is new.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 from headway.state.facts import Facts
@@ -76,6 +76,36 @@ def sweep(state: Facts, pool: PoolState, started: Sequence[Job]) -> None:
             del queue[0]
         else:
             drop(queue, job)
+
+
+def rekey(state: Facts, jobs: Iterable[Job]) -> None:
+    """Ask again for these jobs' places (hook ``queue_key``), of jobs that are on no nodes, because what their
+    plugin's keys follow has changed.
+
+    A pool whose order comes out as it was has nothing to look at: what is booked there stands.
+    """
+    key = state.queue_key
+    if key is None:
+        return
+    pools: dict[str, PoolState] = {}
+    for job in jobs:
+        job.order = (key(job), job.description.submit_time, job.seq)
+        if job.status is _PENDING:
+            pools[job.pool.name] = job.pool
+    for pool in pools.values():
+        before = pool.queue
+        try:
+            after = sorted(before, key=_order)
+        except TypeError as error:
+            state.anomalies.append(f"pool {pool.name} has queue keys that do not compare: {error}")
+            for job in before:
+                job.order = ((1,), job.submit_time, job.seq)
+            after = sorted(before, key=_order)
+        # It goes by the keys as they were.
+        pool.by_size = None
+        if after != before:
+            pool.queue = after
+            pool.touch()
 
 
 def drop(queue: list[Job], job: Job) -> None:

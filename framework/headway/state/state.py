@@ -61,6 +61,7 @@ class State(Facts):
     guard_subjob = bundles.guard_subjob
     moved_back = moves.moved_back
     sweep = queues.sweep
+    rekey = queues.rekey
     foresee = foresight.foresee
     take_back = foresight.take_back
     set_expected_end = occupation.set_expected_end

@@ -1,0 +1,1 @@
+"""Whose turn it is: accounts and shares, usage, fair share, and the weighted sum of factors."""

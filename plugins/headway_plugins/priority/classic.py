@@ -1,0 +1,58 @@
+"""Fair share as it was before fair tree: 2 ** -(usage / shares).
+
+After Slurm's page "Classic Fairshare Algorithm" (slurm.schedmd.com/classic_fair_share.html). Shares are
+normalised down the tree: a node's part of its siblings' shares times what the node above has. Its *effective
+usage* is its own part of all usage, and, below the first level, what it answers for of the account's::
+
+    effective = own + (effective of the account - own) x part of the siblings' shares
+
+The factor is ``2 ** -(effective / shares / dampening)``: 1 without usage, 1/2 for who has used exactly the
+share. No shares: 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pydantic
+
+from headway_plugins.priority.fair_share import DecayOptions, FairShare
+from headway_plugins.priority.tree import Floats, Shape
+
+
+class ClassicOptions(DecayOptions):
+    """Options of classic fair share."""
+
+    dampening: float = pydantic.Field(
+        default=1.0, gt=0, le=1e6, description="the larger, the less usage matters"
+    )
+
+
+def normalised_shares(shape: Shape) -> Floats:
+    """Each node's part of the whole machine; the root has all of it."""
+    shares = shape.part.copy()
+    for level in shape.levels:
+        shares[level] *= shares[shape.parent[level]]
+    return shares
+
+
+def effective_usage(shape: Shape, total: Floats) -> Floats:
+    """Each node's part of all usage, with what it answers for; the root's is 1 if anything was used."""
+    own = total / total[0] if total[0] > 0 else np.zeros_like(total)
+    effective = own.copy()
+    for depth, level in enumerate(shape.levels):
+        if depth:
+            above = effective[shape.parent[level]]
+            effective[level] += (above - own[level]) * shape.part[level]
+    return effective
+
+
+class Classic(FairShare):
+    """Fair share as 2 ** -(usage / shares): half for who has used exactly the share."""
+
+    Options = ClassicOptions
+
+    def judge(self, total: Floats) -> Floats:
+        shape = self.tree.shape()
+        shares, used = normalised_shares(shape), effective_usage(shape, total)
+        ratio = np.divide(used, shares, out=np.full_like(used, np.inf), where=shares > 0)
+        return np.exp2(-ratio / self.options.dampening)

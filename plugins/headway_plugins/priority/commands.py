@@ -1,0 +1,221 @@
+"""``headway shares`` and ``headway priority``: how everybody stands, and where priorities come from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headway.cli.common import console, examples, plugin_option, say
+
+if TYPE_CHECKING:
+    from headway.scheduler import Scheduler
+    from headway.state import Job
+    from headway_plugins.priority.fair_share import FairShare
+    from headway_plugins.priority.multifactor import Multifactor
+
+#: As ``sshare -l`` calls them.
+SHARES = (
+    "Account", "User", "RawShares", "NormShares", "RawUsage", "NormUsage", "EffectvUsage", "FairShare",
+    "LevelFS",
+)  # fmt: skip
+
+_source_options = [
+    click.option("-c", "--config", "config_path", type=click.Path(path_type=Path),
+                 help="The daemon's configuration file, which names its journal."),
+    click.option("--journal", "journal_path", metavar="JOURNAL",
+                 help="A SQLite file or a database URL instead, such as a dry run's."),
+    plugin_option,
+    click.option("-P", "--parsable", is_flag=True, help="Columns separated by |, nothing folded."),
+]  # fmt: skip
+
+
+def _with_source(function: Any) -> Any:
+    for option in reversed(_source_options):
+        function = option(function)
+    return function
+
+
+@click.command(
+    "shares",
+    epilog=examples(
+        "headway shares -c site.yaml               as the daemon knows it",
+        "headway shares --journal dry.sqlite -P    at the end of a dry run, for scripts",
+    ),
+)
+@_with_source
+def shares(
+    config_path: Path | None, journal_path: str | None, plugin_files: tuple[Path, ...], parsable: bool
+) -> None:
+    """Print who has which shares and has used how much of them.
+
+    The columns are those of `sshare -l`. The last run of the journal is repeated to its end; nobody is
+    asked.
+    """
+    scheduler, now = _repeated(config_path, journal_path, plugin_files)
+    plugin = _fair_share(scheduler)
+    _print(SHARES, share_rows(plugin, now), parsable, left=2)
+
+
+@click.command(
+    "priority",
+    epilog=examples(
+        "headway priority -c site.yaml          all jobs that wait",
+        "headway priority 4711 -c site.yaml     one",
+    ),
+)
+@click.argument("job_id", metavar="[JOB]", required=False)
+@_with_source
+@click.option("-n", "--norm", is_flag=True, help="The factors as they are, 0 to 1, not weighted.")
+def priority(
+    job_id: str | None,
+    config_path: Path | None,
+    journal_path: str | None,
+    plugin_files: tuple[Path, ...],
+    parsable: bool,
+    norm: bool,
+) -> None:
+    """Print the priority of each job that waits, and what each factor gives to it, as sprio does.
+
+    The last run of the journal is repeated to its end; nobody is asked.
+    """
+    from headway.errors import UserError
+    from headway_plugins.priority.multifactor import Multifactor
+
+    scheduler, now = _repeated(config_path, journal_path, plugin_files)
+    plugins = scheduler.plugins.by_name.values()
+    plugin = next((one for one in plugins if isinstance(one, Multifactor)), None)
+    if plugin is None:
+        raise UserError("the run has no plugin `multifactor`, so its jobs have no priorities")
+    scheduler.state.now = now
+    jobs = waiting(scheduler)
+    if job_id is not None:
+        jobs = [job for job in jobs if job.id == job_id or job.description.array_id == job_id]
+        if not jobs:
+            raise UserError(f"no job {job_id!r} waits in the journal's last run")
+    names, rows = priority_rows(plugin, scheduler, jobs, norm=norm)
+    _print(names, rows, parsable, left=2)
+
+
+def waiting(scheduler: Scheduler) -> list[Job]:
+    """The jobs that are on no nodes, in order of arrival."""
+    from headway.state import Status
+
+    waits = (Status.PENDING, Status.WAITING)
+    return sorted((job for job in scheduler.state.jobs.values() if job.status in waits), key=lambda j: j.seq)
+
+
+def share_rows(plugin: FairShare, now: float) -> list[tuple[str, ...]]:
+    """The rows of ``sshare -l`` at ``now`` (absolute seconds): the tree from the root down."""
+    from headway_plugins.priority.classic import Classic, effective_usage, normalised_shares
+    from headway_plugins.priority.fair_tree import level_fair_share
+
+    standing = plugin.standing(now)
+    tree, total = plugin.tree, standing.usage
+    shape = tree.shape()
+    whole = total[0]
+    classic = isinstance(plugin, Classic)
+    norm_shares = normalised_shares(shape) if classic else shape.part
+    effective = effective_usage(shape, total) if classic else shape.of_parent(total)
+    level = level_fair_share(shape, total)
+    rows = []
+    for node, depth in tree.walk():
+        entry = tree.entries[node]
+        used = total[node] / whole if whole > 0 else 0.0
+        rows.append(
+            (
+                " " * depth + entry.account,
+                entry.user,
+                "" if not node else f"{entry.shares:g}",
+                "" if not node else f"{norm_shares[node]:.6f}",
+                f"{total[node]:.0f}",
+                "" if not node else f"{used:.6f}",
+                f"{effective[node]:.6f}",
+                f"{standing.factor[node]:.6f}" if entry.user else "",
+                "" if not node else f"{level[node]:.6f}",
+            )
+        )
+    return rows
+
+
+def priority_rows(
+    plugin: Multifactor, scheduler: Scheduler, jobs: Sequence[Job], *, norm: bool
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Names of columns, and a row a job: its priority and its factors, weighted or (``norm``) not."""
+    from headway_plugins.priority.multifactor import nice
+
+    state = scheduler.state
+    found = dict(plugin.factors(jobs, state)) if jobs else {}
+    total = plugin.priorities(jobs, state) if jobs else []
+    less = nice(jobs)
+    names = ("Job", "User", "Priority", *plugin.weights, "nice")
+    rows = []
+    for at, job in enumerate(jobs):
+        values = [
+            f"{found[name][at]:.7f}" if norm else f"{weight * found[name][at]:.2f}"
+            for name, weight in plugin.weights.items()
+        ]
+        rows.append((job.id, job.user, f"{total[at]:.2f}", *values, f"{less[at]:g}"))
+    return names, rows
+
+
+def _fair_share(scheduler: Scheduler) -> FairShare:
+    from headway.errors import UserError
+    from headway_plugins.priority.fair_share import FairShare
+
+    for plugin in scheduler.plugins.by_name.values():
+        if isinstance(plugin, FairShare):
+            return plugin
+    raise UserError("the run has no plugin that counts usage (fair-tree, classic, windows)")
+
+
+def _repeated(
+    config_path: Path | None, journal_path: str | None, plugin_files: tuple[Path, ...]
+) -> tuple[Scheduler, float]:
+    """The last recorded run, repeated; and the time that it is there now."""
+    from headway.config import load_config
+    from headway.engine import Mode
+    from headway.errors import UserError
+    from headway.journal import Journal
+    from headway.plugins import Catalogue
+    from headway.replay import scheduler_of
+
+    if (config_path is None) == (journal_path is None):
+        raise click.UsageError("expected either --config or --journal")
+    if journal_path is None:
+        assert config_path is not None
+        journal_path = load_config(config_path).journal
+    with Journal.open(journal_path, create=False, read_only=True) as journal:
+        run = journal.last_run()
+        if run is None:
+            raise UserError(f"{journal_path}: expected a recorded run, found none")
+        scheduler = scheduler_of(run, Catalogue(plugin_files))
+        now = run.info.started_at if run.info.mode != Mode.DRY_RUN else 0.0
+        for cycle in journal.cycles(run.id):
+            scheduler.step(cycle.now, cycle.events)
+            now = cycle.now
+    if run.ended_at is None and run.info.mode != Mode.DRY_RUN:
+        now = max(now, time.time())
+    return scheduler, now
+
+
+def _print(names: Sequence[str], rows: Sequence[Sequence[str]], parsable: bool, left: int) -> None:
+    if parsable:
+        for row in (names, *rows):
+            click.echo("|".join(row))
+        return
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", show_edge=False, pad_edge=False)
+    for at, name in enumerate(names):
+        table.add_column(name, justify="left" if at < left else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console().print(table)
+    if not rows:
+        say("none")

@@ -1,0 +1,122 @@
+"""The factors of a job's priority that need nothing but the job, the clock and the machine.
+
+Each is a function of several jobs at once whose values are between 0 and 1. After Slurm's page "Multifactor
+Priority Plugin" (age, size, pool, QOS, resources) and the Maui administrator's guide, chapter "Job
+Prioritization" (expansion factor, deadline).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+
+from headway.model import Request
+from headway.state import Factor, Job, PoolState, State
+from headway_plugins.priority.fair_share import amount
+from headway_plugins.priority.tree import Floats
+
+_GIB = 2.0**30
+
+
+def eligible(jobs: Sequence[Job]) -> Floats:
+    """Since when each job could have started, absolute seconds: its submission, or its begin time."""
+    return np.array([max(j.submit_time, j.description.begin_time or j.submit_time) for j in jobs])
+
+
+def age(max_age: float) -> Factor:
+    """Time since a job could have started, over ``max_age`` seconds; at most 1."""
+
+    def factor(jobs: Sequence[Job], state: State) -> Floats:
+        return np.clip((state.now - eligible(jobs)) / max_age, 0.0, 1.0)
+
+    return factor
+
+
+def size(favour: Literal["large", "small"], by: Literal["machine", "time"]) -> Factor:
+    """How large a job is.
+
+    ``machine``: its processors as a share of the cluster's, where it says how many nodes, the mean of that
+    and of its share of the nodes. ``time``: processors over minutes of its estimate, as a share of the
+    cluster's processors. ``favour="small"``: 1 minus that.
+    """
+
+    def factor(jobs: Sequence[Job], state: State) -> Floats:
+        processors, nodes = machine(state)
+        asked = np.array([job.processors for job in jobs], np.float64)
+        if by == "time":
+            minutes = np.maximum(np.array([job.estimate for job in jobs]) / 60.0, 1.0)
+            found = asked / np.floor(minutes) / processors
+        else:
+            found = asked / processors
+            if nodes:
+                on = np.array([job.request.nodes for job in jobs], np.float64)
+                found = np.where(on > 0, (found + on / nodes) / 2, found)
+        found = np.clip(found, 0.0, 1.0)
+        return 1.0 - found if favour == "small" else found
+
+    return factor
+
+
+def machine(state: State) -> tuple[int, int]:
+    """The cluster's processors and nodes, those that are down included."""
+    flat = sum(pool.description.processors for pool in state.pools.values())
+    return max(flat + int(state.nodes.total.sum()), 1), len(state.nodes)
+
+
+def listed(values: Mapping[str, float], of: Callable[[Job], str]) -> Factor:
+    """What the site gave a pool or a QOS, over the largest of these; 0 for who is not listed."""
+    largest = max(values.values(), default=0.0)
+
+    def factor(jobs: Sequence[Job], state: State) -> Floats:
+        if largest <= 0:
+            return np.zeros(len(jobs))
+        return np.array([values.get(of(job), 0.0) for job in jobs]) / largest
+
+    return factor
+
+
+def expansion(jobs: Sequence[Job], state: State) -> Floats:
+    """Wait over wait and estimate together: 1 - 1/X of Maui's expansion factor X = 1 + wait / estimate."""
+    waited = np.maximum(state.now - eligible(jobs), 0.0)
+    return waited / (waited + np.maximum(np.array([job.estimate for job in jobs]), 1.0))
+
+
+def deadline(horizon: float) -> Factor:
+    """1 once a job must start to end by its attribute ``deadline`` (absolute seconds), less before that, and
+    0 ``horizon`` seconds before; 0 without one."""
+
+    def factor(jobs: Sequence[Job], state: State) -> Floats:
+        due = np.array([float(job.attribute("deadline", np.inf) or np.inf) for job in jobs])
+        slack = due - np.array([job.estimate for job in jobs]) - state.now
+        return np.where(np.isfinite(due), np.clip(1.0 - slack / horizon, 0.0, 1.0), 0.0)
+
+    return factor
+
+
+def resource(name: str) -> Factor:
+    """What a job asks of one resource (``processors``, ``memory``, a generic one), over what its pool has."""
+
+    def factor(jobs: Sequence[Job], state: State) -> Floats:
+        there = {pool.name: pool_amount(state, pool, name) for pool in state.pools.values()}
+        asked = np.array([_asked(job.request, name, job.processors) for job in jobs])
+        return np.clip(asked / np.array([max(there[job.pool.name], 1e-9) for job in jobs]), 0.0, 1.0)
+
+    return factor
+
+
+def _asked(request: Request, name: str, processors: int) -> float:
+    return float(processors) if name == "processors" else amount(request, name, processors)
+
+
+def pool_amount(state: State, pool: PoolState, name: str) -> float:
+    """How much of a resource a pool's nodes have: memory in GiB."""
+    if pool.flat:
+        return float(pool.description.processors) if name == "processors" else 0.0
+    members = [node for node in state.nodes.descriptions.values() if pool.name in node.pools]
+    if name == "processors":
+        return float(sum(node.processors for node in members))
+    if name == "memory":
+        return sum(node.memory for node in members) / _GIB
+    return float(sum(count for node in members for kind, count in node.gres if kind == name))

@@ -1,0 +1,340 @@
+"""Fair share: what it takes to count who has used how much, and the factor that follows from it.
+
+The base of ``fair-tree``, ``classic`` and ``windows``, which differ in how they judge. What is counted:
+
+- From its start to its end a job is billed ``sum over resources of weight x amount``, a second. The default
+  bills processors. ``memory`` is in GiB; everything else names a generic resource. Its QOS may have a factor.
+- The processors are those that the job has (its placement), which may be more than it asked for.
+- A suspended job is not billed.
+
+Over a restart: the sums are in the checkpoint, with the jobs that run and since when. A job of which nothing
+is told any more has run until the last moment that the checkpoint saw.
+
+Everybody is judged anew in the first cycle after each ``period`` that asks, and when somebody unknown comes.
+
+Registers the factors ``fairshare`` and ``association`` (the association's priority over the largest one).
+"""
+
+from __future__ import annotations
+
+import zoneinfo
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pydantic
+
+from headway.errors import UserError
+from headway.events import (
+    Event,
+    JobChanged,
+    JobEnded,
+    JobRequeued,
+    JobResumed,
+    JobStarted,
+    JobSuspended,
+)
+from headway.hookspecs import hookimpl
+from headway.model import JobDescription, Placement, Request, processors_of
+from headway.state import Factor, Job, State
+from headway_plugins.priority.calendar import Period, next_period, period_begin
+from headway_plugins.priority.options import Seconds, Weight, text_of
+from headway_plugins.priority.tree import Entry, Floats, Tree
+from headway_plugins.priority.tree_files import entries_of, read_tree
+from headway_plugins.priority.usage import Decaying, Ledger
+
+_GIB = 2.0**30
+
+
+class CountingOptions(pydantic.BaseModel):
+    """What all kinds of fair share can be told."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    accounts: dict[Any, Any] | None = pydantic.Field(
+        default=None, description="the tree of accounts: account -> shares, users, accounts (docs: policy.md)"
+    )
+    file: Path | None = pydantic.Field(
+        default=None,
+        description="a file with that tree: YAML, or what `sacctmgr dump CLUSTER` writes",
+    )
+    unknown_shares: Weight = pydantic.Field(
+        default=1.0, description="shares of accounts and users whom nobody listed"
+    )
+    reset: Period = pydantic.Field(
+        default="none", description="forget all usage daily, weekly (Sunday), monthly, quarterly or yearly"
+    )
+    zone: str = pydantic.Field(default="UTC", description="the time zone in which these begin")
+    billing: dict[str, Weight] = pydantic.Field(
+        default={"processors": 1.0},
+        description="units a second: for a processor, a GiB of memory, one of each generic resource",
+    )
+    qos: dict[str, Weight] = pydantic.Field(
+        default={}, description="QOS -> factor on what its jobs are billed"
+    )
+    period: Seconds = pydantic.Field(default=300.0, description="how often everybody is judged anew")
+
+    _entries: list[Entry] = pydantic.PrivateAttr(default_factory=list)
+
+    @pydantic.field_validator("zone")
+    @classmethod
+    def _there(cls, value: str) -> str:
+        try:
+            zoneinfo.ZoneInfo(value)
+        except (zoneinfo.ZoneInfoNotFoundError, ValueError) as error:
+            raise ValueError(f"a time zone such as Europe/Berlin, found {value!r}") from error
+        return value
+
+    @pydantic.model_validator(mode="after")
+    def _read(self, info: pydantic.ValidationInfo) -> CountingOptions:
+        if self.accounts is not None and self.file is not None:
+            raise ValueError("accounts or a file with them, found both")
+        try:
+            if self.file is not None:
+                self._entries = read_tree(text_of(self.file, info), str(self.file))
+            elif self.accounts is not None:
+                self._entries = list(entries_of(self.accounts, "accounts"))
+            Tree(self._entries)
+        except UserError as error:
+            raise ValueError(str(error)) from error
+        return self
+
+    def tree(self) -> Tree:
+        """The accounts, as listed."""
+        return Tree(self._entries, unknown_shares=self.unknown_shares)
+
+
+class DecayOptions(CountingOptions):
+    """With a half-life."""
+
+    half_life: Seconds | None = pydantic.Field(
+        default=7 * 86400.0,
+        description="what was used so long ago counts half, such as 7d; null: usage does not decay",
+    )
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How each node of the tree stands at one moment; arrays with a value a node."""
+
+    #: Units x seconds, at and below the node.
+    usage: Floats
+    #: 0 to 1.
+    factor: Floats
+
+
+class FairShare:
+    """Counts usage, and registers the factor ``fairshare``; subclasses judge."""
+
+    Options: type[CountingOptions] = DecayOptions
+
+    def __init__(self, options: Any = None) -> None:
+        self.options: Any = options if options is not None else self.Options()
+        self.tree: Tree = self.options.tree()
+        self.ledger: Ledger = self.make_ledger()
+        self._zone = zoneinfo.ZoneInfo(self.options.zone)
+        self._epoch = 0.0
+        self._reset_due = np.inf
+        #: (account, group, user) -> node.
+        self._nodes: dict[tuple[str, str, str], int] = {}
+        #: What the log should say.
+        self._unknown: list[str] = []
+        #: The latest moment that an event spoke of.
+        self._seen = self._seen_before = -np.inf
+        #: Jobs that ran when the last run ended and that nobody has spoken of since; None: all is settled.
+        self._inherited: set[str] | None = None
+        #: Counts what changes usage, so that it is not judged anew if nothing did.
+        self._version = 0
+        self._judged: tuple[float, int, Standing] | None = None
+        #: What the factor goes by until a period is over, and for which tree.
+        self._present: tuple[float, int, Floats] | None = None
+
+    # ------------------------------------------------------------------ what subclasses say
+
+    def make_ledger(self) -> Ledger:
+        """Where usage is counted."""
+        return Decaying(self.options.half_life)
+
+    def judge(self, total: Floats) -> Floats:
+        """Each node's factor, 0 to 1; ``total``: what was used at and below each node."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ counting
+
+    @hookimpl
+    def startup(self, state: State) -> None:
+        self._epoch = state.epoch
+
+    @hookimpl
+    def observe(self, event: Event, state: State) -> None:
+        kind = type(event)
+        if kind is JobEnded or kind is JobRequeued or kind is JobSuspended:
+            self._stopped(event.job_id, event.time)  # type: ignore[attr-defined]
+        elif kind is JobStarted or kind is JobResumed:
+            job = state.jobs.get(event.job_id)  # type: ignore[attr-defined]
+            if job is not None:
+                self._runs(job.description, job.processors, job.placement, event.time)
+                self._tell(state)
+        elif kind is JobChanged and event.job.id in self.ledger.running:  # type: ignore[attr-defined]
+            job = state.jobs.get(event.job.id)  # type: ignore[attr-defined]
+            if job is not None:
+                self._runs(job.description, job.processors, job.placement, event.time)
+
+    def _runs(self, description: JobDescription, processors: int, placement: Placement, at: float) -> None:
+        """The job runs with so much from then on."""
+        self._pass(at)
+        node = self.node_of(description)
+        rate = self.rate(description, processors_of(placement) or processors)
+        job_id = description.id
+        if self._inherited is not None and job_id in self._inherited:
+            self._inherited.discard(job_id)
+            whose, before, since = self.ledger.running[job_id]
+            if (whose, before) == (node, rate) and abs(max(at, self.ledger.reset_at) - since) < 1.0:
+                return
+            # It began again while nobody looked.
+            self.ledger.end(job_id, min(self._seen, at))
+        self.ledger.begin(job_id, node, rate, at)
+        self._version += 1
+
+    def _stopped(self, job_id: str, at: float) -> None:
+        self._pass(at)
+        if self._inherited is not None:
+            self._inherited.discard(job_id)
+        self.ledger.end(job_id, at)
+        self._version += 1
+
+    def _pass(self, now: float) -> None:
+        """Time has come to ``now``: usage may be to be forgotten."""
+        if now > self._seen:
+            self._seen = now
+        if self.options.reset == "none":
+            return
+        if self._reset_due == np.inf or now >= self._reset_due:
+            begin = period_begin(now + self._epoch, self.options.reset, self._zone)
+            if begin - self._epoch > self.ledger.reset_at:
+                self.ledger.reset(begin - self._epoch)
+                self._version += 1
+            self._reset_due = next_period(begin, self.options.reset, self._zone) - self._epoch
+
+    def rate(self, job: JobDescription, processors: int) -> float:
+        """Units that a job of so many processors is billed a second."""
+        total = 0.0
+        for name, weight in self.options.billing.items():
+            total += weight * (processors if name == "processors" else amount(job.request, name, processors))
+        return total * self.options.qos.get(job.qos, 1.0)
+
+    def node_of(self, job: JobDescription) -> int:
+        """The association whose usage the job is."""
+        key = (job.account, job.group, job.user)
+        node = self._nodes.get(key)
+        if node is None:
+            node, unknown = self.tree.node(*key)
+            self._nodes[key] = node
+            self._version += 1
+            if unknown:
+                self._unknown.append(
+                    f"{unknown} is not in the tree of accounts (job {job.id}); it gets "
+                    f"{self.options.unknown_shares:g} shares"
+                )
+        return node
+
+    def _tell(self, state: State) -> None:
+        if self._unknown:
+            state.notices.extend(self._unknown)
+            self._unknown.clear()
+
+    # ------------------------------------------------------------------ judging
+
+    def standing(self, now: float) -> Standing:
+        """How everybody stands at ``now`` (absolute seconds)."""
+        known = self._judged
+        if known is not None and known[0] == now and known[1] == self._version:
+            return known[2]
+        self._pass(now)
+        total = self.tree.shape().sums(self.ledger.at(now, len(self.tree)))
+        found = Standing(total, self.judge(total))
+        self._judged = (now, self._version, found)
+        return found
+
+    @hookimpl
+    def register_factors(self) -> Mapping[str, Factor]:
+        return {"fairshare": self._fairshare, "association": self._association}
+
+    def _fairshare(self, jobs: Sequence[Job], state: State) -> Floats:
+        nodes = self._nodes_of(jobs)
+        self._tell(state)
+        present, now, size = self._present, state.now, len(self.tree)
+        if present is None or now - present[0] >= self.options.period or size != present[1]:
+            present = self._present = (now, size, self.standing(now).factor)
+        return present[2][nodes]
+
+    def _association(self, jobs: Sequence[Job], state: State) -> Floats:
+        nodes = self._nodes_of(jobs)
+        priorities = np.array([entry.priority for entry in self.tree.entries])
+        largest = priorities.max()
+        return priorities[nodes] / largest if largest > 0 else np.zeros(len(jobs))
+
+    def _nodes_of(self, jobs: Sequence[Job]) -> list[int]:
+        known = self._nodes
+        found = []
+        for job in jobs:
+            about = job.description
+            node = known.get((about.account, about.group, about.user))
+            found.append(self.node_of(about) if node is None else node)
+        return found
+
+    # ------------------------------------------------------------------ over a restart
+
+    @hookimpl
+    def react(self, state: State) -> None:
+        """All jobs that there are were told: the others are gone."""
+        if self._inherited is None:
+            return
+        for job_id in sorted(self._inherited):
+            self.ledger.end(job_id, self._seen_before)
+        self._inherited = None
+        self._version += 1
+
+    @hookimpl
+    def checkpoint(self) -> dict[str, Any] | None:
+        ledger = self.ledger
+        if not np.isfinite(self._seen):
+            return None
+        return {
+            "seen": self._seen,
+            "reset_at": ledger.reset_at if np.isfinite(ledger.reset_at) else None,
+            # By name: the tree of the next run may have others, or the same in another order.
+            "nodes": [[entry.account, entry.user] for entry in self.tree.entries],
+            "used": ledger.saved(),
+            "running": {job_id: list(one) for job_id, one in ledger.running.items()},
+        }
+
+    @hookimpl
+    def restore(self, saved: dict[str, Any]) -> None:
+        number = {}
+        for at, (account, user) in enumerate(saved["nodes"]):
+            if user:
+                found = self.tree.association(account, user)
+                number[at] = self.tree.node(account, "", user)[0] if found is None else found
+        self.ledger.load(saved["used"], number)
+        if saved["reset_at"] is not None:
+            self.ledger.reset_at = saved["reset_at"]
+        self.ledger.running = {
+            job_id: (number[int(whose)], rate, since)
+            for job_id, (whose, rate, since) in saved["running"].items()
+        }
+        self._seen = self._seen_before = saved["seen"]
+        self._inherited = set(self.ledger.running)
+        self._version += 1
+
+
+def amount(request: Request, name: str, processors: int) -> float:
+    """How much of a resource a request is for: memory in GiB, else pieces of a generic resource."""
+    if request.parts:
+        return sum(amount(part, name, part.processors) for part in request.parts)
+    if name == "memory":
+        each = request.memory_per_processor * processors
+        return (each or request.memory_per_node * max(request.nodes, 1)) / _GIB
+    return float(sum(count for kind, count in request.gres_per_node if kind == name) * max(request.nodes, 1))

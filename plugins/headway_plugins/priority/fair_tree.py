@@ -1,0 +1,71 @@
+"""Fair share by fair tree, the default algorithm of Slurm.
+
+After R. Cox, L. Morrison: Fair Tree. Brigham Young University, 2014, and Slurm's page "Fair Tree Fairshare
+Algorithm" (slurm.schedmd.com/fair_tree.html). Each node of the tree of accounts has a *level fair share*:
+
+    level_fs = part of the siblings' shares / part of the siblings' usage
+
+and no usage is infinite. From the root down siblings are sorted by it, the largest first, and all users are
+ranked in that order. A user's factor is (rank from the end) / (number of associations): 1 for the first. So
+whoever is in an account with a larger level fair share than another account's is before all of that one's
+users.
+
+Ties: equal users have the rank of the first of them, and the next one comes behind them all. The children of
+equal accounts are sorted as siblings of each other. Of a user and an account that are equal, the user is
+first.
+
+No shares, no claim: the level fair share is 0, whatever was used.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headway_plugins.priority.fair_share import FairShare
+from headway_plugins.priority.tree import Floats, Shape
+
+
+def level_fair_share(shape: Shape, total: Floats) -> Floats:
+    """Part of the shares over part of the usage, a node; ``total``: what was used at and below each node."""
+    used = shape.of_parent(total)
+    unused = np.where(shape.part > 0, np.inf, 0.0)
+    return np.divide(shape.part, used, out=unused, where=used > 0)
+
+
+def ranked(shape: Shape, level_fs: Floats) -> Floats:
+    """Each user's factor, 1 for the first and 1/n for the last; 0 for accounts.
+
+    Level by level, because who is before whom is decided at the level where they part. ``group``: accounts
+    that are equal all the way up are one; ``before``: how many users are before all users of the group.
+    """
+    count = len(level_fs)
+    users = shape.sums(shape.is_user.astype(np.float64))
+    group = np.zeros(count, np.intp)
+    before = np.zeros(count)
+    for level in shape.levels:
+        above = group[shape.parent[level]]
+        account = ~shape.is_user[level]
+        order = np.lexsort((account, -level_fs[level], above))
+        nodes, above = level[order], above[order]
+        value, account = level_fs[nodes], account[order]
+        size = users[nodes]
+        earlier = np.cumsum(size) - size
+        family = np.ones(len(nodes), bool)
+        family[1:] = above[1:] != above[:-1]
+        other = family.copy()
+        other[1:] |= (value[1:] != value[:-1]) | (account[1:] != account[:-1])
+        first_of_family = np.maximum.accumulate(np.where(family, np.arange(len(nodes)), 0))
+        first_of_equals = np.maximum.accumulate(np.where(other, np.arange(len(nodes)), 0))
+        before[nodes] = before[shape.parent[nodes]] + earlier[first_of_equals] - earlier[first_of_family]
+        group[nodes] = np.cumsum(other) - 1
+    return np.where(shape.is_user, (users[0] - before) / max(users[0], 1.0), 0.0)
+
+
+class FairTree(FairShare):
+    """Fair share by fair tree: users of the account that is most below its share come first."""
+
+    paper = "R. Cox, L. Morrison: Fair Tree. Brigham Young University, 2014"
+
+    def judge(self, total: Floats) -> Floats:
+        shape = self.tree.shape()
+        return ranked(shape, level_fair_share(shape, total))

@@ -1,0 +1,243 @@
+"""The order of the queue by a weighted sum of factors.
+
+After Slurm's page "Multifactor Priority Plugin" (slurm.schedmd.com/priority_multifactor.html)::
+
+    priority = sum of weight x factor - nice
+
+Each factor is a function of jobs with values in 0..1 that some plugin registered (hook
+``register_factors``). Here are ``age``, ``size``, ``pool``, ``qos``, ``expansion``, ``deadline``, ``bypass``
+and ``resource:NAME``; fair share comes from a plugin of its own (``fair-tree``, ``classic``, ``windows``),
+and a site may register more.
+
+All priorities are computed anew, at once, in the first cycle after each ``period``, and those of new and
+changed jobs in the cycle that sees them, so other cycles cost nothing. Where a pool's queue has one job no
+order is needed, and none is computed. Between events nothing is computed: nothing can start then.
+
+Decisions on what is left open:
+
+- Jobs of equal priority are served by submission time, then by order of arrival.
+- ``nice`` is the job's attribute of that name, with weight 1, as in Slurm.
+- ``bypass`` (Maui): how many jobs behind it in its queue were started before it, over ``max_bypass``, at
+  most 1.
+- ``sticky``: who has its pool's first booking keeps the first place as long as it would be one of the first
+  so many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Literal
+
+import numpy as np
+import pydantic
+
+from headway.decisions import Decision, Start
+from headway.errors import UserError, nearest
+from headway.hookspecs import hookimpl
+from headway.state import Factor, Job, PoolState, State, Status
+from headway_plugins.priority import factors
+from headway_plugins.priority.options import Seconds, Weight
+from headway_plugins.priority.tree import Floats
+
+_WAITS = (Status.PENDING, Status.WAITING)
+_RESOURCE = "resource:"
+#: New jobs of queues that need no order, at which the list of them is looked through.
+_MANY = 1000
+
+
+class MultifactorOptions(pydantic.BaseModel):
+    """Options of the weighted sum of factors."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    weights: dict[str, Annotated[float, pydantic.Field(ge=-1e12, le=1e12, allow_inf_nan=False)]] = (
+        pydantic.Field(default={"age": 1.0}, min_length=1, description="factor -> weight")
+    )
+    period: Seconds = pydantic.Field(default=300.0, description="priorities are computed anew so often")
+    max_age: Seconds = pydantic.Field(default=7 * 86400.0, description="the wait at which age is 1")
+    favour: Literal["large", "small"] = pydantic.Field(
+        default="large", description="the factor size grows with a job's size, or falls"
+    )
+    size: Literal["machine", "time"] = pydantic.Field(
+        default="machine",
+        description="what a job's size is: its share of the machine, or processors over minutes",
+    )
+    pools: dict[str, Weight] = pydantic.Field(default={}, description="pool -> its priority, on any scale")
+    qos: dict[str, Weight] = pydantic.Field(default={}, description="QOS -> its priority, on any scale")
+    max_bypass: int = pydantic.Field(default=100, ge=1, description="overtakings at which bypass is 1")
+    deadline_horizon: Seconds = pydantic.Field(
+        default=86400.0, description="the factor deadline rises for so long before a job must start"
+    )
+    sticky: int = pydantic.Field(
+        default=0, ge=0, le=1_000_000,
+        description="who is booked first stays first while it is one of the first so many (0: no)",
+    )  # fmt: skip
+
+
+class Multifactor:
+    """The queue in the order of a weighted sum of factors: age, fair share, size, QOS and others."""
+
+    Options = MultifactorOptions
+
+    def __init__(self, options: MultifactorOptions | None = None) -> None:
+        self.options = options = options if options is not None else MultifactorOptions()
+        self._weights = {name: weight for name, weight in options.weights.items() if weight}
+        self._priority: dict[str, float] = {}
+        #: Jobs whose priority is not computed yet.
+        self._new: dict[str, Job] = {}
+        #: When all are computed anew.
+        self._due = -np.inf
+        #: Jobs that keep the first place of their pools.
+        self._kept: set[str] = set()
+        self._rekeying = False
+        #: How many jobs behind it were started before a job.
+        self._bypassed: dict[str, int] = {}
+        self._told: set[str] = set()
+
+    @hookimpl
+    def register_factors(self) -> Mapping[str, Factor]:
+        options = self.options
+        found: dict[str, Factor] = {
+            "age": factors.age(options.max_age),
+            "size": factors.size(options.favour, options.size),
+            "pool": factors.listed(options.pools, lambda job: job.pool.name),
+            "qos": factors.listed(options.qos, lambda job: job.description.qos),
+            "expansion": factors.expansion,
+            "deadline": factors.deadline(options.deadline_horizon),
+            "bypass": self._bypass,
+        }
+        for name in options.weights:
+            if name.startswith(_RESOURCE):
+                found[name] = factors.resource(name.removeprefix(_RESOURCE))
+        return found
+
+    @hookimpl
+    def startup(self, state: State) -> None:
+        for name in self.options.weights:
+            if name not in state.factors:
+                raise UserError(
+                    f"multifactor: weights: {name}: expected a factor that a plugin registers "
+                    f"({', '.join(sorted(state.factors))}), found none.{nearest(name, state.factors)}"
+                )
+
+    # ------------------------------------------------------------------ the order
+
+    @hookimpl
+    def queue_key(self, job: Job) -> tuple[int, float]:
+        if not self._rekeying:
+            # It came, or changed: behind those that are known until it is computed.
+            self._new[job.id] = job
+            return (2, 0.0)
+        return (0 if job.id in self._kept else 1, -self._priority[job.id])
+
+    @hookimpl
+    def react(self, state: State) -> None:
+        if state.now >= self._due and any(len(pool.queue) > 1 for pool in state.pools.values()):
+            self._all(state)
+        elif self._new:
+            if any(len(job.pool.queue) > 1 for job in self._new.values()):
+                jobs = [job for job in self._new.values() if job.status in _WAITS]
+                self._new.clear()
+                self._order(state, jobs)
+            elif len(self._new) > _MANY:
+                self._new = {name: job for name, job in self._new.items() if job.status in _WAITS}
+
+    def _all(self, state: State) -> None:
+        """Everything anew."""
+        self._due = state.now + self.options.period
+        jobs = [job for job in state.jobs.values() if job.status in _WAITS]
+        self._new.clear()
+        self._priority = {}
+        self._kept.clear()
+        if self.options.sticky:
+            values = self.priorities(jobs, state)
+            for pool in state.pools.values():
+                self._keep(pool, jobs, values)
+        self._order(state, jobs)
+        if self._bypassed:
+            self._bypassed = {name: n for name, n in self._bypassed.items() if name in state.jobs}
+
+    def _keep(self, pool: PoolState, jobs: Sequence[Job], values: Floats) -> None:
+        """The pool's first booking stays the first as long as it is not too far behind."""
+        booked = pool.view.bookings if pool.view is not None else ()
+        if not booked:
+            return
+        head = booked[0].job
+        rank, own = 0, None
+        for job, value in zip(jobs, values.tolist(), strict=True):
+            if job is head:
+                own = value
+        if own is None:
+            return
+        for job, value in zip(jobs, values.tolist(), strict=True):
+            rank += job.pool is pool and job.status is Status.PENDING and value > own
+        if rank < self.options.sticky:
+            self._kept.add(head.id)
+
+    def _order(self, state: State, jobs: Sequence[Job]) -> None:
+        values = self.priorities(jobs, state).tolist()
+        self._priority.update(zip((job.id for job in jobs), values, strict=True))
+        self._rekeying = True
+        try:
+            state.rekey(jobs)
+        finally:
+            self._rekeying = False
+
+    # ------------------------------------------------------------------ the sum
+
+    def priorities(self, jobs: Sequence[Job], state: State) -> Floats:
+        """Each job's priority now."""
+        total = -nice(jobs)
+        for name, values in self.factors(jobs, state):
+            total += self._weights[name] * values
+        return total
+
+    def factors(self, jobs: Sequence[Job], state: State) -> Iterable[tuple[str, Floats]]:
+        """``(name, values)`` of each factor that has a weight."""
+        for name in self._weights:
+            values = np.asarray(state.factors[name](jobs, state), np.float64)
+            if values.shape != (len(jobs),) or not np.isfinite(values).all():
+                if name not in self._told:
+                    self._told.add(name)
+                    state.anomalies.append(
+                        f"factor {name!r}: expected {len(jobs)} finite numbers, found {values!r:.200}; "
+                        "it counts as 0"
+                    )
+                values = np.zeros(len(jobs))
+            yield name, values
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """Factor -> weight, those that are not 0."""
+        return self._weights
+
+    # ------------------------------------------------------------------ overtaking
+
+    def _bypass(self, jobs: Sequence[Job], state: State) -> Floats:
+        known = self._bypassed
+        return np.minimum(np.array([known.get(job.id, 0) for job in jobs]) / self.options.max_bypass, 1.0)
+
+    @hookimpl
+    def decided(self, decisions: Sequence[Decision], state: State) -> None:
+        if "bypass" not in self._weights:
+            return
+        for decision in decisions:
+            if isinstance(decision, Start) and (started := state.jobs.get(decision.job_id)) is not None:
+                for job in started.pool.queue:
+                    if job.order > started.order:
+                        break
+                    if job.status is Status.PENDING:
+                        self._bypassed[job.id] = self._bypassed.get(job.id, 0) + 1
+
+    @hookimpl
+    def checkpoint(self) -> dict[str, int] | None:
+        return self._bypassed or None
+
+    @hookimpl
+    def restore(self, saved: dict[str, int]) -> None:
+        self._bypassed = dict(saved)
+
+
+def nice(jobs: Sequence[Job]) -> Floats:
+    """What users take off their jobs' priorities: the attribute ``nice``; 0 without one."""
+    return np.array([float(job.attribute("nice", 0) or 0) for job in jobs], np.float64)

@@ -1,0 +1,239 @@
+"""The accounts of a site and the users in them: who has how many shares of what.
+
+A tree. Its inner nodes are accounts, whose names are unique; its leaves are associations, a user in an
+account. A user may be in several accounts. Shares are relative to those of the siblings.
+
+A job belongs to the association of its user in the account that it names, else in its group, else in the
+user's default account, else in the first one that names the user. What nobody listed is added: an unknown
+account below the root, an unknown user in its account.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headway.errors import UserError, nearest
+
+Floats = NDArray[np.float64]
+
+ROOT = "root"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One node of the tree as a site wrote it down."""
+
+    #: The name of the account; of an association, that of the account that the user is in.
+    account: str
+    #: "" for an account itself.
+    user: str = ""
+    #: The account above; "" for the root. An association's is its account.
+    parent: str = ROOT
+    shares: float = 1.0
+    #: Of the factor ``association``; any scale.
+    priority: float = 0.0
+    #: Percent of what the account above has used; None: the shares say.
+    target: float | None = None
+    #: What a target means: "target", "ceiling" (not more), "floor" (not less) or "cap" (never more).
+    bound: str = "target"
+    #: The user's account where a job names none.
+    default: bool = False
+    #: Where it was written, such as ``shares.yaml: physics.users``.
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The tree as arrays, a value a node. Node 0 is the root; a node's parent stands before it."""
+
+    parent: NDArray[np.intp]
+    is_user: NDArray[np.bool_]
+    #: As written down.
+    shares: Floats
+    #: Of the siblings' shares, this node's part, 0 to 1.
+    part: Floats
+    #: The nodes by their distance from the root; the root itself left out.
+    levels: tuple[NDArray[np.intp], ...]
+
+    def sums(self, own: Floats) -> Floats:
+        """Of each node what it and all nodes below it have."""
+        total = own.copy()
+        for level in reversed(self.levels):
+            total += np.bincount(self.parent[level], total[level], len(total))
+        return total
+
+    def of_parent(self, total: Floats) -> Floats:
+        """Of what the node above has, each node's part; 0 where that is nothing. The root has all."""
+        above = total[self.parent]
+        return np.divide(total, above, out=np.zeros_like(total), where=above > 0)
+
+
+class Tree:
+    """Accounts and associations; grows where jobs come of somebody whom nobody listed."""
+
+    def __init__(self, entries: Iterable[Entry] = (), *, unknown_shares: float = 1.0) -> None:
+        """Raises :class:`UserError` for what is twice there, belongs to no account or to itself, and for
+        shares that are no number from 0 on."""
+        self.entries: list[Entry] = [Entry(ROOT, parent="")]
+        self.unknown_shares = unknown_shares
+        #: Whether somebody listed accounts, so that one who is not there is worth a word.
+        self.listed = False
+        self._accounts: dict[str, int] = {ROOT: 0}
+        self._users: dict[tuple[str, str], int] = {}
+        self._default: dict[str, str] = {}
+        self._shape: Shape | None = None
+        for entry in _parents_first(entries):
+            self.listed = True
+            _check(entry)
+            if entry.account == ROOT and not entry.user:
+                continue
+            self._add(entry)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @property
+    def accounts(self) -> dict[str, int]:
+        """Account -> node."""
+        return self._accounts
+
+    def association(self, account: str, user: str) -> int | None:
+        """The node of a user in an account; None if nobody listed it."""
+        return self._users.get((account, user))
+
+    def node(self, account: str, group: str, user: str) -> tuple[int, str]:
+        """Where a job's usage is counted, and "" or what is unknown about it; adds what is missing."""
+        if account not in self._accounts and not account:
+            account = group if group in self._accounts or user not in self._default else ""
+            if not account:
+                account = self._default.get(user, ROOT)
+        found = self._users.get((account, user))
+        if found is not None:
+            return found, ""
+        unknown = ""
+        if account not in self._accounts:
+            unknown = f"account {account!r}"
+            self._add(Entry(account, shares=self.unknown_shares), listed=False)
+        elif self.listed:
+            unknown = f"user {user!r} in account {account!r}"
+        self._add(Entry(account, user, account, self.unknown_shares), listed=False)
+        return self._users[account, user], unknown if self.listed else ""
+
+    def shape(self) -> Shape:
+        """The tree as it is now, as arrays."""
+        if self._shape is None:
+            self._shape = self._arrays()
+        return self._shape
+
+    def walk(self) -> Iterator[tuple[int, int]]:
+        """``(node, depth)`` from the root down: an account, its users by name, then the accounts below it."""
+        below: dict[int, list[int]] = {}
+        for node in range(1, len(self.entries)):
+            below.setdefault(self._parent(node), []).append(node)
+        stack = [(0, 0)]
+        while stack:
+            node, depth = stack.pop()
+            yield node, depth
+            children = sorted(
+                below.get(node, ()),
+                key=lambda n: (not self.entries[n].user, self.entries[n].user or self.entries[n].account),
+            )
+            stack.extend((child, depth + 1) for child in reversed(children))
+
+    def _parent(self, node: int) -> int:
+        entry = self.entries[node]
+        return self._accounts[entry.account if entry.user else entry.parent]
+
+    def _add(self, entry: Entry, *, listed: bool = True) -> None:
+        node = len(self.entries)
+        where = f"{entry.where}: " if entry.where else ""
+        if entry.user:
+            key = (entry.account, entry.user)
+            if entry.account not in self._accounts:
+                hint = nearest(entry.account, self._accounts)
+                raise UserError(
+                    f"{where}user {entry.user!r}: expected an account that is listed, found "
+                    f"{entry.account!r}.{hint}"
+                )
+            if key in self._users:
+                raise UserError(f"{where}user {entry.user!r} is in account {entry.account!r} already")
+            self._users[key] = node
+            if listed and (entry.default or entry.user not in self._default):
+                self._default[entry.user] = entry.account
+        else:
+            if entry.account in self._accounts:
+                raise UserError(f"{where}account {entry.account!r} is listed already; names are unique")
+            self._accounts[entry.account] = node
+        self.entries.append(entry)
+        self._shape = None
+
+    def _arrays(self) -> Shape:
+        count = len(self.entries)
+        parent = np.array([0, *map(self._parent, range(1, count))], np.intp)
+        depth = np.zeros(count, np.intp)
+        for node in range(1, count):
+            depth[node] = depth[parent[node]] + 1
+        shares = np.array([entry.shares for entry in self.entries])
+        siblings = np.bincount(parent[1:], shares[1:], count)[parent]
+        part = np.divide(shares, siblings, out=np.zeros(count), where=siblings > 0)
+        part[0] = 1.0
+        return Shape(
+            parent,
+            np.array([bool(entry.user) for entry in self.entries]),
+            shares,
+            part,
+            tuple(np.flatnonzero(depth == level) for level in range(1, int(depth.max()) + 1)),
+        )
+
+
+def _check(entry: Entry) -> None:
+    where = f"{entry.where}: " if entry.where else ""
+    whose = (
+        f"user {entry.user!r} in account {entry.account!r}" if entry.user else f"account {entry.account!r}"
+    )
+    for value, what in ((entry.shares, "shares"), (entry.target, "target")):
+        if value is not None and not (math.isfinite(value) and 0 <= value <= 1e12):
+            raise UserError(f"{where}{whose}: {what}: expected a number from 0 to 1e12, found {value}")
+
+
+def _parents_first(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Accounts after the account that they belong to, then the users; :class:`UserError` for a circle."""
+    users: list[Entry] = []
+    below: dict[str, list[Entry]] = {}
+    accounts: dict[str, Entry] = {}
+    for entry in entries:
+        if entry.user:
+            users.append(entry)
+        else:
+            below.setdefault(entry.parent, []).append(entry)
+            accounts.setdefault(entry.account, entry)
+    told = 0
+    waiting = [*below.get("", ()), *below.get(ROOT, ())]
+    while waiting:
+        entry = waiting.pop(0)
+        told += 1
+        yield entry
+        if entry.account != ROOT:
+            waiting.extend(below.pop(entry.account, ()))
+    lost = [entry for parent, group in below.items() if parent not in ("", ROOT) for entry in group]
+    for entry in lost:
+        where = f"{entry.where}: " if entry.where else ""
+        if entry.parent not in accounts:
+            hint = nearest(entry.parent, accounts)
+            raise UserError(
+                f"{where}account {entry.account!r}: expected an account above it that is listed, found "
+                f"{entry.parent!r}.{hint}"
+            )
+    if lost:
+        chain = [lost[0].account]
+        while (above := accounts[chain[-1]].parent) not in chain:
+            chain.append(above)
+        circle = [*chain[chain.index(above) :], above]
+        where = f"{lost[0].where}: " if lost[0].where else ""
+        raise UserError(f"{where}accounts in a circle: {' below '.join(map(repr, circle))}")
+    yield from users

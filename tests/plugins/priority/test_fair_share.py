@@ -1,0 +1,144 @@
+"""Fair tree, classic fair share and windows: who stands how, by tables and against a plain reference."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fair_tree_reference import by_hand
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headway_plugins.priority.classic import Classic, ClassicOptions, effective_usage
+from headway_plugins.priority.fair_tree import FairTree, level_fair_share, ranked
+from headway_plugins.priority.tree import Entry, Tree
+from headway_plugins.priority.windows import Windows, WindowsOptions
+
+
+def spent(tree: Tree, **used: float) -> np.ndarray:
+    """Own usage a node; ``used``: by ``account_user``."""
+    own = np.zeros(len(tree))
+    for key, value in used.items():
+        node = tree.association(*key.split("_"))
+        assert node is not None
+        own[node] = value
+    return own
+
+
+def fair_tree(tree: Tree, own: np.ndarray) -> np.ndarray:
+    shape = tree.shape()
+    return ranked(shape, level_fair_share(shape, shape.sums(own)))
+
+
+def factors(tree: Tree, values: np.ndarray) -> dict[str, float]:
+    return {
+        f"{entry.account}_{entry.user}": float(values[node])
+        for node, entry in enumerate(tree.entries)
+        if entry.user
+    }
+
+
+#: Two accounts of three users, of whom ann is in both.
+TWO = [
+    Entry("a", shares=3), Entry("b", shares=1),
+    Entry("a", "ann", "a"), Entry("a", "bob", "a", shares=2), Entry("b", "ann", "b"), Entry("b", "cem", "b"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("used", "expected"),
+    [
+        # Nobody has used anything: equal accounts are one, and all users in it are equal.
+        ({}, {"a_ann": 1, "a_bob": 1, "b_ann": 1, "b_cem": 1}),
+        # Account a is above its share, so all of b come first, whatever they have used in it.
+        ({"a_ann": 90, "b_ann": 10}, {"b_cem": 1, "b_ann": 0.75, "a_bob": 0.5, "a_ann": 0.25}),
+        # a has used 60 % with 75 % of the shares. ann has used half of it with a third of its shares.
+        (
+            {"a_ann": 30, "a_bob": 30, "b_ann": 20, "b_cem": 20},
+            {"a_bob": 1, "a_ann": 0.75, "b_ann": 0.5, "b_cem": 0.5},
+        ),
+    ],
+)
+def test_fair_tree_ranks_accounts_before_users(used, expected):
+    tree = Tree(TWO)
+    assert factors(tree, fair_tree(tree, spent(tree, **used))) == expected
+
+
+def test_equal_users_have_one_rank_and_the_next_is_behind_all_of_them():
+    # As sshare showed it for an account of 14 at EPFL: 11 idle users at .29, then 76/300.
+    tree = Tree([Entry("x"), *(Entry("x", f"u{n}", "x") for n in range(4))])
+    found = factors(tree, fair_tree(tree, spent(tree, x_u3=5)))
+    assert found == {"x_u0": 1, "x_u1": 1, "x_u2": 1, "x_u3": 0.25}
+
+
+def test_without_shares_there_is_no_claim():
+    tree = Tree([Entry("x"), Entry("x", "none", "x", shares=0), Entry("x", "some", "x", shares=1)])
+    assert factors(tree, fair_tree(tree, spent(tree, x_some=99))) == {"x_some": 1, "x_none": 0.5}
+
+
+@st.composite
+def trees(draw):
+    """A small tree with many ties: accounts in accounts, users in several, and what they used."""
+    names = [f"a{n}" for n in range(draw(st.integers(1, 5)))]
+    entries = []
+    for at, name in enumerate(names):
+        parent = draw(st.sampled_from(["root", *names[:at]]))
+        entries.append(Entry(name, parent=parent, shares=draw(st.integers(0, 2))))
+    used = {}
+    for account in ["root", *names]:
+        for user in draw(st.sets(st.sampled_from("uvwx"), max_size=4)):
+            entries.append(Entry(account, user, account, shares=draw(st.integers(0, 2))))
+            used[account, user] = draw(st.integers(0, 2))
+    tree = Tree(entries)
+    return tree, {tree.association(*key): float(value) for key, value in used.items()}
+
+
+@settings(max_examples=40)
+@given(trees())
+def test_fair_tree_is_what_one_gets_by_hand(case):
+    tree, used = case
+    own = np.zeros(len(tree))
+    own[list(used)] = list(used.values())
+    found = fair_tree(tree, own)
+    assert {node: found[node] for node in used} == pytest.approx(by_hand(tree, used))
+
+
+def test_classic_is_half_for_who_has_used_exactly_the_share():
+    tree = Tree([Entry("x"), Entry("x", "u", "x", shares=3), Entry("x", "v", "x", shares=1)])
+    plugin = Classic(ClassicOptions())
+    plugin.tree = tree
+    total = tree.shape().sums(spent(tree, x_u=75, x_v=25))
+    assert factors(tree, plugin.judge(total)) == {"x_u": 0.5, "x_v": 0.5}
+    unused = tree.shape().sums(spent(tree))
+    assert factors(tree, plugin.judge(unused)) == {"x_u": 1, "x_v": 1}
+    plugin.options = ClassicOptions(dampening=2)
+    assert factors(tree, plugin.judge(total))["x_u"] == pytest.approx(0.5**0.5)
+
+
+def test_who_is_in_an_account_answers_for_what_it_has_used():
+    tree = Tree(TWO)
+    shape = tree.shape()
+    effective = effective_usage(shape, shape.sums(spent(tree, a_bob=60, b_ann=40)))
+    # a's 60 % + nothing of its own: a third of 60 %.
+    assert factors(tree, effective) == pytest.approx({"a_ann": 0.2, "a_bob": 0.6, "b_ann": 0.4, "b_cem": 0.2})
+
+
+@pytest.mark.parametrize(
+    ("bound", "used", "expected"),
+    [
+        ("target", 50, 0.5 + (30 - 50) / 200), ("target", 10, 0.5 + (30 - 10) / 200),
+        ("ceiling", 50, 0.4), ("ceiling", 10, 0.5),
+        ("floor", 50, 0.5), ("floor", 10, 0.6),
+        ("cap", 50, 0.0), ("cap", 10, 0.5),
+    ],
+)  # fmt: skip
+def test_windows_hold_use_against_targets(bound, used, expected):
+    users = [Entry("root", "u", target=30, bound=bound), Entry("root", "v", target=70, bound="floor")]
+    plugin = Windows(WindowsOptions())
+    plugin.tree = tree = Tree(users)
+    total = tree.shape().sums(spent(tree, root_u=used, root_v=100 - used))
+    assert factors(tree, plugin.judge(total))["root_u"] == pytest.approx(expected)
+    assert factors(tree, plugin.judge(np.zeros(len(tree))))["root_u"] == 0.5
+
+
+def test_a_fair_tree_without_options_takes_accounts_as_they_come():
+    assert len(FairTree().tree) == 1

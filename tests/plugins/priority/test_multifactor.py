@@ -1,0 +1,179 @@
+"""The weighted sum of factors: who is served first, when that is found out, and what is said about it."""
+
+from __future__ import annotations
+
+import pytest
+from building import described, plugged
+
+from headway import events as ev
+from headway.errors import UserError
+from headway.hookspecs import hookimpl
+from headway.model import ClusterDescription, NodeDescription, PoolDescription
+from headway.plugins import Plugins
+from headway.scheduler import Scheduler
+from headway_plugins.policies.easy import Easy
+from headway_plugins.priority.fair_share import DecayOptions
+from headway_plugins.priority.fair_tree import FairTree
+from headway_plugins.priority.multifactor import Multifactor, MultifactorOptions
+
+
+def scheduler(processors=8, more=(), saved=None, cluster=None, **options):
+    plugin = Multifactor(MultifactorOptions(**options))
+    plugins = plugged(*more, plugin, Easy())
+    s = Scheduler(cluster or ClusterDescription.flat(processors), plugins, saved=saved)
+    s.step(0, [ev.JobSubmitted(0, described("whole", processors, 10_000))])
+    s.step(0, [ev.JobStarted(0, "whole")])
+    return s, plugin
+
+
+def queue(s):
+    return "".join(job.id for job in s.state.pools["pool"].queue)
+
+
+def arrive(s, now, *jobs):
+    s.step(now, [ev.JobSubmitted(now, job) for job in jobs])
+    assert s.problems == []
+
+
+#: One of ``a`` and ``b`` is better in one factor.
+FACTORS = [
+    ({"age": 1}, {}, {"submit": 50}, {"submit": 10}, "ba"),
+    ({"age": 1}, {"max_age": 20}, {"submit": 50}, {"submit": 10}, "ba"),
+    ({"age": 1}, {}, {"submit": 10, "begin_time": 90.0}, {"submit": 20}, "ba"),
+    ({"size": 1}, {}, {"processors": 1}, {"processors": 2}, "ba"),
+    ({"size": 1}, {"favour": "small"}, {"processors": 2}, {"processors": 1}, "ba"),
+    ({"size": 1}, {"size": "time"}, {"estimate": 600}, {"estimate": 60}, "ba"),
+    ({"qos": 1}, {"qos": {"low": 1, "high": 9}}, {"qos": "low"}, {"qos": "high"}, "ba"),
+    ({"pool": 1}, {"pools": {"pool": 0}}, {}, {}, "ab"),
+    ({"expansion": 1}, {}, {"estimate": 999, "submit": 10}, {"estimate": 9, "submit": 10}, "ba"),
+    ({"deadline": 1}, {}, {}, {"attributes": {"deadline": 3600}}, "ba"),
+    ({"resource:processors": 1}, {}, {"processors": 1}, {"processors": 3}, "ba"),
+    ({"age": 0.0, "size": 0.0}, {}, {"attributes": {"nice": 5}}, {}, "ba"),
+    ({"size": -1}, {}, {"processors": 2}, {"processors": 1}, "ba"),
+]
+
+
+@pytest.mark.parametrize(("weights", "options", "first", "second", "order"), FACTORS)
+def test_each_factor_puts_the_better_job_first(weights, options, first, second, order):
+    s, _ = scheduler(weights=weights, **options)
+    arrive(s, 100, described("a", **first), described("b", **second))
+    assert queue(s) == order
+
+
+def test_a_job_that_comes_finds_its_place_at_once():
+    s, _ = scheduler(weights={"size": 1})
+    for now, size in enumerate([2, 4, 3, 1], 1):
+        arrive(s, now, described(str(size), size, submit=now))
+    assert queue(s) == "4321"
+    s.step(9, [ev.JobChanged(9, described("1", 5, submit=4))])
+    assert queue(s) == "1432"
+
+
+def test_all_priorities_come_anew_once_a_period_and_not_in_between():
+    s, plugin = scheduler(weights={"expansion": 1}, period=100)
+    arrive(s, 1, described("a", estimate=100, submit=1), described("b", estimate=1000, submit=0))
+    asked = []
+    original = plugin.priorities
+
+    def counted(jobs, state):
+        asked.append(len(jobs))
+        return original(jobs, state)
+
+    plugin.priorities = counted
+    for now in (20, 50, 99):
+        s.step(now, [ev.JobHeld(now, "whole")])
+    assert asked == []
+    s.step(101, [ev.JobHeld(101, "whole")])
+    assert asked == [2]
+
+
+def test_a_queue_of_one_needs_no_order():
+    s, plugin = scheduler(weights={"age": 1}, period=10)
+    plugin.priorities = None
+    arrive(s, 1, described("a"))
+    arrive(s, 100, described("b", begin_time=1000.0))
+    assert queue(s) == "a"
+
+
+def test_whoever_used_less_comes_first():
+    s, _ = scheduler(
+        more=[FairTree(DecayOptions(half_life=None))], weights={"fairshare": 10, "age": 1}, processors=4
+    )
+    s.step(1, [ev.JobEnded(1, "whole")])
+    arrive(s, 1, described("x", 4, 100, user="ann", account="one"))
+    s.step(2, [ev.JobStarted(1, "x")])
+    mine = described("a", 4, user="ann", account="one", submit=2)
+    arrive(s, 60, mine, described("b", 4, user="bob", account="two", submit=60))
+    assert queue(s) == "ba"
+
+
+def test_a_booked_head_stays_while_it_is_one_of_the_first():
+    def order(sticky):
+        s, _ = scheduler(weights={"expansion": 1}, period=10, sticky=sticky)
+        arrive(s, 1, described("a", 2, estimate=500, submit=0), described("b", 2, estimate=2000, submit=0))
+        assert queue(s) == "ab"
+        arrive(s, 2, described("c", 2, estimate=10, submit=2))
+        s.step(100, [ev.JobHeld(100, "whole")])
+        return queue(s)
+
+    assert order(0) == "cab"
+    assert order(1) == "cab"
+    assert order(2) == "acb"
+
+
+#: a waits for half the machine, b ends before that, c would not.
+JOBS = [("a", 4, 100), ("b", 1, 10), ("c", 1, 9999)]
+
+
+def test_overtakings_are_counted_and_survive_a_restart():
+    s, plugin = scheduler(4, weights={"bypass": 1})
+    s.step(1, [ev.JobEnded(1, "whole")])
+    s.step(1, [ev.JobSubmitted(1, described("half", 2, 1000))])
+    arrive(s, 2, *(described(name, size, time, submit=2) for name, size, time in JOBS))
+    assert plugin.checkpoint() == {"a": 1}
+    other = Multifactor(MultifactorOptions(weights={"bypass": 1}))
+    other.restore({"a": 1})
+    assert other.checkpoint() == {"a": 1}
+
+
+def test_size_is_the_mean_of_nodes_and_processors_where_a_job_says_both():
+    nodes = tuple(NodeDescription(f"n{i}", 4, pools=("pool",)) for i in range(1, 5))
+    cluster = ClusterDescription("cluster", (PoolDescription("pool"),), nodes)
+    s, plugin = scheduler(4, weights={"size": 1}, cluster=cluster)
+    arrive(s, 5, described("a", 4, nodes=2), described("b", 4))
+    jobs = [s.state.jobs["a"], s.state.jobs["b"]]
+    assert plugin.priorities(jobs, s.state).tolist() == [(4 / 16 + 2 / 4) / 2, 4 / 16]
+
+
+def test_a_weight_without_a_factor_ends_the_run():
+    with pytest.raises(UserError, match="weights: ages: expected a factor that .*Did you mean 'age'"):
+        scheduler(weights={"ages": 1})
+
+
+class Wrong:
+    """A factor that is none."""
+
+    @hookimpl
+    def register_factors(self):
+        return {"wrong": lambda jobs, state: [float("nan")] * len(jobs)}
+
+
+def test_a_factor_that_makes_no_sense_is_told_once_and_counts_as_nothing():
+    s, _ = scheduler(more=[Wrong()], weights={"wrong": 1, "size": 1})
+    s.step(1, [ev.JobSubmitted(1, described("a", 1)), ev.JobSubmitted(1, described("b", 2))])
+    s.step(2, [ev.JobSubmitted(2, described("c", 3))])
+    assert queue(s) == "cba"
+    assert [problem.message.split(":")[0] for problem in s.problems] == ["factor 'wrong'"]
+
+
+def test_of_two_factors_with_one_name_the_first_plugins_counts():
+    class Mine:
+        @hookimpl
+        def register_factors(self):
+            return {"age": lambda jobs, state: [0.0] * len(jobs)}
+
+    plugins = Plugins()
+    plugins.add("mine", Mine())
+    plugins.add("multifactor", Multifactor())
+    s = Scheduler(ClusterDescription.flat(1), plugins)
+    assert s.state.factors["age"]([], s.state) == []
