@@ -6,8 +6,8 @@ usage* is its own part of all usage, and, below the first level, what it answers
 
     effective = own + (effective of the account - own) x part of the siblings' shares
 
-The factor is ``2 ** -(effective / shares / dampening)``: 1 without usage, 1/2 for who has used exactly the
-share. No shares: 0.
+The factor is ``2 ** -(effective / shares / dampening)``: 1 without usage, 1/2 for who is below the root and
+has used exactly the share. No shares: 0.
 """
 
 from __future__ import annotations

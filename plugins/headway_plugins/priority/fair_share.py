@@ -34,6 +34,7 @@ from headway.events import (
     JobRequeued,
     JobResumed,
     JobStarted,
+    JobSubmitted,
     JobSuspended,
 )
 from headway.hookspecs import hookimpl
@@ -137,6 +138,8 @@ class FairShare:
         self._zone = zoneinfo.ZoneInfo(self.options.zone)
         self._epoch = 0.0
         self._reset_due = np.inf
+        #: Jobs that are not over.
+        self._jobs: dict[str, JobDescription] = {}
         #: (account, group, user) -> node.
         self._nodes: dict[tuple[str, str, str], int] = {}
         #: What the log should say.
@@ -169,32 +172,40 @@ class FairShare:
 
     @hookimpl
     def observe(self, event: Event, state: State) -> None:
-        kind = type(event)
-        if kind is JobEnded or kind is JobRequeued or kind is JobSuspended:
-            self._stopped(event.job_id, event.time)  # type: ignore[attr-defined]
-        elif kind is JobStarted or kind is JobResumed:
-            job = state.jobs.get(event.job_id)  # type: ignore[attr-defined]
-            if job is not None:
-                self._runs(job.description, job.processors, job.placement, event.time)
-                self._tell(state)
-        elif kind is JobChanged and event.job.id in self.ledger.running:  # type: ignore[attr-defined]
-            job = state.jobs.get(event.job.id)  # type: ignore[attr-defined]
-            if job is not None:
-                self._runs(job.description, job.processors, job.placement, event.time)
+        # The state has taken in all events of the step: who ended in it is not there any more.
+        if isinstance(event, JobSubmitted):
+            self._jobs[event.job.id] = event.job
+        elif isinstance(event, JobChanged):
+            self._jobs[event.job.id] = event.job
+            if event.job.id in self.ledger.running:
+                self._runs(event.job.id, (), event.time)
+        elif isinstance(event, JobStarted):
+            self._runs(event.job_id, event.placement, event.time)
+        elif isinstance(event, JobEnded | JobRequeued | JobSuspended):
+            if isinstance(event, JobEnded):
+                self._jobs.pop(event.job_id, None)
+            self._stopped(event.job_id, event.time)
+        elif isinstance(event, JobResumed):
+            job = state.jobs.get(event.job_id)
+            self._runs(event.job_id, job.placement if job is not None else (), event.time)
+        if self._unknown:
+            self._tell(state)
 
-    def _runs(self, description: JobDescription, processors: int, placement: Placement, at: float) -> None:
-        """The job runs with so much from then on."""
+    def _runs(self, job_id: str, placement: Placement, at: float) -> None:
+        """The job runs with so much from then on; no placement: with what it asks for."""
         self._pass(at)
+        description = self._jobs.get(job_id)
+        if description is None:
+            return
         node = self.node_of(description)
-        rate = self.rate(description, processors_of(placement) or processors)
-        job_id = description.id
+        rate = self.rate(description, processors_of(placement) or description.request.processors)
         if self._inherited is not None and job_id in self._inherited:
             self._inherited.discard(job_id)
             whose, before, since = self.ledger.running[job_id]
             if (whose, before) == (node, rate) and abs(max(at, self.ledger.reset_at) - since) < 1.0:
                 return
             # It began again while nobody looked.
-            self.ledger.end(job_id, min(self._seen, at))
+            self.ledger.end(job_id, min(self._seen_before, at))
         self.ledger.begin(job_id, node, rate, at)
         self._version += 1
 

@@ -22,6 +22,8 @@ from headway.errors import UserError, nearest
 Floats = NDArray[np.float64]
 
 ROOT = "root"
+#: Whose jobs are that say no user.
+NOBODY = "(nobody)"
 
 
 @dataclass(frozen=True)
@@ -108,10 +110,10 @@ class Tree:
 
     def node(self, account: str, group: str, user: str) -> tuple[int, str]:
         """Where a job's usage is counted, and "" or what is unknown about it; adds what is missing."""
-        if account not in self._accounts and not account:
-            account = group if group in self._accounts or user not in self._default else ""
-            if not account:
-                account = self._default.get(user, ROOT)
+        user = user or NOBODY
+        if not account and (group in self._accounts or user not in self._default):
+            account = group
+        account = account or self._default.get(user, ROOT)
         found = self._users.get((account, user))
         if found is not None:
             return found, ""

@@ -103,15 +103,15 @@ def test_fair_tree_is_what_one_gets_by_hand(case):
 
 
 def test_classic_is_half_for_who_has_used_exactly_the_share():
-    tree = Tree([Entry("x"), Entry("x", "u", "x", shares=3), Entry("x", "v", "x", shares=1)])
+    tree = Tree([Entry("root", "u", shares=3), Entry("root", "v", shares=1)])
     plugin = Classic(ClassicOptions())
     plugin.tree = tree
-    total = tree.shape().sums(spent(tree, x_u=75, x_v=25))
-    assert factors(tree, plugin.judge(total)) == {"x_u": 0.5, "x_v": 0.5}
+    total = tree.shape().sums(spent(tree, root_u=75, root_v=25))
+    assert factors(tree, plugin.judge(total)) == {"root_u": 0.5, "root_v": 0.5}
     unused = tree.shape().sums(spent(tree))
-    assert factors(tree, plugin.judge(unused)) == {"x_u": 1, "x_v": 1}
+    assert factors(tree, plugin.judge(unused)) == {"root_u": 1, "root_v": 1}
     plugin.options = ClassicOptions(dampening=2)
-    assert factors(tree, plugin.judge(total))["x_u"] == pytest.approx(0.5**0.5)
+    assert factors(tree, plugin.judge(total))["root_u"] == pytest.approx(0.5**0.5)
 
 
 def test_who_is_in_an_account_answers_for_what_it_has_used():

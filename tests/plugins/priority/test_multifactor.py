@@ -109,11 +109,14 @@ def test_whoever_used_less_comes_first():
 
 def test_a_booked_head_stays_while_it_is_one_of_the_first():
     def order(sticky):
-        s, _ = scheduler(weights={"expansion": 1}, period=10, sticky=sticky)
+        s, _ = scheduler(10, weights={"expansion": 1}, period=10, sticky=sticky)
+        s.step(1, [ev.JobEnded(1, "whole")])
+        s.step(1, [ev.JobSubmitted(1, described("most", 8, 9999))])
         arrive(s, 1, described("a", 2, estimate=500, submit=0), described("b", 2, estimate=2000, submit=0))
         assert queue(s) == "ab"
-        arrive(s, 2, described("c", 2, estimate=10, submit=2))
-        s.step(100, [ev.JobHeld(100, "whole")])
+        # One that starts has the policy look, and book a.
+        arrive(s, 2, described("c", 2, estimate=10, submit=2), described("tiny", 1, 9999, submit=2))
+        s.step(100, [ev.JobHeld(100, "most")])
         return queue(s)
 
     assert order(0) == "cab"
@@ -146,7 +149,7 @@ def test_size_is_the_mean_of_nodes_and_processors_where_a_job_says_both():
 
 
 def test_a_weight_without_a_factor_ends_the_run():
-    with pytest.raises(UserError, match="weights: ages: expected a factor that .*Did you mean 'age'"):
+    with pytest.raises(UserError, match=r"weights: ages: expected a factor that .*Did you mean 'age'"):
         scheduler(weights={"ages": 1})
 
 

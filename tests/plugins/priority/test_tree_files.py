@@ -76,7 +76,7 @@ def test_without_a_tree_accounts_and_groups_come_as_their_jobs_do():
     ("text", "said"),
     [
         ("- physics", "f: expected accounts by name, found ['physics']"),
-        ("x: {share: 1}", "f: x: share: unknown key. Did you mean 'shares'?"),
+        ("x: {share: 1}", "f: x: share: unknown key. Did you mean 'shares'"),
         ("x: {shares: many}", "f: x: shares: expected a number, found 'many'"),
         ("x: {shares: -1}", "f: x: account 'x': shares: expected a number from 0 to 1e12, found -1.0"),
         ("x: {shares: .nan}", "found nan"),
