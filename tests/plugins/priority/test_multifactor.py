@@ -112,10 +112,10 @@ def test_a_booked_head_stays_while_it_is_one_of_the_first():
         s, _ = scheduler(10, weights={"expansion": 1}, period=10, sticky=sticky)
         s.step(1, [ev.JobEnded(1, "whole")])
         s.step(1, [ev.JobSubmitted(1, described("most", 8, 9999))])
-        arrive(s, 1, described("a", 2, estimate=500, submit=0), described("b", 2, estimate=2000, submit=0))
+        arrive(s, 1, described("a", 3, estimate=500, submit=0), described("b", 3, estimate=2000, submit=0))
         assert queue(s) == "ab"
         # One that starts has the policy look, and book a.
-        arrive(s, 2, described("c", 2, estimate=10, submit=2), described("tiny", 1, 9999, submit=2))
+        arrive(s, 2, described("c", 3, estimate=10, submit=2), described("tiny", 1, 9999, submit=2))
         s.step(100, [ev.JobHeld(100, "most")])
         return queue(s)
 
