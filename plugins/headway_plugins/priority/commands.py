@@ -121,7 +121,7 @@ def share_rows(plugin: FairShare, now: float) -> list[tuple[str, ...]]:
     norm_shares = normalised_shares(shape) if classic else shape.part
     effective = effective_usage(shape, total) if classic else shape.of_parent(total)
     level = level_fair_share(shape, total)
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for node, depth in tree.walk():
         entry = tree.entries[node]
         used = total[node] / whole if whole > 0 else 0.0
@@ -149,10 +149,10 @@ def priority_rows(
 
     state = scheduler.state
     found = dict(plugin.factors(jobs, state)) if jobs else {}
-    total = plugin.priorities(jobs, state) if jobs else []
+    total: Sequence[float] = plugin.priorities(jobs, state).tolist() if jobs else []
     less = nice(jobs)
     names = ("Job", "User", "Priority", *plugin.weights, "nice")
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for at, job in enumerate(jobs):
         values = [
             f"{found[name][at]:.7f}" if norm else f"{weight * found[name][at]:.2f}"
