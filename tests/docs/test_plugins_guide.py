@@ -144,7 +144,8 @@ def test_a_factor_of_a_plugin_can_be_weighed(file):
     catalogue = Catalogue([file("paid.py")])
     configs = [PluginConfig("multifactor", {"weights": {"paid": 1}}), PluginConfig("easy")]
     s = Scheduler(ClusterDescription.flat(1), Plugins.load(catalogue.enabled(configs), catalogue, None))
-    s.step(0, [submitted("runs"), submitted("a", group="art"), submitted("b", group="physics")])
+    s.step(0, [submitted("runs")])
+    s.step(1, [submitted("a", group="art"), submitted("b", group="physics")])
     assert s.problems == []
     assert [job.id for job in s.state.pools["pool"].queue] == ["b", "a"]
 

@@ -131,7 +131,7 @@ def share_rows(plugin: FairShare, now: float) -> list[tuple[str, ...]]:
                 entry.user,
                 "" if not node else f"{entry.shares:g}",
                 "" if not node else f"{norm_shares[node]:.6f}",
-                f"{total[node]:.0f}",
+                str(int(total[node])),
                 "" if not node else f"{used:.6f}",
                 f"{effective[node]:.6f}",
                 f"{standing.factor[node]:.6f}" if entry.user else "",
