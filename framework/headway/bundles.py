@@ -37,8 +37,14 @@ class Oversubscription(msgspec.Struct):
     """
 
     penalty: float = 1.0
-    #: Seconds for which it stands still that is moved.
+    #: Seconds for which it stands still that is moved; and further ones for each of its processes, whose
+    #: images are written and read together.
     migration_cost: float = 120.0
+    cost_per_process: float = 0.0
+
+    def moving(self, processes: int) -> float:
+        """Seconds for which an application of so many processes stands still when it is moved."""
+        return on_tick(self.migration_cost + processes * self.cost_per_process)
 
     def rate(self, processes: int, processors: int) -> float:
         """Its speed on so many processors, 1 with a processor for each process."""

@@ -172,7 +172,7 @@ class Bundles:
             self._arrived(bundle, restarted=True)
             return ""
         bundle.safe = application.work
-        bundle.since, bundle.until = now, on_tick(now + self._costs.migration_cost)
+        bundle.since, bundle.until = now, on_tick(now + self._costs.moving(bundle.job.request.processors))
         self._go_on(bundle)
         self._machine.agenda.at(bundle.until, self._over, (bundle, bundle.moving))
         return ""

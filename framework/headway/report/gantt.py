@@ -2,8 +2,9 @@
 
 Three steps. :func:`layout` gives every job its rows: those of its nodes if the result has placements,
 else, on a flat pool, where processors have no names, rows found by first-fit packing of intervals, for
-the drawing only. :func:`raster` paints all jobs into a picture in which every pixel holds exactly the share
-of its area that jobs cover, so that no job is too small to count and none is drawn bigger than it is.
+the drawing only; each member of a bundle has its own, while it runs. :func:`raster` paints all jobs into a
+picture in which every pixel holds exactly the share of its area that jobs cover, so that no job is too small
+to count and none is drawn bigger than it is.
 :func:`embedded` chooses the jobs that the page's script gets, for zooming and for telling about one.
 """
 
@@ -23,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.metrics import JobColumns
-from headway.metrics.jobs import allocated
+from headway.metrics.jobs import occupations
+from headway.model import Placement
 from headway.results import JobResult, RunResult
 
 Floats = NDArray[np.float64]
@@ -44,11 +46,14 @@ _BAND = 140
 
 @dataclass(frozen=True)
 class Layout:
-    """Rectangles: ``rows[i] .. rows[i] + heights[i]`` of job number ``jobs[i]``, from start to end."""
+    """Rectangles: ``rows[i] .. rows[i] + heights[i]`` of job number ``jobs[i]``, from ``starts[i]`` to
+    ``stops[i]``, absolute seconds."""
 
     jobs: NDArray[np.int64]
     rows: NDArray[np.int64]
     heights: NDArray[np.int64]
+    starts: Floats
+    stops: Floats
     #: How many rows there are.
     total: int
     #: First row of each pool, and its name.
@@ -120,15 +125,19 @@ def layout(result: RunResult, columns: JobColumns, end: float) -> Layout:
     """
     lanes, pools, base = _lanes(result)
     overflow = _Lane(base, 1 << 40)
-    stop = np.where(np.isnan(columns.end), end, columns.end)
-    drawn = np.flatnonzero(columns.started & (stop > columns.start))
-    moments = np.concatenate((stop[drawn], columns.start[drawn]))
+    owner, start, stop, _ = occupations(result, columns)
+    owners = owner.tolist()
+    stop = np.where(np.isnan(stop), end, stop)
+    members = [member for job in result.jobs if job.members for member in job.members]
+    plain = len(owner) - len(members)
+    drawn = np.flatnonzero(stop > start)
+    moments = np.concatenate((stop[drawn], start[drawn]))
     # At one moment, ends come before starts: that is where the starts get their processors.
     order = np.lexsort((np.repeat((0, 1), len(drawn)), moments))
     ran = drawn.tolist()
 
     held: dict[int, Sequence[tuple[_Lane, int, int]]] = {}
-    #: Job, first row and number of rows of one rectangle after the other.
+    #: Span, first row and number of rows of one rectangle after the other.
     pieces = array("q")
     blocks = (order[first : first + _BLOCK].tolist() for first in range(0, len(order), _BLOCK))
     for number in chain.from_iterable(blocks):
@@ -136,15 +145,20 @@ def layout(result: RunResult, columns: JobColumns, end: float) -> Layout:
             for lane, low, count in held.pop(ran[number]):
                 lane.give(low, count)
             continue
-        job = ran[number - len(ran)]
-        places = _wanted(result.jobs[job], lanes, overflow)
+        span = ran[number - len(ran)]
+        record = result.jobs[owners[span]]
+        placement, processors = record.placement, record.job.request.processors
+        if span >= plain:
+            member = members[span - plain]
+            placement, processors = member.placement, member.processors
+        places = _wanted(record, placement, processors, lanes, overflow)
         if len(places) == 1:
             # Most jobs on a flat pool: one hole that is big enough.
             lane, wanted = places[0]
             whole = lane.take_whole(wanted)
             if whole is not None:
-                held[job] = ((lane, whole, wanted),)
-                pieces.extend((job, whole, wanted))
+                held[span] = ((lane, whole, wanted),)
+                pieces.extend((span, whole, wanted))
                 continue
         parts: list[tuple[_Lane, int, int]] = []
         for lane, wanted in places:
@@ -153,14 +167,16 @@ def layout(result: RunResult, columns: JobColumns, end: float) -> Layout:
                 wanted -= count
             if wanted:
                 parts.extend((overflow, low, count) for low, count in overflow.take(wanted))
-        held[job] = parts
+        held[span] = parts
         for low, count in _joined(parts):
-            pieces.extend((job, low, count))
+            pieces.extend((span, low, count))
     table = np.frombuffer(pieces, dtype=np.int64).reshape(-1, 3)
     top = int((table[:, 1] + table[:, 2]).max()) if len(table) else 0
+    spans = table[:, 0]
     return Layout(
-        jobs=table[:, 0], rows=table[:, 1], heights=table[:, 2], total=max(base, top, 1), pools=pools
-    )
+        jobs=owner[spans], rows=table[:, 1], heights=table[:, 2], starts=start[spans], stops=stop[spans],
+        total=max(base, top, 1), pools=pools,
+    )  # fmt: skip
 
 
 def _lanes(result: RunResult) -> tuple[dict[str, _Lane], tuple[tuple[int, str], ...], int]:
@@ -188,13 +204,15 @@ def _lanes(result: RunResult) -> tuple[dict[str, _Lane], tuple[tuple[int, str], 
     return lanes, tuple(pools), base
 
 
-def _wanted(record: JobResult, lanes: dict[str, _Lane], overflow: _Lane) -> list[tuple[_Lane, int]]:
-    if record.placement:
-        return [(lanes.get(name, overflow), count) for name, count in record.placement]
+def _wanted(
+    record: JobResult, placement: Placement, processors: int, lanes: dict[str, _Lane], overflow: _Lane
+) -> list[tuple[_Lane, int]]:
+    if placement:
+        return [(lanes.get(name, overflow), count) for name, count in placement]
     lane = lanes.get("/" + (record.pool or record.job.pool))
     if lane is None:
         lane = next((lane for name, lane in lanes.items() if name.startswith("/")), overflow)
-    return [(lane, allocated(record))]
+    return [(lane, processors)]
 
 
 def _joined(parts: Sequence[tuple[_Lane, int, int]]) -> list[tuple[int, int]]:
@@ -237,10 +255,8 @@ def raster(
 
     def across(some: Any) -> tuple[Floats, Floats]:
         """From where to where rectangles reach, in pixels."""
-        jobs = shape.jobs[some]
-        stop = columns.end[jobs]
-        x0 = (np.clip(columns.start[jobs], begin, end) - begin) / span * width
-        x1 = (np.clip(np.where(np.isnan(stop), end, stop), begin, end) - begin) / span * width
+        x0 = (np.clip(shape.starts[some], begin, end) - begin) / span * width
+        x1 = (np.clip(shape.stops[some], begin, end) - begin) / span * width
         # A gap between neighbours, where there is room for one.
         return x0, np.where(x1 - x0 > 4, x1 - 0.7, x1)
 
@@ -356,8 +372,8 @@ def embedded(
     """
     stop = np.where(np.isnan(columns.end), end, columns.end)
     drawn = np.unique(shape.jobs)
-    area = (stop - columns.start)[drawn] * columns.allocated[drawn]
-    kept = np.sort(drawn[np.argsort(-area, kind="stable")[:limit]])
+    areas = np.bincount(shape.jobs, (shape.stops - shape.starts) * shape.heights, len(result.jobs))
+    kept = np.sort(drawn[np.argsort(-areas[drawn], kind="stable")[:limit]])
     number = np.full(len(result.jobs), -1, dtype=np.int64)
     number[kept] = np.arange(len(kept))
     mine = number[shape.jobs] >= 0
@@ -365,10 +381,22 @@ def embedded(
     all_users = list(dict.fromkeys(result.jobs[i].job.user for i in kept))
     user_number = {name: i for i, name in enumerate(all_users)}
     states = list(dict.fromkeys(result.jobs[i].state for i in kept))
-    total = float(area.sum())
-    here = float(((stop - columns.start)[kept] * columns.allocated[kept]).sum())
+    total, here = float(areas.sum()), float(areas[kept].sum())
+    counts = {i: len(result.jobs[job].members) for i, job in enumerate(kept.tolist())}
+    bundles = {i: count for i, count in counts.items() if count}
+    # Where there are bundles, a rectangle's times may be others than its job's.
+    spans = (
+        {
+            "from": np.round(shape.starts[mine] - begin).astype(np.int64).tolist(),
+            "for": np.round((shape.stops - shape.starts)[mine]).astype(np.int64).tolist(),
+            "bundles": bundles,
+        }
+        if bundles
+        else {}
+    )
     return Embedded(
         data={
+            **spans,
             "span": round(end - begin),
             "rows": shape.total,
             "pools": [list(pool) for pool in shape.pools],

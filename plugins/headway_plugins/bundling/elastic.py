@@ -40,6 +40,8 @@ class Elastic(msgspec.Struct, eq=False):
     numbered: int = 0
     #: It was moved to its own request, or began again there: nothing is asked for any more.
     settled: bool = False
+    #: J_0 is held: the application ends on its subjobs, or J_0 is released.
+    held: bool = False
 
     @property
     def completion(self) -> float:
@@ -87,7 +89,7 @@ class Elastic(msgspec.Struct, eq=False):
 
     def reset(self) -> None:
         """It waits again, with nothing done."""
-        self.running, self.settled, self.done = False, False, 0.0
+        self.running, self.settled, self.held, self.done = False, False, False, 0.0
         self.intervals, self.members, self.using = [], {}, []
 
     # ------------------------------------------------------------------ over a restart

@@ -34,7 +34,7 @@ import msgspec
 import pydantic
 
 from headway.bundles import BUNDLE, Oversubscription, on_tick, parent_of
-from headway.decisions import Cancel, Decision, Hold, Kill, Migrate, Requeue, Start, SubmitSubjob
+from headway.decisions import Cancel, Decision, Hold, Kill, Migrate, Release, Requeue, Start, SubmitSubjob
 from headway.events import DecisionFailed, Event, JobEnded, JobRequeued, JobStarted, JobSubmitted
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import JobDescription, Request
@@ -68,6 +68,12 @@ class BundlingOptions(pydantic.BaseModel):
         alias="lambda",
         description="seconds that a bulk migration takes; inf: there are none",
     )
+    migration_per_process: float = pydantic.Field(
+        default=0.0,
+        ge=0,
+        alias="lambda_per_process",
+        description="further seconds for each process, whose images are written and read together",
+    )
     min_processors: int = pydantic.Field(default=8, ge=2, description="smallest job that is elastic")
     only: list[str] = pydantic.Field(default=[], description="ids of the jobs that are elastic; none: all")
     activation: int = pydantic.Field(
@@ -81,6 +87,10 @@ class BundlingOptions(pydantic.BaseModel):
     slack: float = pydantic.Field(
         default=1.0, ge=1, description="factor on the time limits of subjobs that are added to a running job"
     )
+    release_reservation: bool = pydantic.Field(
+        default=False,
+        description="a queue's first job gives its place up if its bundle completes before it could start",
+    )
 
     @pydantic.field_validator("only", mode="before")
     @classmethod
@@ -93,12 +103,13 @@ class Bundling(Plugin):
 
     Options = BundlingOptions
     paper = "F. Liu, J. B. Weissman: Elastic Job Bundling, SC 2015, section 3"
-    needs = (SubmitSubjob, Migrate, Kill, Cancel, Requeue, Hold)
+    needs = (SubmitSubjob, Migrate, Kill, Cancel, Requeue, Hold, Release)
 
     def __init__(self, options: BundlingOptions | None = None) -> None:
         self.options: BundlingOptions = options or BundlingOptions()
-        self._migration = on_tick(self.options.migration)
-        self._costs = Oversubscription(self.options.penalty, self._migration)
+        self._costs = Oversubscription(
+            self.options.penalty, on_tick(self.options.migration), self.options.migration_per_process
+        )
         self._only = frozenset(self.options.only)
         #: In order of submission; and those of them that run as bundles or have asked for subjobs.
         self._elastic: dict[str, Elastic] = {}
@@ -296,6 +307,21 @@ class Bundling(Plugin):
             for pool in state.pools.values():
                 if pool.free:
                     yield from self._ask_all(pool, state)
+        if self.options.release_reservation:
+            yield from self._give_up_places(state)
+
+    def _give_up_places(self, state: State) -> Iterator[Hold]:
+        """J_0 at the head of a queue reserves nothing if its bundle completes before it could start."""
+        for pool in state.pools.values():
+            first = pool.queue[0] if pool.queue else None
+            job = self._active.get(first.id) if first is not None else None
+            if first is None or job is None or not job.running or job.held or first.status is not _PENDING:
+                continue
+            ends = [(end, processors) for end, _, processors, _ in pool.running]
+            shadow = backfillable(state.now, pool.free, first.processors, ends).shadow
+            if job.completion <= shadow + EQUAL:
+                job.held, self._asked_at = True, None
+                yield Hold(first.id, f"its subjobs complete it by {job.completion:.0f}, before it can start")
 
     def _take_back(self, state: State) -> Iterator[Decision]:
         """Subjobs of no bundle are removed."""
@@ -319,7 +345,7 @@ class Bundling(Plugin):
 
     def _model(self, processors: int, walltime: float) -> Model:
         options = self.options
-        return Model(processors, walltime, options.omax, options.penalty, self._migration)
+        return Model(processors, walltime, options.omax, options.penalty, self._costs.moving(processors))
 
     # ------------------------------------------------------------------ asking
 
@@ -416,13 +442,13 @@ class Bundling(Plugin):
             # Its subjobs come first; the policy may start it next.
             self._dropped[job.job_id] = ""
         intervals: Iterable[Interval] | None
-        together = self._migration
+        together = job.model.migration
         if complete and choice is not None:
             intervals = choice.intervals
             if not job.running:
                 together = 0.0
         elif started:
-            lead = self._migration if job.running else 0.0
+            lead = job.model.migration if job.running else 0.0
             both = [*job.members.values(), *started.values()]
             intervals = plan(job.model, now, job.progress(now) if job.running else 0.0, both, lead)
             if intervals is None or (job.running and intervals[-1].end >= job.completion - EQUAL):
@@ -466,6 +492,7 @@ class Bundling(Plugin):
         now, model, job_id = state.now, job.model, job.job_id
         option, completion = when_placeholder_starts(model, now, job.progress(now), job.completion)
         if option == "continue":
+            job.held = True
             self._dropped[job_id] = (
                 f"its subjobs complete it by {completion:.0f}, sooner than on its own request"
             )
@@ -503,6 +530,8 @@ class Bundling(Plugin):
             else:
                 self._killed.add(name)
                 yield Kill(name, "what is left of its bundle does not suffice")
+        if job.held:
+            yield Release(job.job_id, "its bundle is lost")
         job.reset()
         self._active.pop(job.job_id, None)
 

@@ -132,8 +132,8 @@ class OneElastic(Bundling):
         self._pipe, self._setting, self._begun = writing, setting, submit
         options = BundlingOptions.model_validate(dict(self._settings[setting]))
         self.options, self._only = options, frozenset([job_id])
-        self._migration = options.migration
         self._costs.penalty, self._costs.migration_cost = options.penalty, options.migration
+        self._costs.cost_per_process = options.migration_per_process
         self._arrived, self._sizes = [job_id], {job_id: processors}
         return True
 

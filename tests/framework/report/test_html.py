@@ -13,9 +13,11 @@ import pytest
 from building import described
 from synthetic_run import fcfs_run
 
+from headway.metrics import job_columns
 from headway.model import ClusterDescription
 from headway.report import Section, render_html, write_html
-from headway.results import JobResult, RunResult
+from headway.report.gantt import embedded, layout
+from headway.results import JobResult, Occupation, RunResult
 
 HOSTILE = "</script><script>alert(1)</script>\u2028<img src=x onerror=alert(2)>"
 
@@ -24,6 +26,34 @@ def hostile() -> RunResult:
     job = described("1</script>", 1, 60.0, 0.0, user=HOSTILE, name=HOSTILE)
     done = JobResult(job, 0.0, 10.0, "completed", 10.0, (), "pool")
     return RunResult(HOSTILE, ClusterDescription.flat(4), [done], about={"workload": HOSTILE})
+
+
+def bundled() -> RunResult:
+    """An ordinary job, and one that ran on two subjobs and then on its own request."""
+    plain = JobResult(described("a", 6, 1000.0), 0.0, 1000.0, "completed", 1000.0, (), "pool")
+    members = (Occupation(10.0, 1000.0, 2), Occupation(10.0, 1020.0, 2), Occupation(1000.0, 1135.0, 8))
+    bundle = JobResult(
+        described("b", 8, 600.0, 10.0), 10.0, 1135.0, "completed", 1125.0, (), "pool", members=members
+    )
+    return RunResult("bundled", ClusterDescription.flat(10, name="pool"), [plain, bundle])
+
+
+def test_members_of_a_bundle_are_drawn_while_they_ran() -> None:
+    result = bundled()
+    columns = job_columns(result)
+    shape = layout(result, columns, 1135.0)
+    drawn = zip(shape.jobs, shape.starts, shape.stops, shape.rows, shape.heights, strict=True)
+    assert sorted(tuple(map(float, each)) for each in drawn) == [
+        (0, 0, 1000, 0, 6), (1, 10, 1000, 6, 2), (1, 10, 1020, 8, 2), (1, 1000, 1135, 0, 8),
+    ]  # fmt: skip
+    assert shape.total == 10
+    data = embedded(result, shape, columns, 0.0, 1135.0, 10).data
+    assert data["bundles"] == {1: 3}
+    assert sorted(zip(data["job"], data["from"], data["for"], strict=True)) == [
+        (0, 0, 1000), (1, 10, 990), (1, 10, 1010), (1, 1000, 135),
+    ]  # fmt: skip
+    # The smaller of the two by what it had: 6,000 processor-seconds against 5,080.
+    assert embedded(result, shape, columns, 0.0, 1135.0, 1).data["id"] == ["a"]
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +106,7 @@ def test_sections_of_plugins_are_in_it() -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("kind", ["large", "hostile"])
+@pytest.mark.parametrize("kind", ["large", "hostile", "bundled"])
 def test_its_script_runs_to_the_end_in_a_browser(kind: str, tmp_path: Path) -> None:
     browser = shutil.which("chromium")
     if browser is None:
@@ -85,7 +115,7 @@ def test_its_script_runs_to_the_end_in_a_browser(kind: str, tmp_path: Path) -> N
             pytest.fail(reason)
         pytest.skip(reason)
     page = tmp_path / "report.html"
-    write_html(page, [fcfs_run() if kind == "large" else hostile()])
+    write_html(page, [{"large": fcfs_run, "hostile": hostile, "bundled": bundled}[kind]()])
     options = (
         "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
         "--disable-component-update --disable-sync --virtual-time-budget=20000 --dump-dom"

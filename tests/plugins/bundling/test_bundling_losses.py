@@ -108,6 +108,15 @@ def test_what_is_left_goes_on_from_the_last_move():
     assert job.end_time == end
 
 
+def test_a_request_that_was_held_for_its_bundle_is_released_when_that_is_lost():
+    """At 1190 the bundle is nearly done, so its request is held. Ten seconds before the end it is lost."""
+    jobs = [(0, 8, 1300, 1190), (10, 8, 600, 600)]
+    assert run(jobs, processors=12).results["1"].end_time == 1210
+    found = run(jobs, Somebody((1200, Kill("1.1", "lost"))), processors=12)
+    assert found.problems == []
+    assert (found.states["1"], found.results["1"].end_time) == ("completed", 1800)
+
+
 def test_somebody_kills_the_job_itself():
     found = run(WIDE, Somebody((410, Cancel("1", "not wanted any more"))))
     assert found.problems == []

@@ -19,7 +19,7 @@ def run(processors, jobs, *plugins, penalty=1.0, migration=20.0, **options):
     traces = [traced(str(at), p, e, s, runtime=r) for at, (s, p, e, r) in enumerate(jobs)]
     found = emulate(
         ClusterDescription.flat(processors), traces, *(plugins or (Easy(), Bundling(chosen))),
-        oversubscription=Oversubscription(penalty, migration),
+        oversubscription=Oversubscription(penalty, migration, options.get("migration_per_process", 0.0)),
     )  # fmt: skip
     assert found.problems == []
     return found.adapter.results()
@@ -80,6 +80,21 @@ def test_whole_runs(name):
         assert found[at].migrations == migrations
     assert {at for at, job in enumerate(found) if job.members} == set(bundles)
     assert all(job.state == "completed" for job in found)
+
+
+def test_moves_that_last_by_the_number_of_processes():
+    """12 s and one for each of the 8 processes: the 20 s of the first run."""
+    processors, jobs, _, expected, _ = RUNS["S1"]
+    found = run(processors, jobs, migration=12.0, migration_per_process=1.0)
+    assert [times(job) for job in found] == expected
+
+
+def test_a_bundle_that_completes_first_gives_its_reservation_up():
+    """Job 1 completes at 1210 on 4 of 9 processors and could start at 1300; job 2 would outlast that."""
+    jobs = [(0, 3, 1300, 1300), (10, 8, 600, 600), (20, 2, 3000, 3000)]
+    assert [job.start_time for job in run(9, jobs)] == [0, 10, 1210]
+    released = run(9, jobs, release_reservation=True)
+    assert [(job.start_time, job.end_time) for job in released] == [(0, 1300), (10, 1210), (20, 3020)]
 
 
 @pytest.mark.traces

@@ -49,8 +49,15 @@
       };
     }
 
+    // A bundle's members have times of their own.
+    const startOf = (i) => data.from ? data.from[i] : data.start[data.job[i]];
+    const lengthOf = (i) => data.for ? data.for[i] : data.length[data.job[i]];
+
     function colour(job) {
       if (colourBy === "wait") return palette.wait[wait[job]];
+      if (colourBy === "bundle") {
+        return data.bundles[job] ? palette.user[job % palette.user.length] : palette.other;
+      }
       return data.hue[job] < 0 ? palette.other : palette.user[data.hue[job]];
     }
 
@@ -87,11 +94,11 @@
       const outlined = [];
       for (let i = 0; i < data.job.length; i++) {
         const job = data.job[i];
-        const start = data.start[job], end = start + data.length[job];
+        const start = startOf(i), end = start + lengthOf(i);
         const low = data.row[i], high = low + data.height[i];
         if (end < view.t0 || start > view.t1 || high < view.r0 || low > view.r1) continue;
         const left = x + (start - view.t0) * perSecond, top = y + h - (high - view.r0) * perRow;
-        let wide = data.length[job] * perSecond, tall = data.height[i] * perRow;
+        let wide = lengthOf(i) * perSecond, tall = data.height[i] * perRow;
         if (wide > 4) wide -= 0.7;
         if (tall > 4) tall -= 0.7;
         context.fillStyle = colour(job);
@@ -182,18 +189,19 @@
       let found = -1;
       for (let i = 0; i < data.job.length; i++) {
         if (r < data.row[i] || r >= data.row[i] + data.height[i]) continue;
-        const job = data.job[i], start = data.start[job];
-        if (t >= start && t < start + data.length[job]) return job;
+        const job = data.job[i], start = startOf(i);
+        if (t >= start && t < start + lengthOf(i)) return job;
         if (Math.abs(t - start) < slack) found = job;
       }
       return found;
     }
 
     function describe(job) {
-      const estimate = data.estimate[job];
+      const estimate = data.estimate[job], subjobs = data.bundles ? data.bundles[job] : 0;
       return "job " + data.id[job]
         + (data.users[data.user[job]] ? "\nuser " + data.users[data.user[job]] : "")
-        + "\n" + data.size[job] + " processors for " + span(data.length[job])
+        + "\n" + data.size[job] + (subjobs ? " processes in " + subjobs + " subjobs for " : " processors for ")
+        + span(data.length[job])
         + (estimate > 0 ? " (estimate " + span(estimate) + ")" : "")
         + "\nwaited " + span(data.wait[job]) + ", " + data.states[data.state[job]]
         + "\nstarted " + span(data.start[job]) + " after the beginning";
@@ -253,6 +261,7 @@
     for (const button of tools.querySelectorAll("button")) {
       button.addEventListener("click", actions[button.dataset.do]);
     }
+    if (data.bundles) tools.querySelector("select").add(new Option("bundle", "bundle"));
     tools.querySelector("select").addEventListener("change", (event) => {
       colourBy = event.target.value;
       figure.querySelector(".by-wait").hidden = colourBy !== "wait";
