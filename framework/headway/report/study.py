@@ -22,6 +22,7 @@ from headway.errors import Failure
 from headway.report import quantities
 from headway.report.atomic import writing
 from headway.report.quantities import duration, number, share
+from headway.workload.estimate_study import HEAD
 
 if TYPE_CHECKING:
     from headway.workload.analysis import Row, Study
@@ -52,6 +53,16 @@ SUMMARY: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
     ("exact_estimates", "estimates that are exact", share),
     ("at_limit", "runs as long as the estimate or longer", share),
     ("killed_at_limit", "of all, killed at the limit", share),
+    ("estimate_modes", "different estimates", number),
+    ("largest_estimate", "largest estimate", duration),
+    ("largest_estimate_share", "jobs that ask for it", share),
+    ("estimate_head_share", "jobs of the 20 most popular estimates", share),
+    ("estimate_joint_modes", "joint ratio: this share of the estimates ...", share),
+    ("estimate_joint_jobs", "... has this share of the jobs", share),
+    ("estimates_per_user", "different estimates of a user, median", number),
+    ("owned_modes", "estimates of one user alone", number),
+    ("owners", "users with such estimates", number),
+    ("estimate_shape", "shape a of the estimates' times", number),
 )
 
 #: Of the table of classes: column, title, how it is written.
@@ -62,6 +73,15 @@ CLASSES: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
     ("mean_processors", "mean size", number),
     ("mean_runtime", "mean runtime", duration),
     ("runtime_median", "median", duration),
+)
+
+#: Of the table of estimates: column, title, how it is written.
+ESTIMATES: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
+    ("popularity", "rank", number),
+    ("jobs", "jobs", number),
+    ("share", "of jobs", share),
+    ("users", "users", number),
+    ("weeks", "weeks", number),
 )
 
 #: Characters of the longest bar on a terminal.
@@ -157,6 +177,8 @@ def render_study(study: Study) -> RenderableType:
     parts += [gap, _bars("processors", study.tables["sizes"], size_title, "work_share", "of work")]
     if study.summary["estimated"]:
         parts += [gap, _bars("runtime / estimate", study.tables["accuracy"], accuracy_title)]
+    if study.tables["estimate_modes"]:
+        parts += [gap, _estimates(study)]
     if study.notes:
         parts += [gap, Text("\n".join(study.notes), style="yellow")]
     return Group(*parts)
@@ -199,6 +221,24 @@ def _cells(study: Study) -> Table:
         table.add_row(name, *(f"{value:.2f}" for value in shares))
     table.caption = "length by processors"
     table.caption_justify = "left"
+    return table
+
+
+def popular_estimates(study: Study) -> list[tuple[str, list[str]]]:
+    """The most popular estimates, each with its figures, as tables show them."""
+    return [
+        (duration(row["estimate"]), [write(row[key]) for key, _, write in ESTIMATES])
+        for row in study.tables["estimate_modes"][:HEAD]
+    ]
+
+
+def _estimates(study: Study) -> Table:
+    table = _table()
+    table.add_column("estimate", no_wrap=True)
+    for _, title, _ in ESTIMATES:
+        table.add_column(title, justify="right", no_wrap=True)
+    for name, figures in popular_estimates(study):
+        table.add_row(name, *figures)
     return table
 
 
@@ -328,6 +368,12 @@ def render_study_html(study: Study) -> str:
             "runtime / estimate", "% of jobs", "Accuracy of estimates", prefix="a",
         ),
     }  # fmt: skip
+    if study.tables["estimate_modes"]:
+        plots["estimates"] = study_plots.estimates(study, prefix="e")
+        plots["popularity"] = study_plots.popularity(study, prefix="p")
+        plots["growth"] = study_plots.growth(study, prefix="g")
+        if study.tables["estimate_accuracy"]:
+            plots["by_runtime"] = study_plots.accuracy_by_runtime(study, prefix="r")
     return environment.get_template("study.html").render(
         title=f"{Path(study.path).name}: workload",
         css=stylesheet(environment),
@@ -354,5 +400,7 @@ def render_study_html(study: Study) -> str:
         summary=[(title, write(summary[key])) for key, title, write in SUMMARY],
         dated=bool(study.tables["weekdays"]),
         estimated=bool(summary["estimated"]),
+        estimate_titles=[title for _, title, _ in ESTIMATES],
+        estimates=popular_estimates(study),
         plots={name: Markup(plot) for name, plot in plots.items()},
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
 from headway.model.classes import CLASSES
 from headway.report.plots import COLOURS, DASHES, TIME_MARKS, svg
@@ -82,6 +82,92 @@ def shares(names: Sequence[str], rows: Sequence[Row], label: str, title: str, *,
     return svg(draw, prefix, title, width=5.6, height=3.1)
 
 
+def estimates(study: Study, *, prefix: str) -> str:
+    """Which share of the jobs asks for at most so long, and which share of the jobs runs at most so long."""
+    rows = sorted(study.tables["estimate_modes"], key=lambda row: row["estimate"])
+    times = np.array([row["estimate"] for row in rows])
+    asked = 100 * np.cumsum([row["share"] for row in rows])
+    runtime = np.sort(study.jobs.runtime[~(np.isnan(study.jobs.runtime) | np.isnan(study.jobs.estimate))])
+
+    def draw(axes: Axes) -> None:
+        axes.plot(
+            np.maximum(times, 1.0), asked, drawstyle="steps-post", color=COLOURS[0], linestyle=DASHES[0],
+            label="estimate",
+        )  # fmt: skip
+        longest = float(times[-1])
+        if len(runtime):
+            longest = max(longest, float(runtime[-1]))
+            ranks = np.unique(np.linspace(0, len(runtime) - 1, min(len(runtime), 500)).astype(np.int64))
+            axes.plot(
+                np.maximum(runtime[ranks], 1.0), 100 * (ranks + 1) / len(runtime), drawstyle="steps-post",
+                color=COLOURS[1], linestyle=DASHES[1], label="runtime",
+            )  # fmt: skip
+        _time_axis(axes, longest)
+        axes.set_ylim(0, 102)
+        axes.set_ylabel("% of jobs, at most so long")
+        axes.legend(frameon=False)
+
+    return svg(draw, prefix, "Estimates and runtimes", width=5.6, height=3.1)
+
+
+def popularity(study: Study, *, prefix: str) -> str:
+    """The share of each estimate by its popularity rank, both on logarithmic axes."""
+    rows = study.tables["estimate_modes"]
+
+    def draw(axes: Axes) -> None:
+        axes.plot(
+            [row["popularity"] for row in rows], [100 * row["share"] for row in rows],
+            color=COLOURS[0], marker=".", markersize=4, linestyle="none",
+        )  # fmt: skip
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+            axis.set_minor_formatter(NullFormatter())
+        axes.set_xlabel("popularity rank of the estimate")
+        axes.set_ylabel("% of jobs that have it")
+
+    return svg(draw, prefix, "Popularity of estimates", width=5.6, height=3.1)
+
+
+def growth(study: Study, *, prefix: str) -> str:
+    """How many different estimates the first jobs have."""
+    rows = study.tables["estimate_growth"]
+
+    def draw(axes: Axes) -> None:
+        axes.plot([row["jobs"] for row in rows], [row["modes"] for row in rows], color=COLOURS[0])
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+        axes.set_xlabel("jobs submitted so far")
+        axes.set_ylabel("different estimates")
+
+    return svg(draw, prefix, "Different estimates", width=5.6, height=3.1)
+
+
+def accuracy_by_runtime(study: Study, *, prefix: str) -> str:
+    """Mean of runtime / estimate of groups of jobs of like runtime; less than a second counts as one."""
+    rows = study.tables["estimate_accuracy"]
+
+    def draw(axes: Axes) -> None:
+        middle = [max(np.sqrt(max(row["runtime_from"], 1.0) * row["runtime_to"]), 1.0) for row in rows]
+        axes.plot(middle, [100 * row["mean_accuracy"] for row in rows], color=COLOURS[0], marker=".")
+        _time_axis(axes, max(row["runtime_to"] for row in rows))
+        axes.set_ylim(bottom=0)
+        axes.set_ylabel("mean runtime / estimate, %")
+
+    return svg(draw, prefix, "Accuracy by runtime", width=5.6, height=3.1)
+
+
+def _time_axis(axes: Axes, longest: float) -> None:
+    """A logarithmic axis from a second to so many, with marks at times that people know."""
+    axes.set_xscale("log")
+    axes.set_xlim(1.0, max(longest, 60.0) * 1.1)
+    axes.xaxis.set_major_locator(FixedLocator([m for m in TIME_MARKS if m <= longest * 1.1]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: TIME_MARKS.get(round(v), "")))
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
 def runtimes(study: Study, *, prefix: str) -> str:
     """Which share of each class's jobs runs at most so long; less than a second counts as one."""
     which = study.bounds.of(study.jobs.size, study.jobs.runtime)
@@ -98,11 +184,7 @@ def runtimes(study: Study, *, prefix: str) -> str:
                 np.maximum(runtime[ranks], 1.0), 100 * (ranks + 1) / len(runtime), drawstyle="steps-post",
                 color=COLOURS[number], linestyle=DASHES[number], label=name,
             )  # fmt: skip
-        axes.set_xscale("log")
-        axes.set_xlim(1.0, longest * 1.1)
-        axes.xaxis.set_major_locator(FixedLocator([m for m in TIME_MARKS if m <= longest * 1.1]))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: TIME_MARKS.get(round(v), "")))
-        axes.xaxis.set_minor_locator(NullLocator())
+        _time_axis(axes, longest)
         axes.set_ylim(0, 102)
         axes.set_xlabel("runtime")
         axes.set_ylabel("% of the class that runs at most so long")

@@ -39,6 +39,8 @@ from numpy.typing import NDArray
 from headway.errors import UserError
 from headway.model.classes import CLASSES, ClassBounds
 from headway.workload.emulation import sizes
+from headway.workload.estimate_study import COLUMNS as ESTIMATE_COLUMNS
+from headway.workload.estimate_study import estimate_study
 from headway.workload.trace import Column, Trace
 
 Floats = NDArray[np.float64]
@@ -195,6 +197,9 @@ def study(
         "accuracy": accuracy_rows(jobs),
     }
     summary = summary_of(jobs, tables["days"], processors)
+    figures, further = estimate_study(trace)
+    summary |= figures
+    tables |= further
     _remark(summary, jobs, clock, processors, notes)
     return Study(
         path=trace.path,
@@ -225,6 +230,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "days": ("day", "weekday", "jobs", "processor_seconds", "load"),
     "sizes": ("from", "to", "jobs", "share", "powers_of_two", "processor_seconds", "work_share"),
     "accuracy": ("above", "to", "jobs", "share"),
+    **ESTIMATE_COLUMNS,
 }  # fmt: skip
 
 
