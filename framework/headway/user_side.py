@@ -81,6 +81,11 @@ class Allocation(msgspec.Struct, frozen=True):
     #: The node on which this process runs.
     node: str
 
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The other nodes."""
+        return tuple(name for name, _ in self.placement if name != self.node)
+
 
 class UserSide(Protocol):
     """One batch system, as one user.
@@ -108,8 +113,10 @@ class UserSide(Protocol):
     def allocation(self, environment: Mapping[str, str]) -> Allocation | None:
         """What the job has in which this process runs; None: it runs in none."""
 
-    def on_each_node(self, argv: Sequence[str], placement: Placement) -> tuple[str, ...]:
-        """The command that runs ``argv`` once on each node of the job it is called in."""
+    def elsewhere(
+        self, argv: Sequence[str], allocation: Allocation, environment: Mapping[str, str]
+    ) -> tuple[tuple[str, ...], ...]:
+        """The commands that run ``argv`` once on each other node of the job in which they are called."""
 
 
 def load_user_side(system: str, options: Mapping[str, Any]) -> UserSide:

@@ -2,115 +2,37 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import pwd
-import shutil
 import signal
-import subprocess
-import sys
-import sysconfig
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-import psutil
 import pytest
-from waiting import HANG, until
+from bundle_user import PROCESSES, Bundles, headway_for
+from waiting import until
 
 pytestmark = [
     pytest.mark.slurm,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can be an ordinary user beside Slurm's own"),
 ]
 USER = "nobody"
-APPLICATION = Path(__file__).parents[1] / "selfsaving.py"
 SECOND = ("--set", "SchedulerParameters=batch_sched_delay=0,sched_interval=2,bf_interval=1,bf_resolution=1")
-PROCESSES, UNITS = 4, 40
 
 
-#: headway as somebody else, who may not be able to reach the interpreter that runs the tests.
-AS_USER = """#!{python}
-import sys
-sys.path[:0] = {paths!r}
-from headway.cli import main
-main()
-"""
+class SlurmBundles(Bundles):
+    """On a cluster that others keep busy."""
 
-
-def headway_for(user: str, directory: Path) -> Path:
-    """The program `headway`, which that user can run; skips where there is none."""
-    root = Path(__file__).parents[2]
-    libraries = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
-    paths = [*(str(root / tree) for tree in ("framework", "plugins", "adapters")), *sorted(libraries)]
-    program = directory / "headway"
-    for python in (sys.executable, "/usr/bin/python3"):
-        program.write_text(AS_USER.format(python=python, paths=paths))
-        program.chmod(0o755)
-        with contextlib.suppress(OSError):
-            argv = [str(program), "bundle", "submit", "--help"]
-            if subprocess.run(argv, user=user, cwd="/", capture_output=True, timeout=HANG).returncode == 0:
-                return program
-    pytest.skip(f"user {user} can run no Python that has headway's libraries")
-
-
-class Bundles:
-    """A cluster that others keep busy, and an ordinary user's bundles on it."""
-
-    def __init__(self, cluster: Any, base: Path, program: Path) -> None:
+    def __init__(self, cluster: Any) -> None:
         self.cluster = cluster
-        self._program = program
-        self.base = base
-        self.meeting = base / "meeting"
-        self.again()
-        self.ids: list[str] = []
-
-    def again(self) -> None:
-        """A new place for the application to meet."""
-        shutil.rmtree(self.meeting, ignore_errors=True)
-        self.meeting.mkdir(parents=True)
-        user = pwd.getpwnam(USER)
-        for path in (self.base, self.meeting):
-            os.chown(path, user.pw_uid, user.pw_gid)
-
-    def hold(self) -> None:
-        """The application does not end before :meth:`go`, however slow everything else is."""
-        (self.meeting / "hold").touch()
-
-    def go(self) -> None:
-        (self.meeting / "hold").unlink()
-
-    @property
-    def command(self) -> list[str]:
-        return [
-            shutil.which("python3", path="/usr/bin:/bin") or sys.executable,
-            str(APPLICATION),
-            str(self.meeting),
-            str(UNITS),
-            "0.1",
-        ]
-
-    def run(self, *words: str, check: bool = True) -> str:
-        """A command of `headway bundle`, as the user."""
-        variables = f"HEADWAY_BUNDLES={self.base}/bundles"
-        where = ("env", f"--chdir={self.base}", f"HOME={self.base}", variables, str(self._program), "bundle")
-        said: str = self.cluster.run(*where, *words, user=USER, check=check)
-        return said
-
-    def submit(self, *words: str) -> str:
-        """Submit the application as a bundle; its id."""
-        said = self.run(
-            "submit", "--processors", str(PROCESSES), "--time", "60", "--move", "4", "--poll", "1",
-            "--silence", "30", "--listen", "127.0.0.1", "--set", "spare=0", *words, "--", *self.command,
+        run = partial(cluster.run, user=USER)
+        # Others may enter the cluster's directory, not that of the tests.
+        super().__init__(
+            cluster.root / "user", headway_for(USER, cluster.root, run), run, pwd.getpwnam(USER).pw_uid,
+            ("--system", "slurm", "--listen", "127.0.0.1"),
         )  # fmt: skip
-        self.ids.append(said.split()[1].rstrip(":"))
-        return self.ids[-1]
-
-    def known(self, bundle: str) -> dict[str, Any]:
-        """All that the manager wrote down."""
-        found: dict[str, Any] = json.loads(self.run("status", "--json", bundle))[bundle]
-        return found
 
     def busy(self, processors: int, seconds: float) -> str:
         """Somebody else's job, with a limit of half an hour."""
@@ -118,52 +40,10 @@ class Bundles:
         self.cluster.until(lambda: self.cluster.state(job) == "RUNNING", what="the others run")
         return job
 
-    def begun(self) -> list[tuple[int, int, int, str]]:
-        """(restart, process, its first number, its processor) of each start."""
-        path = self.meeting / "begun"
-        lines = path.read_text().splitlines() if path.exists() else []
-        rows = [line.split() for line in lines]
-        return [(int(row[0]), int(row[1]), int(row[2]), row[3]) for row in rows]
-
-    def until_begun(self, restart: int, what: str) -> list[tuple[int, int, int, str]]:
-        """Wait for all processes of an execution."""
-
-        def these() -> list[tuple[int, int, int, str]]:
-            return [row for row in self.begun() if row[0] == restart]
-
-        until(lambda: len(these()) == PROCESSES, what, said=self.said)
-        return these()
-
-    def said(self) -> str:
-        """The managers' logs."""
-        return "\n".join(path.read_text() for path in self.base.glob("bundles/*/*.log"))
-
-    def processes(self, *words: str) -> list[psutil.Process]:
-        """Of this test's bundles: those whose command line has these words."""
-        found = []
-        for process in psutil.process_iter(["cmdline"]):
-            line = process.info["cmdline"] or []
-            if str(self.base) in " ".join(line) and all(word in line for word in words):
-                found.append(process)
-        return found
-
-    def done(self, bundle: str) -> dict[str, Any]:
-        path = self.base / "bundles" / bundle / "result.json"
-        until(path.exists, "the bundle is done", said=self.said)
-        return dict(json.loads(path.read_text()))
-
-    @property
-    def right(self) -> bool:
-        """Whether the application computed what it should."""
-        expected = sum(number * number for number in range(PROCESSES * UNITS))
-        return (self.meeting / "result").read_text() == str(expected)
-
 
 @pytest.fixture
-def bundles(slurm_factory: Callable[..., Any]) -> Iterator[Bundles]:
-    cluster = slurm_factory(*SECOND, nodes=2, cpus=2)
-    # Others may enter the cluster's directory, not that of the tests.
-    made = Bundles(cluster, cluster.root / "user", headway_for(USER, cluster.root))
+def bundles(slurm_factory: Callable[..., Any]) -> Iterator[SlurmBundles]:
+    made = SlurmBundles(slurm_factory(*SECOND, nodes=2, cpus=2))
     yield made
     for process in made.processes("manage"):
         process.kill()
@@ -171,7 +51,7 @@ def bundles(slurm_factory: Callable[..., Any]) -> Iterator[Bundles]:
 
 @pytest.mark.slow
 def test_a_wide_job_starts_on_a_fragment_spreads_and_is_done_before_it_could_have_started(
-    bundles: Bundles,
+    bundles: SlurmBundles,
 ) -> None:
     cluster = bundles.cluster
     long, short = 50.0, 3.0
@@ -221,7 +101,7 @@ def test_a_wide_job_starts_on_a_fragment_spreads_and_is_done_before_it_could_hav
 
 
 @pytest.mark.slow
-def test_the_manager_is_killed_and_the_next_command_picks_the_bundle_up(bundles: Bundles) -> None:
+def test_the_manager_is_killed_and_the_next_command_picks_the_bundle_up(bundles: SlurmBundles) -> None:
     bundles.busy(3, 300)
     bundles.hold()
     bundle = bundles.submit()
@@ -240,7 +120,7 @@ def test_the_manager_is_killed_and_the_next_command_picks_the_bundle_up(bundles:
 @pytest.mark.slow
 @pytest.mark.parametrize("killed", ["worker", "subjob"])
 def test_a_worker_or_its_subjob_is_killed_and_it_goes_on_from_the_last_checkpoint(
-    bundles: Bundles, killed: str
+    bundles: SlurmBundles, killed: str
 ) -> None:
     bundles.busy(3, 300)
     bundles.hold()
@@ -260,7 +140,7 @@ def test_a_worker_or_its_subjob_is_killed_and_it_goes_on_from_the_last_checkpoin
 
 
 @pytest.mark.slow
-def test_a_cancelled_bundle_leaves_no_job_and_no_process(bundles: Bundles) -> None:
+def test_a_cancelled_bundle_leaves_no_job_and_no_process(bundles: SlurmBundles) -> None:
     bundles.busy(3, 300)
     bundles.hold()
     bundle = bundles.submit()

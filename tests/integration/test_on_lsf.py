@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from batch_servers import BatchServer
+from cases.bundling import Bundling
 from cases.clock import ClockSteps
 from cases.hostile import Hostile
 from cases.operating import Operating
@@ -31,3 +32,25 @@ class TestHostile(Hostile): ...
 
 
 class TestClockSteps(ClockSteps): ...
+
+
+@pytest.mark.slow
+class TestBundling(Bundling):
+    """In the queue whose jobs LSF dispatches itself."""
+
+    environment = ("PATH=/opt/volclava/bin:/usr/bin:/bin", "LSF_ENVDIR=/opt/volclava/etc")
+    queue = "normal"
+
+    def exit_code(self, system: Lsf, job: str) -> int | None:
+        return 0 if " DONE " in system.server.call("bjobs", "-aw", job).stdout else None
+
+    def occupy(self, system: Lsf) -> str:
+        jobs = []
+        for host, slots in (("lsfa", 3), ("lsfb", 3), ("lsfc", 2), ("lsfc", 2)):
+            words = ("-q", "normal", "-n", str(slots), "-m", host, "-W", "30")
+            jobs.append(system.bsub(*words, str(system.script(600)), user="bob"))
+        system.until(lambda: all(map(system.runs, jobs)), "the others run")
+        return jobs[-1]
+
+    def give_back(self, system: Lsf, job: str) -> None:
+        system.cancel(job)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from batch_servers import BatchServer
+from cases.bundling import Bundling
 from cases.clock import ClockSteps
 from cases.hostile import Hostile
 from cases.operating import Operating
@@ -31,3 +33,25 @@ class TestHostile(Hostile): ...
 
 
 class TestClockSteps(ClockSteps): ...
+
+
+@pytest.mark.slow
+class TestBundling(Bundling):
+    environment = ("PATH=/opt/pbs/bin:/usr/bin:/bin",)
+    queue = "hwtest"
+
+    def start(self, system: Pbs, job: str, nodes: int) -> None:
+        where = "+".join(f"({host}:ncpus=1)" for host in ("pbsa", "pbsb")[:nodes])
+        system.server.run("qrun", "-H", where, job)
+
+    def exit_code(self, system: Pbs, job: str) -> int | None:
+        found = re.search(r"Exit_status = (\d+)", system.server.call("qstat", "-xf", job).stdout)
+        return int(found[1]) if found else None
+
+    def occupy(self, system: Pbs) -> str:
+        job = system.qsub("2:ncpus=7+1:ncpus=8", seconds=600, minutes=30, user="bob")
+        system.server.run("qrun", "-H", "(pbsa:ncpus=7)+(pbsb:ncpus=7)+(pbsc:ncpus=8)", job)
+        return job
+
+    def give_back(self, system: Pbs, job: str) -> None:
+        system.server.run("qdel", job)

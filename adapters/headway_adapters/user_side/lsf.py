@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 
 from headway.errors import Failure
-from headway.model import Placement
 from headway.user_side import Allocation, Submission
 from headway_adapters.lsf import LsfAdapter, writer
 from headway_adapters.lsf.client import LsfClient
@@ -50,18 +50,20 @@ class LsfUser(QueueUser):
     def allocation(self, environment: Mapping[str, str]) -> Allocation | None:
         return allocation(environment, os.uname().nodename)
 
-    def on_each_node(self, argv: Sequence[str], placement: Placement) -> tuple[str, ...]:
-        return ("blaunch", "-z", " ".join(name for name, _ in placement), *argv)
+    def elsewhere(
+        self, argv: Sequence[str], allocation: Allocation, environment: Mapping[str, str]
+    ) -> tuple[tuple[str, ...], ...]:
+        return elsewhere(argv, allocation, environment)
 
 
 def submission(job: Submission, queue: str) -> tuple[str, ...]:
-    """``bsub``, which does not start the job again by itself."""
+    """``bsub``. A job that LSF starts again is noticed: its workers are others."""
     checked(job)
     if job.memory:
         raise Unfit("memory cannot be asked for: LSF counts it a host or a job, as the site has it")
     return (
         "bsub", "-J", job.name, "-q", queue, "-n", str(job.processors), "-W", writer.minutes(job.walltime),
-        "-o", job.output.replace("%", "%%"), "-rn", *(["-P", job.account] if job.account else []),
+        "-o", job.output.replace("%", "%%"), *(["-P", job.account] if job.account else []),
         quote(job.argv).decode("utf-8", "surrogateescape"),
     )  # fmt: skip
 
@@ -80,3 +82,16 @@ def allocation(environment: Mapping[str, str], here: str) -> Allocation | None:
         raise Failure(f"LSB_MCPU_HOSTS: expected hosts and numbers in turn, found {' '.join(said)!r}")
     placement = tuple(zip(said[::2], map(int, said[1::2]), strict=True))
     return Allocation(job, placement, own_host(said[::2], here) or said[0])
+
+
+def elsewhere(
+    argv: Sequence[str], allocation: Allocation, environment: Mapping[str, str]
+) -> tuple[tuple[str, ...], ...]:
+    """``blaunch``, or ``lsrun`` where there is none. Raises :class:`Failure`."""
+    path = environment.get("PATH")
+    if (program := shutil.which("blaunch", path=path)) is not None:
+        return ((program, "-z", " ".join(allocation.others), *argv),)
+    if (program := shutil.which("lsrun", path=path)) is not None:
+        # It would take options of what it runs for its own.
+        return tuple((program, "-m", host, "--", *argv) for host in allocation.others)
+    raise Failure("expected blaunch or lsrun in PATH, to run workers on other nodes; found none")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from headway.errors import Failure
-from headway.model import Placement
 from headway.user_side import Allocation, Submission
 from headway_adapters.pbs import PbsAdapter, writer
 from headway_adapters.pbs.client import PbsClient
@@ -43,9 +43,10 @@ class PbsUser(QueueUser):
     def allocation(self, environment: Mapping[str, str]) -> Allocation | None:
         return allocation(environment, os.uname().nodename)
 
-    def on_each_node(self, argv: Sequence[str], placement: Placement) -> tuple[str, ...]:
-        # Once on each host of the job.
-        return ("pbsdsh", "-u", "--", *argv)
+    def elsewhere(
+        self, argv: Sequence[str], allocation: Allocation, environment: Mapping[str, str]
+    ) -> tuple[tuple[str, ...], ...]:
+        return elsewhere(argv, allocation, environment)
 
 
 def submission(job: Submission, queue: str) -> tuple[str, ...]:
@@ -70,10 +71,29 @@ def allocation(environment: Mapping[str, str], here: str) -> Allocation | None:
     job, file = environment.get("PBS_JOBID"), environment.get("PBS_NODEFILE")
     if not job or not file:
         return None
+    lines = _lines(file)
+    return Allocation(job, tuple(Counter(lines).items()), own_host(lines, here) or lines[0])
+
+
+def elsewhere(
+    argv: Sequence[str], allocation: Allocation, environment: Mapping[str, str]
+) -> tuple[tuple[str, ...], ...]:
+    """``pbsdsh`` counts the lines of the file of nodes. A job's own path does not lead to it; that of the
+    submission does. Raises :class:`Failure`."""
+    lines = _lines(environment.get("PBS_NODEFILE", ""))
+    paths = [environment.get(name, "") for name in ("PATH", "PBS_O_PATH")]
+    program = shutil.which("pbsdsh", path=os.pathsep.join(path for path in paths if path))
+    if program is None:
+        raise Failure("pbsdsh: expected it in PATH or PBS_O_PATH, to run workers on other nodes; found none")
+    return tuple((program, "-n", str(lines.index(host)), "--", *argv) for host in allocation.others)
+
+
+def _lines(file: str) -> list[str]:
+    """The file of nodes: a host for each chunk."""
     try:
         lines = Path(file).read_text().split()
     except OSError as error:
         raise Failure(f"PBS_NODEFILE {file}: {error.strerror}") from error
     if not lines:
         raise Failure(f"PBS_NODEFILE {file}: expected the names of hosts, found none")
-    return Allocation(job, tuple(Counter(lines).items()), own_host(lines, here) or lines[0])
+    return lines

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headway.errors import Failure, UserError
-from headway.model import Placement
 from headway.user_side import Allocation, Submission
 from headway_adapters.polling.adapter import validated
 from headway_adapters.slurm import SlurmAdapter, hostlist, writer
@@ -58,12 +57,15 @@ class SlurmUser(CommandUser):
     def allocation(self, environment: Mapping[str, str]) -> Allocation | None:
         return allocation(environment)
 
-    def on_each_node(self, argv: Sequence[str], placement: Placement) -> tuple[str, ...]:
-        count = len(placement)
-        return (
-            "srun", f"--nodes={count}", f"--ntasks={count}", "--ntasks-per-node=1", "--overcommit",
-            "--cpu-bind=none", "--kill-on-bad-exit=0", *argv,
-        )  # fmt: skip
+    def elsewhere(
+        self, argv: Sequence[str], allocation: Allocation, environment: Mapping[str, str]
+    ) -> tuple[tuple[str, ...], ...]:
+        others = allocation.others
+        count = len(others)
+        return ((
+            "srun", f"--nodelist={','.join(others)}", f"--nodes={count}", f"--ntasks={count}",
+            "--ntasks-per-node=1", "--overcommit", "--cpu-bind=none", "--kill-on-bad-exit=0", *argv,
+        ),)  # fmt: skip
 
 
 def default_partition(text: str) -> str:

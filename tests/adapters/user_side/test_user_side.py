@@ -34,6 +34,13 @@ def test_slurm_gets_words_and_whole_minutes() -> None:
     assert "--output=/home/a/o%%j" in words and "--account=physics" in words
 
 
+def test_memory_is_asked_for_with_each_processor() -> None:
+    assert "--mem-per-cpu=1001M" in slurm.submission(submission(memory=1000 * 2**20 + 1), "batch")
+    assert "select=25:ncpus=1:mem=1001kb" in pbs.submission(submission(memory=1000 * 2**10 + 1), "workq")
+    with pytest.raises(Failure, match="LSF counts it a host or a job"):
+        lsf.submission(submission(memory=1), "normal")
+
+
 def test_pbs_gets_words_and_seconds() -> None:
     words = pbs.submission(submission(), "workq")
     assert words[0] == "qsub" and words[words.index("--") + 1 :] == ARGV
@@ -114,6 +121,39 @@ def job(key: str, processors: int, state: str = "pending", **more: Any) -> Snaps
         key, float(key), Request(processors, 100.0), user="alice", **{"pool": "batch", **described}
     )
     return SnapshotJob(description, state, **more)
+
+
+def test_workers_are_started_on_a_jobs_other_nodes(tmp_path: Path) -> None:
+    argv = ("/opt/headway/bin/headway", "bundle", "worker", "--here", "/b")
+    mine = Allocation("7", (("n1", 2), ("n2", 1), ("n3", 4)), "n2")
+    assert mine.others == ("n1", "n3")
+    side = load_user_side("slurm", {"queue": "batch"})
+    (words,) = side.elsewhere(argv, mine, {})
+    assert words[0] == "srun" and words[-5:] == argv
+    assert {"--nodelist=n1,n3", "--nodes=2", "--ntasks=2", "--overcommit"} <= set(words)
+    nodes = tmp_path / "nodes"
+    nodes.write_text("n1\nn1\nn2\nn3\nn3\n")
+    commands = tmp_path / "bin"
+    commands.mkdir()
+    given = {"PBS_NODEFILE": str(nodes), "PATH": "/nowhere", "PBS_O_PATH": str(commands)}
+    with pytest.raises(Failure, match="pbsdsh: expected it in PATH or PBS_O_PATH"):
+        pbs.elsewhere(argv, mine, given)
+    for name in ("pbsdsh", "lsrun", "blaunch"):
+        (commands / name).write_text("#!/bin/sh\n")
+        (commands / name).chmod(0o755)
+    program = str(commands / "pbsdsh")
+    # It counts lines, a host may have several.
+    assert pbs.elsewhere(argv, mine, given) == (
+        (program, "-n", "0", "--", *argv), (program, "-n", "3", "--", *argv)
+    )  # fmt: skip
+    path = {"PATH": str(commands)}
+    assert lsf.elsewhere(argv, mine, path) == ((str(commands / "blaunch"), "-z", "n1 n3", *argv),)
+    (commands / "blaunch").unlink()
+    assert lsf.elsewhere(argv, mine, path) == tuple(
+        (str(commands / "lsrun"), "-m", host, "--", *argv) for host in ("n1", "n3")
+    )
+    with pytest.raises(Failure, match="expected blaunch or lsrun"):
+        lsf.elsewhere(argv, mine, {"PATH": "/nowhere"})
 
 
 def test_the_queue_as_users_see_it() -> None:

@@ -92,6 +92,8 @@ class World:
         self.brain = Brain(self.spec, State(), self.handler, 60.0)
         self.now = 1000.0
         self.free = free
+        #: (free processors, free bytes) of nodes.
+        self.room: tuple[tuple[int, int | None], ...] = ()
         #: When others' jobs end: what the placeholder waits for.
         self.others = [(self.now + 40 * HOUR, 8 - free)]
         self.starts_at_once = True
@@ -133,7 +135,7 @@ class World:
         }  # fmt: skip
         waiting = tuple(one for one in listed.values() if one.state == "pending")
         mine = [(one.end, one.processors) for one in listed.values() if one.end is not None]
-        return Queue(self.now, self.free, waiting, tuple([*self.others, *mine]), listed)
+        return Queue(self.now, self.free, waiting, tuple([*self.others, *mine]), listed, self.room)
 
     def start(self, number: int) -> None:
         """The batch system starts a subjob, with one worker."""

@@ -248,6 +248,58 @@ def test_a_submission_that_its_manager_did_not_live_to_write_down_is_found_by_it
     assert world.state.subjob(1).job == world.job(1).id
 
 
+GIB = 2**30
+
+
+@pytest.mark.parametrize(
+    ("room", "processors", "load"),
+    [
+        # Four processes on each of two processors; memory for three; spread over four it fits.
+        (((2, 8 * GIB),), 2, 4),
+        (((2, 6 * GIB), (2, 6 * GIB)), 4, 2),
+        # A node without much memory offers fewer of its processors, to more processes each.
+        (((4, 8 * GIB),), 4, 2),
+        (((1, None), (3, 0)), 1, 8),
+    ],
+)  # fmt: skip
+def test_processes_go_where_there_is_memory_for_them(
+    tmp_path: Path, room: tuple[tuple[int, int | None], ...], processors: int, load: int
+) -> None:
+    world = World(tmp_path, specification(memory=GIB), free=sum(count for count, _ in room))
+    world.room = room
+    world.until(lambda: len(world.state.subjobs) == 2)
+    first, second = world.state.subjobs
+    assert (first.load, second.processors, second.load) == (1, processors, load)
+
+
+def test_without_memory_for_all_processes_it_waits_and_says_so_once(tmp_path: Path) -> None:
+    world = World(tmp_path, specification(memory=GIB), free=2)
+    world.room = ((2, 7 * GIB),)
+    world.step(times=30)
+    assert len(world.state.subjobs) == 1
+    said = "2 processors are free, of which 2 have the 1024 MiB of one process: too few for all processes"
+    assert world.said().count(said) == 1
+    world.room = ((2, 8 * GIB),)
+    world.until(world.running)
+
+
+def test_what_is_left_must_have_the_memory_for_those_that_come_back(tmp_path: Path) -> None:
+    world = World(tmp_path, specification(memory=GIB), free=4)
+    world.room = ((4, 8 * GIB),)
+    world.until(lambda: world.running() == {1: list(range(8))})
+    assert world.state.subjob(1).load == 2
+    # It grows; what joins bears as few. Without the first one the second does not suffice.
+    world.room = ((2, 2 * GIB),)
+    world.free = 4
+    world.room = ((4, 4 * GIB),)
+    world.until(lambda: world.state.migrations == 1)
+    assert world.state.subjob(2).load == 1
+    world.end(1)
+    world.free = 0
+    world.until(lambda: world.state.status == "waiting")
+    assert "does not suffice" in world.said()
+
+
 def test_a_submission_that_nobody_answered_is_looked_for_and_repeated(world: World) -> None:
     world.silent = True
     world.step(times=30)

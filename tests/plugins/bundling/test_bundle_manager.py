@@ -17,7 +17,6 @@ from waiting import until
 
 from headway.cli import main
 from headway.errors import Failure, Held, UserError
-from headway.model import Placement
 from headway.service import client, protocol
 from headway.user_side import Allocation, Listed, Queue, Submission
 from headway_plugins.bundling.live import messages, store
@@ -84,8 +83,10 @@ class Side:
     def allocation(self, environment: Mapping[str, str]) -> Allocation | None:
         return None
 
-    def on_each_node(self, argv: Sequence[str], placement: Placement) -> tuple[str, ...]:
-        return tuple(argv)
+    def elsewhere(
+        self, argv: Sequence[str], allocation: Allocation, environment: Mapping[str, str]
+    ) -> tuple[tuple[str, ...], ...]:
+        return ()
 
 
 @pytest.fixture
@@ -293,6 +294,8 @@ SUBMIT = ["submit", "-n", "8", "-t", "1h"]
         (["submit", "-n", "1", "-t", "1h", "--", "true"], "1 is not in the range"),
         (["submit", "-n", "8", "-t", "soon", "--", "true"], "expected a time such as"),
         (["submit", "-n", "8", "-t", "0", "--", "true"], "expected a time"),
+        ([*SUBMIT, "--memory", "much", "--", "true"], "expected a size such as 500m or 2g, found 'much'"),
+        ([*SUBMIT, "--memory", "0", "--", "true"], "expected a size"),
         (SUBMIT, "Missing argument '-- COMMAND...'"),
         ([*SUBMIT, "--", "/no/such"], "the command '/no/such': expected a program"),
         ([*SUBMIT, "--set", "signal", "--", "true"], "--set: expected KEY=VALUE, found"),
@@ -330,6 +333,6 @@ def test_a_fifth_bundle_is_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(commands, "_pick_up", lambda base: [])
     with pytest.raises(UserError, match="expected at most 4 bundles at a time"):
         commands.submit.callback(  # type: ignore[misc]
-            8, 60.0, "batch", "", "slurm", (), "checkpoint-signal", (), "auto", 8, 1.0, 120.0, 1.0, 1.05,
+            8, 60.0, "batch", "", "slurm", (), "checkpoint-signal", (), "auto", 8, 1.0, 0, 120.0, 1.0, 1.05,
             1800.0, 15.0, 60.0, 60.0, "", None, "", ("true",),
         )  # fmt: skip

@@ -212,6 +212,21 @@ def test_a_placeholder_that_starts_after_the_end_tells_the_exit_code(tmp_path: P
     until(lambda: other.code == 0, "a subjob of a bundle that is over ends well")
 
 
+def test_a_job_of_several_nodes_ends_as_the_worker_on_its_first() -> None:
+    code = (
+        "from headway_plugins.bundling.live.worker import everywhere\n"
+        "here = ('sh', '-c', 'while ! read x; do sleep 0.05; done < $0; exit 5')\n"
+        "import pathlib, sys, tempfile, threading\n"
+        "said = pathlib.Path(tempfile.mkdtemp()) / 'said'\n"
+        "said.touch()\n"
+        "note = lambda text: (print(text, flush=True), said.write_text('on\\n'))\n"
+        "sys.exit(everywhere((*here, str(said)), (('sh', '-c', 'exit 3'), ('sleep', '300')), note))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG)
+    assert done.returncode == 5, done.stderr
+    assert done.stdout == "sh: exit code 3, and the worker here goes on\n"
+
+
 def test_processes_end_with_their_worker_however_it_ends(tmp_path: Path) -> None:
     code = (
         "import subprocess, sys, time\n"

@@ -369,6 +369,8 @@ class Brain:
         elif subjob.number == 0 and before == "queued" and self.state.status not in ("ending", "done"):
             # Who cancels the job that he knows means all of it.
             self._end(now, 130, f"the original request was taken out of the queue ({why})")
+        elif subjob.number == 0 and before in ("started", "ready"):
+            self._note(now, f"the original request ended ({why}); see subjob-0.out")
 
     def _missing_workers(self, now: float) -> None:
         """Subjobs whose workers are all there, and such that are silent."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,7 +21,6 @@ from headway.cli.asking import DURATION
 from headway.cli.common import console, examples, say, wall_clock
 from headway.errors import Failure, HeadwayError, UserError
 from headway.link import Client, read_key
-from headway.model import Placement
 from headway.user_side import load_user_side
 from headway_plugins.bundling.live import store
 from headway_plugins.bundling.live.manager import load_handler, serve
@@ -28,15 +28,33 @@ from headway_plugins.bundling.live.messages import Cancel
 from headway_plugins.bundling.live.place import Place, all_of, find, root
 from headway_plugins.bundling.live.specification import LAUNCHERS, Specification
 from headway_plugins.bundling.live.state import State
-from headway_plugins.bundling.live.worker import work
+from headway_plugins.bundling.live.worker import everywhere, work
 from headway_plugins.bundling.model import progress
 
 #: Bundles of one user that are not done yet: each is several jobs in the queue.
 _MOST = 4
+_SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,6})?)(?:([kmgt])i?)?b?")
+#: Bytes of a process.
+_LARGEST = 2**50
 #: How long a manager may take to begin, and to have the original request submitted, seconds.
 _BEGINS = 60.0
 #: The batch system's commands by which it is recognised.
 _SUBMITS = (("slurm", "sbatch"), ("lsf", "bsub"), ("pbs", "qsub"))
+
+
+class _Size(click.ParamType):
+    """``500m``, ``2g``, ``1.5GiB``, ``4096`` (bytes): powers of 1024, as bytes above zero."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        found = _SIZE.fullmatch(value.strip().lower())
+        size = int(float(found[1]) * 1024 ** " kmgt".index(found[2] or " ")) if found else 0
+        if not 0 < size < _LARGEST:
+            self.fail(f"expected a size such as 500m or 2g, found {value!r}", param, ctx)
+        return size
 
 
 @click.group("bundle")
@@ -70,6 +88,8 @@ def command() -> None:
               help="The most processes on one processor.")  # fmt: skip
 @click.option("--delta", type=click.FloatRange(0.1, 100), default=1.0, show_default=True,
               help="Penalty on the time where processors are shared.")  # fmt: skip
+@click.option("--memory", type=_Size(), default=0, metavar="SIZE",
+              help="What a process needs, such as 2g: so much is asked for with each processor.")  # fmt: skip
 @click.option("--move", "migration", type=DURATION, default="2m", show_default=True,
               help="The longest that a move of all processes takes.")  # fmt: skip
 @click.option("--gain", "min_gain", type=DURATION, default="1s", show_default=True,
@@ -92,9 +112,9 @@ def command() -> None:
 def submit(
     processors: int, walltime: float, queue: str, account: str, system: str,
     system_options: tuple[str, ...], checkpoint: str, handler_options: tuple[str, ...], launch: str,
-    omax: int, delta: float, migration: float, min_gain: float, slack: float, checkpoint_every: float,
-    poll: float, confirm: float, silence: float, listen: str, socket: Path | None, pool: str,
-    words: tuple[str, ...],
+    omax: int, delta: float, memory: int, migration: float, min_gain: float, slack: float,
+    checkpoint_every: float, poll: float, confirm: float, silence: float, listen: str,
+    socket: Path | None, pool: str, words: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Submit COMMAND as a bundle, and start its manager.
 
@@ -126,8 +146,9 @@ def submit(
             walltime=walltime, command=_program(words), launch=_way(launch, words), directory=directory,
             environment=dict(os.environ), system=system, options={**options, "queue": side.queue},
             account=account, checkpoint=checkpoint, checkpoint_options=given, omax=omax, delta=delta,
-            migration=migration, min_gain=min_gain, slack=slack, checkpoint_every=checkpoint_every,
-            poll=max(0.2, poll), confirm=confirm, silence=max(1.0, silence), listen=listen,
+            memory=memory, migration=migration, min_gain=min_gain, slack=slack,
+            checkpoint_every=checkpoint_every, poll=max(0.2, poll), confirm=confirm,
+            silence=max(1.0, silence), listen=listen,
             socket=str(socket.absolute()) if socket else "", pool=pool, program=_headway(),
         )  # fmt: skip
         load_handler(spec)
@@ -224,8 +245,9 @@ def worker(directory: Path, here: bool) -> None:
     allocation = side.allocation(os.environ)
     if allocation is None:
         raise UserError(f"headway bundle worker: expected to run in a job of {spec.system}, found none")
-    if not here and len(allocation.placement) > 1:
-        _everywhere(side.on_each_node, spec, place, allocation.placement)
+    if not here and allocation.others:
+        argv = (spec.program, "bundle", "worker", "--here", str(place.path))
+        sys.exit(everywhere(argv, side.elsewhere(argv, allocation, os.environ), _log))
     sys.exit(work(place, allocation, _log))
 
 
@@ -255,16 +277,6 @@ def _belongs(process: Any, bundle: str) -> bool:
         return False
 
 
-def _everywhere(on_each_node: Any, spec: Specification, place: Place, placement: Placement) -> None:
-    """Become the command that runs a worker on each node; nothing comes back."""
-    argv = on_each_node((spec.program, "bundle", "worker", "--here", str(place.path)), placement)
-    sys.stdout.flush()
-    try:
-        os.execvp(argv[0], argv)
-    except OSError as error:
-        raise Failure(f"{argv[0]}: workers cannot be started on other nodes: {error.strerror}") from error
-
-
 # ---------------------------------------------------------------------- submitting
 
 
@@ -286,9 +298,13 @@ def _pairs(words: Sequence[str], where: str) -> dict[str, Any]:
 
 
 def _system() -> str:
-    for system, program in _SUBMITS:
-        if shutil.which(program) is not None:
-            return system
+    found = [system for system, program in _SUBMITS if shutil.which(program) is not None]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UserError(
+            f"--system: expected one of {', '.join(found)}, whose commands are all here; found none"
+        )
     raise UserError(
         "--system: found none of the commands sbatch, bsub, qsub; expected slurm, lsf or pbs to be installed"
     )

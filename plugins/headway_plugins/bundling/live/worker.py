@@ -13,7 +13,7 @@ import secrets
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -322,3 +322,32 @@ def work(place: Place, allocation: Allocation, note: Callable[[str], None]) -> i
         signal.signal(number, lambda *_: worker.terminate())
     code: int = worker.run()
     return code
+
+
+def everywhere(here: Sequence[str], elsewhere: Sequence[tuple[str, ...]], note: Callable[[str], None]) -> int:
+    """Run a worker on this node and, with commands of the batch system, on a job's other nodes; the exit code
+    of this node's. Raises :class:`Failure`."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def end(number: int = signal.SIGTERM, frame: object = None) -> None:
+        for one in started:
+            with contextlib.suppress(ProcessLookupError):
+                one.send_signal(signal.SIGTERM)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
+    try:
+        for argv in (here, *elsewhere):
+            try:
+                started.append(subprocess.Popen(argv, stdin=subprocess.DEVNULL))
+            except OSError as error:
+                raise Failure(f"{argv[0]}: a worker cannot be started: {error.strerror}") from error
+        others = dict(zip(elsewhere, started[1:], strict=True))
+        while (code := started[0].poll()) is None:
+            for argv, one in list(others.items()):
+                if one.poll() is not None:
+                    note(f"{argv[0]}: exit code {others.pop(argv).returncode}, and the worker here goes on")
+            time.sleep(_GRACE / 2)
+        return code if code >= 0 else 128 - code
+    finally:
+        end()
