@@ -125,6 +125,8 @@ class Bundling(Plugin):
         self._broken: dict[str, None] = {}
         #: J_0 that are to be held instead of started, and why; "": only not now.
         self._dropped: dict[str, str] = {}
+        #: A predecessor's state was taken up and is to be compared with what is there.
+        self._restored = False
         #: When all were asked last; None: something has happened since.
         self._asked_at: float | None = None
 
@@ -161,6 +163,7 @@ class Bundling(Plugin):
             job = Elastic.restored(each, self._model(1, 0.0))
             self._elastic[job.job_id] = job
         self._active = {job_id: self._elastic[job_id] for job_id in saved["active"]}
+        self._restored = True
 
     # ------------------------------------------------------------------ what happens
 
@@ -216,7 +219,7 @@ class Bundling(Plugin):
         parent = parent_of(description)
         if parent:
             owner = self._elastic.get(parent)
-            if owner is None or description.id not in owner.asked:
+            if owner is None or not (description.id in owner.asked or description.id in owner.members):
                 self._orphans[description.id] = description.submit_time
             return
         self._asked_at = None
@@ -270,6 +273,8 @@ class Bundling(Plugin):
 
     def _decide(self, state: State) -> Iterator[Decision]:
         jobs, now = state.jobs, state.now
+        if self._restored:
+            self._compare(state)
         if self._orphans:
             yield from self._take_back(state)
         for job_id in self._arrived:
@@ -322,6 +327,20 @@ class Bundling(Plugin):
             if job.completion <= shadow + EQUAL:
                 job.held, self._asked_at = True, None
                 yield Hold(first.id, f"its subjobs complete it by {job.completion:.0f}, before it can start")
+
+    def _compare(self, state: State) -> None:
+        """What has ended since a predecessor's state was saved is gone."""
+        self._restored = False
+        jobs = state.jobs
+        for gone in [job for job in self._elastic.values() if job.job_id not in jobs]:
+            left = [name for name in (*gone.members, *gone.asked) if name in jobs]
+            self._orphans.update(dict.fromkeys(left, state.now))
+            self._forget(gone.job_id)
+        for job in list(self._active.values()):
+            for name in [n for n in job.members if n not in jobs or jobs[n].status not in ON_NODES]:
+                self._lost(name)
+            if job.running:
+                self._wake(job, state)
 
     def _take_back(self, state: State) -> Iterator[Decision]:
         """Subjobs of no bundle are removed."""

@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 
 import pytest
-from building import alike, emulate, node_cluster, traced
+from building import alike, described, emulate, node_cluster, traced
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from headway.bundles import Oversubscription
+from headway.bundles import BUNDLE, Oversubscription
 from headway.decisions import Cancel, Kill, Requeue
 from headway.energy.profiles import load_profile, with_energy
-from headway.events import JobEnded
+from headway.events import DecisionFailed, JobEnded, JobStarted, JobSubmitted
 from headway.hookspecs import Plugin, hookimpl
 from headway.metrics.energy import energy_use
 from headway.model import ClusterDescription, Dependency
 from headway.results import RunResult
+from headway.state import State
 from headway_adapters.emulated import Faults
 from headway_plugins.bundling.manager import Bundling, BundlingOptions
 from headway_plugins.policies.easy import Easy
@@ -243,6 +244,77 @@ class Restarted(Bundling):
         if saved is not None:
             fresh.restore(json.loads(json.dumps(saved)))
         self.__dict__.update({key: value for key, value in fresh.__dict__.items() if key != "_costs"})
+
+
+def taken_up(*there):
+    """What a new plugin decides that takes up, at 500, what another has saved while job 1 ran on 1.1 and 1.2,
+    where the cluster has these jobs only: (id, whether it runs)."""
+    saved = []
+
+    class Saves(Somebody):
+        @hookimpl
+        def control(self, state):
+            if state.now >= 410 and not saved:
+                saved.append(json.loads(json.dumps(found[0].checkpoint())))
+            return super().control(state)
+
+    found = []
+
+    class Noted(Bundling):
+        def __init__(self, options):
+            super().__init__(options)
+            found.append(self)
+
+    run(WIDE, Saves((410, Cancel("nobody", ""))), kind=Noted)
+    state = State(ClusterDescription.flat(10))
+    state.now = 500.0
+    fresh = Bundling(BundlingOptions(migration=20.0))
+    fresh.restore(saved[0])
+    sizes = {"0": (6, 1000), "1": (8, 600), "1.1": (2, 1450), "1.2": (2, 990)}
+    told = []
+    for name, runs in there:
+        more = {"attributes": {BUNDLE: "1"}} if "." in name else {}
+        told.append(JobSubmitted(10, described(name, *sizes[name], 10, **more)))
+        if runs:
+            told.append(JobStarted(10, name))
+    state.apply(told)
+    for event in told:
+        fresh.observe(event, state)
+    return list(fresh.control(state) or ())
+
+
+def test_what_could_not_be_taken_back_is_tried_again():
+    state = State(ClusterDescription.flat(10))
+    plugin = Bundling(BundlingOptions())
+    lost = described("1.9", 2, 100, attributes={BUNDLE: "1"})
+
+    def step(now, *told):
+        state.now = now
+        state.apply([event for event in told if isinstance(event, JobSubmitted)])
+        for event in told:
+            plugin.observe(event, state)
+        return list(plugin.control(state) or ())
+
+    (cancel,) = step(0.0, JobSubmitted(0.0, lost))
+    assert isinstance(cancel, Cancel) and cancel.job_id == "1.9"
+    assert step(1.0, DecisionFailed(1.0, cancel, "not now")) == []
+    assert step(15.0) == []
+    assert step(16.0) == [cancel]
+
+
+def test_a_successor_finds_all_as_it_was():
+    assert taken_up(("0", True), ("1", False), ("1.1", True), ("1.2", True)) == []
+
+
+def test_a_successor_finds_that_a_member_is_gone():
+    """Nothing was saved, and 2 processors do not suffice."""
+    found = taken_up(("0", True), ("1", False), ("1.1", True))
+    assert [(type(each), each.job_id) for each in found] == [(Kill, "1.1")]
+
+
+def test_a_successor_finds_that_the_job_is_gone():
+    found = taken_up(("0", True), ("1.1", True))
+    assert [(type(each), each.job_id) for each in found] == [(Kill, "1.1")]
 
 
 @given(workloads(), st.booleans())
