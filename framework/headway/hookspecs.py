@@ -123,7 +123,9 @@ class HookSpecs:
     def predict_runtime(self, job: Job, state: State) -> float | None:
         """How long the job will run, in seconds. First answer wins; without one, the estimate.
 
-        Asked when a job arrives or changes, and when a start of it is taken back; stands until then."""
+        Asked when a job arrives or changes, when a start of it is taken back, and when it outlives what it
+        was predicted (``job.start_time`` and ``state.now`` tell how long it runs): then an answer that is
+        over already means the estimate. Stands until then."""
 
     @hookspec(firstresult=True)
     def admit_job(self, job: Job, state: State) -> str | None:

@@ -18,6 +18,10 @@ X. Liu, B. Chen, X. Qiu, Y. Cai, K. Huang: Scheduling Parallel Jobs Using Migrat
 Cloud. 2012: its three algorithms are variants of the plugin ``consolidation``.
 
 F. Liu, J. B. Weissman: Elastic Job Bundling. SC 2015: EASY with the plugin ``bundling``.
+
+D. Tsafrir, Y. Etsion, D. G. Feitelson: Backfilling Using System-Generated Predictions Rather Than User
+Runtime Estimates. IEEE TPDS 18(6), 2007: EASY whose backfill is shortest first, and EASY++, the same with
+predictions.
 """
 
 from __future__ import annotations
@@ -101,4 +105,16 @@ EJB = Preset(
     (("bundling", {}), ("easy", {})),
     "F. Liu, J. B. Weissman: Elastic Job Bundling: An Adaptive Resource Request Strategy for Large-Scale "
     "Parallel Applications, SC 2015",
+)
+
+_TSAFRIR = (
+    "D. Tsafrir, Y. Etsion, D. G. Feitelson: Backfilling Using System-Generated Predictions Rather Than User "
+    "Runtime Estimates, IEEE TPDS 18(6), 2007"
+)
+_SJBF: tuple[str, dict[str, Any]] = ("easy", {"backfill": "shortest-first"})
+EASY_SJBF = Preset("EASY, the shortest jobs backfilled first.", (_SJBF,), _TSAFRIR)
+EASY_PLUS_PLUS = Preset(
+    "EASY with predictions from the user's last two jobs, the shortest jobs backfilled first.",
+    (_SJBF, ("recent", {})),
+    _TSAFRIR,
 )

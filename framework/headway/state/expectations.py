@@ -46,7 +46,8 @@ def expect(state: Facts, job: Job, runtime: float) -> None:
 
 
 def overdue(state: Facts, pool: PoolState) -> None:
-    """Jobs that outlive a prediction fall back to their estimate; then their end is "any moment".
+    """Jobs that outlive a prediction are predicted again; without a later end they fall back to their
+    estimate, and then their end is "any moment".
 
     What a cluster tells how far it is has no such moment: its news says when it is expected.
     """
@@ -58,6 +59,19 @@ def overdue(state: Facts, pool: PoolState) -> None:
             break
         if job.pace is not None:
             continue
-        limit = (job.start_time if job.start_time is not None else state.now) + job.paused + job.estimate
+        begin = (job.start_time if job.start_time is not None else state.now) + job.paused
+        limit = begin + job.estimate
         if limit > state.now and limit > job.expected_end:
-            set_expected_end(state, job, limit)
+            set_expected_end(state, job, _again(state, job, begin, limit))
+
+
+def _again(state: Facts, job: Job, begin: float, limit: float) -> float:
+    """When a job that outlived what it was predicted is expected to end: as the predictor says now, if that
+    is yet to come, and by its limit."""
+    if state.predict is None:
+        return limit
+    seconds = state.predict(job)
+    if seconds is None or not state.now < begin + seconds < limit:
+        return limit
+    job.expected_runtime = seconds
+    return begin + seconds

@@ -11,6 +11,10 @@ processors* are those that it leaves free then. The jobs behind it are tried in 
 starts if it fits now and either is expected to end by the shadow time (now + runtime <= shadow) or
 fits in the extra processors, which shrink as such jobs start.
 
+``backfill: shortest-first`` tries them in the order of their expected runtimes (SJBF; D. Tsafrir, Y. Etsion,
+D. G. Feitelson: Backfilling Using System-Generated Predictions Rather Than User Runtime Estimates. IEEE TPDS
+18(6), 2007); of equally long ones the first in the queue.
+
 Where only arrivals happened since the last cycle, what was refused then would be refused again
 (the booking stands, nothing became free, and every expected end moved later with the clock), so
 only the new jobs are tried.
@@ -18,7 +22,11 @@ only the new jobs are tried.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import islice
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from headway.decisions import Decision
 from headway.hookspecs import Plugin, hookimpl
@@ -28,8 +36,24 @@ from headway.view import Booking, View
 _INF = float("inf")
 
 
+class EasyOptions(BaseModel):
+    """Options of EASY."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    backfill: Literal["in-order", "shortest-first"] = Field(
+        "in-order", description="which of the jobs behind the head is tried first"
+    )
+
+
 class Easy(Plugin):
     """EASY backfilling: one booking for the head of the queue, backfill in queue order."""
+
+    Options = EasyOptions
+
+    def __init__(self, options: EasyOptions | None = None) -> None:
+        super().__init__(options)
+        self._shortest = options is not None and options.backfill == "shortest-first"
 
     @hookimpl
     def schedule(self, view: View) -> list[Decision]:
@@ -54,7 +78,10 @@ class Easy(Plugin):
         shadow, now = booking.start, view.now
         # A job inside its own reservation is in nobody's way, so there only the view can tell.
         extra = booking.extra if not pool.reservations else pool.total
-        for job in islice(queue, first, None):
+        behind: Iterable[Job] = islice(queue, first, None)
+        if self._shortest:
+            behind = sorted((job for job in behind if job.processors <= free), key=_runtime)
+        for job in behind:
             processors = job.processors
             if (
                 processors <= free
@@ -67,6 +94,10 @@ class Easy(Plugin):
                 if not free:
                     break
         return view.made
+
+
+def _runtime(job: Job) -> float:
+    return job.expected_runtime
 
 
 def may_backfill(booking: Booking, job: Job, view: View) -> bool:

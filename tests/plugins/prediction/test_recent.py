@@ -1,0 +1,161 @@
+"""Predictions from the user's last jobs: the specification's vector, then what they do to backfilling."""
+
+from __future__ import annotations
+
+import pytest
+from building import described, emulate, plugged, traced
+
+from headway import events as ev
+from headway.emulation import emulate as emulated
+from headway.model import ClusterDescription
+from headway.plugins import Catalogue, PluginConfig
+from headway.scheduler import Scheduler
+from headway_plugins.policies.easy import Easy, EasyOptions
+from headway_plugins.prediction.recent import Recent, RecentOptions
+
+
+def scheduler(recent=None, processors=8):
+    return Scheduler(ClusterDescription.flat(processors), plugged(Easy(), recent or Recent(RecentOptions())))
+
+
+def ran(one, job_id, start, runtime, **more):
+    """A job of user "u" that starts at once and runs so long."""
+    one.step(start, [ev.JobSubmitted(start, described(job_id, 1, 7200, start, user="u", **more))])
+    one.step(start, [ev.JobStarted(start, job_id, ())])
+    one.step(start + runtime, [ev.JobEnded(start + runtime, job_id, "completed", "")])
+
+
+def expected(one, job_id):
+    return one.state.jobs[job_id].expected_runtime
+
+
+def test_the_vector_the_mean_of_the_last_two_and_the_ladder():
+    one = scheduler()
+    ran(one, "old", 0, 5_000)
+    ran(one, "first", 5_000, 100)
+    ran(one, "second", 6_000, 300)
+    one.step(7_000, [ev.JobSubmitted(7_000, described("a", 1, 7200, 7_000, user="u"))])
+    assert expected(one, "a") == 200
+    one.step(7_000, [ev.JobStarted(7_000, "a", ())])
+    # Somebody waits for it.
+    one.step(7_000, [ev.JobSubmitted(7_000, described("wide", 8, 50, 7_000, user="w"))])
+    seen = []
+    for end in (200, 260, 560, 1460, 3260, 6860):
+        # The plugin asks for a look at just that moment.
+        assert 7_000 + end in [time for time, _, _ in one.state.wakeups]
+        one.step(7_000 + end, [])
+        seen.append(one.state.jobs["a"].expected_end - 7_000)
+    assert seen == [260, 560, 1460, 3260, 6860, 7200]
+
+
+def test_with_fewer_jobs_the_estimate_counts_and_no_prediction_is_beyond_it():
+    one = scheduler()
+    one.step(0, [ev.JobSubmitted(0, described("a", 1, 50, 0, user="u"))])
+    assert expected(one, "a") == 50
+    ran(one, "first", 100, 900)
+    one.step(1_100, [ev.JobSubmitted(1_100, described("b", 1, 500, 1_100, user="u"))])
+    assert expected(one, "b") == 500
+    ran(one, "second", 1_200, 1_100)
+    for job_id, user, seconds in (("c", "u", 500), ("d", "other", 500)):
+        one.step(2_400, [ev.JobSubmitted(2_400, described(job_id, 1, 500, 2_400, user=user))])
+        assert expected(one, job_id) == seconds
+
+
+def test_what_never_ran_does_not_count_and_what_was_suspended_counts_without_that():
+    one = scheduler()
+    ran(one, "first", 0, 100)
+    one.step(200, [ev.JobSubmitted(200, described("never", 1, 100, 200, user="u", held=True))])
+    one.step(300, [ev.JobEnded(300, "never", "cancelled", "")])
+    one.step(400, [ev.JobSubmitted(400, described("paused", 1, 900, 400, user="u"))])
+    for time, event in (
+        (400, ev.JobStarted(400, "paused", ())),
+        (450, ev.JobSuspended(450, "paused")),
+        (550, ev.JobResumed(550, "paused")),
+        (750, ev.JobEnded(750, "paused", "completed", "")),
+    ):
+        one.step(time, [event])
+    one.step(800, [ev.JobSubmitted(800, described("a", 1, 7200, 800, user="u"))])
+    # 100 s, and 350 s less 100 s of them.
+    assert expected(one, "a") == 175
+
+
+def test_what_is_known_of_users_is_kept_over_a_restart():
+    recent = Recent(RecentOptions())
+    one = scheduler(recent)
+    ran(one, "first", 0, 100)
+    ran(one, "second", 200, 300)
+    one.step(600, [ev.JobSubmitted(600, described("runs", 1, 900, 600, user="u"))])
+    one.step(600, [ev.JobStarted(600, "runs", ())])
+    again = Recent(RecentOptions())
+    again.restore(recent.checkpoint())
+    assert again.checkpoint() == recent.checkpoint()
+    later = scheduler(again)
+    later.step(700, [ev.JobSubmitted(700, described("a", 1, 7200, 700, user="u"))])
+    assert expected(later, "a") == 200
+
+
+def history(user="u"):
+    """Two jobs of 10 s, so that the user's next ones are predicted to run for 10 s."""
+    return [traced("h1", 1, 100, 0, runtime=10, user=user), traced("h2", 1, 100, 0, runtime=10, user=user)]
+
+
+def test_backfilling_plans_with_predictions_and_corrects_the_booking_of_a_job_that_outlives_one():
+    jobs = [
+        *history(),
+        # Predicted: 10 s. It runs for 200 s and would be allowed 300 s.
+        traced("long", 6, 300, 100, runtime=200, user="u"),
+        # Is booked at 110, then at 170 (a minute more) and at 470, its limit's 400.
+        traced("wide", 8, 50, 101, user="w"),
+        # Fits before that only once the booking is corrected.
+        traced("narrow", 2, 40, 102, user="n"),
+    ]
+    run = emulate(ClusterDescription.flat(8), jobs, Easy(), Recent(RecentOptions()))
+    assert run.starts == {"h1": 0, "h2": 0, "long": 100, "narrow": 110, "wide": 300}
+    assert set(run.states.values()) == {"completed"}
+    # With the estimates alone it is started at once, because the head's booking is not before 400.
+    assert emulate(ClusterDescription.flat(8), jobs, Easy()).starts["narrow"] == 102
+
+
+def test_nobody_is_killed_before_his_limit():
+    jobs = [*history(), traced("long", 1, 300, 100, runtime=299, user="u")]
+    jobs.append(traced("late", 1, 300, 100, runtime=900, user="u"))
+    run = emulate(ClusterDescription.flat(8), jobs, Easy(), Recent(RecentOptions()))
+    assert run.results["long"].end_time == 399
+    assert run.states["long"] == "completed"
+    assert (run.results["late"].end_time, run.states["late"]) == (400, "timed out")
+
+
+@pytest.mark.parametrize(("backfill", "first"), [("in-order", "slow"), ("shortest-first", "quick")])
+def test_the_shortest_is_backfilled_first(backfill, first):
+    jobs = [
+        traced("runs", 6, 100, 0),
+        traced("wide", 8, 100, 1),
+        traced("slow", 2, 90, 1),
+        traced("quick", 2, 20, 1),
+    ]
+    run = emulate(ClusterDescription.flat(8), jobs, Easy(EasyOptions(backfill=backfill)))
+    assert run.starts[first] == 1
+    assert run.starts["wide"] == 100
+
+
+def test_of_equally_long_jobs_the_first_in_the_queue_is_backfilled():
+    jobs = [traced("runs", 6, 100, 0), traced("wide", 8, 100, 1)]
+    jobs += [traced(name, 2, 90, 1) for name in ("b", "a")]
+    run = emulate(ClusterDescription.flat(8), jobs, Easy(EasyOptions(backfill="shortest-first")))
+    assert run.starts["b"] == 1
+
+
+@pytest.mark.parametrize("preset", ["easy-sjbf", "easy++"])
+def test_the_presets_run_a_generated_month(preset):
+    catalogue = Catalogue()
+    model = catalogue.get("month")().register_workloads()["month"]
+    import numpy as np
+
+    jobs = model.generate(np.random.default_rng(1), model.Options(processors=64, days=2)).jobs
+    enabled = catalogue.expanded([PluginConfig(preset)])
+    result = emulated(ClusterDescription.flat(64), jobs, enabled, catalogue, label=preset)
+    assert len(result.jobs) == len(jobs)
+    assert all(job.starts == 1 and job.end_time is not None for job in result.jobs)
+    for job in result.jobs:
+        allowed = min(job.job.request.walltime, next(j.runtime for j in jobs if j.job.id == job.job.id))
+        assert job.runtime == pytest.approx(allowed)
