@@ -91,8 +91,10 @@ def test_configurations_load_and_the_shipped_one_is_shown_as_it_is():
             if (options := getattr(adapter_class(cluster.adapter), "Options", None)) is not None:
                 options.model_validate(cluster.options)
         assert config.plugin_configs()
-    for name in ("headway.yaml", "headway-two-tiers.yaml"):
-        assert (ETC / name).read_text(encoding="utf-8") in texts, name
+    shipped = [ETC / "headway.yaml", *sorted(ETC.parent.glob("*/headway-two-tiers.yaml"))]
+    assert len(shipped) == 4
+    for path in shipped:
+        assert path.read_text(encoding="utf-8") in texts, path
 
 
 def commands() -> list[list[str]]:

@@ -196,11 +196,11 @@ class Daemon:
     def events(self, kind: type[Event]) -> list[Any]:
         return [event for cycle in self.cycles() for event in cycle.events if isinstance(event, kind)]
 
-    def assert_replays(self) -> None:
-        """`headway replay` finds no difference in any run."""
+    def assert_replays(self, *plugins: Path) -> None:
+        """`headway replay` finds no difference in any run. ``plugins``: files of plugins that they used."""
         for run in self.runs():
             with self.journal() as journal:
-                found = replay(journal, Catalogue(), run.id)
+                found = replay(journal, Catalogue(plugins), run.id)
             assert not found.differences, found.differences[:3]
 
 
