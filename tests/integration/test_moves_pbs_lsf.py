@@ -12,18 +12,23 @@ from headway import events as ev
 
 __all__ = ["system"]
 
-GOAL = 100
+#: How far it counts beyond what it had saved.
+REST = 20
 
-#: Counts to argv[1], one at a time; saves itself on USR1 and goes on from its file.
+#: Counts, and saves itself on USR1; begun anew it goes on from its file, by argv[1] further, and ends when
+#: it may.
 COUNTER = """
 import pathlib, signal, sys, time
-goal, images, job, node = int(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3], sys.argv[4]
+rest, images, job, node = int(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3], sys.argv[4]
 asked = []
 signal.signal(signal.SIGUSR1, lambda *_: asked.append(1))
 place = images / job
 place.mkdir(exist_ok=True)
 state = place / "state"
-number = int(state.read_text()) if state.exists() else 0
+number, goal = 0, float("inf")
+if state.exists():
+    number = int(state.read_text())
+    goal = number + rest
 with open(images.parent / ("begun." + job), "a") as file:
     file.write("%d %s\\n" % (number, node))
 (place / "ready").write_text("")
@@ -36,6 +41,8 @@ while number < goal:
         (place / "new").rename(state)
         (place / "complete").unlink(missing_ok=True)
         (place / "complete").write_text("")
+while not (images.parent / "may-end").exists():
+    time.sleep(0.1)
 (images.parent / ("done." + job)).write_text(str(number))
 """
 
@@ -65,7 +72,7 @@ def submit(system: Pbs | Lsf, images: Path) -> str:
     program, script = system.directory / "counter.py", system.directory / "count.sh"
     program.write_text(COUNTER)
     node = '"$(head -n 1 "$PBS_NODEFILE")"' if system.name == "pbs" else '"${LSB_HOSTS%% *}"'
-    command = f"/usr/bin/python3 {program} {GOAL} {images} {system.own_id} {node}"
+    command = f"/usr/bin/python3 {program} {REST} {images} {system.own_id} {node}"
     script.write_text(f"#!/bin/sh\nexec {command}\n")
     script.chmod(0o755)
     if isinstance(system, Lsf):
@@ -85,13 +92,15 @@ def test_a_job_that_saves_itself_is_moved_and_goes_on(system: Pbs | Lsf) -> None
     daemon = system.daemon(plugins=["easy", "first-fit", saves])
     job = submit(system, images)
     daemon.start("--plugin", str(plugin))
+    daemon.until(lambda: daemon.events(ev.JobMigrated), 300.0, what="it is moved")
+    (system.directory / "may-end").touch()
     done = system.directory / f"done.{job}"
     daemon.until(done.exists, 300.0, what="it counts to the end")
-    assert done.read_text() == str(GOAL)
     begun = [line.split() for line in (system.directory / f"begun.{job}").read_text().splitlines()]
     first, second = sorted({node for _, node in begun})
     assert [node for _, node in begun] == [first, second]
-    assert int(begun[0][0]) == 0 < int(begun[1][0]) < GOAL
+    assert int(begun[0][0]) == 0 < int(begun[1][0])
+    assert done.read_text() == str(int(begun[1][0]) + REST)
     daemon.until(lambda: daemon.events(ev.JobEnded), what="its end is told")
     (moved,) = daemon.events(ev.JobMigrated)
     assert moved.placement[0][0].startswith(second.split(".")[0])

@@ -410,16 +410,19 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
             return None
         while True:
             self._advance()
-            if self._told:
-                return self._tell([])
             moment = time.monotonic()
+            # A look comes before what is told already: who asks again and again for what is refused would
+            # otherwise never see that the cluster has changed.
             if self._looking is None and moment >= self._next_look:
                 self._begin_look()
             if self._looking is not None and self._looking.done():
                 events = self._finish_look()
                 if events is not None:
                     return self._tell(events)
-                continue
+                if not self._told:
+                    continue
+            if self._told:
+                return self._tell([])
             if self._bell.woken:
                 self._bell.woken = False
                 return self._tell([])

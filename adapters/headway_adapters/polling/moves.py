@@ -252,6 +252,9 @@ class Moves:
     def _end(self, key: str, one: _UnderWay, over: Over) -> None:
         del self._under_way[key]
         now, decision = self._clock() if self._at is None else self._at, one.decision
+        if one.stood_since is not None:
+            # It is on its way to its nodes, and was not seen to run there yet.
+            one.stood, one.stood_since = one.stood + time.monotonic() - one.stood_since, None
         if over.outcome == "saved":
             self._told.append(ev.JobCheckpointed(now, key))
         elif over.outcome == "moved":

@@ -66,17 +66,19 @@ class TwoTiers:
     several: float
 
 
-def measure(uses: Sequence[float], seconds: float) -> list[TwoTiers]:
+def measure(uses: Sequence[float], seconds: float, alone: float = 0.9) -> list[TwoTiers]:
     """Measure for each CPU use in front, ``seconds`` each time.
 
-    Raises :class:`NotMeasured` where there is no SCHED_IDLE, or others keep the processors from working.
+    All processes are of this session, so a kernel that groups processes by session weighs them against each
+    other. Raises :class:`NotMeasured` where there is no SCHED_IDLE, or where others keep the processors so
+    busy that a process alone gets less than the share ``alone`` of one.
     """
     if not hasattr(os, "SCHED_IDLE"):
         raise NotMeasured("this system has no SCHED_IDLE")
     processors = sorted(os.sched_getaffinity(0))[:2]
     first = processors[0]
     busy = min(_run([("front", cpu, 1.0)], seconds)[0][1] for cpu in processors)
-    if busy < 0.9:
+    if busy < alone:
         raise NotMeasured(
             f"the machine is busy: a process alone on one of its processors got {100 * busy:.0f} % of it"
         )
@@ -86,15 +88,19 @@ def measure(uses: Sequence[float], seconds: float) -> list[TwoTiers]:
     found = []
     for use in uses:
         front = ("front", first, use)
-        alone, cpu = _run([front], seconds)[0]
+        rate, cpu = _run([front], seconds)[0]
         together, behind = _run([front, ("behind", first, 1.0)], seconds)
+        if not alone_single or not rate:
+            raise NotMeasured(
+                "the machine is busy: a process alone on one of its processors got nothing done"
+            )
         idle = max(1.0 - cpu, 1e-3)
         harvest = float("nan")
         if alone_several:
             fronts = [("front", cpu_, use) for cpu_ in processors]
             rates = _run([*fronts, *several], seconds)[len(fronts) :]
             harvest = min(rate for rate, _ in rates) / alone_several / idle
-        found.append(TwoTiers(cpu, 1.0 - together[0] / alone, behind[0] / alone_single / idle, harvest))
+        found.append(TwoTiers(cpu, 1.0 - together[0] / rate, behind[0] / alone_single / idle, harvest))
     return found
 
 

@@ -55,6 +55,8 @@ class System:
     refuses: set[str] = field(default_factory=set)
     #: Starts on these nodes are accepted and never happen.
     dead: set[str] = field(default_factory=set)
+    #: What a start leads to.
+    begins: str = "running"
     #: All that was asked for, in order.
     orders: list[str] = field(default_factory=list)
 
@@ -66,7 +68,7 @@ class System:
         if "start" in self.refuses:
             return "refused"
         if not nodes & self.dead:
-            self.state, self.placement = "running", placement
+            self.state, self.placement = self.begins, placement
             self.begun += 1
         return ""
 
@@ -120,7 +122,7 @@ class Toy(PollingAdapter[None, None]):
         here.seen = here.begun
         nodes = {f"n{at}": NodeDescription(f"n{at}", 2, pools=("p",)) for at in (1, 2, 3)}
         pools = {"p": PoolDescription("p", 0)}
-        runs = here.state in ("running", "suspended")
+        runs = here.state in ("starting", "running", "suspended")
         job = SnapshotJob(
             described("7", 2, submit=0.0, pool="p"), here.state, here.placement if runs else (),
             start_time=here.since if runs else None, restarts=here.restarts,
@@ -231,6 +233,12 @@ def test_a_job_that_moves_is_told_once_where_it_is(system: System) -> None:
     assert event.seconds is not None and event.seconds > 0
     assert system.orders == ["signal", "requeue", "start n2"]
     assert (system.state, system.placement, system.begun) == ("running", TARGET, 2)
+
+
+def test_one_that_is_seen_on_its_way_only_has_stood_still_too(system: System) -> None:
+    system.begins = "starting"
+    event = next(one for one in moved(system, saving(system)) if isinstance(one, ev.JobMigrated))
+    assert event.seconds is not None and event.seconds > 0
 
 
 def test_one_that_begins_anew_says_so(system: System) -> None:

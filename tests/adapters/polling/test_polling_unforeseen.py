@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 from building import described
+from waiting import until
 
 from headway import events as ev
+from headway.decisions import Requeue
 from headway.errors import UserError
 from headway.model import PoolDescription
 from headway_adapters.polling import Look, PollingAdapter
@@ -74,6 +76,23 @@ def test_what_nobody_foresaw_brings_no_news_and_is_waited_out() -> None:
         "toy does not answer; waiting for it",
         "toy answers again",
     ]
+    adapter.close()
+
+
+def test_who_asks_again_and_again_for_what_is_refused_does_not_keep_headway_from_looking() -> None:
+    adapter = Scripted(snapshot(1, "a"), *[snapshot(2, "a", "b")] * 1000)
+    seen: list[str] = []
+
+    def step() -> bool:
+        moment = adapter.wait(None)
+        assert moment is not None
+        now, events = moment
+        seen.extend(event.job.id for event in events if isinstance(event, ev.JobSubmitted))
+        (outcome,) = adapter.apply(now, [Requeue("a")])
+        assert not outcome.accepted
+        return "b" in seen
+
+    until(step, "the second look is told", pause=0.0)
     adapter.close()
 
 

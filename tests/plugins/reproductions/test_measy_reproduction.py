@@ -27,7 +27,7 @@ def small(tmp_path_factory):
     paper = MeasyReproduction(batch=10, loads=(0.9,), few_loads=(0.9,), costs=(20, 900, 1500))
     with pytest.MonkeyPatch.context() as patch:
         found = [TwoTiers(use, 0.01, 0.9, 0.5) for use in (0.5, 0.7, 0.9, 0.97)]
-        patch.setattr(measy, "measure", lambda uses, seconds: found)
+        patch.setattr(measy, "measure", lambda uses, seconds, alone: found)
         done: list[int] = []
         made = context(out, done)
         claims = paper.run(made)
