@@ -120,16 +120,20 @@ class Located:
     def __init__(self, placement: Placement, index: Mapping[str, int]) -> None:
         #: Kept here, so that nobody else has its identity.
         self.placement = placement
-        known = [(index[name], count) for name, count in placement if name in index]
-        self.nodes = [node for node, _ in known]
-        self.counts = [count for _, count in known]
+        self.counts = counts = [count for _, count in placement]
         #: Of all of its nodes.
-        self.processors = sum([count for _, count in placement])
+        self.processors = sum(counts)
+        try:
+            self.nodes = nodes = [index[name] for name, _ in placement]
+        except KeyError:
+            known = [(index[name], count) for name, count in placement if name in index]
+            self.nodes = nodes = [node for node, _ in known]
+            self.counts = counts = [count for _, count in known]
         #: All nodes are known, none comes twice, and each has a processor in it.
-        self.clear = len(known) == len(placement) == len(set(self.nodes)) and min(self.counts, default=1) > 0
+        self.clear = len(placement) == len(set(nodes)) and min(counts, default=1) > 0
         #: The same as arrays, where there are many.
         self.arrays: tuple[Ints, Ints] | None = None
-        if len(known) > _MANY:
+        if len(nodes) > _MANY:
             self.arrays = np.array(self.nodes), np.array(self.counts)
 
 

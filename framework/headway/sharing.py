@@ -55,18 +55,21 @@ class Sharing(msgspec.Struct, frozen=True):
     def drawing(self, rng: Random) -> Callable[[int], tuple[float, float]]:
         """What draws the loss of a process in front and the efficiency of one behind, given how many
         processes the job behind has; the same as :meth:`draw_loss` and then :meth:`draw_efficiency`."""
-        loss, efficiency, uniform, gauss = self.loss, self.efficiency, rng.uniform, rng.gauss
+        loss, efficiency, gauss, random = self.loss, self.efficiency, rng.gauss, rng.random
+        # uniform(a, b) is a + (b - a) * random(), which is reckoned here without the call.
         lowest, highest = LOSS
+        losses = highest - lowest
         low, high = EFFICIENCY_OF_ONE
+        efficiencies = high - low
         mean, spread = EFFICIENCY
         least, most = EFFICIENCY_LIMITS
 
         def draw(processes: int) -> tuple[float, float]:
-            lost = loss if loss is not None else uniform(lowest, highest)
+            lost = loss if loss is not None else lowest + losses * random()
             if efficiency is not None:
                 return lost, efficiency
             if processes == 1:
-                return lost, uniform(low, high)
+                return lost, low + efficiencies * random()
             drawn = gauss(mean, spread)
             return lost, least if drawn < least else most if drawn > most else drawn
 
