@@ -130,7 +130,7 @@ def share_rows(plugin: FairShare, now: float) -> list[tuple[str, ...]]:
                 " " * depth + entry.account,
                 entry.user,
                 "" if not node else f"{entry.shares:g}",
-                "" if not node else f"{norm_shares[node]:.6f}",
+                f"{norm_shares[node] if node else 0:.6f}",
                 str(int(total[node])),
                 "" if not node else f"{used:.6f}",
                 f"{effective[node]:.6f}",

@@ -37,9 +37,9 @@ def age(max_age: float) -> Factor:
 def size(favour: Literal["large", "small"], by: Literal["machine", "time"]) -> Factor:
     """How large a job is.
 
-    ``machine``: its processors as a share of the cluster's, where it says how many nodes, the mean of that
-    and of its share of the nodes. ``time``: processors over minutes of its estimate, as a share of the
-    cluster's processors. ``favour="small"``: 1 minus that.
+    ``machine``: its processors as a share of the cluster's; where there are nodes, the mean of that and of its
+    share of these (one, if it does not say how many). ``time``: processors over minutes of its estimate, as a
+    share of the cluster's processors. ``favour="small"``: 1 minus that.
     """
 
     def factor(jobs: Sequence[Job], state: State) -> Floats:
@@ -51,8 +51,8 @@ def size(favour: Literal["large", "small"], by: Literal["machine", "time"]) -> F
         else:
             found = asked / processors
             if nodes:
-                on = np.array([job.request.nodes for job in jobs], np.float64)
-                found = np.where(on > 0, (found + on / nodes) / 2, found)
+                on = np.array([max(job.request.nodes, 1) for job in jobs], np.float64)
+                found = (found + on / nodes) / 2
         found = np.clip(found, 0.0, 1.0)
         return 1.0 - found if favour == "small" else found
 

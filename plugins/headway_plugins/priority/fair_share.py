@@ -12,7 +12,8 @@ is told any more has run until the last moment that the checkpoint saw.
 
 Everybody is judged anew in the first cycle after each ``period`` that asks, and when somebody unknown comes.
 
-Registers the factors ``fairshare`` and ``association`` (the association's priority over the largest one).
+Registers the factors ``fairshare`` and ``association``: the association's priority, or that of the next
+account above that has one, over the largest one.
 """
 
 from __future__ import annotations
@@ -197,6 +198,10 @@ class FairShare:
         description = self._jobs.get(job_id)
         if description is None:
             return
+        inherited = self._inherited
+        if inherited is not None and job_id not in inherited and at <= self._seen_before:
+            # It was over when the last run was saved, and is told once more.
+            return
         node = self.node_of(description)
         rate = self.rate(description, processors_of(placement) or description.request.processors)
         if self._inherited is not None and job_id in self._inherited:
@@ -283,7 +288,7 @@ class FairShare:
 
     def _association(self, jobs: Sequence[Job], state: State) -> Floats:
         nodes = self._nodes_of(jobs)
-        priorities = np.array([entry.priority for entry in self.tree.entries])
+        priorities = self.tree.priorities()
         largest = priorities.max()
         return priorities[nodes] / largest if largest > 0 else np.zeros(len(jobs))
 

@@ -10,9 +10,9 @@ ranked in that order. A user's factor is (rank from the end) / (number of associ
 whoever is in an account with a larger level fair share than another account's is before all of that one's
 users.
 
-Ties: equal users have the rank of the first of them, and the next one comes behind them all. The children of
-equal accounts are sorted as siblings of each other. Of a user and an account that are equal, the user is
-first.
+Ties: equal users have the rank of the first of them, and the next one comes behind them all. The children
+of equal accounts are sorted as siblings of each other. Of a user and an account that are equal the user is
+first, and the first ones in the account have that user's rank.
 
 No shares, no claim: the level fair share is 0, whatever was used.
 """
@@ -36,12 +36,14 @@ def ranked(shape: Shape, level_fs: Floats) -> Floats:
     """Each user's factor, 1 for the first and 1/n for the last; 0 for accounts.
 
     Level by level, because who is before whom is decided at the level where they part. ``group``: accounts
-    that are equal all the way up are one; ``before``: how many users are before all users of the group.
+    that are equal all the way up are one; ``before``: how many users are before all users of the group;
+    ``shared``: the same for the first ones in it, where a user beside the group is as good (else -1).
     """
     count = len(level_fs)
     users = shape.sums(shape.is_user.astype(np.float64))
     group = np.zeros(count, np.intp)
     before = np.zeros(count)
+    shared = np.full(count, -1.0)
     for level in shape.levels:
         above = group[shape.parent[level]]
         account = ~shape.is_user[level]
@@ -58,6 +60,15 @@ def ranked(shape: Shape, level_fs: Floats) -> Floats:
         first_of_equals = np.maximum.accumulate(np.where(other, np.arange(len(nodes)), 0))
         before[nodes] = before[shape.parent[nodes]] + earlier[first_of_equals] - earlier[first_of_family]
         group[nodes] = np.cumsum(other) - 1
+        # The first ones in an account that is equal to a user; such an account comes right behind the user.
+        first = value == value[first_of_family]
+        inherited = np.where(first, shared[shape.parent[nodes]], -1.0)
+        before[nodes] = np.where((inherited >= 0) & ~account, inherited, before[nodes])
+        previous = np.maximum(first_of_equals - 1, 0)
+        equal = (
+            account & (first_of_equals > first_of_family) & (value[previous] == value) & ~account[previous]
+        )
+        shared[nodes] = np.where(equal, before[nodes[previous]], np.where(account, inherited, -1.0))
     return np.where(shape.is_user, (users[0] - before) / max(users[0], 1.0), 0.0)
 
 

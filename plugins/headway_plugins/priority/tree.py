@@ -126,6 +126,14 @@ class Tree:
         self._add(Entry(account, user, account, self.unknown_shares), listed=False)
         return self._users[account, user], unknown if self.listed else ""
 
+    def priorities(self) -> Floats:
+        """Each node's priority; one without has that of the node above."""
+        shape = self.shape()
+        found = np.array([entry.priority for entry in self.entries])
+        for level in shape.levels:
+            found[level] = np.where(found[level] > 0, found[level], found[shape.parent[level]])
+        return found
+
     def shape(self) -> Shape:
         """The tree as it is now, as arrays."""
         if self._shape is None:

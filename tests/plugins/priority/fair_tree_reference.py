@@ -29,8 +29,9 @@ def by_hand(tree: Tree, used: Mapping[int, float]) -> dict[int, float]:
     users = [node for node, entry in enumerate(tree.entries) if entry.user]
     factor: dict[int, float] = {}
 
-    def visit(accounts: list[int]) -> None:
-        """The children of accounts that are equal, as siblings of each other."""
+    def visit(accounts: list[int], shared: float | None) -> None:
+        """The children of accounts that are equal, as siblings of each other; ``shared``: the rank of a user
+        beside these accounts that is equal to them."""
         valued = [
             (level_fs(child, children[account], account), child)
             for account in accounts
@@ -38,12 +39,13 @@ def by_hand(tree: Tree, used: Mapping[int, float]) -> dict[int, float]:
         ]
         for value in sorted({value for value, _ in valued}, reverse=True):
             equal = [child for found, child in valued if found == value]
-            rank = len(users) - len(factor)
-            for child in equal:
-                if tree.entries[child].user:
-                    factor[child] = rank / len(users)
+            rank = len(users) - len(factor) if shared is None else shared
+            beside = [child for child in equal if tree.entries[child].user]
+            for child in beside:
+                factor[child] = rank / len(users)
             if below := [child for child in equal if not tree.entries[child].user]:
-                visit(below)
+                visit(below, rank if beside else shared)
+            shared = None
 
-    visit([0])
+    visit([0], None)
     return factor

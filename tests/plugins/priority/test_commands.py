@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from headway import cli
+from headway_plugins.priority.commands import SHARES, share_rows
+from headway_plugins.priority.fair_share import DecayOptions
+from headway_plugins.priority.fair_tree import FairTree
+
+#: What `sacctmgr dump` and `sshare -a -l -P` of a Slurm 22.05.8 said after it had run some jobs.
+RECORDED = Path(__file__).parent / "fixtures"
+#: Processor-seconds of each association; jobs of QOS low count half.
+SPENT = {
+    ("chemistry", "daemon"): 588.5, ("chemistry", "lp"): 39, ("chemistry", "www-data"): 25,
+    ("empty", "proxy"): 26, ("lab", "games"): 17, ("lab", "sys"): 35, ("theory", "bin"): 2,
+    ("theory", "daemon"): 17, ("deep", "news"): 6, ("deep", "uucp"): 6,
+}  # fmt: skip
 
 #: Job, submission, runtime, processors, user, group.
 JOBS = [(1, 0, 100, 4, 1, 1), (2, 1, 100, 2, 2, 1), (3, 1, 50, 4, 3, 2)]
@@ -56,7 +70,7 @@ def test_shares_has_the_columns_of_sshare(journal, capsys):
             "FairShare",
             "LevelFS",
         ],
-        ["root", "", "", "", "800", "", "1.000000", "", ""],
+        ["root", "", "", "0.000000", "800", "", "1.000000", "", ""],
         [" 1", "", "1", "0.500000", "600", "0.750000", "0.750000", "", "0.666667"],
         ["  1", "1", "1", "0.500000", "400", "0.500000", "0.666667", "0.333333", "0.750000"],
         ["  1", "2", "1", "0.500000", "200", "0.250000", "0.333333", "0.666667", "1.500000"],
@@ -74,3 +88,13 @@ def test_a_source_is_needed(journal, capsys):
     with pytest.raises(SystemExit):
         cli.main(["shares"])
     assert "either --config or --journal" in capsys.readouterr().err
+
+
+def test_shares_are_what_sshare_says_in_every_column():
+    plugin = FairTree(DecayOptions(file=RECORDED / "slurm-22.05.dump", half_life=None))
+    for (account, user), used in SPENT.items():
+        node = plugin.tree.association(account, user)
+        assert node is not None
+        plugin.ledger.add(node, used, 0.0, 1.0)
+    said = (RECORDED / "slurm-22.05.sshare").read_text().splitlines()
+    assert ["|".join(row) for row in (SHARES, *share_rows(plugin, 1.0))] == said

@@ -70,6 +70,14 @@ def test_equal_users_have_one_rank_and_the_next_is_behind_all_of_them():
     assert found == {"x_u0": 1, "x_u1": 1, "x_u2": 1, "x_u3": 0.25}
 
 
+def test_the_first_in_an_account_that_is_equal_to_a_user_have_its_rank():
+    # As sshare shows root in the root account and root in an account, both idle.
+    users = [Entry("root", "root", "root"), Entry("test", "root", "test"), Entry("test", "u", "test")]
+    tree = Tree([Entry("test"), Entry("late"), *users, Entry("late", "v", "late")])
+    found = factors(tree, fair_tree(tree, spent(tree, late_v=5)))
+    assert found == {"root_root": 1, "test_root": 1, "test_u": 1, "late_v": 0.25}
+
+
 def test_without_shares_there_is_no_claim():
     tree = Tree([Entry("x"), Entry("x", "none", "x", shares=0), Entry("x", "some", "x", shares=1)])
     assert factors(tree, fair_tree(tree, spent(tree, x_some=99))) == {"x_some": 1, "x_none": 0.5}

@@ -139,13 +139,16 @@ def test_overtakings_are_counted_and_survive_a_restart():
     assert other.checkpoint() == {"a": 1}
 
 
-def test_size_is_the_mean_of_nodes_and_processors_where_a_job_says_both():
+def test_size_is_the_mean_of_nodes_and_processors_where_there_are_nodes():
     nodes = tuple(NodeDescription(f"n{i}", 4, pools=("pool",)) for i in range(1, 5))
     cluster = ClusterDescription("cluster", (PoolDescription("pool"),), nodes)
     s, plugin = scheduler(4, weights={"size": 1}, cluster=cluster)
     arrive(s, 5, described("a", 4, nodes=2), described("b", 4))
     jobs = [s.state.jobs["a"], s.state.jobs["b"]]
-    assert plugin.priorities(jobs, s.state).tolist() == [(4 / 16 + 2 / 4) / 2, 4 / 16]
+    assert plugin.priorities(jobs, s.state).tolist() == [
+        (4 / 16 + 2 / 4) / 2,
+        (4 / 16 + 1 / 4) / 2,
+    ]
 
 
 def test_a_weight_without_a_factor_ends_the_run():

@@ -54,6 +54,13 @@ def test_yaml_and_a_dump_of_slurms_accounts_say_the_same():
     assert ours.entries[ours.node("", "theory", "ann")[0]].account == "theory"
 
 
+def test_who_has_no_priority_has_that_of_the_account_above():
+    tree = Tree(read_tree(YAML, "a.yaml"))
+    found = {(e.account, e.user): p for e, p in zip(tree.entries, tree.priorities(), strict=True)}
+    assert found["theory", "carl"] == 5
+    assert found["physics", "ann"] == 0
+
+
 def test_the_tree_is_walked_from_the_root_down_users_first():
     tree = Tree(read_tree(YAML, "a.yaml"))
     walked = [(d, tree.entries[n].account, tree.entries[n].user) for n, d in tree.walk()]

@@ -182,6 +182,20 @@ def test_a_job_that_is_gone_after_a_restart_has_run_until_it_was_seen_last():
     assert used(other, 200, "root", "ann") == 2 * 59
 
 
+def test_jobs_that_were_over_are_not_counted_again_when_they_are_told_again():
+    s, _ = scheduler(half_life=None)
+    s.step(0, [submitted("a", 2, user="ann"), submitted("b", 1, user="ann")])
+    s.step(10, [ev.JobStarted(1, "a"), ev.JobEnded(6, "a"), ev.JobStarted(7, "b")])
+    again, other = scheduler(s.checkpoint(), half_life=None)
+    # What ended a moment ago is still shown, and b came to its end meanwhile; c is new.
+    again.step(30, [
+        submitted("a", 2, user="ann"), ev.JobStarted(1, "a"), ev.JobEnded(6, "a"),
+        submitted("b", 1, user="ann"), ev.JobStarted(7, "b"), ev.JobEnded(20, "b"),
+        submitted("c", 3, user="ann"), ev.JobStarted(21, "c"), ev.JobEnded(22, "c"),
+    ])  # fmt: skip
+    assert used(other, 40, "root", "ann") == 2 * 5 + 13 + 3
+
+
 def test_usage_is_forgotten_when_a_period_begins():
     s, plugin = scheduler(half_life=None, reset="daily")
     s.step(0, [submitted("a", 1, user="ann")])

@@ -51,6 +51,7 @@ class JobRecord(msgspec.Struct, gc=False):
     minimum_cpus_per_node: Any = None
     minimum_tmp_disk_per_node: Any = None
     name: Any = None
+    nice: Any = None
     node_count: Any = None
     nodes: Any = None
     partition: Any = None

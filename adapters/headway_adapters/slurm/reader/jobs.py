@@ -236,7 +236,9 @@ class _Reading:
         )
 
     def _marked(self, record: JobRecord, attributes: dict[str, Any] | None) -> dict[str, Any] | None:
-        """The attributes, with what the user's comment says."""
+        """The attributes, with what the user's comment says, and how nice the job is."""
+        if nice := values.number(record.nice):
+            attributes = {**(attributes or {}), "nice": nice}
         comment = values.text(record.comment).removesuffix(RELEASED).rstrip()
         if not comment.startswith(MARK):
             return attributes
