@@ -37,9 +37,9 @@ def age(max_age: float) -> Factor:
 def size(favour: Literal["large", "small"], by: Literal["machine", "time"]) -> Factor:
     """How large a job is.
 
-    ``machine``: its processors as a share of the cluster's; where there are nodes, the mean of that and of its
-    share of these (one, if it does not say how many). ``time``: processors over minutes of its estimate, as a
-    share of the cluster's processors. ``favour="small"``: 1 minus that.
+    ``machine``: its processors as a share of the cluster's; where there are nodes, the mean of that and of
+    its share of these (one, if it does not say how many). ``time``: processors over minutes of its estimate,
+    as a share of the cluster's processors. ``favour="small"``: 1 minus that.
     """
 
     def factor(jobs: Sequence[Job], state: State) -> Floats:

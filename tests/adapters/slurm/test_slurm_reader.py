@@ -530,6 +530,13 @@ def test_a_users_comment_marks_dedicated_and_malleable_jobs(
 
 
 @pytest.mark.parametrize(
+    ("nice", "attributes"), [(5, {"nice": 5}), (-3, {"nice": -3}), (0, None), (None, None)]
+)
+def test_how_nice_a_job_is_is_an_attribute(nice: int | None, attributes: dict[str, Any] | None) -> None:
+    assert only(read(pending(nice=nice))).job.attributes == attributes
+
+
+@pytest.mark.parametrize(
     ("name", "reservation"),
     [("headway_job_15", ""), ("headway_job_16", "job_16"), ("headway_r1", "r1"), ("exam", "exam"), ("", "")],
 )
