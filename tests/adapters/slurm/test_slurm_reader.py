@@ -193,7 +193,7 @@ def test_a_request() -> None:
 def test_a_request_for_gpus_on_other_nodes(jobs: reader.Jobs) -> None:
     request = jobs.jobs["24"].job.request
     assert (request.nodes, request.gres_per_node, request.excluded_nodes) == (3, (("gpu", 1),), ("node8",))
-    assert jobs.jobs["24"].job.attributes == {"most_nodes": 6}
+    assert jobs.jobs["24"].job.attributes == {"most_nodes": 6, "nice": 50}
 
 
 def test_memory_that_was_not_stated_is_the_whole_nodes() -> None:
