@@ -17,6 +17,7 @@ the times between arrivals.
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.connection import Connection
@@ -26,7 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.experiment.campaign import Row
+from headway.experiment.campaign import Row, Task
+from headway.experiment.kept import KeptRows
 from headway.experiment.plots import line_plot
 from headway.experiment.reproduction import Claim, Context, size_verdict, verdict
 from headway.experiment.statistics import Interval
@@ -80,7 +82,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 #: What is kept of a single elastic job, beside its setting.
 _COLUMNS = (
-    "job", "processors", "walltime", "runtime", "wait before", "run time before", "wait", "run time",
+    "processors", "walltime", "runtime", "wait before", "run time before", "wait", "run time",
     "subjobs", "migrations", "seconds in migrations", "processor-seconds",
 )  # fmt: skip
 
@@ -138,12 +140,44 @@ class EjbReproduction:
         chosen = rng.choice(eligible, min(self._targets, len(eligible)), replace=False)
         index = {jobs[row].job.id: row for row in chosen.tolist()}
         settings = SETTINGS if self._settings else {"defaults": {}}
-        context.on_plan(f"{name}: single elastic jobs", len(index) * len(settings))
-        singles = _told(context.on_done, size, jobs, list(index), settings, context.workers)
-        rows = [_row(name, single, jobs[index[single.job_id]], before, index) for single in singles]
-        context.rows.append((f"single-{name}", rows))
+        singles = self._singles(context, name, jobs, size, before, index, settings)
         work = np.array([job.runtime for job in jobs]) * before.processors
         return [*claims, *self._single(name, before, work, index, singles, len(eligible))]
+
+    def _singles(
+        self,
+        context: Context,
+        name: str,
+        jobs: Sequence[TraceJob],
+        size: int,
+        before: Course,
+        index: Mapping[str, int],
+        settings: Mapping[str, Mapping[str, Any]],
+    ) -> list[Single]:
+        """What became of each target under each setting; what is kept of that is not run again."""
+        title = f"single-{name}"
+        context.on_plan(f"{name}: single elastic jobs", len(index) * len(settings))
+        kept = KeptRows(context.out, context.call, keep=context.keep)
+        definition = (name, self._limit, repr(sorted(settings.items())))
+        found = {row.key: row for row in kept.begin(title, definition)}
+        wanted = {
+            job_id: [(name, float(at), setting, 1) for setting in settings] for job_id, at in index.items()
+        }
+        missing = [job_id for job_id, keys in wanted.items() if not found.keys() >= set(keys)]
+        context.on_done((len(index) - len(missing)) * len(settings))
+
+        def ended(single: Single) -> None:
+            row = _row(name, single, jobs[index[single.job_id]], before, index)
+            kept.add(title, [row])
+            found[row.key] = row
+            context.on_done(1)
+
+        if missing:
+            _each(ended, size, jobs, missing, settings, context.workers)
+        rows = [found[key] for keys in wanted.values() for key in keys]
+        kept.complete(title, rows)
+        context.rows.append((title, rows))
+        return [_single(row, jobs, before) for row in rows]
 
     # ------------------------------------------------------------------ all jobs elastic
 
@@ -320,24 +354,23 @@ class EjbReproduction:
         said = "bundling is like EASY at low utilisation, and significantly better at high"
         if path is None:
             return Claim("Figure 12", said, why, "not run")
-        rows, gains, told = [], [], []
-        for factor in sorted(self._loads):
-            jobs, size = load(path, self._limit, factor)
-            before, after = _both(context, f"{LOADED}: {factor:g} of its load", jobs, size)
-            among = counted(before, after)
-            offered = sum(job.runtime * job.job.request.processors for job in jobs)
-            offered /= size * max(float(before.submit[-1] - before.submit[0]), 1.0)
-            old, new = ((course.end - course.submit)[among] for course in (before, after))
-            by_job, by_week = _changes(old, new, before.submit[among])
-            gains.append(opposite(by_week))
-            told.append(f"{offered:.2f}: {_percent(by_job, by_week)}")
-            rows += [
-                Row(LOADED, offered, label, 1, {"mean turnaround": _mean(values), "jobs": float(among.sum())})
-                for label, values in (("EASY", old), ("bundling", new))
-            ]
-        context.rows.append((f"load-{LOADED}", rows))
+        tasks = [
+            Task(
+                tuple((LOADED, factor, label, 1) for label in ("EASY", "bundling")), _at_load,
+                (path, self._limit, factor),
+            )
+            for factor in sorted(self._loads)
+        ]  # fmt: skip
+        rows = context.collect(f"load-{LOADED}", tasks, (LOADED, self._limit))
+        after = [row.values for row in rows if row.variant == "bundling"]
+        told = [
+            f"{at['offered load']:.2f}: {at['change']:+.1f} ± {at['by jobs']:.1f} (by weeks "
+            f"± {at['by weeks']:.1f}) %"
+            for at in after
+        ]
+        gains = [Interval(-at["change"], at["by weeks"], int(at["jobs"])) for at in after]
         line_plot(
-            rows, ["mean turnaround"], context.out / "figure12.png", x_label="offered load",
+            rows, ["mean turnaround"], context.out / "figure12.png", x_label="factor on the load",
             title=f"Figure 12, {LOADED}", units={"mean turnaround": ("h", 3600.0)},
         )  # fmt: skip
         grows = gains[-1].mean > gains[0].mean
@@ -345,6 +378,23 @@ class EjbReproduction:
             f"Figure 12, {LOADED}", said, f"turnaround at an offered load of {', '.join(told)}",
             verdict([gains[-1]]) if grows else "no",
         )  # fmt: skip
+
+
+def _at_load(path: Path, limit: int | None, factor: float) -> list[Row]:
+    """The trace of Figure 12 with its load multiplied, under EASY and under EASY with bundling."""
+    jobs, size = load(path, limit, factor)
+    before, after = (run_all(jobs, size, policy) for policy in ("easy", "ejb"))
+    among = counted(before, after)
+    offered = sum(job.runtime * job.job.request.processors for job in jobs)
+    offered /= size * max(float(before.submit[-1] - before.submit[0]), 1.0)
+    old, new = ((course.end - course.submit)[among] for course in (before, after))
+    by_job, by_week = _changes(old, new, before.submit[among])
+    more = {"change": by_job.mean, "by jobs": by_job.half, "by weeks": by_week.half}
+    same = {"jobs": float(among.sum()), "offered load": offered}
+    return [
+        Row(LOADED, factor, label, 1, {"mean turnaround": _mean(values), **same, **changed})
+        for label, values, changed in (("EASY", old, dict.fromkeys(more, 0.0)), ("bundling", new, more))
+    ]
 
 
 def _both(context: Context, title: str, jobs: list[TraceJob], size: int) -> list[Course]:
@@ -358,27 +408,28 @@ def _both(context: Context, title: str, jobs: list[TraceJob], size: int) -> list
     return courses
 
 
-def _told(
-    on_done: Callable[[int], None],
+def _each(
+    on_single: Callable[[Single], None],
     size: int,
     jobs: Sequence[TraceJob],
     targets: Sequence[str],
     settings: Mapping[str, Mapping[str, Any]],
     workers: int,
-) -> list[Single]:
+) -> None:
     """:func:`run_singles` in a process of its own: one that is forked has only the thread that forks."""
     receiving, sending = multiprocessing.Pipe(duplex=False)
     process = multiprocessing.Process(target=_tell, args=(sending, size, jobs, targets, settings, workers))
     process.start()
     sending.close()
     try:
-        while not isinstance(found := receiving.recv(), list):
-            on_done(found)
+        while (single := receiving.recv()) is not None:
+            on_single(single)
+        process.join()
     except EOFError:
         process.join()
         raise RuntimeError(f"the runs of single elastic jobs ended ({process.exitcode})") from None
-    process.join()
-    return found
+    finally:
+        process.terminate()
 
 
 def _tell(
@@ -389,18 +440,32 @@ def _tell(
     settings: Mapping[str, Mapping[str, Any]],
     workers: int,
 ) -> None:
-    sending.send(run_singles(size, jobs, targets, settings, workers, sending.send))
+    # Who is interrupted ends this.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    run_singles(size, jobs, targets, settings, workers, sending.send)
+    sending.send(None)
 
 
 def _row(name: str, single: Single, job: TraceJob, before: Course, index: Mapping[str, int]) -> Row:
     at = index[single.job_id]
     values = (
-        at, before.processors[at], job.job.request.walltime, job.runtime,
+        before.processors[at], job.job.request.walltime, job.runtime,
         before.start[at] - before.submit[at], before.end[at] - before.start[at],
         single.start - single.submit, single.end - single.start,
         single.subjobs, single.migrations, single.moving, single.area,
     )  # fmt: skip
-    return Row(name, 0.0, single.setting, 1, dict(zip(_COLUMNS, map(float, values), strict=True)))
+    return Row(name, float(at), single.setting, 1, dict(zip(_COLUMNS, map(float, values), strict=True)))
+
+
+def _single(row: Row, jobs: Sequence[TraceJob], before: Course) -> Single:
+    """What :func:`_row` made a row of."""
+    at, values = int(row.x), row.values
+    submit = float(before.submit[at])
+    start = submit + values["wait"]
+    return Single(
+        jobs[at].job.id, row.variant, submit, start, start + values["run time"], int(values["subjobs"]),
+        int(values["migrations"]), values["seconds in migrations"], values["processor-seconds"],
+    )  # fmt: skip
 
 
 def _within(found: Sequence[float]) -> str:

@@ -55,10 +55,10 @@ class OneElastic(Bundling):
         targets: Sequence[str],
         settings: Mapping[str, Mapping[str, Any]],
         workers: int,
-        on_done: Callable[[int], None] | None = None,
+        on_single: Callable[[Single], None] | None = None,
     ) -> None:
         super().__init__(BundlingOptions())
-        self._on_done = on_done
+        self._on_single = on_single
         self.found: list[Single] = []
         self._targets = frozenset(targets)
         self._settings = settings
@@ -181,8 +181,8 @@ class OneElastic(Bundling):
             if status or not told:
                 raise RuntimeError(f"a run of a single elastic job failed (status {status})")
             self.found.append(Single(*json.loads(told)))
-            if self._on_done is not None:
-                self._on_done(1)
+            if self._on_single is not None:
+                self._on_single(self.found[-1])
 
     def finish(self) -> list[Single]:
         """All that became of the targets."""
@@ -196,11 +196,11 @@ def run_singles(
     targets: Sequence[str],
     settings: Mapping[str, Mapping[str, Any]],
     workers: int,
-    on_done: Callable[[int], None] | None = None,
+    on_single: Callable[[Single], None] | None = None,
 ) -> list[Single]:
     """Each target under each setting (name -> options), the only elastic job among ``jobs``; ``workers`` at a
-    time. ``on_done`` is told how many more are done."""
-    plugin = OneElastic(targets, settings, workers, on_done)
+    time. ``on_single`` is told of each when it ends."""
+    plugin = OneElastic(targets, settings, workers, on_single)
     catalogue = _Given(plugin)
     configs = [PluginConfig(_NAME, {}), *catalogue.enabled([PluginConfig("easy", {})])]
     try:
