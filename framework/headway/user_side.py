@@ -110,6 +110,12 @@ class UserSide(Protocol):
     def shrink(self, job: str, seconds: float) -> None:
         """Make a waiting job one of one processor for ``seconds``."""
 
+    def postpone(self, job: str) -> None:
+        """Put a job that runs back into the queue, held: what depends on it goes on waiting."""
+
+    def release(self, job: str) -> None:
+        """Let a job start that was postponed."""
+
     def allocation(self, environment: Mapping[str, str]) -> Allocation | None:
         """What the job has in which this process runs; None: it runs in none."""
 

@@ -44,6 +44,13 @@ class CommandUser:
     def shrink(self, job: str, seconds: float) -> None:
         self._must(self._client.run(self.shrinking(self.checked_id(job), seconds)))
 
+    def postpone(self, job: str) -> None:
+        for words in self.postponing(self.checked_id(job)):
+            self._must(self._client.run(words))
+
+    def release(self, job: str) -> None:
+        self._must(self._client.run(self.releasing(self.checked_id(job))))
+
     def _must(self, result: Result) -> None:
         if not result.ok and not any(sign in f"{result.stderr} {result.text}" for sign in self.gone):
             raise self._failure(result)
@@ -62,6 +69,15 @@ class CommandUser:
 
     def shrinking(self, job: str, seconds: float) -> Sequence[str]:
         """The command that makes a waiting job one of one processor."""
+        raise NotImplementedError
+
+    def postponing(self, job: str) -> Sequence[Sequence[str]]:
+        """The commands that put a running job back into the queue, held. Raises :class:`Failure` where its
+        owner cannot do that."""
+        raise NotImplementedError
+
+    def releasing(self, job: str) -> Sequence[str]:
+        """The command that lets it start."""
         raise NotImplementedError
 
     def checked_id(self, job: str) -> str:

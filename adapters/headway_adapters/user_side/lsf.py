@@ -44,6 +44,12 @@ class LsfUser(QueueUser):
     def shrinking(self, job: str, seconds: float) -> tuple[str, ...]:
         return shrinking(job, seconds)
 
+    def postponing(self, job: str) -> Sequence[Sequence[str]]:
+        return (("brequeue", "-H", job),)
+
+    def releasing(self, job: str) -> Sequence[str]:
+        return ("bresume", job)
+
     def checked_id(self, job: str) -> str:
         return writer.job(job)
 

@@ -37,6 +37,12 @@ class PbsUser(QueueUser):
     def shrinking(self, job: str, seconds: float) -> tuple[str, ...]:
         return shrinking(job, seconds)
 
+    def postponing(self, job: str) -> Sequence[Sequence[str]]:
+        raise Failure("PBS lets operators alone put a running job back into the queue")
+
+    def releasing(self, job: str) -> Sequence[str]:
+        return ("qrls", job)
+
     def checked_id(self, job: str) -> str:
         return writer.job(job)
 

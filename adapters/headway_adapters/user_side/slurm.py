@@ -51,6 +51,13 @@ class SlurmUser(CommandUser):
     def shrinking(self, job: str, seconds: float) -> tuple[str, ...]:
         return shrinking(job, seconds)
 
+    def postponing(self, job: str) -> Sequence[Sequence[str]]:
+        # It was submitted as one that Slurm does not start again by itself.
+        return ("scontrol", "update", f"JobId={job}", "Requeue=1"), ("scontrol", "requeuehold", job)
+
+    def releasing(self, job: str) -> Sequence[str]:
+        return ("scontrol", "release", job)
+
     def checked_id(self, job: str) -> str:
         return writer.job(job)
 

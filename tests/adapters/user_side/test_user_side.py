@@ -123,6 +123,18 @@ def job(key: str, processors: int, state: str = "pending", **more: Any) -> Snaps
     return SnapshotJob(description, state, **more)
 
 
+def test_a_running_placeholder_is_put_back_where_its_owner_can_do_that() -> None:
+    slurms = load_user_side("slurm", {"queue": "batch"})
+    assert slurms.postponing("17") == (
+        ("scontrol", "update", "JobId=17", "Requeue=1"), ("scontrol", "requeuehold", "17")
+    )  # fmt: skip
+    assert slurms.releasing("17") == ("scontrol", "release", "17")
+    lsfs = load_user_side("lsf", {})
+    assert (lsfs.postponing("17"), lsfs.releasing("17")) == ((("brequeue", "-H", "17"),), ("bresume", "17"))
+    with pytest.raises(Failure, match="operators alone"):
+        load_user_side("pbs", {}).postpone("17.server")
+
+
 def test_workers_are_started_on_a_jobs_other_nodes(tmp_path: Path) -> None:
     argv = ("/opt/headway/bin/headway", "bundle", "worker", "--here", "/b")
     mine = Allocation("7", (("n1", 2), ("n2", 1), ("n3", 4)), "n2")

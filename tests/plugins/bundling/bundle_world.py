@@ -16,6 +16,8 @@ from headway_plugins.bundling.live.brain import (
     Cancel,
     Finish,
     Perform,
+    Postpone,
+    Release,
     Shrink,
     Submit,
     slots_of,
@@ -99,6 +101,8 @@ class World:
         self.starts_at_once = True
         #: Nobody answers who is asked to submit, or to make the placeholder small; no file can be written.
         self.silent = self.full = False
+        #: Whether users can put running jobs back, and whether the placeholder is held so.
+        self.postpones, self.held = True, False
         self.jobs: dict[str, Job] = {}
         self.workers: dict[str, Node] = {}
         self.result: Finish | None = None
@@ -239,6 +243,14 @@ class World:
             elif isinstance(action, Shrink):
                 self.shrunk.append(self.state.subjob(action.number).job)
                 self.brain.shrunk()
+            elif isinstance(action, Postpone):
+                if self.postpones:
+                    self.job(0).state, self.held = "pending", True
+                    self.workers.pop(self.job(0).id, None)
+                else:
+                    self.brain.not_postponed(self.now, "users cannot")
+            elif isinstance(action, Release):
+                self.held = False
             elif isinstance(action, Perform):
                 self.brain.worked(self.now, action.move, self.handler.perform(action.move, action.task))
                 self.written = deepcopy(self.state)

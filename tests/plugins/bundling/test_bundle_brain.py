@@ -148,13 +148,58 @@ def test_the_original_request_starts_after_all(world: World, minutes: int, optio
     world.step(60.0, times=minutes)
     world.start(0)
     if option == "continue":
-        world.until(lambda: world.job(0).state == "ended")
-        assert world.running() == {1: list(range(8))}
+        world.until(lambda: world.held)
+        assert world.running() == {1: list(range(8))} and world.job(0).state == "pending"
     else:
         world.until(lambda: world.running() == {0: list(range(8))})
         world.until(lambda: world.job(1).state == "ended")
         assert (world.state.migrations == 1) == (option == "move")
     assert f"started: {option}" in world.said()
+
+
+def postponed(world: World) -> World:
+    """The original request started too late to be of use, and was put back."""
+    begun(world)
+    world.step(60.0, times=239)
+    world.start(0)
+    world.until(lambda: world.held)
+    return world
+
+
+def test_what_depends_on_the_original_request_waits_for_the_applications_end(world: World) -> None:
+    postponed(world)
+    world.new_manager()
+    world.step(times=5)
+    assert world.job(0).state == "pending" and world.running()
+    world.finish_all()
+    world.until(lambda: world.state.status == "done")
+    assert world.shrunk == [world.job(0).id] and world.job(0).state == "pending"
+
+
+def test_a_postponed_request_is_wanted_again_when_nothing_else_is_left(world: World) -> None:
+    postponed(world)
+    world.free = -2
+    world.end(1)
+    world.until(lambda: not world.held)
+    world.start(0)
+    world.until(lambda: world.running() == {0: list(range(8))})
+
+
+def test_who_cancels_a_postponed_request_ends_all(world: World) -> None:
+    postponed(world)
+    world.end(0)
+    world.until(lambda: world.state.status == "done")
+    assert world.state.exit_code == 130 and world.job(1).state == "ended"
+
+
+def test_where_users_cannot_put_jobs_back_it_is_cancelled_and_that_is_said(world: World) -> None:
+    world.postpones = False
+    begun(world)
+    world.step(60.0, times=239)
+    world.start(0)
+    world.until(lambda: world.job(0).state == "ended")
+    assert world.running() == {1: list(range(8))}
+    assert "cannot be kept for the jobs that depend on it: users cannot" in world.said()
 
 
 def test_the_original_request_starts_while_nothing_else_runs(tmp_path: Path) -> None:

@@ -80,6 +80,12 @@ class Side:
     def shrink(self, job: str, seconds: float) -> None:
         self.shrunk.append(job)
 
+    def postpone(self, job: str) -> None:
+        raise Failure("users cannot")
+
+    def release(self, job: str) -> None:
+        pass
+
     def allocation(self, environment: Mapping[str, str]) -> Allocation | None:
         return None
 

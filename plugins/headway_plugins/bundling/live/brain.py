@@ -82,6 +82,18 @@ class Shrink(msgspec.Struct, frozen=True):
     seconds: float
 
 
+class Postpone(msgspec.Struct, frozen=True):
+    """Put the placeholder back into the queue, held: what depends on it goes on waiting."""
+
+    number: int
+
+
+class Release(msgspec.Struct, frozen=True):
+    """Let the postponed placeholder start."""
+
+    number: int
+
+
 class Perform(msgspec.Struct, frozen=True):
     """Let the handler do a piece of work; what it came to is told with :meth:`Brain.worked`."""
 
@@ -96,7 +108,7 @@ class Finish(msgspec.Struct, frozen=True):
     message: str
 
 
-Action = Submit | Cancel | Shrink | Perform | Finish
+Action = Submit | Cancel | Shrink | Postpone | Release | Perform | Finish
 
 
 class _Moving:
@@ -135,6 +147,7 @@ class Brain:
         #: When a process was first seen to have failed: launch, time.
         self._failed: tuple[int, float] | None = None
         self._cancelled: set[int] = set()
+        self._postponed = False
         #: Free processors and memory of nodes, as they were seen last, and what was said of them.
         self._room: tuple[tuple[int, int | None], ...] = ()
         self._tight = ""
@@ -201,6 +214,17 @@ class Brain:
             return
         self._note(now, f"the original request cannot pass the exit code on: {why}")
         self._cancel(0)
+
+    def not_postponed(self, now: float, why: str, *, again: bool = False) -> None:
+        """The placeholder could not be put back: then it goes, or that is tried ``again``."""
+        self._postponed = False
+        if not again:
+            self._note(now, f"the original request cannot be kept for the jobs that depend on it: {why}")
+            self._cancel(0)
+
+    def not_released(self) -> None:
+        """The placeholder could not be released; that is tried again."""
+        self.state.subjob(0).state = "postponed"
 
     def worked(self, now: float, move: Move, reported: Reported) -> None:
         """A piece of work is done."""
@@ -317,6 +341,9 @@ class Brain:
                 self._cancelled.add(subjob.number)
                 self._actions.append(Cancel(subjob.number))
             self._compare(now, subjob, queue.jobs.get(subjob.job), queue.time)
+            seen = queue.jobs.get(subjob.job)
+            if subjob.state == "postponed" and seen is not None and seen.state == "running":
+                self._postpone(subjob)
 
     def _adopt(self, now: float, subjob: Subjob, queue: Queue) -> None:
         """One that was decided: perhaps it was submitted, and its manager died then."""
@@ -351,6 +378,11 @@ class Brain:
                 self._note(now, f"subjob {subjob.number} ({subjob.processors} processors) started")
             subjob.end = seen.end
         elif seen.state == "pending":
+            if subjob.state in ("started", "ready", "postponed"):
+                # What its workers said is of another life.
+                for reports in (self._reports, self._heard, self._lives):
+                    for key in [key for key in reports if key[0] == subjob.job]:
+                        del reports[key]
             if subjob.state in ("started", "ready"):
                 subjob.state, subjob.placement = "queued", ()
                 if subjob.number in self.state.members:
@@ -366,7 +398,11 @@ class Brain:
         subjob.state, subjob.reason = "ended", subjob.reason or why
         if subjob.number in self.state.members and before != "leaving":
             self._lose(now, f"subjob {subjob.number} ended ({why})")
-        elif subjob.number == 0 and before == "queued" and self.state.status not in ("ending", "done"):
+        elif (
+            subjob.number == 0
+            and before in ("queued", "postponed")
+            and self.state.status not in ("ending", "done")
+        ):
             # Who cancels the job that he knows means all of it.
             self._end(now, 130, f"the original request was taken out of the queue ({why})")
         elif subjob.number == 0 and before in ("started", "ready"):
@@ -441,7 +477,7 @@ class Brain:
         first = state.placeholder
         if first is not None and first.state == "asked":
             self._cancel(0)
-        if first is not None and first.state == "queued":
+        if first is not None and first.state in ("queued", "postponed"):
             if state.exit_code == 130:
                 self._cancel(0)
             elif not self._shrinking:
@@ -462,6 +498,9 @@ class Brain:
                 self._cancel(subjob.number)
             self._launch(now, [first.number])
             return
+        if first is not None and first.state == "postponed":
+            first.state = "queued"
+            self._actions.append(Release(0))
         if first is not None and first.state == "started":
             return
         if self._outstanding():
@@ -606,11 +645,18 @@ class Brain:
         for subjob in self._outstanding():
             self._cancel(subjob.number)
         if turn.option == "continue":
-            self._cancel(0)
+            first = self.state.subjob(0)
+            first.state = "postponed"
+            self._postpone(first)
         elif turn.option == "move" and self._failed_moves < _TRIES:
             self._move(now, "placeholder", [0])
         else:
             self._stop_all(now)
+
+    def _postpone(self, first: Subjob) -> None:
+        if not self._postponed:
+            self._postponed = True
+            self._actions.append(Postpone(first.number))
 
     def _suffices(self, numbers: Sequence[int]) -> bool:
         q = sum(self.state.subjob(number).member.processors for number in numbers)

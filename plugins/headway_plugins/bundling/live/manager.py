@@ -32,6 +32,8 @@ from headway_plugins.bundling.live.brain import (
     Cancel,
     Finish,
     Perform,
+    Postpone,
+    Release,
     Shrink,
     Submit,
     slots_of,
@@ -250,15 +252,22 @@ class Manager:
                 if subjob.job:
                     self._side.cancel(subjob.job)
             elif isinstance(action, Shrink):
-                self._side.shrink(brain.state.subjob(action.number).job, action.seconds)
+                first = brain.state.subjob(action.number)
+                self._side.shrink(first.job, action.seconds)
+                if first.state == "postponed":
+                    self._side.release(first.job)
                 brain.shrunk()
+            elif isinstance(action, Postpone):
+                self._side.postpone(brain.state.subjob(action.number).job)
+            elif isinstance(action, Release):
+                self._side.release(brain.state.subjob(action.number).job)
             elif isinstance(action, Perform):
                 work = self._pool.submit(self._handler.perform, action.move, action.task)
                 work.add_done_callback(lambda _: self._bell.set())
                 self._work.append((action, work))
             elif isinstance(action, Finish):
-                first = brain.state.placeholder
-                self._place.finish(Result(action.exit_code, action.message, first.job if first else ""))
+                known = brain.state.placeholder
+                self._place.finish(Result(action.exit_code, action.message, known.job if known else ""))
                 brain.finished()
         except Failure as error:
             with self._lock:
@@ -268,6 +277,13 @@ class Manager:
                     self._complain(f"cancel {action.number}", text)
                 elif isinstance(action, Shrink):
                     brain.not_shrunk(self._clock(), str(error), again=isinstance(error, Silence))
+                    self._save()
+                elif isinstance(action, Postpone):
+                    brain.not_postponed(self._clock(), str(error), again=isinstance(error, Silence))
+                    self._save()
+                elif isinstance(action, Release):
+                    brain.not_released()
+                    self._complain("release", str(error))
                     self._save()
                 elif isinstance(action, Finish):
                     brain.not_finished()

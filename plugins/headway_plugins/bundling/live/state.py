@@ -22,7 +22,8 @@ class Subjob(msgspec.Struct):
     asked: float
     #: The batch system's id; "": not submitted yet, or not known whether it was.
     job: str = ""
-    #: "asked", "queued", "started" (its workers were not heard of yet), "ready", "leaving", "ended".
+    #: "asked", "queued", "started" (its workers were not heard of yet), "ready", "leaving", "ended";
+    #: "postponed": the placeholder was put back into the queue until all is done.
     state: str = "asked"
     submitted: float | None = None
     started: float | None = None
