@@ -102,6 +102,8 @@ def shrinking(job: str, seconds: float) -> tuple[str, ...]:
     return (
         "scontrol", "update", f"JobId={writer.job(job)}", "NumTasks=1", "NumCPUs=1", "NumNodes=1-1",
         f"TimeLimit={writer.minutes(seconds)}",
+        # One that was put back Slurm would leave for two minutes.
+        "StartTime=now",
     )  # fmt: skip
 
 

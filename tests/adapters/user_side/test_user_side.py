@@ -79,6 +79,7 @@ def test_a_placeholder_is_made_small() -> None:
         "NumCPUs=1",
         "NumNodes=1-1",
         "TimeLimit=1",
+        "StartTime=now",
     )
     assert pbs.shrinking("17.server", 60.0) == (
         "qalter", "-l", "select=1:ncpus=1", "-l", "walltime=00:01:00", "17.server",

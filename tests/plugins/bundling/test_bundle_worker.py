@@ -269,3 +269,12 @@ def test_the_batch_systems_words_are_taken_out_of_the_environment(tmp_path: Path
     made = environment_of(spec, Launch(1, (), {"HEADWAY_NODE": "n"}), {"slots": "/s", "counts": "/c"})
     assert made["HOME"] == "/h" and made["HEADWAY_NODE"] == "n" and made["HYDRA_HOST_FILE"] == "/c"
     assert not [key for key in made if key.startswith(("SLURM", "PBS", "LSB"))]
+
+
+def test_a_users_settings_of_open_mpi_are_kept_and_those_of_a_job_of_its_are_not() -> None:
+    mine = {"OMPI_MCA_plm_rsh_agent": "oarsh", "OMPI_UNIVERSE_SIZE": "4"}
+    hosts = {"slots": "/s", "counts": "/c"}
+    made = environment_of(specification(environment=mine), Launch(1), hosts)
+    assert made["OMPI_MCA_plm_rsh_agent"] == "oarsh" and "OMPI_UNIVERSE_SIZE" not in made
+    inside = specification(environment={**mine, "OMPI_COMM_WORLD_RANK": "0"})
+    assert "OMPI_MCA_plm_rsh_agent" not in environment_of(inside, Launch(1), hosts)

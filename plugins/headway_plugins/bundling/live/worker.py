@@ -27,7 +27,12 @@ from headway_plugins.bundling.live.place import Place
 from headway_plugins.bundling.live.specification import Specification
 
 #: What the batch system tells jobs; the application is no step of any of them.
-_BATCH = ("SLURM", "SBATCH", "SRUN", "PBS", "LSB", "LSF", "PMI", "PMIX", "OMPI_", "PRTE_")
+_BATCH = (
+    "SLURM", "SBATCH", "SRUN", "PBS", "LSB", "LSF", "PMI", "PMIX", "OMPI_COMM_", "OMPI_UNIVERSE", "OMPI_APP",
+    "OMPI_FILE", "OMPI_NUM", "OMPI_FIRST", "OMPI_ARGV", "OMPI_COMMAND",
+)  # fmt: skip
+#: A user's own settings of Open MPI; inside of one of its jobs that job's.
+_SETTINGS = ("OMPI_", "PRTE_")
 #: Seconds for an answer.
 _ANSWER = 10.0
 #: A process that was ended by a signal may be the first of those that the batch system ends, seconds.
@@ -244,7 +249,8 @@ def environment_of(spec: Specification, launch: Launch, hosts: Mapping[str, str]
 
     ``hosts``: the host files, as Open MPI ("slots") and as Hydra ("counts") have them.
     """
-    kept = {key: value for key, value in spec.environment.items() if not key.startswith(_BATCH)}
+    batch = _BATCH if "OMPI_COMM_WORLD_RANK" not in spec.environment else (*_BATCH, *_SETTINGS)
+    kept = {key: value for key, value in spec.environment.items() if not key.startswith(batch)}
     return {
         **kept,
         **launch.variables,
