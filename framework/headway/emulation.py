@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -85,6 +86,7 @@ def emulate(
     physics = [module for module in physics if not isinstance(module, Sharing | Oversubscription)]
     if sharing is not None:
         jobs = with_cpu_use(jobs, sharing, seed)
+    given = cluster
     if any(getattr(plugin, "needs_nodes", False) for plugin in plugins.by_name.values()):
         cluster = cluster.in_nodes()
     adapter = kind(
@@ -136,8 +138,25 @@ def emulate(
     contributed: dict[str, Any] = {}
     for _, register in plugins.implementations("register_metrics"):
         contributed.update(register() or {})
+    drawn = "" if sharing is None else "what jobs lose to their neighbours is drawn"
+    again: Callable[[Sequence[JobResult]], RunResult] | str = (
+        _only_once(commands, faults, running, latencies) or drawn
+    )
+    if not again:
+        again = partial(
+            _run_again,
+            given,
+            list(plugin_configs),
+            catalogue,
+            label=label,
+            seed=seed,
+            cycle=cycle,
+            wait_for_down_nodes=wait_for_down_nodes,
+        )
     return RunResult(
         label=label,
+        plugins=tuple((config.name, dict(config.options)) for config in catalogue.expanded(plugin_configs)),
+        again=again,
         contributed=contributed,
         cluster=cluster,
         jobs=[_judged(job, scheduler.state) for job in adapter.results()],
@@ -157,6 +176,36 @@ def emulate(
             "version": __version__,
         },
     )
+
+
+def _only_once(
+    commands: Sequence[TraceCommand],
+    faults: dict[str, Any] | None,
+    running: Sequence[tuple[str, float, Placement]],
+    latencies: Latencies | Delays | None,
+) -> str:
+    """Why jobs of such a run cannot be run again as they were; empty if they can."""
+    if commands:
+        return "users changed jobs while they waited or ran (elastic commands)"
+    if faults:
+        return "the emulated cluster had faults, which are drawn anew in each run"
+    if running:
+        return "the run began with jobs that ran already"
+    if latencies:
+        return "the run had latencies, which are drawn anew in each run"
+    return ""
+
+
+def _run_again(
+    cluster: ClusterDescription,
+    plugin_configs: Sequence[PluginConfig],
+    catalogue: Catalogue,
+    jobs: Sequence[JobResult],
+    **options: Any,
+) -> RunResult:
+    """A run of these jobs, each for as long as it ran before."""
+    work = [TraceJob(job.job, job.runtime, row=job.row) for job in jobs]
+    return emulate(cluster, work, plugin_configs, catalogue, **options)
 
 
 def _delays(latencies: Latencies | Delays | None, rng: np.random.Generator) -> Delays | None:

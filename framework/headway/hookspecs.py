@@ -240,6 +240,11 @@ class HookSpecs:
         ``metrics.json`` under ``extra`` and in the report."""
 
     @hookspec
+    def register_job_columns(self) -> dict[str, Callable[[RunResult], Any]] | None:
+        """Further columns of ``jobs.csv`` by name: of a run's result one number a job, in the order of its
+        jobs; NaN: the field stays empty. They stand behind all others."""
+
+    @hookspec
     def register_report_sections(self, results: Sequence[RunResult]) -> Sequence[Section] | None:
         """Further sections of the HTML report."""
 

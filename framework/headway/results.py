@@ -5,7 +5,7 @@ The emulated cluster fills this in; metrics, reports and writers read it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -144,3 +144,11 @@ class RunResult:
     #: When the run began, on the run's clock; None: with its first submission. Needed where jobs
     #: were submitted before it, as in a copy of a live queue.
     begin: float | None = None
+    #: What ran it: the enabled plugins in their order, each with its options.
+    plugins: Sequence[tuple[str, Mapping[str, Any]]] = ()
+    #: Runs some of its jobs (in order of submission) again under the same configuration, each for as long
+    #: as it ran
+    #: here; or why that cannot be done.
+    again: Callable[[Sequence[JobResult]], RunResult] | str = "the run was not one of the emulated cluster"
+    #: What was computed of the run by those who need it more than once, each under a name of its own.
+    computed: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)

@@ -465,6 +465,14 @@ def test_register_metrics_and_report_sections_reach_the_outputs(file, tmp_path, 
     assert "<tr><td>7</td><td>2</td></tr>" in page
 
 
+def test_register_job_columns_adds_a_column(file, tmp_path):
+    trace = swf(tmp_path / "trace.swf", (0, 10, 6, 100, 1), (1, 10, 8, 100, 1))
+    cli.main(["dry-run", "--trace", str(trace), "--out", str(tmp_path), "--plugin", str(file("early.py"))])
+    lines = (tmp_path / "jobs.csv").read_text().splitlines()
+    assert lines[0].endswith(",early")
+    assert [line.rsplit(",", 1)[1] for line in lines[1:]] == ["90", "90"]
+
+
 def test_register_physics_slows_jobs_down(file):
     jobs = [TraceJob(described("a", estimate=1000), 100), TraceJob(described("b", estimate=110), 100)]
     result = run(file("slow_clock.py"), *jobs)

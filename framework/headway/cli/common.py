@@ -191,14 +191,18 @@ def measured_latencies(config: Config) -> Latencies | None:
 
 def contributions(
     configs: Sequence[PluginConfig], catalogue: Catalogue
-) -> tuple[dict[str, Any], Callable[[Sequence[RunResult]], list[Section]]]:
-    """Metrics of the enabled plugins by name, and a function that gives their report sections."""
+) -> tuple[dict[str, Any], dict[str, Any], Callable[[Sequence[RunResult]], list[Section]]]:
+    """Metrics and columns of ``jobs.csv`` of the enabled plugins by name, and a function that gives their
+    report sections."""
     from headway.plugins import Plugins
 
     plugins = Plugins.load(configs, catalogue, None)
     metrics: dict[str, Any] = {}
     for _, function in plugins.implementations("register_metrics"):
         metrics.update(function() or {})
+    columns: dict[str, Any] = {}
+    for _, function in plugins.implementations("register_job_columns"):
+        columns.update(function() or {})
     makers = plugins.implementations("register_report_sections")
 
     def sections(results: Sequence[RunResult]) -> list[Section]:
@@ -211,4 +215,4 @@ def contributions(
                 say(said, messages(), style="yellow")
         return found
 
-    return metrics, sections
+    return metrics, columns, sections

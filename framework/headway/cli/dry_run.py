@@ -75,6 +75,8 @@ FACTOR = click.FloatRange(min=0, min_open=True)
 @click.option("--policy", metavar="NAME",
               help="Policy or preset, instead of the configured policy; other plugins stay. "
               "Default: easy.")  # fmt: skip
+@click.option("--with", "further", multiple=True, metavar="NAME",
+              help="Enable this plugin, too, behind the others (such as fairness). Repeatable.")  # fmt: skip
 @plugin_option
 @click.option("--energy", "energy", metavar="PROFILE",
               help="Energy profile, installed (chandio2014, present-day) or a file: adds power and energy "
@@ -116,6 +118,7 @@ def command(
     from_cluster: bool,
     processors: int | None,
     policy: str | None,
+    further: tuple[str, ...],
     plugin_files: tuple[Path, ...],
     energy: str | None,
     cpu_path: Path | None,
@@ -168,7 +171,7 @@ def command(
     config: Config = load_config(config_path) if config_path else parse_config("mode: dry-run")
     set_up_log(config.log)
     catalogue = Catalogue(plugin_files)
-    configs = enabled(config, catalogue, policy, config_path is not None)
+    configs = _with_further(enabled(config, catalogue, policy, config_path is not None), further, catalogue)
     seed = seed if seed is not None else config.seed
     chosen = asked_model(catalogue, estimates, estimate_settings)
     if cycle is not None:
@@ -229,7 +232,7 @@ def command(
                 refused=work.refused,
                 keep_decisions=out is not None,
                 journal=journal,
-                config_text=journal_text(config, policy, configs, cycle),
+                config_text=journal_text(config, policy, configs, cycle, changed=bool(further)),
                 on_cycle=advance,
                 about=about,
             )
@@ -371,11 +374,28 @@ def enabled(config: Config, catalogue: Catalogue, policy: str | None, configured
     ]
 
 
-def journal_text(config: Config, policy: str | None, configs: list[PluginConfig], cycle: float | None) -> str:
+def _with_further(
+    configs: list[PluginConfig], further: Sequence[str], catalogue: Catalogue
+) -> list[PluginConfig]:
+    """Those, and the plugins of ``--with`` that are not among them."""
+    from headway.plugins import PluginConfig
+
+    there = {config.name for config in configs}
+    wanted = [PluginConfig(name, {}, "--with") for name in dict.fromkeys(further)]
+    return [*configs, *(one for one in catalogue.expanded(wanted) if one.name not in there)]
+
+
+def journal_text(
+    config: Config,
+    policy: str | None,
+    configs: list[PluginConfig],
+    cycle: float | None,
+    changed: bool = False,
+) -> str:
     """The configuration that a journal of this run keeps: what was enabled, if not what the file says."""
     import yaml
 
-    if policy is None and cycle is None:
+    if policy is None and cycle is None and not changed:
         return config.text
     said = {
         "mode": "dry-run",
@@ -500,8 +520,8 @@ def report(
     from headway.metrics import Figures
     from headway.report import render_summary, write_outputs
 
-    metrics, sections = contributions(configs, catalogue)
-    figures = Figures(result, metrics)
+    metrics, columns, sections = contributions(configs, catalogue)
+    figures = Figures(result, metrics, columns)
     written: list[Path] = []
     try:
         # Before anything is printed: a reader who goes away early (| head) must not cost the files.

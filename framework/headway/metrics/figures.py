@@ -5,8 +5,11 @@ The tables, the report and the summary on the terminal want the same columns, cu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
 
 from headway.metrics.energy import EnergyUse, energy_use
 from headway.metrics.jobs import JobColumns, job_columns
@@ -14,13 +17,23 @@ from headway.metrics.summary import Metric, Summary, summarise
 from headway.metrics.system import SystemCurves, system_curves
 from headway.results import RunResult
 
+#: A column of ``jobs.csv`` that somebody adds: one number a job; NaN: none.
+JobColumn = Callable[[RunResult], Sequence[float] | NDArray[np.float64]]
+
 
 class Figures:
     """What a finished run comes to."""
 
-    def __init__(self, result: RunResult, extra: Mapping[str, Metric] | None = None) -> None:
-        """``extra``: metrics that plugins add, by name."""
+    def __init__(
+        self,
+        result: RunResult,
+        extra: Mapping[str, Metric] | None = None,
+        job_columns: Mapping[str, JobColumn] | None = None,
+    ) -> None:
+        """``extra``: metrics that plugins add, ``job_columns``: columns of ``jobs.csv`` that they add, by
+        name."""
         self.result = result
+        self.job_columns = dict(job_columns or {})
         self._extra = extra
 
     @cached_property

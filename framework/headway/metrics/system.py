@@ -159,13 +159,13 @@ def system_curves(result: RunResult, *, columns: JobColumns | None = None) -> Sy
     and that never started is not queued: nobody asks for it to run.
     """
     columns = columns or job_columns(result)
-    begin, end = _span(result, columns)
+    begin, end = span(result, columns)
     groups = _groups(result.cluster)
     group_of = _group_of_jobs(result, groups)
 
     ran = columns.started
     stop = np.where(np.isnan(columns.end), end, columns.end)
-    queued_from = np.clip(_eligible(result, columns), begin, None)
+    queued_from = np.clip(eligible(result, columns), begin, None)
     queued_until = np.minimum(np.where(ran, columns.start, stop), end)
     rows, starts, stops, size = occupations(result, columns)
     stops = np.where(np.isnan(stops), end, stops)
@@ -236,7 +236,7 @@ def _count(begins: Floats, ends: Floats, weights: Floats, begin: float, end: flo
     )
 
 
-def _span(result: RunResult, columns: JobColumns) -> tuple[float, float]:
+def span(result: RunResult, columns: JobColumns) -> tuple[float, float]:
     """When the run began and ended.
 
     If jobs were left running or waiting, it ended with the last thing that is known to have happened.
@@ -256,7 +256,7 @@ def _span(result: RunResult, columns: JobColumns) -> tuple[float, float]:
     return begin, max(known)
 
 
-def _eligible(result: RunResult, columns: JobColumns) -> Floats:
+def eligible(result: RunResult, columns: JobColumns) -> Floats:
     """From when each job could have started, by its begin time and its dependencies."""
     eligible = columns.submit.copy()
     index: dict[str, int] | None = None

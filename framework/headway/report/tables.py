@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import structlog
 from numpy.typing import NDArray
 
 from headway.decisions import Decision
@@ -23,6 +24,7 @@ from headway.energy import EnergyModel
 from headway.errors import Failure, UserError, nearest
 from headway.metrics import Figures, Metric, Summary
 from headway.metrics.energy import EnergyUse, node_energy
+from headway.metrics.figures import JobColumn
 from headway.metrics.steps import common_times
 from headway.metrics.summary import STATISTICS
 from headway.model.classes import CLASSES
@@ -73,13 +75,35 @@ def write_jobs_csv(path: Path, result: RunResult, *, figures: Figures | None = N
     figures = figures or Figures(result)
     with writing(path) as stream:
         out = csv.writer(stream, lineterminator="\n")
-        out.writerow(JOB_COLUMNS)
+        further = {name: _further_column(name, make, result) for name, make in figures.job_columns.items()}
+        out.writerow((*JOB_COLUMNS, *further))
         for first in range(0, len(result.jobs), _BLOCK):
-            columns = _job_columns(figures, slice(first, first + _BLOCK))
+            block = slice(first, first + _BLOCK)
+            columns = _job_columns(figures, block) + [_numbers(values[block]) for values in further.values()]
             if any(_QUOTED.search("".join(column)) for column in columns):
                 out.writerows(zip(*columns, strict=True))
             else:
                 stream.write("\n".join([*map(",".join, zip(*columns, strict=True)), ""]))
+
+
+def _further_column(name: str, make: JobColumn, result: RunResult) -> NDArray[np.float64]:
+    """A plugin's column; empty if the plugin raises, which must not cost the other columns."""
+    nothing = np.full(len(result.jobs), np.nan)
+    try:
+        values = np.asarray(make(result), np.float64)
+    except Exception as error:  # somebody else's code
+        structlog.get_logger("report").warning(
+            "no such column in jobs.csv", column=name, message=f"{type(error).__name__}: {error}"
+        )
+        return nothing
+    if values.shape != nothing.shape:
+        structlog.get_logger("report").warning(
+            "no such column in jobs.csv",
+            column=name,
+            message=f"expected {len(nothing)} values, found {values.shape}",
+        )
+        return nothing
+    return values
 
 
 def _job_columns(figures: Figures, block: slice) -> list[list[str]]:

@@ -106,10 +106,18 @@ def _system(summary: Summary) -> Table:
     return table
 
 
-def flatten(title: str, value: Any) -> list[tuple[str, str]]:
-    """A contributed metric as lines: nested keys joined by `` / ``."""
+#: A table within a contributed metric that has more figures than this is not shown in lines.
+_MOST = 12
+
+
+def flatten(title: str, value: Any, inside: bool = False) -> list[tuple[str, str]]:
+    """A contributed metric as lines: nested keys joined by `` / ``. Of a large table inside it is said how
+    many entries it has; all of them are in ``metrics.json``."""
     if isinstance(value, dict):
-        return [line for key, inner in value.items() for line in flatten(f"{title} / {key}", inner)]
+        lines = [line for key, inner in value.items() for line in flatten(f"{title} / {key}", inner, True)]
+        if inside and len(lines) > _MOST:
+            return [(title, f"{len(value)} entries, in metrics.json")]
+        return lines
     if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         return [(title, number(value))]
     return [(title, str(value))]

@@ -12,15 +12,34 @@ choose others by then.)
 
 Ours: with the option ``depth`` only so many waiting jobs are booked, the first ones. Those behind them
 start where they fit before all bookings. With a depth of 1 that is EASY.
+
+``guarantees: keep`` is the other reading of conservative backfilling: a job is promised a time when it
+arrives,
+the first at which it fits beside everybody's promises, and keeps it. When something ended or was changed,
+each job
+in queue order may move to an earlier time, never to a later one. Where the order changes with time, or
+follows the estimates, bookings that are made anew let a job fall behind; a promise does not. (G. Sabin, P.
+Sadayappan: Unfairness Metrics for Space-Sharing Parallel Job Schedulers, JSSPP 2005, compares this kind: see
+``docs/papers/unfairness_metrics.md``.) Ours: what the machine loses, or a job that outlives its prediction,
+can
+break a promise; then the job is promised the next time at which it fits. It is for pools that are counted in
+processors.
 """
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import pydantic
 
 from headway.decisions import Decision
+from headway.errors import UserError
+from headway.events import Event, JobEnded, JobStarted, JobSubmitted
 from headway.hookspecs import Plugin, hookimpl
+from headway.state import State
 from headway.view import View
+
+_INF = float("inf")
 
 
 class ConservativeOptions(pydantic.BaseModel):
@@ -34,6 +53,17 @@ class ConservativeOptions(pydantic.BaseModel):
         description="how many waiting jobs are booked, the first ones; the rest may only start where they "
         "fit before all bookings (default: all are booked)",
     )
+    guarantees: Literal["renew", "keep"] = pydantic.Field(
+        default="renew",
+        description="renew: bookings are made anew in queue order whenever something ended; keep: a "
+        "job's booking never moves to a later time (flat pools only)",
+    )
+
+    @pydantic.model_validator(mode="after")
+    def _no_depth_with_guarantees(self) -> ConservativeOptions:
+        if self.guarantees == "keep" and self.depth is not None:
+            raise ValueError("no depth with guarantees: keep, which promises a time to every job")
+        return self
 
 
 class Conservative(Plugin):
@@ -43,9 +73,95 @@ class Conservative(Plugin):
 
     def __init__(self, options: ConservativeOptions | None = None) -> None:
         super().__init__(options or ConservativeOptions())
+        self._keeps = self.options.guarantees == "keep"
+        #: A promise is made at the arrival, whether or not the job could start.
+        self.ask_always = self._keeps
+        self._state: State | None = None
+        #: Of each waiting job: the promised start, and the runtime and processors that it was promised with.
+        self._promised: dict[str, tuple[float, float, int]] = {}
+        #: How often something else happened than arrivals and starts, and how often when a pool was last
+        #: served.
+        self._changes = 0
+        self._served: dict[str, int] = {}
+        #: The first promise of each pool that is to be kept by the clock.
+        self._woken: dict[str, float] = {}
+
+    @hookimpl
+    def startup(self, state: State) -> None:
+        self._state = state
+        nodes = [pool.name for pool in state.pools.values() if not pool.flat]
+        if self._keeps and nodes:
+            raise UserError(
+                f"conservative: guarantees: keep: expected pools that are counted in processors, found "
+                f"nodes in pool "
+                f"{nodes[0]!r}"
+            )
+
+    @hookimpl
+    def observe(self, event: Event) -> None:
+        if not isinstance(event, JobSubmitted | JobStarted):
+            self._changes += 1
+        if isinstance(event, JobEnded):
+            self._promised.pop(event.job_id, None)
 
     @hookimpl
     def schedule(self, view: View) -> list[Decision]:
+        if self._keeps:
+            self._keep(view)
+            return view.made
         new = view.queue if view.fresh < 0 else view.queue[len(view.queue) - view.fresh :]
         view.serve(new, "fits before all bookings of earlier jobs", self.options.depth)
         return view.made
+
+    def _keep(self, view: View) -> None:
+        """Serve the queue with promises that are kept."""
+        now, promised, pool = view.now, self._promised, view.pool.name
+        view.forget()
+        profile = view.profile
+        may_move = self._served.get(pool) != self._changes
+        self._served[pool] = self._changes
+        for job in view.queue:
+            if job.id in promised:
+                start, runtime, processors = promised[job.id]
+                profile.reserve(start, start + runtime, processors)
+        for job in view.queue:
+            known = promised.get(job.id)
+            wanted = job.expected_runtime, job.processors
+            if known is not None:
+                start, runtime, processors = known
+                if start > now and not may_move and (runtime, processors) == wanted:
+                    continue
+                profile.release(start, start + runtime, processors)
+            start = profile.earliest(job.processors, job.expected_runtime, now)
+            profile.reserve(start, start + job.expected_runtime, job.processors)
+            if start <= now and view.start(job, "fits beside all that is promised to others") is not None:
+                promised.pop(job.id, None)
+            else:
+                promised[job.id] = start, *wanted
+        self._show(view)
+
+    def _show(self, view: View) -> None:
+        """Book what is promised, so that it can be explained and nobody else takes it; and wake up for it."""
+        started = {job.id for job in view.started}
+        first = _INF
+        for job in view.queue:
+            if job.id not in started:
+                start = self._promised[job.id][0]
+                first = min(first, start)
+                view.book(job, after=max(start, view.now))
+        pool = view.pool
+        if view.now < first < _INF and self._woken.get(pool.name) != first and self._state is not None:
+            self._woken[pool.name] = first
+            self._state.wake_at(first, pool)
+
+    @hookimpl
+    def checkpoint(self) -> dict[str, Any] | None:
+        return {"promised": {k: list(v) for k, v in self._promised.items()}} if self._keeps else None
+
+    @hookimpl
+    def restore(self, saved: Any) -> None:
+        if self._keeps:
+            self._promised = {
+                name: (float(start), float(runtime), int(processors))
+                for name, (start, runtime, processors) in saved["promised"].items()
+            }
