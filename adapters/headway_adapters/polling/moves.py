@@ -75,6 +75,8 @@ class _UnderWay:
     #: On the monotonic clock; None: it has not left its nodes.
     stood_since: float | None = None
     stood: float = 0.0
+    #: A look has shown it in its queue, so what runs after that is another execution.
+    queued: bool = False
     work: list[tuple[str, Future[Reported]]] = field(default_factory=list)
 
 
@@ -152,7 +154,9 @@ class Moves:
             state = "ended" if job is None else job.state
             nodes = {node for node, _ in (*one.move.source, *one.move.target)}
             here = job.placement if job is not None else ()
-            restarts = job.restarts if job is not None else 0
+            one.queued = one.queued or state == "pending"
+            # Not every batch system counts executions (LSF does not).
+            restarts = max(job.restarts if job is not None else 0, one.move.restarts + one.queued)
             if one.stood_since is None and state in ("pending", "suspended"):
                 one.stood_since = time.monotonic()
             elif one.stood_since is not None and state == "running":

@@ -55,6 +55,8 @@ class System:
     refuses: set[str] = field(default_factory=set)
     #: Starts on these nodes are accepted and never happen.
     dead: set[str] = field(default_factory=set)
+    #: Whether it counts how often a job was requeued.
+    counts: bool = True
     #: What a start leads to.
     begins: str = "running"
     #: All that was asked for, in order.
@@ -79,7 +81,7 @@ class System:
             return "refused"
         if name == "requeue" and self.state in ("running", "suspended"):
             self.state = "pending"
-            self.restarts += 1
+            self.restarts += self.counts
         elif name == "suspend":
             self.state = "suspended"
         elif name == "resume":
@@ -239,6 +241,12 @@ def test_one_that_is_seen_on_its_way_only_has_stood_still_too(system: System) ->
     system.begins = "starting"
     event = next(one for one in moved(system, saving(system)) if isinstance(one, ev.JobMigrated))
     assert event.seconds is not None and event.seconds > 0
+
+
+def test_where_nobody_counts_executions_a_move_ends_all_the_same(system: System) -> None:
+    system.counts = False
+    (event,) = moved(system, saving(system))
+    assert isinstance(event, ev.JobMigrated) and event.placement == TARGET
 
 
 def test_one_that_begins_anew_says_so(system: System) -> None:
