@@ -75,9 +75,9 @@ def campaign(
     daemon = site(cluster, [reasy, "first-fit", saves])
     goal = 60 + 100 * kills
     counts = f"exec {sys.executable} {program} {goal} {images}"
-    wanders = cluster.submit(1, script=counts, requeue=True, job_name="wanders")
+    wanders = cluster.submit(1, script=counts, requeue=True, job_name="wanders", minutes=120)
     # One processor stays free to move to; who needs two is in the background.
-    beside = [cluster.submit(size, script=spinner(images)) for size in (1, 1, 2)]
+    beside = [cluster.submit(size, script=spinner(images), minutes=120) for size in (1, 1, 2)]
     daemon.start("--plugin", str(plugin))
     daemon.until(lambda: cluster.state(wanders) == "RUNNING", what="it runs")
     done = images / f"done.{wanders}"
