@@ -16,16 +16,13 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.figure import Figure
-from matplotlib.layout_engine import TightLayoutEngine
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
 from headway.metrics import JobColumns, SystemCurves
 from headway.metrics.energy import EnergyUse
 from headway.model.classes import CLASSES, ClassBounds
+from headway.report.drawing import Axes, Figure, FigureCanvasSVG, TightLayoutEngine
 
 Floats = NDArray[np.float64]
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
 from headway.model.classes import CLASSES
+from headway.report.drawing import Axes
 from headway.report.plots import COLOURS, DASHES, TIME_MARKS, svg
 
 if TYPE_CHECKING:
