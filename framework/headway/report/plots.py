@@ -67,6 +67,8 @@ _STYLE: dict[Any, Any] = {
 BINS = 400
 
 SIZE_CLASSES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+#: Of more classes than these only the least size is named: there is no room for ranges.
+MOST_RANGES = 6
 RUNTIME_CLASSES = (
     (60.0, "< 1 min"),
     (600.0, "< 10 min"),
@@ -76,6 +78,9 @@ RUNTIME_CLASSES = (
     (float("inf"), "≥ 12 h"),
 )
 
+
+#: Inches: a plot of which three stand in a row, so that its letters are as large as those of the others.
+THIRD = 4.4
 
 #: Seconds that a logarithmic axis of times names.
 TIME_MARKS = {1: "≤ 1 s", 10: "10 s", 60: "1 min", 600: "10 min", 3600: "1 h", 6 * 3600: "6 h",
@@ -201,7 +206,7 @@ def wait_distribution(runs: Sequence[Plotted], *, prefix: str) -> str:
         axes.set_xlabel("wait")
         axes.set_ylabel("jobs that waited at most so long")
 
-    return svg(draw, prefix, "Distribution of waits", width=5.6, height=3.1)
+    return svg(draw, prefix, "Distribution of waits", width=THIRD, height=2.8)
 
 
 def slowdown_by_size(runs: Sequence[Plotted], *, prefix: str) -> str:
@@ -211,7 +216,10 @@ def slowdown_by_size(runs: Sequence[Plotted], *, prefix: str) -> str:
         f"≥ {SIZE_CLASSES[-1]}"
     ]
     classes = [np.searchsorted(bounds, run.columns.processors, side="right") - 1 for run in runs]
-    return _by_class(runs, classes, names, "processors", prefix, "Bounded slowdown by size")
+    label = "processors"
+    if len(np.unique(np.concatenate(classes))) > MOST_RANGES:
+        names, label = [*map(str, SIZE_CLASSES[:-1]), names[-1]], "processors, from so many on"
+    return _by_class(runs, classes, names, label, prefix, "Bounded slowdown by size")
 
 
 def slowdown_by_runtime(runs: Sequence[Plotted], *, prefix: str) -> str:
@@ -255,7 +263,7 @@ def _by_class(
         axes.set_xlim(-0.6, max(len(present), 1) - 0.4)
         axes.set_xlabel(label)
 
-    return svg(draw, prefix, title, width=5.6, height=3.1)
+    return svg(draw, prefix, title, width=THIRD, height=2.8)
 
 
 def times_by_class(runs: Sequence[Plotted], bounds: Sequence[ClassBounds], what: str, *, prefix: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 from building import described
 from synthetic_run import fcfs_run
 
-from headway.metrics import job_columns
+from headway.metrics import Figures, job_columns
 from headway.model import ClusterDescription
 from headway.report import Section, render_html, write_html
 from headway.report.gantt import embedded, layout
@@ -54,6 +54,23 @@ def test_members_of_a_bundle_are_drawn_while_they_ran() -> None:
     ]  # fmt: skip
     # The smaller of the two by what it had: 6,000 processor-seconds against 5,080.
     assert embedded(result, shape, columns, 0.0, 1135.0, 1).data["id"] == ["a"]
+
+
+def named_sizes(sizes: list[int]) -> list[str]:
+    """What the plot of slowdowns by size names below, of a run with jobs of these sizes."""
+    from headway.report import plots
+
+    jobs = [JobResult(described(str(size), size), 0.0, 10.0, "completed", 10.0, (), "pool") for size in sizes]
+    figures = Figures(RunResult("sizes", ClusterDescription.flat(4096), jobs))
+    drawn = plots.slowdown_by_size([plots.Plotted(figures.columns, figures.curves)], prefix="s")
+    texts = re.findall(r"<text[^>]*>([^<]+)</text>", drawn)
+    return texts[: texts.index(next(text for text in texts if text.startswith("processors")))]
+
+
+def test_sizes_are_named_as_ranges_while_there_is_room_for_them() -> None:
+    assert named_sizes([1, 3, 130, 2000]) == ["1", "2–3", "128–255", "≥ 1024"]
+    every = [2**n for n in range(12)]
+    assert named_sizes(every) == ["1", "2", "4", "8", "16", "32", "64", "128", "256", "512", "≥ 1024"]
 
 
 @pytest.fixture(scope="module")
