@@ -11,6 +11,7 @@ from headway.workload.estimate_models import (
     RunJobs,
     estimated_trace,
     estimated_workload,
+    run_jobs,
 )
 from headway.workload.filters import (
     drop_larger_than,
@@ -56,6 +57,7 @@ __all__ = [
     "read_cwf",
     "read_swf",
     "read_trace",
+    "run_jobs",
     "scale_arrivals",
     "scale_runtimes",
     "schedule_records",
