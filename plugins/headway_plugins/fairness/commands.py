@@ -1,0 +1,84 @@
+"""``headway fairness``: whom a live cluster served unfairly, from the daemon's journal."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+import numpy as np
+from rich.table import Table
+
+from headway.cli.asking import DURATION
+from headway.cli.common import console, examples, required_config_option, say, wall_clock
+from headway.errors import UserError
+from headway.metrics import job_columns
+from headway.report.quantities import NONE, duration, number, share
+
+#: Jobs and users that are listed.
+_LISTED = 10
+
+
+@click.command("fairness", epilog=examples("headway fairness -c site.yaml --since 7d"))
+@required_config_option
+@click.option("--since", type=DURATION, default="7d", show_default=True, metavar="TIME",
+              help="Judge the jobs that ended in this time before now (30m, 12h, 7d).")  # fmt: skip
+def command(config_path: Path, since: float) -> None:
+    """Tell whom the cluster served unfairly: who got less than an equal share of the processors in use, and
+    who overtook them.
+
+    Reads the journal of the configuration, and nothing else; what happened while no daemon ran is not in
+    it. Fair start times need a run that can be repeated: headway dry-run --with fairness.
+    """
+    from headway.config import load_config
+    from headway.journal import Journal
+    from headway.metrics.system import eligible
+    from headway_plugins.fairness.equality import resource_equality
+    from headway_plugins.fairness.figures import by_name, missed, overtakers
+    from headway_plugins.fairness.live import past
+
+    config = load_config(config_path)
+    with Journal.open(config.journal, create=False, read_only=True) as journal:
+        result = past(journal)
+    if result is None:
+        raise UserError(f"{config.journal}: expected a run that drove or watched a cluster, found none")
+    columns = job_columns(result)
+    begin = time.time() - since
+    judged = columns.finished & (columns.end >= begin)
+    if not judged.any():
+        raise UserError(
+            f"{config.journal}: expected jobs that ended since {wall_clock(begin)} (--since), found none"
+        )
+    found = resource_equality(result, columns)
+    rows = np.flatnonzero(judged)
+    loss = found.unfairness[rows]
+    figures = missed(loss)
+    say(
+        f"{len(rows)} jobs that ended since {wall_clock(begin)}; {found.unfinished} run still. Mean resource "
+        f"unfairness {_hours(figures['mean'])} processor-hours; {share(figures['share_unfair'])} of the jobs "
+        "got less than an equal share of the processors in use."
+    )
+    screen = console()
+    users = by_name([result.jobs[row].job.user for row in rows.tolist()], lost=loss)
+    table = Table("user", "jobs", "processor-hours less than deserved", box=None, pad_edge=False)
+    for name, row in list(users.items())[:_LISTED]:
+        table.add_row(name or NONE, number(row["jobs"]), _hours(row["lost"]))
+    screen.print(table)
+    worst = [row for row in rows[np.argsort(-loss, kind="stable")][:_LISTED] if found.unfairness[row] > 0]
+    if not worst:
+        return
+    came = eligible(result, columns)
+    table = Table("job", "user", "processors", "waited", "processor-hours less than deserved",
+                  "overtaken by",
+                  box=None, pad_edge=False)  # fmt: skip
+    for row in worst:
+        job = result.jobs[row].job
+        table.add_row(
+            job.id, job.user, number(job.request.processors), duration(float(columns.start[row] - came[row])),
+            _hours(float(found.unfairness[row])), ", ".join(overtakers(result, int(row))) or NONE,
+        )  # fmt: skip
+    screen.print(table)
+
+
+def _hours(seconds: float | int | None) -> str:
+    return number(None if seconds is None else seconds / 3600.0)

@@ -1,0 +1,130 @@
+"""The fairness of a live cluster's past, from what the daemon recorded of it.
+
+Resource equality needs only who was present and who ran when, under whatever scheduler, so it is taken
+from the journal's events of all runs that drove or watched the cluster. A run that begins is told of all
+jobs that exist, so one job has several submissions and starts in the journal: the first submission
+counts, and the last start before its end. What the daemon did not see (a job that came and went while it
+was down) is missing.
+
+Fair start times need a scheduler that can be run again from each arrival; they are there for runs of the
+emulated cluster (:mod:`headway_plugins.fairness.starts`). Of a live cluster it is said who overtook whom:
+a later arrival in the same pool that began while an earlier job waited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from headway.events import (
+    Event,
+    JobChanged,
+    JobEnded,
+    JobRequeued,
+    JobResumed,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+)
+from headway.journal import Journal
+from headway.model import ClusterDescription, JobDescription
+from headway.results import Activity, JobResult, RunResult
+
+#: A run of the emulated cluster has a clock of its own.
+_EMULATED = "dry-run"
+
+
+@dataclass
+class _Course:
+    """What was told of one job so far; absolute seconds."""
+
+    job: JobDescription
+    start: float | None = None
+    since: float | None = None
+    end: float | None = None
+    state: str = "pending"
+    starts: int = 0
+    spans: list[tuple[float, float]] = field(default_factory=list)
+
+    def stop(self, time: float) -> None:
+        """It uses its processors no longer."""
+        if self.since is not None:
+            if time > self.since:
+                self.spans.append((self.since, time))
+            self.since = None
+
+    def result(self, last: float) -> tuple[JobResult, list[Activity]]:
+        """Its record, and the spans in which it ran and runs no longer; ``last``: when news came last."""
+        seconds = sum(
+            end - begin for begin, end in self.spans if self.start is not None and begin >= self.start
+        )
+        one = JobResult(
+            self.job,
+            self.start,
+            self.end,
+            self.state,
+            seconds,
+            pool=self.job.pool,
+            starts=self.starts,
+            active_since=last if self.since is None else self.since,
+        )
+        size = self.job.request.processors
+        return one, [Activity(self.job.id, begin, end, self.job.pool, size) for begin, end in self.spans]
+
+
+def past(journal: Journal) -> RunResult | None:
+    """All jobs that the journal tells of, as one run, in order of submission; None: it has no live run."""
+    runs = [run for run in journal.runs() if run.info.mode != _EMULATED]
+    if not runs:
+        return None
+    events = (event for run in runs for cycle in journal.cycles(run.id) for event in cycle.events)
+    return course_of(events, runs[-1].info.cluster)
+
+
+def course_of(events: Iterable[Event], cluster: ClusterDescription) -> RunResult:
+    """The jobs that these events tell of, as one run; times are those of the events."""
+    present: dict[str, _Course] = {}
+    gone: list[_Course] = []
+    ended: dict[str, float] = {}
+    last = float("-inf")
+    for event in events:
+        last = max(last, event.time)
+        if isinstance(event, JobSubmitted):
+            known = present.get(event.job.id)
+            if known is None and ended.get(event.job.id, float("-inf")) <= event.job.submit_time:
+                present[event.job.id] = _Course(event.job)
+        elif isinstance(event, JobChanged):
+            course = present.get(event.job.id)
+            if course is not None:
+                course.job = msgspec.structs.replace(event.job, submit_time=course.job.submit_time)
+        elif isinstance(event, JobStarted | JobEnded | JobRequeued | JobSuspended | JobResumed):
+            course = present.get(event.job_id)
+            if course is None:
+                continue
+            if isinstance(event, JobEnded):
+                course.stop(event.time)
+                course.end, course.state = event.time, event.outcome
+                ended[event.job_id] = event.time
+                gone.append(present.pop(event.job_id))
+            elif isinstance(event, JobStarted):
+                if course.start is None:
+                    course.start = course.since = event.time
+                    course.starts += 1
+                    course.state = "running"
+            elif isinstance(event, JobRequeued):
+                course.stop(event.time)
+                course.start, course.state = None, "pending"
+            elif isinstance(event, JobSuspended):
+                course.stop(event.time)
+            elif course.start is not None and course.since is None:
+                course.since = event.time
+    courses = sorted([*gone, *present.values()], key=lambda course: course.job.submit_time)
+    found = [course.result(last if course.end is None else course.end) for course in courses]
+    return RunResult(
+        "journal",
+        cluster,
+        [result for result, _ in found],
+        activities=[activity for _, activities in found for activity in activities],
+    )

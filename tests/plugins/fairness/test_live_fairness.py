@@ -1,0 +1,106 @@
+"""The fairness of a live cluster from its journal."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from building import described
+
+from headway import cli
+from headway import events as ev
+from headway.errors import UserError
+from headway.journal import Journal, RunInfo
+from headway.model import ClusterDescription
+from headway_plugins.fairness.equality import resource_equality
+from headway_plugins.fairness.live import course_of, past
+
+CLUSTER = ClusterDescription.flat(1)
+
+
+def two(now: float) -> list[ev.Event]:
+    """A job of 10 s, and behind it one of 2 s."""
+    return [
+        ev.JobSubmitted(now, described("long", 1, 10, now, user="ann")),
+        ev.JobSubmitted(now, described("short", 1, 2, now, user="bob")),
+        ev.JobStarted(now, "long"),
+        ev.JobEnded(now + 10, "long"),
+        ev.JobStarted(now + 10, "short"),
+        ev.JobEnded(now + 12, "short"),
+    ]
+
+
+def test_a_short_job_behind_a_long_one():
+    assert resource_equality(course_of(two(0), CLUSTER)).unfairness.tolist() == [-5, 5]
+
+
+def test_what_a_new_run_is_told_again_changes_nothing():
+    events = two(0)
+    again = [*events[:3], *events[:3], *events[3:]]
+    assert resource_equality(course_of(again, CLUSTER)).unfairness.tolist() == [-5, 5]
+
+
+def test_a_suspended_job_uses_nothing():
+    events = [
+        ev.JobSubmitted(0, described("a", 1, 20)),
+        ev.JobStarted(0, "a"),
+        ev.JobSuspended(4, "a"),
+        ev.JobSubmitted(4, described("b", 1, 2, 4)),
+        ev.JobStarted(4, "b"),
+        ev.JobEnded(6, "b"),
+        ev.JobResumed(6, "a"),
+        ev.JobEnded(10, "a"),
+    ]
+    # While both are there each deserves half of b's two seconds.
+    assert resource_equality(course_of(events, CLUSTER)).unfairness.tolist() == [1, -1]
+
+
+def test_a_requeued_job_that_runs_again_used_both():
+    events = [
+        ev.JobSubmitted(0, described("a", 1, 20)),
+        ev.JobStarted(0, "a"),
+        ev.JobRequeued(4, "a"),
+        ev.JobStarted(5, "a"),
+        ev.JobEnded(9, "a"),
+    ]
+    result = course_of(events, CLUSTER)
+    assert (result.jobs[0].start_time, result.jobs[0].starts) == (5, 2)
+    found = resource_equality(result)
+    assert (found.deserved.tolist(), found.unfairness.tolist()) == ([8], [0])
+
+
+def journal(path, now, mode="drive"):
+    with Journal.open(path) as written:
+        written.begin_run(RunInfo(mode, now, "0", "", 0, CLUSTER))
+        for seq, event in enumerate(two(now), 1):
+            written.record_events(seq, event.time, [event])
+        written.end_run("test")
+
+
+@pytest.fixture
+def site(tmp_path):
+    path = tmp_path / "site.yaml"
+    path.write_text(f"journal: {tmp_path / 'journal.sqlite'}\n")
+    return path
+
+
+def test_the_command_names_who_lost(site, tmp_path, capsys):
+    journal(tmp_path / "journal.sqlite", round(time.time()) - 3600)
+    cli.main(["fairness", "-c", str(site), "--since", "1d"])
+    said = capsys.readouterr().out
+    assert "2 jobs that ended" in said and "50.0 %" in said
+    assert "bob" in said and "short" in said
+
+
+def test_runs_in_emulation_are_no_past_of_a_cluster(tmp_path):
+    journal(tmp_path / "journal.sqlite", 0, "dry-run")
+    with Journal.open(tmp_path / "journal.sqlite") as written:
+        assert past(written) is None
+
+
+def test_nothing_that_ended_since_then_is_said(site, tmp_path, capsys):
+    journal(tmp_path / "journal.sqlite", 1000)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["fairness", "-c", str(site), "--since", "1d"])
+    assert ended.value.code == UserError.exit_code
+    assert "expected jobs that ended since" in capsys.readouterr().err
