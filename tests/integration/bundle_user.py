@@ -92,11 +92,11 @@ class Bundles:
         where = ("env", f"--chdir={self.base}", f"HOME={self.base}", variables, str(self._program), "bundle")
         return self._run(*where, *words, check=check)
 
-    def submit(self, *words: str) -> str:
-        """Submit the application as a bundle; its id."""
+    def submit(self, *words: str, command: Sequence[str] = ()) -> str:
+        """Submit the application, or another ``command``, as a bundle; its id."""
         said = self.run(
             "submit", "--processors", str(PROCESSES), "--time", "60", "--move", "4", "--poll", "1",
-            "--silence", "30", "--set", "spare=0", *self._words, *words, "--", *self.command,
+            "--silence", "30", "--set", "spare=0", *self._words, *words, "--", *(command or self.command),
         )  # fmt: skip
         self.ids.append(said.split()[1].rstrip(":"))
         return self.ids[-1]

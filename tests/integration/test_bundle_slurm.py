@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -136,6 +137,60 @@ def test_a_worker_or_its_subjob_is_killed_and_it_goes_on_from_the_last_checkpoin
     rows = bundles.until_begun(1, "it goes on")
     bundles.go()
     assert sum(row[2] for row in rows) > 0
+    assert bundles.done(bundle)["exit_code"] == 0 and bundles.right, bundles.said()
+
+
+@pytest.mark.slow
+def test_jobs_that_depend_on_the_original_request_wait_for_the_application(
+    slurm_factory: Callable[..., Any],
+) -> None:
+    bundles = SlurmBundles(slurm_factory(*SECOND, nodes=3, cpus=2))
+    cluster = bundles.cluster
+    some = bundles.busy(5, 300)
+    bundles.hold()
+    # As planned it is complete after four times so long; its subjob lasts longer.
+    bundle = bundles.submit("--time", "5", "--slack", "10")
+    bundles.until_begun(0, "it begins")
+    first = bundles.known(bundle)["state"]["subjobs"][0]["job"]
+    after = cluster.submit(1, 0, hold=False, user=USER, dependency=f"afterok:{first}")
+    until(lambda: bundles.known(bundle)["share"] == 1.0, "it should be complete", said=bundles.said)
+    cluster.run("scancel", some)
+    until(
+        lambda: bundles.known(bundle)["state"]["subjobs"][0]["state"] == "postponed"
+        and cluster.state(first) == "PENDING",
+        "the original request is put back", said=bundles.said,
+    )  # fmt: skip
+    assert cluster.state(after) == "PENDING"
+    bundles.go()
+    assert bundles.done(bundle)["exit_code"] == 0 and bundles.right, bundles.said()
+    for job in (first, after):
+        cluster.until(lambda job=job: cluster.state(job) == "COMPLETED", what="what depends on it runs")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("mpirun"), reason="needs mpirun (Debian's openmpi-bin)")
+def test_an_application_of_mpiruns_begins_is_saved_spreads_and_is_right(
+    slurm_factory: Callable[..., Any],
+) -> None:
+    bundles = SlurmBundles(slurm_factory(*SECOND, nodes=2, cpus=2))
+    # All nodes are this machine: what mpirun wants to have run on another one is run here.
+    agent, rank = bundles.base / "agent", bundles.base / "rank"
+    agent.write_text('#!/bin/sh\nshift\nexec sh -c "$*"\n')
+    rank.write_text(f"#!/bin/sh\nHEADWAY_PROCESS=$OMPI_COMM_WORLD_RANK exec {' '.join(bundles.command)}\n")
+    for path in (agent, rank):
+        path.chmod(0o755)
+    names = ("IMAGE", "RESTARTS", "PROCESSES", "PROCESSOR")
+    exported = [word for name in names for word in ("-x", f"HEADWAY_{name}")]
+    bundles.busy(2, 300)
+    some = bundles.busy(1, 300)
+    bundles.hold()
+    settings = ("--mca", "plm_rsh_agent", str(agent), "--oversubscribe")
+    bundle = bundles.submit(command=["mpirun", "-n", str(PROCESSES), *settings, *exported, str(rank)])
+    bundles.until_begun(0, "it begins")
+    bundles.cluster.run("scancel", some)
+    second = bundles.until_begun(1, "it spreads")
+    bundles.go()
+    assert sum(row[2] for row in second) > 0, "it began from what was saved"
     assert bundles.done(bundle)["exit_code"] == 0 and bundles.right, bundles.said()
 
 
