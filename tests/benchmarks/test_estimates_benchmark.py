@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from headway.experiment.estimate_models import chosen_model
+from headway.estimates import chosen_model
 from headway.plugins import Catalogue
 from headway.workload import RunJobs, read_trace
 from headway.workload.analysis import study

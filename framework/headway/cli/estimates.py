@@ -38,7 +38,7 @@ def command(context: click.Context, plugin_files: tuple[Path, ...]) -> None:
     if context.invoked_subcommand is not None:
         return
     from headway.cli.plugins import list_models
-    from headway.experiment.estimate_models import estimate_models
+    from headway.estimates import estimate_models
     from headway.plugins import Catalogue
 
     list_models(estimate_models(Catalogue(plugin_files)))
@@ -61,7 +61,7 @@ def fit(
     """Fit a model to the estimates of TRACE and write it to a file, which --estimates takes."""
     import yaml
 
-    from headway.experiment.estimate_models import named_model
+    from headway.estimates import named_model
     from headway.plugins import Catalogue
     from headway.workload import Column, read_trace
 

@@ -21,7 +21,7 @@ import pydantic
 
 from headway.emulation import emulate
 from headway.errors import UserError, nearest
-from headway.experiment.estimate_models import chosen_model
+from headway.estimates import chosen_model
 from headway.metrics import Summary, summarise
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig, explain_validation

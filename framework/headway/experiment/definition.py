@@ -11,8 +11,8 @@ import pydantic
 from headway.config import CycleSeconds, EmulationConfig, EnergyConfig, NodesConfig
 from headway.energy.profiles import load_profile, with_energy
 from headway.errors import UserError
+from headway.estimates import chosen_model
 from headway.experiment.campaign import Campaign, Scenario, Variant
-from headway.experiment.estimate_models import chosen_model
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig, explain_validation
 from headway.strict_yaml import parse_yaml

@@ -35,7 +35,7 @@ def files(trace: Path, tmp_path: Path) -> None:
     (tmp_path / "live.yaml").write_text("mode: drive\n")
     for name, plugins in {
         "unknown": "[eazy]", "twice": "[easy, fcfs, easy]", "without": "[first-fit]", "none": "[]",
-        "optioned": "[{easy: {depth: 3}}]", "range": "[{delayed-los: {max_skips: -1}}]",
+        "optioned": "[{fcfs: {depth: 3}}]", "range": "[{delayed-los: {max_skips: -1}}]",
         "typo": "[{delayed-los: {max_skip: 1}}]", "type": "[{delayed-los: {lookahead: all}}]",
     }.items():  # fmt: skip
         (tmp_path / f"{name}.yaml").write_text(f"mode: dry-run\nplugins: {plugins}\n")
@@ -101,7 +101,7 @@ def files(trace: Path, tmp_path: Path) -> None:
         ("dry-run --trace small.swf -c none.yaml", "no policy is enabled"),
         (
             "dry-run --trace small.swf -c optioned.yaml",
-            "optioned.yaml: plugins[0]: plugin 'easy' has no options, found {'depth': 3}",
+            "optioned.yaml: plugins[0]: plugin 'fcfs' has no options, found {'depth': 3}",
         ),
         (
             "dry-run --trace small.swf -c range.yaml",

@@ -205,7 +205,7 @@ seeds: 2
 policies: [easy]
 workloads:
   - model: lublin
-    options: {jobs: 60}
+    options: {jobs: 400}
     loads: [0.6, 0.9]
     estimates: [own, exact, site.yaml, {model: tsafrir05, options: {maximum: 3d}, label: modal}]
 """
