@@ -32,7 +32,8 @@ PARTITIONS = (
     "--line", "PartitionName=background Nodes=ALL MaxTime=INFINITE State=UP OverSubscribe=FORCE:2",
 )  # fmt: skip
 
-#: Counts to argv[1], one at a time; saves itself on USR1 and goes on from its file.
+#: Counts to argv[1], one at a time; saves itself on USR1 and goes on from its file. It does not end before
+#: the file argv[3] is there, if one is named.
 COUNTER = """
 import os, pathlib, signal, sys, time
 goal, images = int(sys.argv[1]), pathlib.Path(sys.argv[2])
@@ -45,9 +46,9 @@ signal.signal(signal.SIGUSR1, lambda *_: asked.append(1))
 (place / "ready").write_text(os.environ.get("SLURM_RESTART_COUNT", "0"))
 with open(images / ("begun." + os.environ["SLURM_JOB_ID"]), "a") as file:
     file.write("%d %s\\n" % (number, os.environ["SLURMD_NODENAME"]))
-while number < goal:
+while number < goal or not all(map(os.path.exists, sys.argv[3:])):
     time.sleep(0.1)
-    number += 1
+    number = min(number + 1, goal)
     if asked:
         asked.clear()
         (place / "new").write_text(str(number))

@@ -18,6 +18,7 @@ from pbs_recorded import FIXTURES, job
 from pretended import events, result
 from pretended_pbs import RUNS, Answer, PretendedPbs, adapter, listed, text_of
 from structlog.testing import capture_logs
+from waiting import until
 
 from headway import decisions as d
 from headway import events as ev
@@ -332,12 +333,23 @@ def test_an_outage_is_no_news_and_is_logged_once(pbs: PretendedPbs, what: str) -
     with capture_logs() as logs, adapter(pbs) as one:
         one.describe()
         assert {e.job.id for e in events(one) if isinstance(e, ev.JobSubmitted)} == {"1.pbshost", "2.pbshost"}
+        news: list[ev.Event] = []
+
+        def looked() -> list[str]:
+            news.extend(events(one, 0.1))
+            return said(logs)
+
         pbs.answer = BROKEN[what]
-        assert events(one, 0.5) == []
+        until(lambda: len(looked()) == 1, "the outage is logged", pause=0.0)
+        news += events(one, 0.5)
         pbs.answer = lambda argv: None
-        assert events(one, 0.5) == []
-    told = [log["event"] for log in logs if "answer" in log["event"]]
-    assert told == ["pbs does not answer; waiting for it", "pbs answers again"]
+        until(lambda: len(looked()) == 2, "its end is logged", pause=0.0)
+        assert news + events(one, 0.5) == []
+    assert said(logs) == ["pbs does not answer; waiting for it", "pbs answers again"]
+
+
+def said(logs: Sequence[Any]) -> list[str]:
+    return [log["event"] for log in logs if "answer" in log["event"]]
 
 
 def test_a_server_that_is_down_at_first_is_a_failure(pbs: PretendedPbs) -> None:

@@ -117,9 +117,13 @@ def test_a_real_application_begins_on_one_processor_spreads_and_computes_what_it
     thread = threading.Thread(target=manager.run, daemon=True)
     thread.start()
     begun = tmp_path / "meeting" / "begun"
+    hold = tmp_path / "meeting" / "hold"
+    hold.touch()
     until(lambda: begun.exists() and len(begun.read_text().splitlines()) == PROCESSES, "it begins")
+    until(lambda: any(tmp_path.rglob("ready")), "it can be saved")
     side.free = 1
     until(lambda: manager.brain.state.migrations == 1, "it spreads", said=lambda: "\n".join(said))
+    hold.unlink()
     until(lambda: place.result() is not None, "it is done", said=lambda: "\n".join(said))
     thread.join(30)
     manager.close()
