@@ -56,6 +56,14 @@ def test_members_of_a_bundle_are_drawn_while_they_ran() -> None:
     assert embedded(result, shape, columns, 0.0, 1135.0, 1).data["id"] == ["a"]
 
 
+def test_the_colours_of_bundles_have_a_legend(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    write_html(page, [bundled()])
+    text = page.read_text()
+    assert 'class="legend by-bundle" hidden' in text
+    assert 'querySelector(".by-bundle").hidden = colourBy !== "bundle"' in text
+
+
 def named_sizes(sizes: list[int]) -> list[str]:
     """What the plot of slowdowns by size names below, of a run with jobs of these sizes."""
     from headway.report import plots

@@ -266,6 +266,7 @@
       colourBy = event.target.value;
       figure.querySelector(".by-wait").hidden = colourBy !== "wait";
       figure.querySelector(".by-user").hidden = colourBy !== "user";
+      figure.querySelector(".by-bundle").hidden = colourBy !== "bundle";
       redraw();
     });
 
