@@ -48,6 +48,7 @@ class Slurm(System):
     server_share = 0.12
     node_share = 0.03
     forgets = True
+    resumes = True
     # Limits are whole minutes.
     slow = frozenset({"overruns"})
 

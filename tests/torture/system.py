@@ -75,6 +75,8 @@ class System(ABC):
     forgets: ClassVar[bool] = False
     #: Whether jobs are lost, and requeued, when their node's daemon is killed.
     loses_with_node: ClassVar[bool] = False
+    #: Whether it starts by itself what is requeued before headway has seen it run, and put its hold back.
+    resumes: ClassVar[bool] = False
 
     #: Kinds of jobs that take minutes here.
     slow: ClassVar[frozenset[str]] = frozenset()

@@ -25,6 +25,7 @@ SYSTEM = SimpleNamespace(
     nodes={"n1": 4},
     blur=1.0,
     loses_with_node=False,
+    resumes=False,
     where=lambda run: {"n1": int(run.where)},
 )
 
@@ -222,6 +223,18 @@ def test_a_cancellation_of_a_run_that_its_node_had_lost_may_be_lost_with_it(stor
     assert "ran after it was cancelled" not in story.kinds()
     story.records.requeues["t1"] = [30.0]
     assert "ran after it was cancelled" in story.kinds()
+
+
+@pytest.mark.parametrize(("asked", "resumes", "faults"), [(10.4, True, 0), (13.0, True, 1), (10.4, False, 1)])
+def test_what_is_requeued_before_headway_saw_it_run_may_begin_again(
+    story: Story, asked: float, resumes: bool, faults: int
+) -> None:
+    story.system.resumes = resumes
+    story.ran("t1", (10, asked), (asked + 1, 20))
+    story.decided["t1"] = [9.0]
+    story.records.requeues["t1"] = [asked]
+    story.ask("requeue", asked)
+    assert story.kinds().count("started without headway") == faults
 
 
 def test_a_requeue_that_slurm_knew_of_ends_no_run_for_good(story: Story) -> None:

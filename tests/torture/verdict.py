@@ -22,6 +22,8 @@ from torture.system import Records, Share, System
 GRACE = 10.0
 #: Seconds of the system's whole-second records.
 ROUNDING = 1.0
+#: Seconds after its beginning in which headway may not have seen that a job runs.
+UNSEEN = 2.0
 FORGOT = "its server was killed before it had saved that"
 
 
@@ -207,6 +209,15 @@ class Judge:
         if job.after_ok and self._hopeless(job):
             self._add("began although what it depends on failed", job.name, f"{name} did not succeed")
 
+    def _resumed(self, key: str, begun: float, again: float) -> str:
+        """Why the system started it again by itself: somebody requeued it as soon as it ran."""
+        job = next((job for job in self.history.wanted.values() if job.name == key), None)
+        for act in self.history.upon(job.number, "requeue") if self.system.resumes and job else ():
+            soon = begun - ROUNDING <= act.asked <= begun + UNSEEN
+            if act.accepted and soon and act.asked <= again + ROUNDING <= act.answered + GRACE:
+                return "it was requeued, to begin at once, before headway could see that it ran"
+        return ""
+
     def _decisions(self, key: str) -> None:
         """Its n-th start comes after headway's n-th decision to start it."""
         decided = sorted(self.decided.get(key, ()))
@@ -217,6 +228,7 @@ class Judge:
                 text = f"start {number} at {start:.1f}; headway had decided {before}"
                 # A start that it forgot it may repeat by itself; not one that headway never decided.
                 why = next(filter(None, map(self._forgot, starts[: number - 1])), "") if before else ""
+                why = why or (self._resumed(key, starts[number - 2], start) if before else "")
                 self._add("started without headway", key, text, why)
                 return
 
