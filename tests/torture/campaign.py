@@ -95,7 +95,7 @@ def campaign(
             assert users.error is None, users.error
         users.enough()
         stuck = _settle(system, killer, users, history, written, mended, tell, brief)
-        left = _give_back(system, killer, users, history, seed, written, tell)
+        left = _give_back(system, killer, users, history, written, mended, tell)
     finally:
         daemon.clean_up()
     return _outcome(
@@ -190,7 +190,7 @@ def _released(history: History, open_: dict[str, str]) -> list[Wanted]:
 
 
 def _give_back(
-    system: System, killer: Killer, users: Users, history: History, seed: int, written: Path,
+    system: System, killer: Killer, users: Users, history: History, written: Path, mended: list[str],
     tell: Callable[[str], None],
 ) -> list[Anomaly]:  # fmt: skip
     tell("headway is stopped and control given back while jobs wait")
@@ -200,6 +200,9 @@ def _give_back(
     end = time.monotonic() + STUCK
     while not stamps.began(written, f"t{TAIL}") and time.monotonic() < end:
         killer.watch(0.5)
+        # Their numbers may be those of forgotten jobs that still run.
+        if note := system.mend():
+            mended.append(note)
     found = []
     if (code := killer.stop()) != 0:
         found.append(Anomaly("stop", "headway", f"exit code {code}"))
@@ -210,6 +213,8 @@ def _give_back(
         )
     end = time.monotonic() + STUCK
     while (open_ := system.unfinished()) and time.monotonic() < end:
+        if note := system.mend(managed=False):
+            mended.append(note)
         time.sleep(2.0)
     found += [Anomaly("stuck after give-back", job, state) for job, state in open_.items()]
     return found + [Anomaly("left after give-back", "headway", what) for what in system.left_over()]

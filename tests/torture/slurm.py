@@ -133,16 +133,16 @@ class Slurm(System):
         rows = (line.split("|") for line in done.stdout.splitlines())
         return {row[0]: f"{row[1]} ({row[2]})" for row in rows}
 
-    def mend(self) -> str:
+    def mend(self, *, managed: bool = True) -> str:
         done = self._call("sinfo", "-h", "-N", "-t", "drain,down", "-o", "%N|%E")
-        faulty = [row.split("|") for row in done.stdout.splitlines() if "uplicate jobid" in row]
+        faulty = [row.split("|") for row in done.stdout.splitlines() if "duplicate jobid" in row.lower()]
         for node, _ in faulty:
             self._call("scontrol", "update", f"NodeName={node}", "State=RESUME")
         done = [f"resumed {node}: {reason}" for node, reason in faulty]
         held = self._refused()
         for job in held:
-            # As an administrator's hold it is headway's; a release would let Slurm start it.
-            self._call("scontrol", "hold", job)
+            # As an administrator's hold it is headway's; a release lets Slurm start it.
+            self._call("scontrol", "hold" if managed else "release", job)
         self._count("nodes drained with Duplicate jobid", len(faulty))
         self._count("jobs held after a failed launch", len(held))
         return "; ".join(done + [f"gave back {job}, which Slurm held after a failed launch" for job in held])
@@ -213,8 +213,8 @@ class Slurm(System):
                 found.starts.setdefault(self._key(history, started[1], at), []).append(at)
             elif requeued := re.match(r"Requeuing JobId=([0-9_]+)", text):
                 found.requeues.setdefault(self._key(history, requeued[1], at), []).append(at)
-            for fault in ("uplicate jobid", "Orphan", "orphan", "Kill task failed"):
-                if fault in text:
+            for fault in ("duplicate jobid", "orphan", "kill task failed"):
+                if fault in text.lower():
                     found.oddities[fault] = found.oddities.get(fault, 0) + 1
         found.oddities.update(self._mended)
         outages = [(kill.target.split(":")[1], kill.at, kill.back) for kill in history.kills("node")]

@@ -121,8 +121,11 @@ class System(ABC):
     def unfinished(self) -> dict[str, str]:
         """The ids of the jobs that are not over, with their states. Raises OSError without an answer."""
 
-    def mend(self) -> str:
-        """What an administrator does after faults of the system's own; says what was done, or ""."""
+    def mend(self, *, managed: bool = True) -> str:
+        """What an administrator does after faults of the system's own; says what was done, or "".
+
+        ``managed``: headway decides what starts; else control was given back.
+        """
         return ""
 
     def mend_stuck(self, open_: Mapping[str, str]) -> str:

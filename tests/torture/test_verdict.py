@@ -16,8 +16,9 @@ from torture.campaign import outlived
 from torture.history import Asked, History, Struck
 from torture.occupation import excesses
 from torture.stamps import Run, prepare, runs
-from torture.stream import Wanted, stream
-from torture.system import Records, Share
+from torture.stream import Act, Wanted, stream
+from torture.system import Answer, Records, Share
+from torture.users import Users
 from torture.verdict import Judge
 
 SYSTEM = SimpleNamespace(
@@ -361,3 +362,19 @@ def test_jobs_write_down_when_they_ran(tmp_path: Path) -> None:
     assert [run.how for run in found["t3"]] == ["killed"]
     assert found["t1"][1].where == "||a 2"
     assert [run.key for run in found["t2.4"]] == ["t2.4"]
+
+
+def test_an_element_that_was_over_hides_no_cancellation_of_the_others(tmp_path: Path) -> None:
+    """A command for several answers with an error if one of them was over."""
+    history = History(tmp_path / "history.jsonl")
+    system = SimpleNamespace(act=lambda job, job_id, act: Answer(3 not in act.elements, ""))
+    job = Wanted(1, 0, 1, 1, False, 1.0, elements=4)
+    history.want(job)
+    history.ask(Asked(1, "submit", (), 1.0, 1.1, True, "", id="18"))
+    users = Users(system, iter(()), history, tmp_path, tmp_path / "job.sh")  # type: ignore[arg-type]
+    users.act_now(job, Act("cancel-elements", 0.0, (2, 3, 4)))
+    said = {one.elements: one.accepted for one in history.about(1, "cancel-elements")}
+    assert said == {(2,): True, (3,): False, (4,): True}
+    told = {"t1.1": [Run("t1.1", 2.0, 3.0, "end", "1")], "t1.3": [Run("t1.3", 2.0, 3.0, "end", "1")]}
+    decided = {"t1.1": [1.5], "t1.3": [1.5]}
+    assert Judge(SimpleNamespace(**vars(SYSTEM)), history, told, Records(), decided).all() == []

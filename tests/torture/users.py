@@ -7,6 +7,8 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from torture.history import Asked, History
@@ -93,7 +95,9 @@ class Users(threading.Thread):
     def _act(self, number: int, act: Act) -> None:
         job, submitted = self._history.wanted[number], self._history.submission(number)
         assert submitted is not None
-        answer = self._ask(job, act.kind, act.elements, lambda: self._system.act(job, submitted.id, act))
+        # An element each: one answer for several says "refused" if a single one was over by then.
+        for one in [replace(act, elements=(n,)) for n in act.elements] or [act]:
+            answer = self._ask(job, one.kind, one.elements, partial(self._system.act, job, submitted.id, one))
         # Nobody leaves a job held because the system was away for a moment.
         tries = len(list(self._history.about(number, "release")))
         if act.kind == "release" and not answer.accepted and tries < 10 and _away(answer.text):
