@@ -13,8 +13,8 @@ from typing import Any
 import pydantic
 
 from headway.errors import UserError, nearest
-from headway.plugins import Catalogue, explain_validation, hooks_of
-from headway.strict_yaml import parse_yaml
+from headway.plugins import Catalogue, explain_validation
+from headway.strict_yaml import read_mapping
 from headway.workload import ChosenModel, EstimateModel
 
 #: How a name of a model file ends.
@@ -34,12 +34,7 @@ class ModelFile(pydantic.BaseModel):
 
 def estimate_models(catalogue: Catalogue) -> dict[str, EstimateModel]:
     """Every installed estimate model by name."""
-    found: dict[str, EstimateModel] = {}
-    for name in catalogue.names():
-        kind = catalogue.get(name)
-        if "register_estimates" in hooks_of(kind):
-            found.update(kind().register_estimates() or {})
-    return found
+    return catalogue.registered("register_estimates")
 
 
 def chosen_model(catalogue: Catalogue, name: str, options: Mapping[str, Any], where: str) -> ChosenModel:
@@ -63,14 +58,7 @@ def named_model(catalogue: Catalogue, name: str) -> EstimateModel:
 
 
 def _from_file(catalogue: Catalogue, path: Path, options: Mapping[str, Any]) -> ChosenModel:
-    try:
-        data = parse_yaml(path.read_text(encoding="utf-8"), str(path))
-    except OSError as error:
-        raise UserError(f"{path}: the model file cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not valid YAML: {error}") from error
-    if not isinstance(data, dict):
-        raise UserError(f"{path}: expected keys model, options, queues; found {type(data).__name__}")
+    data = read_mapping(path, "the model file", "model, options, queues")
     try:
         said = ModelFile.model_validate(data)
     except pydantic.ValidationError as error:

@@ -113,6 +113,15 @@ class Catalogue:
         self._classes[name] = found
         return found
 
+    def registered(self, hook: str) -> dict[str, Any]:
+        """What the plugins that have this hook register by name; each is made with its defaults."""
+        found: dict[str, Any] = {}
+        for name in self.names():
+            kind = self.get(name)
+            if hook in hooks_of(kind):
+                found.update(getattr(kind(), hook)() or {})
+        return found
+
     def presets(self) -> dict[str, Preset]:
         """Every installed preset that has no plugin's name."""
         return {name: self._preset(name) for name in sorted(self._presets) if not self._is_plugin(name)}

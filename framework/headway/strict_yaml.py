@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -34,3 +35,19 @@ def parse_yaml(text: str, source: str) -> Any:
         raise UserError(f"{place}: not valid YAML: {error.problem}") from error
     except yaml.YAMLError as error:
         raise UserError(f"{source}: not valid YAML: {error}") from error
+
+
+def read_mapping(path: Path, what: str, keys: str) -> dict[Any, Any]:
+    """What a file of YAML says; ``what`` it is and the ``keys`` that it should have, for messages.
+
+    Raises :class:`UserError` for a file that cannot be read, or says something else.
+    """
+    try:
+        data = parse_yaml(path.read_text(encoding="utf-8"), str(path))
+    except OSError as error:
+        raise UserError(f"{path}: {what} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not valid YAML: {error}") from error
+    if not isinstance(data, dict):
+        raise UserError(f"{path}: expected keys {keys}; found {type(data).__name__}")
+    return data

@@ -139,14 +139,7 @@ def _drawn(scenario: Scenario, seed: int, catalogue: Catalogue) -> Workload:
 
 def workload_models(catalogue: Catalogue) -> dict[str, Any]:
     """Every installed workload model by name."""
-    from headway.plugins import hooks_of
-
-    found: dict[str, Any] = {}
-    for name in catalogue.names():
-        kind = catalogue.get(name)
-        if "register_workloads" in hooks_of(kind):
-            found.update(kind().register_workloads() or {})
-    return found
+    return catalogue.registered("register_workloads")
 
 
 def measure(result: RunResult) -> dict[str, float]:

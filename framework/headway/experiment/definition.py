@@ -15,7 +15,7 @@ from headway.estimates import chosen_model
 from headway.experiment.campaign import Campaign, Scenario, Variant
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig, explain_validation
-from headway.strict_yaml import parse_yaml
+from headway.strict_yaml import read_mapping
 
 PluginEntry = str | dict[str, dict[str, Any] | None]
 
@@ -118,16 +118,7 @@ def plugin_configs(
 
 def load_campaign(path: Path) -> Campaign:
     """Read a campaign file; :class:`UserError` names file, key, what was expected and found."""
-    try:
-        data = parse_yaml(path.read_text(encoding="utf-8"), str(path))
-    except OSError as error:
-        raise UserError(f"{path}: the campaign cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not valid YAML: {error}") from error
-    if not isinstance(data, dict):
-        raise UserError(
-            f"{path}: expected keys processors (or nodes), policies, workloads; found {type(data).__name__}"
-        )
+    data = read_mapping(path, "the campaign", "processors (or nodes), policies, workloads")
     try:
         config = CampaignConfig.model_validate(data)
     except pydantic.ValidationError as error:

@@ -333,6 +333,7 @@ def run_with_drains(processors, submit, size, runtime, estimate, policy, order, 
     start_, held_, tally_ = start.copy(), held.copy(), tally.copy()
     times, levels = np.empty(4 * count + 8), np.empty(4 * count + 8, np.int64)
     smallest = np.empty(count + 1, np.int64)
+    fixed = submit, size, estimate, times, levels, smallest
     if relaxed_too and count:
         relaxed[0] = submit[0]
     for job in range(count):
@@ -343,23 +344,7 @@ def run_with_drains(processors, submit, size, runtime, estimate, policy, order, 
                 if time >= now:
                     break
                 _complete(time, busy, due, tally, start, size, runtime)
-                _cycle(
-                    policy,
-                    order,
-                    time,
-                    queue,
-                    busy,
-                    due,
-                    tally,
-                    start,
-                    held,
-                    submit,
-                    size,
-                    estimate,
-                    times,
-                    levels,
-                    smallest,
-                )
+                _cycle(policy, order, time, queue, busy, due, tally, start, held, *fixed)
             _complete(now, busy, due, tally, start, size, runtime)
         _arrive(job, queue, tally, order, now, submit, estimate)
         # The drain.
@@ -374,23 +359,7 @@ def run_with_drains(processors, submit, size, runtime, estimate, policy, order, 
             start_[busy[at]] = start[busy[at]]
         time = now
         while True:
-            _cycle(
-                policy,
-                order,
-                time,
-                queue_,
-                busy_,
-                due_,
-                tally_,
-                start_,
-                held_,
-                submit,
-                size,
-                estimate,
-                times,
-                levels,
-                smallest,
-            )
+            _cycle(policy, order, time, queue_, busy_, due_, tally_, start_, held_, *fixed)
             if tally_[_COUNT] == 0 or (not relaxed_too and start_[job] < np.inf):
                 break
             time = _moment(policy, queue_, busy_, tally_, start_, held_, runtime)
@@ -405,41 +374,9 @@ def run_with_drains(processors, submit, size, runtime, estimate, policy, order, 
                 _complete(time, busy_, due_, tally_, start_, size, runtime)
             relaxed[job + 1] = time
         if not (job + 1 < count and submit[job + 1] == now):
-            _cycle(
-                policy,
-                order,
-                now,
-                queue,
-                busy,
-                due,
-                tally,
-                start,
-                held,
-                submit,
-                size,
-                estimate,
-                times,
-                levels,
-                smallest,
-            )
+            _cycle(policy, order, now, queue, busy, due, tally, start, held, *fixed)
     while tally[_COUNT]:
         time = _moment(policy, queue, busy, tally, start, held, runtime)
         _complete(time, busy, due, tally, start, size, runtime)
-        _cycle(
-            policy,
-            order,
-            time,
-            queue,
-            busy,
-            due,
-            tally,
-            start,
-            held,
-            submit,
-            size,
-            estimate,
-            times,
-            levels,
-            smallest,
-        )
+        _cycle(policy, order, time, queue, busy, due, tally, start, held, *fixed)
     return start, strict, relaxed

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import pydantic
 
-from headway.durations import EXPECTED, seconds_of
+from headway.durations import as_seconds
 from headway.inputs import InputFiles
 
-
-def _duration(value: Any) -> Any:
-    if isinstance(value, str):
-        seconds = seconds_of(value)
-        if seconds is None:
-            raise ValueError(f"{EXPECTED}, found {value!r}")
-        return float(seconds)
-    return value
-
-
 #: Seconds above zero, written as ``7d``, ``1h30m`` or a number.
-Seconds = Annotated[float, pydantic.BeforeValidator(_duration), pydantic.Field(gt=0, le=1e11)]
+Seconds = Annotated[float, pydantic.BeforeValidator(as_seconds), pydantic.Field(gt=0, le=1e11)]
 
 #: A weight, a share, a rate: finite, and not so large that sums overflow.
 Weight = Annotated[float, pydantic.Field(ge=0, le=1e12, allow_inf_nan=False)]
