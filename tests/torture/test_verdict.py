@@ -189,6 +189,16 @@ def test_a_job_that_a_killed_server_does_not_have_any_more_was_lost(story: Story
     assert story.kinds() == []
 
 
+def test_what_was_forgotten_holds_up_nobody(story: Story) -> None:
+    """Its number, which the dependent names, may be another job's by then."""
+    story.job(2)
+    story.job(3, after=2, after_ok=True)
+    story.ran("t3", (40, 41))
+    assert story.kinds() == ["never ran", "began although what it depends on failed"]
+    story.records.lost.add("t2")
+    assert story.kinds() == []
+
+
 def test_a_command_hits_whoever_has_the_id_by_then(story: Story) -> None:
     """Job 1 was forgotten, job 2 got its id, and then the user of job 1 cancelled it."""
     _lost(story)

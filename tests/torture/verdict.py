@@ -25,6 +25,7 @@ ROUNDING = 1.0
 #: Seconds after its beginning in which headway may not have seen that a job runs.
 UNSEEN = 2.0
 FORGOT = "its server was killed before it had saved that"
+LOST = "it did not have it any more after its server was killed"
 
 
 @dataclass(frozen=True)
@@ -138,8 +139,7 @@ class Judge:
                 self._add("ran twice at once", key, text, self._disowned(one, other.begin))
         if not ran and submitted.accepted and not cancelled and not self._hopeless(job):
             text = f"accepted as {submitted.id}, the system says {self._state(key)}"
-            lost = "it did not have it any more after its server was killed"
-            self._add("never ran", key, text, lost if key in self.records.lost else "")
+            self._add("never ran", key, text, LOST if key in self.records.lost else "")
         if ran and not cancelled and not job.overruns and ran[-1].how != "end":
             text = f"its last run, of {ran[-1].begin:.1f}, did not come to its end"
             why = self._disowned(ran[-1], ran[-1].end or float("inf"))
@@ -207,7 +207,9 @@ class Judge:
                 why = next(filter(None, (self._disowned(one, begin) for one in ran[: at + 1])), "")
                 self._add("began before what it depends on was over", job.name, text, why)
         if job.after_ok and self._hopeless(job):
-            self._add("began although what it depends on failed", job.name, f"{name} did not succeed")
+            # What the system forgot cannot have failed; its number may be another job's by then.
+            why = LOST if name in self.records.lost else ""
+            self._add("began although what it depends on failed", job.name, f"{name} did not succeed", why)
 
     def _resumed(self, key: str, begun: float, again: float) -> str:
         """Why the system started it again by itself: somebody requeued it as soon as it ran."""
