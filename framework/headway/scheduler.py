@@ -169,6 +169,7 @@ class Scheduler:
             state.predict = lambda job: _seconds(predict, job, state)
         if key:
             state.queue_key = lambda job: _sortable(key, job, state)
+            state.one_key = len(key.implementations) == 1
         if admit:
 
             def admit_job(job: Job) -> None:

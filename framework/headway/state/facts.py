@@ -37,6 +37,8 @@ class Facts:
         self.pool_made: Callable[[PoolState], None] | None = None
         #: Gives a job's place in the queue, where a plugin defines one.
         self.queue_key: Callable[[Job], tuple[Any, ...]] | None = None
+        #: One plugin alone defines it.
+        self.one_key = False
         #: Properties of jobs that plugins registered, by name (hook ``register_factors``).
         self.factors: dict[str, Factor] = {}
         #: Expected runtime of a job in seconds, where a predictor answers.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
+from typing import Any
 
 from headway.state.facts import Facts
 from headway.state.records import Job, PoolState, Status
@@ -78,9 +79,12 @@ def sweep(state: Facts, pool: PoolState, started: Sequence[Job]) -> None:
             drop(queue, job)
 
 
-def rekey(state: Facts, jobs: Iterable[Job]) -> None:
+def rekey(state: Facts, jobs: Iterable[Job], answers: Iterable[tuple[Any, ...]] | None = None) -> None:
     """Ask again for these jobs' places (hook ``queue_key``), of jobs that are on no nodes, because what their
     plugin's keys follow has changed.
+
+    ``answers``: what the plugin would say of each; without them it is asked job by job. Where several
+    plugins have the hook they are all asked in any case: who comes first decides.
 
     A pool whose order comes out as it was has nothing to look at: what is booked there stands.
     """
@@ -88,10 +92,17 @@ def rekey(state: Facts, jobs: Iterable[Job]) -> None:
     if key is None:
         return
     pools: dict[str, PoolState] = {}
-    for job in jobs:
-        job.order = (key(job), job.description.submit_time, job.seq)
-        if job.status is _PENDING:
-            pools[job.pool.name] = job.pool
+    if answers is not None and state.one_key:
+        for job, answer in zip(jobs, answers, strict=True):
+            # As the scheduler writes down what it is answered.
+            job.order = ((0, *answer), job.description.submit_time, job.seq)
+            if job.status is _PENDING:
+                pools[job.pool.name] = job.pool
+    else:
+        for job in jobs:
+            job.order = (key(job), job.description.submit_time, job.seq)
+            if job.status is _PENDING:
+                pools[job.pool.name] = job.pool
     for pool in pools.values():
         before = pool.queue
         try:

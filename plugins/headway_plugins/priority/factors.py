@@ -22,14 +22,21 @@ _GIB = 2.0**30
 
 def eligible(jobs: Sequence[Job]) -> Floats:
     """Since when each job could have started, absolute seconds: its submission, or its begin time."""
-    return np.array([max(j.submit_time, j.description.begin_time or j.submit_time) for j in jobs])
+    return np.array(
+        [
+            job.submit_time
+            if job.description.begin_time is None
+            else max(job.submit_time, job.description.begin_time)
+            for job in jobs
+        ]
+    )
 
 
 def age(max_age: float) -> Factor:
     """Time since a job could have started, over ``max_age`` seconds; at most 1."""
 
     def factor(jobs: Sequence[Job], state: State) -> Floats:
-        return np.clip((state.now - eligible(jobs)) / max_age, 0.0, 1.0)
+        return np.minimum(np.maximum((state.now - eligible(jobs)) / max_age, 0.0), 1.0)
 
     return factor
 
@@ -53,7 +60,7 @@ def size(favour: Literal["large", "small"], by: Literal["machine", "time"]) -> F
             if nodes:
                 on = np.array([max(job.request.nodes, 1) for job in jobs], np.float64)
                 found = (found + on / nodes) / 2
-        found = np.clip(found, 0.0, 1.0)
+        found = np.minimum(found, 1.0)
         return 1.0 - found if favour == "small" else found
 
     return factor
@@ -61,8 +68,10 @@ def size(favour: Literal["large", "small"], by: Literal["machine", "time"]) -> F
 
 def machine(state: State) -> tuple[int, int]:
     """The cluster's processors and nodes, those that are down included."""
-    flat = sum(pool.description.processors for pool in state.pools.values())
-    return max(flat + int(state.nodes.total.sum()), 1), len(state.nodes)
+    processors, nodes = 0, len(state.nodes)
+    for pool in state.pools.values():
+        processors += pool.description.processors
+    return max(processors + int(state.nodes.total.sum()) if nodes else processors, 1), nodes
 
 
 def listed(values: Mapping[str, float], of: Callable[[Job], str]) -> Factor:

@@ -20,6 +20,7 @@ No shares, no claim: the level fair share is 0, whatever was used.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headway_plugins.priority.fair_share import FairShare
 from headway_plugins.priority.tree import Floats, Shape
@@ -40,7 +41,9 @@ def ranked(shape: Shape, level_fs: Floats) -> Floats:
     ``shared``: the same for the first ones in it, where a user beside the group is as good (else -1).
     """
     count = len(level_fs)
-    users = shape.sums(shape.is_user.astype(np.float64))
+    if shape.paths is not None:
+        return _ranked_by_path(shape.paths, level_fs)
+    users = shape.users
     group = np.zeros(count, np.intp)
     before = np.zeros(count)
     shared = np.full(count, -1.0)
@@ -70,6 +73,22 @@ def ranked(shape: Shape, level_fs: Floats) -> Floats:
         )
         shared[nodes] = np.where(equal, before[nodes[previous]], np.where(account, inherited, -1.0))
     return np.where(shape.is_user, (users[0] - before) / max(users[0], 1.0), 0.0)
+
+
+def _ranked_by_path(paths: tuple[NDArray[np.intp], ...], level_fs: Floats) -> Floats:
+    """The same where all users are at the lowest level: then they are sorted by what is above them, level by
+    level from the top, and at last by themselves."""
+    keys = [-level_fs[nodes] for nodes in paths]
+    order = np.lexsort(keys)
+    count = len(order)
+    other = np.zeros(count, np.bool_)
+    for key in keys:
+        key = key[order]
+        other[1:] |= key[1:] != key[:-1]
+    before = np.maximum.accumulate(np.arange(count) * other)
+    found = np.zeros(len(level_fs))
+    found[paths[0][order]] = (count - before) / count
+    return found
 
 
 class FairTree(FairShare):

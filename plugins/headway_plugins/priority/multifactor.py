@@ -25,6 +25,7 @@ Decisions on what is left open:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Literal
 
@@ -43,6 +44,8 @@ _WAITS = (Status.PENDING, Status.WAITING)
 _RESOURCE = "resource:"
 #: New jobs of queues that need no order, at which the list of them is looked through.
 _MANY = 1000
+#: The key of a job of which nothing is computed yet.
+_BEHIND = (2, 0.0)
 
 
 class MultifactorOptions(pydantic.BaseModel):
@@ -82,14 +85,14 @@ class Multifactor:
     def __init__(self, options: MultifactorOptions | None = None) -> None:
         self.options = options = options if options is not None else MultifactorOptions()
         self._weights = {name: weight for name, weight in options.weights.items() if weight}
-        self._priority: dict[str, float] = {}
+        #: While jobs get their places: their keys.
+        self._keys: dict[str, tuple[int, float]] = {}
         #: Jobs whose priority is not computed yet.
         self._new: dict[str, Job] = {}
         #: When all are computed anew.
         self._due = -np.inf
         #: Jobs that keep the first place of their pools.
         self._kept: set[str] = set()
-        self._rekeying = False
         #: How many jobs behind it were started before a job.
         self._bypassed: dict[str, int] = {}
         self._told: set[str] = set()
@@ -124,11 +127,12 @@ class Multifactor:
 
     @hookimpl
     def queue_key(self, job: Job) -> tuple[int, float]:
-        if not self._rekeying:
+        known = self._keys.get(job.id)
+        if known is None:
             # It came, or changed: behind those that are known until it is computed.
             self._new[job.id] = job
-            return (2, 0.0)
-        return (0 if job.id in self._kept else 1, -self._priority[job.id])
+            return _BEHIND
+        return known
 
     @hookimpl
     def react(self, state: State) -> None:
@@ -138,7 +142,7 @@ class Multifactor:
             if any(len(job.pool.queue) > 1 for job in self._new.values()):
                 jobs = [job for job in self._new.values() if job.status in _WAITS]
                 self._new.clear()
-                self._order(state, jobs)
+                self._order(state, jobs, self.priorities(jobs, state))
             elif len(self._new) > _MANY:
                 self._new = {name: job for name, job in self._new.items() if job.status in _WAITS}
 
@@ -147,13 +151,12 @@ class Multifactor:
         self._due = state.now + self.options.period
         jobs = [job for job in state.jobs.values() if job.status in _WAITS]
         self._new.clear()
-        self._priority = {}
         self._kept.clear()
+        values = self.priorities(jobs, state)
         if self.options.sticky:
-            values = self.priorities(jobs, state)
             for pool in state.pools.values():
                 self._keep(pool, jobs, values)
-        self._order(state, jobs)
+        self._order(state, jobs, values)
         if self._bypassed:
             self._bypassed = {name: n for name, n in self._bypassed.items() if name in state.jobs}
 
@@ -174,23 +177,38 @@ class Multifactor:
         if rank < self.options.sticky:
             self._kept.add(head.id)
 
-    def _order(self, state: State, jobs: Sequence[Job]) -> None:
-        values = self.priorities(jobs, state).tolist()
-        self._priority.update(zip((job.id for job in jobs), values, strict=True))
-        self._rekeying = True
+    def _order(self, state: State, jobs: Sequence[Job], values: Floats) -> None:
+        kept = self._kept
+        keys: list[tuple[int, float]] = [(1, -value) for value in values.tolist()]
+        if kept:
+            keys = [(0 if job.id in kept else 1, key[1]) for job, key in zip(jobs, keys, strict=True)]
+        if state.one_key:
+            state.rekey(jobs, keys)
+            return
+        self._keys = dict(zip((job.id for job in jobs), keys, strict=True))
         try:
             state.rekey(jobs)
         finally:
-            self._rekeying = False
+            self._keys = {}
 
     # ------------------------------------------------------------------ the sum
 
     def priorities(self, jobs: Sequence[Job], state: State) -> Floats:
         """Each job's priority now."""
-        total = -nice(jobs)
+        less = -nice(jobs)
+        total = less.copy()
+        for name, weight in self._weights.items():
+            values = np.asarray(state.factors[name](jobs, state), np.float64)
+            if values.shape != total.shape:
+                break
+            total += weight * values
+        else:
+            # What is not finite makes the sum so.
+            if math.isfinite(total.sum()):
+                return total
         for name, values in self.factors(jobs, state):
-            total += self._weights[name] * values
-        return total
+            less += self._weights[name] * values
+        return less
 
     def factors(self, jobs: Sequence[Job], state: State) -> Iterable[tuple[str, Floats]]:
         """``(name, values)`` of each factor that has a weight."""
@@ -240,4 +258,9 @@ class Multifactor:
 
 def nice(jobs: Sequence[Job]) -> Floats:
     """What users take off their jobs' priorities: the attribute ``nice``; 0 without one."""
-    return np.array([float(job.attribute("nice", 0) or 0) for job in jobs], np.float64)
+    found = np.zeros(len(jobs))
+    for at, job in enumerate(jobs):
+        attributes = job.description.attributes
+        if attributes is not None and (asked := attributes.get("nice")):
+            found[at] = float(asked)
+    return found

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,11 +63,34 @@ class Shape:
     #: The nodes by their distance from the root; the root itself left out.
     levels: tuple[NDArray[np.intp], ...]
 
+    @cached_property
+    def above(self) -> tuple[NDArray[np.intp], ...]:
+        """The parents of each of the levels' nodes."""
+        return tuple(self.parent[level] for level in self.levels)
+
+    @cached_property
+    def users(self) -> Floats:
+        """How many users each node is or has below it."""
+        return self.sums(self.is_user.astype(np.float64))
+
+    @cached_property
+    def paths(self) -> tuple[NDArray[np.intp], ...] | None:
+        """All users, what is above them, and so on up to below the root; None if they are not all equally
+        far from it, or accounts are as far."""
+        if not self.levels or not self.is_user[self.levels[-1]].all():
+            return None
+        if any(self.is_user[level].any() for level in self.levels[:-1]):
+            return None
+        found = [self.levels[-1]]
+        for _ in self.levels[1:]:
+            found.append(self.parent[found[-1]])
+        return tuple(found)
+
     def sums(self, own: Floats) -> Floats:
         """Of each node what it and all nodes below it have."""
         total = own.copy()
-        for level in reversed(self.levels):
-            total += np.bincount(self.parent[level], total[level], len(total))
+        for level, above in zip(reversed(self.levels), reversed(self.above), strict=True):
+            total += np.bincount(above, total[level], len(total))
         return total
 
     def of_parent(self, total: Floats) -> Floats:

@@ -100,8 +100,25 @@ def trees(draw):
     return tree, {tree.association(*key): float(value) for key, value in used.items()}
 
 
-@settings(max_examples=40)
-@given(trees())
+@st.composite
+def level_trees(draw):
+    """A small tree of accounts in accounts whose users are all in the lowest ones."""
+    small = st.integers(0, 2)
+    tops = [Entry(f"t{n}", shares=draw(small)) for n in range(draw(st.integers(1, 3)))]
+    entries, used = list(tops), {}
+    for top in tops:
+        for n in range(draw(small)):
+            account = f"{top.account}{n}"
+            entries.append(Entry(account, parent=top.account, shares=draw(small)))
+            for user in draw(st.sets(st.sampled_from("uvw"), max_size=3)):
+                entries.append(Entry(account, user, account, shares=draw(small)))
+                used[account, user] = draw(small)
+    tree = Tree(entries)
+    return tree, {tree.association(*key): float(value) for key, value in used.items()}
+
+
+@settings(max_examples=60)
+@given(st.one_of(trees(), level_trees()))
 def test_fair_tree_is_what_one_gets_by_hand(case):
     tree, used = case
     own = np.zeros(len(tree))

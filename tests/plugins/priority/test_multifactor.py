@@ -124,6 +124,22 @@ def test_a_booked_head_stays_while_it_is_one_of_the_first():
     assert order(2) == "acb"
 
 
+class Urgent:
+    """One user's jobs come first, whatever the others' order."""
+
+    @hookimpl
+    def queue_key(self, job):
+        return (-1,) if job.user == "boss" else None
+
+
+def test_beside_another_plugin_with_keys_each_job_has_the_first_answer():
+    s, _ = scheduler(more=[Urgent()], weights={"size": 1}, period=10)
+    arrive(s, 1, described("a", 1), described("b", 3, user="boss"), described("c", 2))
+    assert queue(s) == "bca"
+    arrive(s, 100, described("d", 4, submit=100))
+    assert queue(s) == "bdca"
+
+
 #: a waits for half the machine, b ends before that, c would not.
 JOBS = [("a", 4, 100), ("b", 1, 10), ("c", 1, 9999)]
 
