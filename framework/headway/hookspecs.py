@@ -125,7 +125,10 @@ class HookSpecs:
 
         Asked when a job arrives or changes, when a start of it is taken back, and when it outlives what it
         was predicted (``job.start_time`` and ``state.now`` tell how long it runs): then an answer that is
-        over already means the estimate. Stands until then."""
+        over already means the estimate. Stands until then.
+
+        Its pool is looked at at that moment where that may let a job start: one waits, and something is free.
+        Otherwise it is asked at the pool's next look, so perhaps once for several corrections."""
 
     @hookspec(firstresult=True)
     def admit_job(self, job: Job, state: State) -> str | None:

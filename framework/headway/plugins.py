@@ -12,7 +12,7 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -457,6 +457,22 @@ class HookCaller:
         """``(plugin, answer)`` for every answer other than None."""
         answers = ((name, self.call(name, function, *args)) for name, function in self.implementations)
         return [(name, answer) for name, answer in answers if answer is not None]
+
+    def tell(self, news: Sequence[Any], *args: Any) -> None:
+        """Tell all plugins each piece of news; answers are not asked for."""
+        if len(self.implementations) != 1:
+            for piece in news:
+                self.all(piece, *args)
+            return
+        # One clock for all of it.
+        ((name, function),) = self.implementations
+        began = perf_counter()
+        for piece in news:
+            try:
+                function(piece, *args)
+            except Exception as error:
+                self.failed(name, error)
+        self._seconds[name] += perf_counter() - began
 
     def call(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
         """One plugin's answer; None if it raised."""

@@ -225,10 +225,11 @@ class Scheduler:
         if state.described or state.newly_barred:
             state.settle()
         if self._has_observers:
-            for event in events:
-                self._observe.all(event, state)
+            self._observe.tell(events, state)
         if state.wakeups and state.wakeups[0][0] <= now:
             state.advance(now)
+        if state.predict is not None:
+            state.look_at_outlived()
         if self._alert and any(type(event) is not JobStarted for event in events):
             # An order may follow what happens in other pools, and time has passed in any case.
             for pool, _ in self._pools:

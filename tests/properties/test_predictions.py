@@ -6,6 +6,7 @@ from audit import audit
 from building import emulate, traced
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from restless import Restless
 
 from headway.decisions import Start
 from headway.hookspecs import hookimpl
@@ -68,3 +69,14 @@ def test_predictions_change_plans_alone(jobs, policy, answers):
     for job in jobs:
         result = run.results[job.job.id]
         assert result.runtime == min(job.runtime, job.job.request.walltime)
+
+
+@settings(max_examples=60)
+@given(workloads(), st.sampled_from(sorted(POLICIES)))
+def test_no_look_that_is_left_out_would_have_started_anything(jobs, policy):
+    """Predicted ends that cost no look, because the job ended or nothing was free, cost no start either."""
+    runs = [
+        emulate(ClusterDescription.flat(8), jobs, POLICIES[policy](), Recent(RecentOptions(jobs=1)), *more)
+        for more in ([], [Restless()])
+    ]
+    assert runs[0].starts == runs[1].starts

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from headway.state.facts import Facts
 from headway.state.occupation import FOREGROUND, expected_end, set_expected_end
-from headway.state.records import Job, PoolState
+from headway.state.records import Job, PoolState, RunningEntry
 
 
 def predict(state: Facts, job: Job) -> None:
@@ -43,6 +45,55 @@ def expect(state: Facts, job: Job, runtime: float) -> None:
     job.expected_runtime = runtime
     set_expected_end(state, job, state.now + runtime)
     pool.changed, pool.fresh, pool.arrivals = looked
+
+
+def next_outlived(state: Facts) -> float | None:
+    """When the next running job outlives what it was predicted, in pools where that may let another start.
+
+    It follows from the ends that are expected now, so a prediction that came true or was corrected costs no
+    look.
+    """
+    due = None
+    for pool in state.pools.values():
+        if not _may_start(state, pool):
+            continue
+        running = pool.running
+        for at in range(bisect_right(running, state.now, key=_end), len(running)):
+            end, _, _, job = running[at]
+            if due is not None and end >= due:
+                break
+            if end < _limit(state, job) and job.pace is None:
+                due = end
+                break
+    return due
+
+
+def look_at_outlived(state: Facts) -> None:
+    """Have pools looked at where a job has just outlived what it was predicted."""
+    now = state.now
+    for pool in state.pools.values():
+        running = pool.running
+        if running and running[0][0] <= now and not pool.changed and _may_start(state, pool):
+            for end, _, _, job in running:
+                if end > now:
+                    break
+                if job.pace is None and _limit(state, job) > now:
+                    pool.touch()
+                    break
+
+
+def _may_start(state: Facts, pool: PoolState) -> bool:
+    """Whether somebody waits there and something is left for him: else no expected end matters yet."""
+    return bool(pool.queue and (pool.free > 0 or state.ask_always)) or bool(pool.background)
+
+
+def _end(entry: RunningEntry) -> float:
+    return entry[0]
+
+
+def _limit(state: Facts, job: Job) -> float:
+    """When the cluster ends a running job (absolute seconds)."""
+    return (job.start_time if job.start_time is not None else state.now) + job.paused + job.estimate
 
 
 def overdue(state: Facts, pool: PoolState) -> None:

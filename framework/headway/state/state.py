@@ -42,6 +42,7 @@ class State(Facts):
     settle = capacity.settle
     advance = waiting.advance
     overdue = expectations.overdue
+    look_at_outlived = expectations.look_at_outlived
 
     # Questions.
     why_waiting = waiting.why_waiting

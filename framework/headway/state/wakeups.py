@@ -1,16 +1,25 @@
-"""What becomes due by the clock alone: begin times, reservations, retries, and what plugins asked for."""
+"""What becomes due by the clock alone: begin times, reservations, retries, ends of predictions, and what
+plugins asked for."""
 
 from __future__ import annotations
 
 from heapq import heappush
 
+from headway.state.expectations import next_outlived
 from headway.state.facts import Facts
 from headway.state.records import Job, PoolState
 
 
 def next_wakeup(state: Facts) -> float | None:
-    """When something becomes due by the clock alone (begin times, reservations, retries)."""
-    return state.wakeups[0][0] if state.wakeups else None
+    """When something becomes due by the clock alone (begin times, reservations, retries, and jobs that
+    outlive what they were predicted)."""
+    due = state.wakeups[0][0] if state.wakeups else None
+    if state.predict is None:
+        return due
+    outlived = next_outlived(state)
+    if due is None or outlived is None:
+        return outlived if due is None else due
+    return min(due, outlived)
 
 
 def wake_at(state: Facts, time: float, what: PoolState | Job) -> None:

@@ -6,8 +6,8 @@ the limit, and no prediction is beyond it. A user of whom fewer jobs have ended 
 predictor is asked, and then the estimate counts: predictors are such a chain, in configured order.
 
 A job that outlives its prediction gets 1 minute more, then 5, 15 and 30 minutes, 1, 2, 5, 10, 20, 50 and 100
-hours, one after the other and never beyond its estimate. Its pool is looked at when that happens, so what is
-booked behind it is corrected at once.
+hours, one after the other and never beyond its estimate. Its pool is looked at when that happens, if a job
+waits there and something is free; so what is booked behind it is corrected before it lets anybody start.
 
 Decisions: a job counts when it ends, however it ends, with the time from its last start on without what it
 was suspended; one that never ran does not. What a job was predicted at its arrival holds until it starts:
@@ -52,7 +52,7 @@ class Recent:
         self._jobs = options.jobs
         #: User -> seconds of the last jobs that ended.
         self._last: dict[str, deque[float]] = {}
-        #: Job that has not ended -> its user; and when it started, less what it was suspended.
+        #: Job that has not ended -> its user; and when it started, later by what it was suspended.
         self._user: dict[str, str] = {}
         self._started: dict[str, float] = {}
         self._suspended: dict[str, float] = {}
@@ -76,11 +76,11 @@ class Recent:
         }
 
     @hookimpl
-    def observe(self, event: Event, state: State) -> None:
+    def observe(self, event: Event) -> None:
         if isinstance(event, JobSubmitted):
             self._user[event.job.id] = event.job.user
         elif isinstance(event, JobStarted):
-            self._begun(event.job_id, event.time, state)
+            self._started[event.job_id] = event.time
         elif isinstance(event, JobEnded):
             self._ended(event.job_id, event.time)
         elif isinstance(event, JobRequeued):
@@ -101,17 +101,10 @@ class Recent:
             return None
         return min(max(sum(last) / len(last), 1.0), job.estimate)
 
-    def _begun(self, job_id: str, time: float, state: State) -> None:
-        self._started[job_id] = time
-        job = state.jobs.get(job_id)
-        if job is not None and job.expected_runtime < job.estimate:
-            state.wake_at(job.expected_end, job.pool)
-
     def _ended(self, job_id: str, time: float) -> None:
-        user = self._user.pop(job_id, "")
-        started = self._started.get(job_id)
-        suspended = self._suspended.get(job_id)
-        self._forget(job_id)
+        user, started = self._user.pop(job_id, ""), self._started.pop(job_id, None)
+        suspended = self._suspended.pop(job_id, None) if self._suspended else None
+        self._rungs.pop(job_id, None)
         if started is None or not user:
             return
         last = self._last.get(user)
@@ -133,6 +126,4 @@ class Recent:
             expected = min(expected + LADDER[rung], job.estimate) if rung < len(LADDER) else job.estimate
             rung += 1
         self._rungs[job.id] = rung
-        if expected < job.estimate:
-            state.wake_at(job.start_time + job.paused + expected, job.pool)
         return expected

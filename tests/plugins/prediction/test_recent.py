@@ -41,11 +41,42 @@ def test_the_vector_the_mean_of_the_last_two_and_the_ladder():
     one.step(7_000, [ev.JobSubmitted(7_000, described("wide", 8, 50, 7_000, user="w"))])
     seen = []
     for end in (200, 260, 560, 1460, 3260, 6860):
-        # The plugin asks for a look at just that moment.
-        assert 7_000 + end in [time for time, _, _ in one.state.wakeups]
+        # There is a look at just that moment.
+        assert one.next_wakeup() == 7_000 + end
         one.step(7_000 + end, [])
         seen.append(one.state.jobs["a"].expected_end - 7_000)
     assert seen == [260, 560, 1460, 3260, 6860, 7200]
+
+
+def test_a_prediction_costs_no_look_that_came_true_was_corrected_or_helps_nobody():
+    one = scheduler()
+    ran(one, "first", 0, 100)
+    ran(one, "second", 200, 100)
+    one.step(400, [ev.JobSubmitted(400, described("a", 7, 7200, 400, user="u"))])
+    one.step(400, [ev.JobStarted(400, "a", ())])
+    assert one.next_wakeup() is None  # nobody waits
+    one.step(410, [ev.JobSubmitted(410, described("wide", 8, 50, 410, user="w"))])
+    assert one.next_wakeup() == 500
+    one.step(420, [ev.JobSubmitted(420, described("filler", 1, 20, 420, user="w"))])
+    assert one.state.jobs["filler"].start_time == 420
+    assert one.next_wakeup() is None  # nothing is free
+    one.step(425, [ev.JobEnded(425, "filler", "completed", "")])
+    assert one.next_wakeup() == 500
+    one.step(430, [ev.JobEnded(430, "a", "completed", "")])
+    assert one.state.jobs["wide"].start_time == 430
+    assert one.next_wakeup() is None  # its end was predicted for 500
+
+
+def test_what_was_not_looked_at_is_corrected_at_the_next_look():
+    one = scheduler()
+    ran(one, "first", 0, 100)
+    ran(one, "second", 200, 100)
+    one.step(400, [ev.JobSubmitted(400, described("a", 7, 7200, 400, user="u"))])
+    one.step(400, [ev.JobStarted(400, "a", ())])
+    # It was to end at 500, then at 560, and nobody was there to care.
+    one.step(590, [ev.JobSubmitted(590, described("wide", 8, 50, 590, user="w"))])
+    assert one.state.jobs["a"].expected_end == 860
+    assert one.next_wakeup() == 860
 
 
 def test_with_fewer_jobs_the_estimate_counts_and_no_prediction_is_beyond_it():
