@@ -257,6 +257,19 @@ def test_a_late_arrival_ahead_of_others_is_no_mere_arrival(bench):
     assert bench.step(lambda view, jobs: view.fresh, now=20, events=[late]) == -1
 
 
+@pytest.mark.parametrize("kind", ["flat", "nodes"])
+def test_a_job_without_any_time_takes_its_processors_all_the_same(kind):
+    bench = Bench(kind)
+
+    def act(view, jobs):
+        # With several bookings it is looked ahead, moment by moment.
+        assert [view.book(jobs[name], after=50).start for name in ("b", "c")] == [50, 80]
+        return [view.start(jobs[name]) is not None for name in ("none", "x", "y")]
+
+    jobs = [described("b", 8, 30), described("c", 8, 30), described("none", 4, 0), described("x", 4, 20)]
+    assert bench.step(act, now=10, jobs=[*jobs, described("y", 1, 20)]) == [True, True, False]
+
+
 def test_forgetting_gives_the_booked_capacity_back(bench):
     bench.step(begin("a"), jobs=[described("a", 4, 50)])
 

@@ -80,6 +80,9 @@ from headway_adapters.transport import Result
 _LONGEST_BACKOFF = 30.0
 #: How long a deadline that has passed waits for a look that is under way.
 _PATIENCE = 1.0
+#: After so many looks in a row that were vain, because something was changed meanwhile, nothing is told, and
+#: so nothing is decided, until the next one is done.
+_VAIN = 2
 #: Characters of one note that are logged, and how many notes are remembered as logged.
 _LONGEST_NOTE = 300
 _MOST_NOTES = 10_000
@@ -219,6 +222,8 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         self._looks: tuple[float, float] | None = None
         #: The last look, with what only the actuators know.
         self._as_it_is: Look[DetailT] | None = None
+        #: Looks in a row that show the time before a change.
+        self._vain = 0
         #: Nodes and reservations as :meth:`describe` gave them, until the first look after it.
         self._described: Snapshot | None = None
         self._flights: dict[str, Flight[PayloadT]] = {}
@@ -421,14 +426,16 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
                     return self._tell(events)
                 if not self._told:
                     continue
-            if self._told:
-                return self._tell([])
-            if self._bell.woken:
-                self._bell.woken = False
-                return self._tell([])
             # The clock may be stepped while we sleep: each look, which does not depend on it, asks it anew.
             left = math.inf if deadline is None else deadline - self._clock()
-            if left <= 0 and not self._may_answer_soon():
+            if self._looking is not None and self._vain >= _VAIN:
+                left = math.inf
+            elif self._told:
+                return self._tell([])
+            elif self._bell.woken:
+                self._bell.woken = False
+                return self._tell([])
+            elif left <= 0 and not self._may_answer_soon():
                 return self._tell([])
             pause = math.inf if self._looking is not None else self._next_look - moment
             for due in (self._actuators.due, self._moves.due, self._agents.due):
@@ -473,7 +480,9 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         if self._looking_since_change != self._changes:
             # Something was changed since it began: it may show the time before.
             self._next_look = 0.0
+            self._vain += 1
             return None
+        self._vain = 0
         self._answered()
         self.note(look.notes)
         first = self._last is None
@@ -582,6 +591,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
 
     def _outage(self, error: Failure) -> None:
         now = time.monotonic()
+        self._vain = 0
         if self._down_since is None:
             self._down_since = now
             self._backoff = min(1.0, self._pace.poll_interval)

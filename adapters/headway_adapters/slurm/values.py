@@ -12,7 +12,8 @@ from typing import Any
 
 #: NO_VAL and INFINITE as 32 and 64 bit numbers (slurm.h).
 _UNSET = frozenset({0xFFFFFFFE, 0xFFFFFFFFFFFFFFFE})
-_INFINITE = frozenset({0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF})
+_LAST = 0xFFFFFFFF
+_INFINITE = frozenset({_LAST, 0xFFFFFFFFFFFFFFFF})
 _NULL_WORDS = frozenset({"", "(null)", "N/A", "None", "NONE", "Unknown", "n/a"})
 
 
@@ -57,6 +58,11 @@ def seconds(value: Any) -> float | None:
         return float(value)
     found = number(value)
     return None if not found or math.isinf(found) else float(found)
+
+
+def begin(value: Any) -> float | None:
+    """As :func:`seconds` for the earliest start, of which the number for infinite is a moment, too."""
+    return float(_LAST) if number(value) == math.inf else seconds(value)
 
 
 def words(value: Any) -> tuple[str, ...]:

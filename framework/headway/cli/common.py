@@ -172,7 +172,11 @@ def wall_clock(time: float) -> str:
     """An epoch second in local time, for a person."""
     if time in (float("inf"), float("-inf")):
         return "never"
-    return datetime.fromtimestamp(time).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    try:
+        return datetime.fromtimestamp(time).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    except (ValueError, OverflowError, OSError):
+        # Limits of thousands of years can be asked for; calendars end with the year 9999.
+        return f"{time:.0f} s after 1970"
 
 
 def measured_latencies(config: Config) -> Latencies | None:

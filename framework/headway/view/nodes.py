@@ -133,7 +133,8 @@ class NodeView(View):
     def _place_now(self, job: Job, end: float) -> Placement | None:
         free = self._state.nodes.free
         if self._ahead is not None:
-            free = self._ahead.window(self.now, end)
+            # What was started in this cycle for no time at all is there for no moment of what is ahead.
+            free = free.at_most(self._ahead.window(self.now, end))
         else:
             for booking in self._bookings:
                 if booking.room is not None and end > booking.start:

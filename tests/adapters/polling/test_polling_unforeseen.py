@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,7 @@ from building import described
 from waiting import until
 
 from headway import events as ev
+from headway.adapter import Outcome
 from headway.decisions import Requeue
 from headway.errors import UserError
 from headway.model import PoolDescription
@@ -91,6 +93,37 @@ def test_who_asks_again_and_again_for_what_is_refused_does_not_keep_headway_from
         (outcome,) = adapter.apply(now, [Requeue("a")])
         assert not outcome.accepted
         return "b" in seen
+
+    until(step, "the second look is told", pause=0.0)
+    adapter.close()
+
+
+class Slow(Scripted):
+    """A look takes its time, and each decision is a command."""
+
+    def look(self, before: Snapshot | None) -> Look[None]:
+        time.sleep(0.05)
+        return super().look(before)
+
+    def carry_out(self, decision: Any, now: float) -> Outcome:
+        assert self.change([("refuse",)]) == [None]
+        return Outcome(False, "invalid job id")
+
+
+def test_who_is_refused_during_every_look_does_not_make_all_looks_vain() -> None:
+    """An array of which headway does not know yet that it was cancelled: each of its elements is refused."""
+    adapter = Slow(snapshot(1, "a"), *[snapshot(2, "a", "b")] * 1000)
+    adapter._client.change_all = lambda argvs: [None] * len(argvs)  # type: ignore[method-assign]
+    adapter.capabilities = frozenset({Requeue})
+    seen: list[str] = []
+
+    def step() -> bool:
+        moment = adapter.wait(None)
+        assert moment is not None
+        seen.extend(event.job.id for event in moment[1] if isinstance(event, ev.JobSubmitted))
+        (outcome,) = adapter.apply(moment[0], [Requeue("a")])
+        assert outcome.message == "invalid job id"
+        return seen == ["a", "b"]
 
     until(step, "the second look is told", pause=0.0)
     adapter.close()

@@ -190,6 +190,11 @@ def test_a_request() -> None:
     assert request.memory_per_processor == 500 * MIB
 
 
+def test_a_limit_of_nothing_counts_as_a_minute() -> None:
+    """``scontrol update TimeLimit=0``, which any user may say: Slurm looks at limits now and then."""
+    assert only(read(pending(time_limit=0))).job.request.walltime == 60
+
+
 def test_a_request_for_gpus_on_other_nodes(jobs: reader.Jobs) -> None:
     request = jobs.jobs["24"].job.request
     assert (request.nodes, request.gres_per_node, request.excluded_nodes) == (3, (("gpu", 1),), ("node8",))
@@ -214,6 +219,9 @@ def test_features() -> None:
 def test_begin_times_count_while_they_lie_ahead(jobs: reader.Jobs) -> None:
     assert jobs.jobs["17"].job.begin_time == 1795417400
     assert only(read(pending(eligible_time=int(NOW) - 5))).job.begin_time is None
+    # ``--begin=2106-02-07T06:28:15`` is the number that elsewhere means infinite.
+    assert only(read(pending(eligible_time=0xFFFFFFFF))).job.begin_time == 0xFFFFFFFF
+    assert only(read(pending(eligible_time={"set": False, "number": 0}))).job.begin_time is None
 
 
 @pytest.mark.parametrize(

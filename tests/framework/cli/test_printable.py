@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.table import Table
 
-from headway.cli.common import console, say, set_up_log
+from headway.cli.common import console, say, set_up_log, wall_clock
 from headway.cli.printable import printable
 from headway.config import LogConfig
 
@@ -33,6 +33,13 @@ def test_sentences_and_tables(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert out.count("name") == 2
     assert not set(out) & set("\x1b\x07\x9b\u202e")
+
+
+@pytest.mark.parametrize("time", [258_352_051_501.0, 1e18, 1e300, -1e18])
+def test_a_moment_that_no_calendar_has(time: float) -> None:
+    """A job of ``sbatch -t 2147483647`` takes 4,083 years: who waits for two of them has no calendar."""
+    assert wall_clock(time) == f"{time:.0f} s after 1970"
+    assert wall_clock(0.0)[:4] in ("1969", "1970") and wall_clock(float("inf")) == "never"
 
 
 @pytest.mark.parametrize("kind", ["console", "json"])

@@ -211,7 +211,7 @@ class _Reading:
         job_id: str, array_id: str, index: int | None, dependencies: tuple[Dependency, ...] = (),
         either: bool = False, attributes: dict[str, Any] | None = None,
     ) -> JobDescription:  # fmt: skip
-        begin = values.seconds(record.eligible_time) if pending else None
+        begin = values.begin(record.eligible_time) if pending else None
         priority = values.number(record.priority) if ranked else None
         return JobDescription(
             id=job_id,

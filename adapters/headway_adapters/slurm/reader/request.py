@@ -33,7 +33,8 @@ class Requests:
         minutes = values.number(record.time_limit)
         partition = self.partitions.get(pool)
         if minutes is not None and not math.isinf(minutes):
-            return minutes * 60.0
+            # Limits are looked at now and then, so nothing ends with its start.
+            return max(minutes, 1) * 60.0
         if minutes is None and partition is not None and partition.default_walltime is not None:
             default = partition.default_walltime
             if not math.isinf(default):
