@@ -134,7 +134,7 @@ class Located:
         #: The same as arrays, where there are many.
         self.arrays: tuple[Ints, Ints] | None = None
         if len(nodes) > _MANY:
-            self.arrays = np.array(self.nodes), np.array(self.counts)
+            self.arrays = np.array(nodes), np.array(counts)
 
 
 class NodeTable:
@@ -171,6 +171,8 @@ class NodeTable:
         self._features: dict[str, Bools] = {}
         #: What nodes have that no job takes anything of.
         self._sizes: dict[str, Ints] = {}
+        #: How often what nodes there are, and which of them can be used, was told anew.
+        self.told = 0
         #: By their identity: placements of which somebody asked where they are.
         self._located: dict[int, Located] = {}
 
@@ -181,6 +183,7 @@ class NodeTable:
 
     def put(self, node: NodeDescription) -> None:
         """Add a node, or replace its description; what runs on it stays on it."""
+        self.told += 1
         old = self.descriptions.get(node.name)
         if old is None:
             at = self._append(node)
@@ -251,6 +254,7 @@ class NodeTable:
 
     def set_power(self, name: str, power: str, time: float) -> None:
         """A node's power state since ``time``: "on", "asleep", "falling asleep" or "waking"."""
+        self.told += 1
         at = self.index[name]
         if power == "on":
             self.power.pop(name, None)
@@ -261,6 +265,7 @@ class NodeTable:
         self._wakes[at] = (True, time + wake) if power == "waking" else (False, wake)
 
     def set_available(self, name: str, available: bool) -> None:
+        self.told += 1
         self.available[self.index[name]] = available
         self._all_available = bool(self.available[: len(self.names)].all())
 
@@ -296,7 +301,10 @@ class NodeTable:
         place = self.locate(placement)
         nodes, counts, arrays = place.nodes, place.counts, place.arrays
         if arrays is not None and _takes_processors_alone(request):
-            self.free.processors[arrays[0]] -= sign * arrays[1]
+            if sign > 0:
+                self.free.processors[arrays[0]] -= arrays[1]
+            else:
+                self.free.processors[arrays[0]] += arrays[1]
         else:
             self.free.take(request, nodes, counts, sign)
         whole: list[int] = nodes if request.exclusive else []
@@ -423,7 +431,7 @@ class NodeTable:
         nodes, counts = place.arrays
         if not (self._all_available or self.available[nodes].all()):
             return False
-        return bool((free[nodes] >= counts).all())
+        return not np.count_nonzero(free[nodes] < counts)
 
     def _guard_shape(self, request: Request, placement: Placement) -> None:
         place = self.locate(placement)

@@ -455,8 +455,12 @@ class HookCaller:
 
     def all(self, *args: Any) -> list[tuple[str, Any]]:
         """``(plugin, answer)`` for every answer other than None."""
-        answers = ((name, self.call(name, function, *args)) for name, function in self.implementations)
-        return [(name, answer) for name, answer in answers if answer is not None]
+        found = []
+        for name, function in self.implementations:
+            answer = self.call(name, function, *args)
+            if answer is not None:
+                found.append((name, answer))
+        return found
 
     def tell(self, news: Sequence[Any], *args: Any) -> None:
         """Tell all plugins each piece of news; answers are not asked for."""

@@ -34,6 +34,10 @@ class Tenants:
         self._watchers.append(changes)
         return changes
 
+    def unwatch(self, changes: list[Change]) -> None:
+        """Nothing is added any more to a list that :meth:`watch` gave."""
+        self._watchers = [watcher for watcher in self._watchers if watcher is not changes]
+
     def nodes_of(self, job: Job) -> list[int]:
         """The indices of the nodes that a job is on, in either tier."""
         there = self._there.get(job)

@@ -52,6 +52,7 @@ from headway.hookspecs import Plugin, hookimpl
 from headway.sharing import Sharing
 from headway.state import Job, State, Status
 from headway.view import View
+from headway_plugins.consolidation.single import SingleSlots
 from headway_plugins.consolidation.slots import Slots
 from headway_plugins.consolidation.usage import Usage
 
@@ -185,8 +186,11 @@ class Consolidation(Plugin):
     def schedule(self, view: View) -> Any:
         name = view.pool.name
         slots = self._slots.get(name)
-        if slots is None:
-            slots = self._slots[name] = Slots(view, self._usage, self.options.threshold)
+        if slots is None or slots.single is not view.nodes.single:
+            if slots is not None:
+                slots.close()
+            kind = SingleSlots if view.nodes.single else Slots
+            slots = self._slots[name] = kind(view, self._usage, self.options.threshold)
         slots.open()
         if view.fresh != 0:
             self._foreground(view, slots)
@@ -197,6 +201,8 @@ class Consolidation(Plugin):
     def _foreground(self, view: View, slots: Slots) -> None:
         """Steps 1 and 2."""
         pool = view.pool
+        if not pool.free:
+            return
         behind = sorted((job for job in view.background.values() if job.status is _RUNNING), key=_order)
         if not behind:
             candidates: Iterable[Job] = view.queue

@@ -5,7 +5,7 @@ processes to idle processors is the order of the processors: for the foreground 
 behind, for the background by the use of the one in front, both least first, ties by the order of the nodes.
 
 On nodes of several processors the use is the mean over them, and as many of them as processes in front use
-``threshold`` or more are of no use to the background.
+``threshold`` or more are of no use to the background. Nodes of one processor each are in :mod:`.single`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ Floats = NDArray[np.float64]
 class Slots:
     """The processors of one pool in both tiers, and how they are used."""
 
+    #: For nodes of one processor each.
+    single = False
+
     def __init__(self, view: View, usage: Usage, threshold: float) -> None:
         self._nodes: NodeTable = view.nodes
         self._tenants: Tenants = view.tenants
@@ -43,11 +46,24 @@ class Slots:
         self._behind: Floats = np.zeros(0)
         self._full: NDArray[np.int64] = np.zeros(0, np.int64)
         self._usable: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        #: Of which state of the nodes (:attr:`NodeTable.told`) that is.
+        self._told = -1
         #: The sum of what the background has left; -1: to be counted.
         self._room_behind = -1
 
+    def close(self) -> None:
+        """Nobody asks any more."""
+        self._tenants.unwatch(self._changes)
+
     def open(self) -> None:
         """A cycle begins: nodes may have come, gone, or fallen asleep."""
+        self._room_behind = -1
+        if self._told != self._nodes.told:
+            self._told = self._nodes.told
+            self._look_at_nodes()
+
+    def _look_at_nodes(self) -> None:
+        """Which nodes there are, and which can be used."""
         nodes = self._nodes
         size = len(nodes.total)
         if len(self._front) < size:
@@ -56,7 +72,6 @@ class Slots:
                 np.concatenate([array, np.zeros(more)]) for array in (self._front, self._behind)
             )
             self._full = np.concatenate([self._full, np.zeros(more, np.int64)])
-        self._room_behind = -1
         self._usable = nodes.pool_mask(self._pool.name) & nodes.available
         if nodes.power:
             self._usable = self._usable & ~nodes.mask_of(nodes.power)
@@ -69,7 +84,7 @@ class Slots:
         place = self._nodes.locate(job.placement)
         if place.arrays is not None:
             nodes, counts = place.arrays
-            return bool((free[nodes] >= counts).all())
+            return not np.count_nonzero(free[nodes] < counts)
         return all(free[node] >= count for node, count in zip(place.nodes, place.counts, strict=True))
 
     def idle_outside(self, job: Job) -> int:
@@ -129,34 +144,13 @@ class Slots:
             return place_parts(
                 nodes, request, self._pool.name, room > 0, free, lambda offer: offer.take(offer.feasible)
             )
-        if not _is_plain(request):
+        if not is_plain(request):
             eligible = nodes.eligible(request, self._pool.name)
             room = np.minimum(room, nodes.slots(request, eligible, free))
-        if nodes.single and _is_plain(request):
-            return self._take_single(room, use, request.processors)
         candidates = np.flatnonzero(room)
         if self._usage.known:
             candidates = candidates[np.argsort(use[candidates], kind="stable")]
         return Offer(nodes, request, room, free).take(candidates)
-
-    def _take_single(self, room: NDArray[np.int64], use: Floats, wanted: int) -> Placement | None:
-        """The same as :meth:`Offer.take` on nodes of one processor, for requests that say nothing but how
-        many: those that are used least, ties by their order."""
-        chosen = np.flatnonzero(room > 0)
-        if len(chosen) < wanted:
-            return None
-        if len(chosen) > wanted:
-            if self._usage.known:
-                used = use[chosen]
-                most = np.partition(used, wanted - 1)[wanted - 1]
-                taken = used < most
-                ties = np.flatnonzero(used == most)[: wanted - np.count_nonzero(taken)]
-                taken[ties] = True
-                chosen = chosen[taken]
-            else:
-                chosen = chosen[:wanted]
-        names = self._nodes.names
-        return tuple([(names[node], 1) for node in chosen.tolist()])
 
     def _look(self) -> None:
         """Reckon with the changes since the last time."""
@@ -194,7 +188,7 @@ def _add(tier: Floats, place: Located, total: NDArray[np.int64], use: float) -> 
         tier[node] = round((float(tier[node]) + count / int(total[node]) * use) * 1e9) / 1e9
 
 
-def _is_plain(request: Request) -> bool:
+def is_plain(request: Request) -> bool:
     """Whether the request says nothing but how many processors."""
     narrower: tuple[Any, ...] = (
         request.nodes, request.processors_per_node, request.processors_per_chunk, request.memory_per_node,

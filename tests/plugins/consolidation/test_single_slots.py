@@ -1,0 +1,58 @@
+"""On nodes of one processor jobs get the processors that they get by the way that serves all nodes."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from building import alike, emulate, node_cluster, traced
+
+from headway.sharing import Sharing
+from headway.workload import TraceJob
+from headway_plugins.consolidation import manager
+from headway_plugins.consolidation.manager import Consolidation, ConsolidationOptions
+from headway_plugins.consolidation.slots import Slots
+
+CLUSTER = node_cluster(*alike(20, 1), *[node for node in alike(28, 1, features=("big",))[20:]])
+
+
+def workload(seed: int) -> list[TraceJob]:
+    """Some jobs ask for a feature, some use all of their processors, and several use the same share."""
+    draw = Random(seed)
+    time, jobs = 0.0, []
+    for at in range(60):
+        time += draw.expovariate(1 / 6.0)
+        big = draw.random() < 0.2
+        processors = draw.choice((1, 1, 2, 3, 5, 8) if big else (1, 1, 2, 3, 5, 8, 13))
+        runtime = draw.uniform(1, 60)
+        use = draw.choice((0.5, 0.7, 0.97, draw.uniform(0.4, 1.0)))
+        more: dict[str, Any] = {"features": ("big",)} if big else {}
+        estimate = runtime * draw.uniform(1, 4)
+        jobs.append(
+            traced(
+                str(at), processors, estimate, time, runtime=runtime, attributes={"cpu": use}, **more
+            )
+        )  # fmt: skip
+    return jobs
+
+
+@pytest.mark.parametrize(
+    ("variant", "options"),
+    [("keasy", {}), ("reasy", {"cpu_error": 0.3}), ("measy", {}), ("measy", {"cpu_known": False})],
+    ids=str,
+)
+def test_the_same_processors(variant: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = workload(len(variant) + len(options))
+
+    def schedule() -> list[tuple[Any, ...]]:
+        plugin = Consolidation(ConsolidationOptions(variant=variant, **options))
+        found = emulate(CLUSTER, jobs, plugin, sharing=Sharing())
+        assert found.problems == []
+        return [(name, r.start_time, r.end_time, r.placement) for name, r in found.results.items()]
+
+    single = schedule()
+    assert {len(placement) for *_, placement in single} >= {1, 2, 3, 5, 8, 13}
+    # What serves all nodes is then made anew in each cycle, from who is there.
+    monkeypatch.setattr(manager, "SingleSlots", Slots)
+    assert single == schedule()
