@@ -28,6 +28,7 @@ from headway.nodes import Offer
 from headway.plugins import HookCaller, Plugins, Problem
 from headway.requests import Answer
 from headway.state import Foreseeable, Job, PoolState, State, Status
+from headway.state.moves import StaysForNow
 from headway.view import FlatView, NodeView, View
 
 _INF = float("inf")
@@ -607,6 +608,9 @@ class Scheduler:
         """Carry a move that no view made into the state; False, and a problem, if it is impossible."""
         try:
             self.state.carry(move)
+        except StaysForNow:
+            # Its refusal was told.
+            return False
         except StateError as error:
             self._refused(plugin, hook, f"{error}; not moved")
             return False

@@ -109,6 +109,29 @@ def test_a_move_that_the_cluster_refuses_is_taken_back():
     assert made.pools["pool"].free == 6
 
 
+def test_a_job_whose_move_was_refused_stays_for_a_while_longer_each_time():
+    made = state(described("a", 2))
+    running(made, "a", (("n0", 2),))
+    move, now, pool = Migrate("a", (("n1", 2),)), 0.0, made.pools["pool"]
+    for seconds in (15, 30, 60, 120, 240, 480, 600, 600):
+        made.carry(move)
+        made.apply([ev.DecisionFailed(now, move, "no image can be kept")])
+        with pytest.raises(StateError, match="its move was refused"):
+            made.carry(move)
+        # Its pool is looked at again then.
+        assert made.next_wakeup() == now + seconds
+        made.now = now = now + seconds
+        pool.changed = False
+        made.advance(now)
+        assert pool.changed
+    made.carry(move)
+    made.apply([ev.JobMigrated(now, "a", (("n1", 2),), "foreground")])
+    back = Migrate("a", (("n0", 2),))
+    made.carry(back)
+    made.apply([ev.DecisionFailed(now, back, "the target is gone")])
+    assert made.next_wakeup() == now + 15
+
+
 def test_what_a_move_would_take_twice_is_refused_and_nothing_changes():
     made = state(described("a", 4), described("b", 4), described("c", 4))
     running(made, "a", (("n0", 4),), "background")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from headway import events as ev
-from headway.decisions import Start
+from headway.decisions import Migrate, Start, SwapTiers
 from headway.state.bundles import whole
 from headway.state.expectations import expect_again, predict
 from headway.state.facts import Facts
 from headway.state.foresight import Foreseeable, take_back
+from headway.state.moves import refused
 from headway.state.occupation import expected_end, move, occupy, release, set_expected_end
 from headway.state.queues import enqueue, leave_queue
 from headway.state.records import ON_NODES, Job, Status
@@ -120,6 +121,8 @@ def decision_failed(state: Facts, event: ev.DecisionFailed) -> None:
     """The cluster refused a decision: what was foreseen is forgotten, a start is tried again later."""
     if isinstance(event.decision, Foreseeable):
         take_back(state, event.decision)
+    if isinstance(event.decision, SwapTiers | Migrate):
+        refused(state, event.decision.job_id)
     if not isinstance(event.decision, Start):
         return
     job = state.jobs.get(event.decision.job_id)

@@ -104,13 +104,13 @@ class MeasyReproduction:
         few_loads: Sequence[float] = (0.5, 0.7, 0.9),
         costs: Sequence[float] = (20, 120, 480, 900, 1500, 3000),
         seconds: float = 2.0,
-        alone: float = 0.9,
+        others: float = 0.02,
     ) -> None:
-        """``batch``: jobs; ``seconds``: of each measurement on real processes; ``alone``: the share of a
-        processor that a process must get for that when it is alone there."""
+        """``batch``: jobs; ``seconds``: of each measurement on real processes; ``others``: the share of a
+        processor that others may use meanwhile."""
         self._batch = batch
         self._loads, self._few_loads, self._costs = loads, few_loads, costs
-        self._seconds, self._alone = seconds, alone
+        self._seconds, self._others = seconds, others
 
     def run(self, context: Context) -> list[Claim]:
         plain = self._rows(
@@ -287,7 +287,7 @@ class MeasyReproduction:
             "behind a process that uses 96 % nobody gets anything done",
         )
         try:
-            measured = measure((0.5, 0.7, 0.9, 0.97), self._seconds, self._alone)
+            measured = measure((0.5, 0.7, 0.9, 0.97), self._seconds, self._others)
         except NotMeasured as why:
             return [Claim("Section 2.1", claimed, str(why), "not run") for claimed in said]
         usual, full = measured[:-1], measured[-1]

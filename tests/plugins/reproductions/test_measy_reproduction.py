@@ -10,7 +10,13 @@ from headway.errors import UserError
 from headway.experiment.reproduction import Context
 from headway_plugins.reproductions import measy
 from headway_plugins.reproductions.measy import MeasyReproduction, Point, run_point
-from headway_plugins.reproductions.two_tiers_measured import NotMeasured, TwoTiers, measure
+from headway_plugins.reproductions.two_tiers_measured import (
+    NotMeasured,
+    TwoTiers,
+    _undisturbed,
+    measure,
+    used_by_others,
+)
 
 
 def context(out, done, keep=False):
@@ -66,6 +72,25 @@ def test_two_tiers_on_real_processes_are_measured_or_it_is_said_why_not():
     except NotMeasured as why:
         pytest.skip(str(why))
     assert 0 < found.use <= 1 and found.loss < 1 and found.single >= 0
+
+
+def test_what_others_use_of_a_processor_is_what_we_did_not():
+    # user, nice, system, idle, waiting for a disk, interrupts (two kinds), stolen, guests (two kinds)
+    before = "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 100 0 50 300 7 1 1 1 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\nintr 5\n"
+    after = "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 150 0 60 330 14 2 1 2 50 0\ncpu1 0 0 0 90 10 0 0 0 0 0\nintr 9\n"
+    # Of 99 ticks of the first 62 were used, of 100 of the second none.
+    assert used_by_others(before, after, {0: 0.5}) == pytest.approx(62 / 99 - 0.5)
+    assert used_by_others(before, after, {0: 0.7}) == 0
+    assert used_by_others(before, after, {1: 0.0}) == 0
+    assert used_by_others(before, after, {0: 0.5, 1: 0.0}) == pytest.approx(62 / 99 - 0.5)
+
+
+def test_a_measurement_that_others_disturbed_is_made_again_and_given_up_in_the_end():
+    disturbances = [0.5, 0.03, 0.02, 0.0]
+    assert _undisturbed(lambda: ([(3.0, 1.0)], disturbances.pop(0)), 0.02) == [(3.0, 1.0)]
+    assert disturbances == [0.0]
+    with pytest.raises(NotMeasured, match=r"in 4 tries others used at least 30 % .* expected at most 2 %"):
+        _undisturbed(lambda: ([], 0.3), 0.02)
 
 
 def test_a_reproduction_takes_settings():
