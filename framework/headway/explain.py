@@ -147,6 +147,8 @@ def explain(
     asks += f" for {job.estimate:.0f} s"
     first = f"Job {job.id} of {job.user or 'an unknown user'} asks for {asks} in pool {job.pool.name!r}"
     lines = [f"{first}; it was submitted at {clock(job.submit_time)}."]
+    if scheduler.state.predict is not None:
+        lines.append(_predicted(scheduler, job))
     for decision in wished:
         if isinstance(decision, Start) and decision.job_id == job.id:
             where = ", ".join(name for name, _ in decision.placement)
@@ -169,6 +171,19 @@ def explain(
         return lines
     lines.extend(_in_queue(scheduler, job, clock))
     return lines
+
+
+def _predicted(scheduler: Scheduler, job: Job) -> str:
+    """How long it is predicted to run, by whom, and why."""
+    name = job.predicted_by
+    if not name:
+        return f"No plugin predicts how long it runs: it is planned with {job.expected_runtime:.0f} s."
+    why = getattr(scheduler.plugins.by_name[name], "why_predicted", None)
+    because = f": {why(job)}" if why is not None else ""
+    return (
+        f"Plugin {name!r} predicts that it runs for {job.expected_runtime:.0f} s{because}. "
+        f"It is planned with that, and may run for {job.estimate:.0f} s."
+    )
 
 
 def _in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> list[str]:

@@ -48,6 +48,9 @@ Class attributes of a plugin that the framework reads, all optional:
     for a plugin with the hook ``place`` that looks at more than the job's request: a hashable value
     of what else it looks at. A job is not tried again in a cycle in which one of the same shape
     and kind found no place.
+``why_predicted(job)``
+    for a plugin with ``predict_runtime``: what the prediction that counts for the job follows from, as the
+    end of a sentence. ``headway explain`` shows it.
 ``paper``
     the reference of the paper that it implements.
 """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from headway.config import adapter_class, parse_config
 from headway.decisions import Decision
@@ -58,6 +59,22 @@ def scheduler_of(run: RunRecord, catalogue: Catalogue) -> Scheduler:
         # A dry run begins at its trace's epoch; a live one has the epoch's own clock.
         epoch=run.info.started_at if run.info.mode == Mode.DRY_RUN else 0.0,
     )
+
+
+def learned(journal: Journal, run: RunRecord, catalogue: Catalogue) -> dict[str, Any]:
+    """What the plugins know at the end of what is recorded of ``run``, by name: what its last checkpoint
+    kept, and what those that observe make of the events since.
+
+    Of the jobs that came before that checkpoint, the state that they are shown knows nothing.
+    """
+    kept = journal.last_checkpoint(run.id)
+    if kept is not None:
+        states = {**run.info.plugin_states, **kept.states}
+        run = replace(run, info=replace(run.info, plugin_states=states))
+    scheduler = scheduler_of(run, catalogue)
+    for cycle in journal.cycles(run.id, None if kept is None else kept.seq):
+        scheduler.follow(cycle.now, cycle.events)
+    return scheduler.checkpoint()
 
 
 def replay(

@@ -49,7 +49,8 @@ def _sortable(hook: HookCaller, job: Job, state: State) -> tuple[Any, ...]:
 
 
 def _seconds(hook: HookCaller, job: Job, state: State) -> float | None:
-    """The first answer to ``predict_runtime`` that is a time."""
+    """The first answer to ``predict_runtime`` that is a time; the job keeps whose it is."""
+    job.predicted_by = ""
     for name, function in hook.implementations:
         answer = hook.call(name, function, job, state)
         if answer is None:
@@ -61,6 +62,7 @@ def _seconds(hook: HookCaller, job: Job, state: State) -> float | None:
         except (TypeError, ValueError):
             hook.failed(name, TypeError(f"expected seconds, found {answer!r}"))
         else:
+            job.predicted_by = name
             return seconds
     return None
 
@@ -249,6 +251,18 @@ class Scheduler:
             self.problems.extend(Problem("state", "apply", text, "") for text in state.anomalies)
             state.anomalies.clear()
         return decisions
+
+    def follow(self, now: float, events: Sequence[Event]) -> None:
+        """One instant that somebody else decided about: the events are folded in and shown to the plugins
+        that observe, and no plugin is asked for a decision."""
+        state = self.state
+        state.now = now
+        events = in_order(events)
+        for event in events:
+            self._handlers[type(event)](state, event)
+        if state.described or state.newly_barred:
+            state.settle()
+        self._observe.tell(events, state)
 
     def _looks(self, now: float, cycle: float) -> bool:
         """In batch mode: whether the policies are asked now.

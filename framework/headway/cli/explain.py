@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from headway.cli.common import (
     examples,
     measured_latencies,
+    messages,
     plugin_option,
     required_config_option,
     say,
@@ -22,7 +23,7 @@ from headway.errors import HeadwayError, UserError
 if TYPE_CHECKING:
     from headway.config import Config
     from headway.journal import HistoryEntry
-    from headway.plugins import Catalogue
+    from headway.plugins import Catalogue, Plugins
 
 
 @click.command(
@@ -85,9 +86,11 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
         copy = Copy(adapter)
         cluster = config.with_energy(copy.cluster)
         catalogue.check_energy(configs, cluster)
+        plugins = Plugins.load(configs, catalogue, None)
         scheduler = Scheduler(
-            cluster, Plugins.load(configs, catalogue, None), seed=config.seed, clock=wall_clock,
-            capabilities=adapter.capabilities, wait_for_down_nodes=config.wait_for_down_nodes,
+            cluster, plugins, seed=config.seed, clock=wall_clock, capabilities=adapter.capabilities,
+            saved=_what_predictors_know(config, plugins, catalogue),
+            wait_for_down_nodes=config.wait_for_down_nodes,
         )  # fmt: skip
     wished = scheduler.step(copy.now, copy.events)
     lines = explain(scheduler, job_id, wall_clock, wished)
@@ -105,13 +108,37 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
         )  # fmt: skip
         start = next((r.start_time for r in future.jobs if r.job.id == job.id), None)
         if start is not None:
+            whatever = ", whatever is predicted," if scheduler.state.predict is not None else ""
             lines.append(
-                f"It is expected to start at {wall_clock(start)}, if every job runs for its estimate and "
-                "nothing else is submitted."
+                f"It is expected to start at {wall_clock(start)}, if every job runs for its "
+                f"estimate{whatever} and nothing else is submitted."
             )
         else:
             lines.append("When it will start cannot be foreseen.")
     return lines
+
+
+def _what_predictors_know(config: Config, plugins: Plugins, catalogue: Catalogue) -> dict[str, Any]:
+    """What the plugins that predict runtimes have learned by now in the last recorded run."""
+    from headway.journal import Journal
+    from headway.replay import learned
+
+    names = {name for name, _ in plugins.implementations("predict_runtime")}
+    if not names or not _there(config):
+        return {}
+    try:
+        with Journal.open(config.journal, create=False, read_only=True) as journal:
+            run = journal.last_run()
+            known = learned(journal, run, catalogue) if run is not None else {}
+    except HeadwayError as error:
+        say(f"What was learned of runtimes is not known: {error}", messages(), style="yellow")
+        return {}
+    return {name: state for name, state in known.items() if name in names}
+
+
+def _there(config: Config) -> bool:
+    """Whether there may be a journal."""
+    return "://" in config.journal or Path(config.journal).exists()
 
 
 def _from_journal(config: Config, catalogue: Catalogue, job_id: str) -> list[str]:
@@ -135,7 +162,7 @@ def _history(config: Config, job_id: str) -> tuple[list[str], str]:
     from headway.explain import last_failure
     from headway.journal import Journal
 
-    if "://" not in config.journal and not Path(config.journal).exists():
+    if not _there(config):
         return [], ""
     try:
         with Journal.open(config.journal, create=False, read_only=True) as journal:

@@ -307,13 +307,13 @@ class Journal:
             row = connection.execute(query).first()
         return None if row is None else self._run_record(row)
 
-    def cycles(self, run_id: int) -> Iterator[CycleRecord]:
-        """The recorded cycles of a run in their order, read bit by bit. UserError: no such run."""
+    def cycles(self, run_id: int, after: int | None = None) -> Iterator[CycleRecord]:
+        """The recorded cycles of a run in their order, read bit by bit; those behind cycle ``after`` alone.
+        UserError: no such run."""
         self._check_run(run_id)
-        return self._cycles(run_id)
+        return self._cycles(run_id, after)
 
-    def _cycles(self, run_id: int) -> Iterator[CycleRecord]:
-        after: int | None = None
+    def _cycles(self, run_id: int, after: int | None = None) -> Iterator[CycleRecord]:
         while True:
             query = select(cycles).where(cycles.c.run_id == run_id).order_by(cycles.c.seq).limit(PAGE)
             if after is not None:

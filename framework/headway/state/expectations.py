@@ -42,7 +42,7 @@ def expect(state: Facts, job: Job, runtime: float) -> None:
     """
     pool = job.pool
     looked = pool.changed, pool.fresh, pool.arrivals
-    job.expected_runtime = runtime
+    job.expected_runtime, job.predicted_by = runtime, ""
     set_expected_end(state, job, state.now + runtime)
     pool.changed, pool.fresh, pool.arrivals = looked
 
@@ -123,6 +123,7 @@ def _again(state: Facts, job: Job, begin: float, limit: float) -> float:
         return limit
     seconds = state.predict(job)
     if seconds is None or not state.now < begin + seconds < limit:
+        job.predicted_by = ""
         return limit
     job.expected_runtime = seconds
     return begin + seconds

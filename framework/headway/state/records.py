@@ -111,6 +111,8 @@ class Job(msgspec.Struct, eq=False, weakref=True):
     pace: Pace | None = None
     #: Share of a processor that each of its processes was measured to use; None: nobody measured.
     measured_cpu: float | None = None
+    #: The plugin whose prediction ``expected_runtime`` is; "": nobody's.
+    predicted_by: str = ""
 
     @classmethod
     def arrived(cls, description: JobDescription, pool: PoolState, seq: int) -> Job:

@@ -101,6 +101,21 @@ class Recent:
             return None
         return min(max(sum(last) / len(last), 1.0), job.estimate)
 
+    def why_predicted(self, job: Job) -> str:
+        """What the prediction follows from, for a person."""
+        last = self._last.get(job.user, ())
+        ran = ", ".join(f"{seconds:.0f} s" for seconds in last)
+        which = "job" if self._jobs == 1 else f"{self._jobs} jobs"
+        mean = min(max(sum(last) / len(last), 1.0), job.estimate) if last else None
+        if rungs := self._rungs.get(job.id, 0):
+            times = "once" if rungs == 1 else f"{rungs} times"
+            return f"it outlived the mean of its user's last {which} and was given more time {times}"
+        if mean != job.expected_runtime:
+            return f"the mean of its user's last {which} when it was submitted"
+        return f"the mean of its user's last {which} ({ran})" + (
+            ", and no more than its limit" if mean == job.estimate else ""
+        )
+
     def _ended(self, job_id: str, time: float) -> None:
         user, started = self._user.pop(job_id, ""), self._started.pop(job_id, None)
         suspended = self._suspended.pop(job_id, None) if self._suspended else None
