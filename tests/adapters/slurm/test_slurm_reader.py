@@ -184,6 +184,15 @@ def test_completing_jobs_still_have_their_nodes() -> None:
     assert (job.state, job.end_time) == ("running", None)
 
 
+def test_one_that_was_requeued_has_no_start_while_it_completes() -> None:
+    """While a dead node keeps it Slurm shows it a start that goes on with the clock."""
+    record = {**RECORDS[36], "job_state": "COMPLETING", "restart_cnt": 1}
+    looks = [only(read({**record, "start_time": 1795244000 + second})) for second in (0, 5)]
+    assert [(job.state, job.start_time) for job in looks] == [("running", None)] * 2
+    assert looks[0].placement
+    assert only(read({**record, "restart_cnt": 0})).start_time is not None
+
+
 def test_a_request() -> None:
     request = only(read(pending())).job.request
     assert (request.processors, request.nodes, request.walltime) == (8, 2, 7200)

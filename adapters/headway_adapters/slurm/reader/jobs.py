@@ -283,7 +283,11 @@ class _Reading:
         reason = values.text(record.state_reason)
         ended = state == "ended"
         together = ended and not array_id and bool(values.text(record.array_task_string))
+        restarts = values.integer(record.restart_cnt)
         started = values.seconds(record.start_time) if placement else None
+        if restarts and "COMPLETING" in values.words(record.job_state):
+            # It was requeued, and a node does not say that it is free of it: the time goes on with the clock.
+            started = None
         self.found.jobs[job_id] = SnapshotJob(
             job=description,
             state=state,
@@ -293,7 +297,7 @@ class _Reading:
             outcome=outcome,
             exit_code=values.exit_code(record.exit_code) if ended else None,
             reason=reason,
-            restarts=values.integer(record.restart_cnt),
+            restarts=restarts,
             tier="background" if values.text(record.partition) in self.site.behind else "foreground",
         )
         if not ended and pool in self.managed:
