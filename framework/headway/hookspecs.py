@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from headway.report import Section
     from headway.requests import Answer
     from headway.results import RunResult
-    from headway.state import Factor, Job, State
+    from headway.state import Barrier, Factor, Job, State
     from headway.view import View
     from headway.workload import EstimateModel, WorkloadModel
 
@@ -138,6 +138,17 @@ class HookSpecs:
         """A refusal with its reason, or None. First refusal wins. A refused job is never started;
         it stays with the batch system, and ``headway explain`` gives the reason. Asked when a job
         arrives or changes; stands until it changes."""
+
+    @hookspec(firstresult=True)
+    def bar_job(self, job: Job, state: State) -> Barrier | None:
+        """Why a job may not start now although it could: a limit that is reached. First answer wins.
+
+        Asked when a job is to enter its queue, and for each start, those of the same pass counted
+        (``state.watch`` tells who takes and gives back processors). A barred job is in no queue: it holds
+        up nobody and is not booked, and ``headway explain`` gives the reason. It is asked about again
+        when it changes, and when the plugin says, in ``react``, that there may be room:
+        ``state.lifted(barrier.key)``. A pass in which a job turns out to be barred is taken back, and the
+        policy is asked once more without it."""
 
     @hookspec(firstresult=True)
     def queue_key(self, job: Job, state: State) -> tuple[Any, ...] | None:

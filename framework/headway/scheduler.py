@@ -27,7 +27,7 @@ from headway.model import ClusterDescription, Placement
 from headway.nodes import Offer
 from headway.plugins import HookCaller, Plugins, Problem
 from headway.requests import Answer
-from headway.state import Foreseeable, Job, PoolState, State, Status
+from headway.state import Barrier, Foreseeable, Job, PoolState, State, Status
 from headway.state.moves import StaysForNow
 from headway.view import FlatView, NodeView, View
 
@@ -64,6 +64,17 @@ def _seconds(hook: HookCaller, job: Job, state: State) -> float | None:
         else:
             job.predicted_by = name
             return seconds
+    return None
+
+
+def _barrier(hook: HookCaller, job: Job, state: State) -> Barrier | None:
+    """The first answer to ``bar_job`` that is a barrier."""
+    for name, function in hook.implementations:
+        answer = hook.call(name, function, job, state)
+        if isinstance(answer, Barrier):
+            return answer
+        if answer is not None:
+            hook.failed(name, TypeError(f"expected a Barrier, found {answer!r}"))
     return None
 
 
@@ -157,6 +168,7 @@ class Scheduler:
         self._checkpoint = caller("checkpoint")
         self._shutdown = caller("shutdown")
         predict, key, admit = caller("predict_runtime"), caller("queue_key"), caller("admit_job")
+        bars = caller("bar_job")
         state = self.state
         policies = [plugins.by_name[name] for name, _ in self._policies]
         # Plugins whose answers may change with any event: nothing of an earlier cycle stands.
@@ -179,6 +191,8 @@ class Scheduler:
                 job.refusal = admit.first(job, state) or ""
 
             state.admit = admit_job
+        if bars:
+            state.bars = lambda job: _barrier(bars, job, state)
         kinds = [
             function
             for name, _ in self._place.implementations
@@ -371,6 +385,35 @@ class Scheduler:
     # ------------------------------------------------------------------ one pool
 
     def _cycle(self, pool: PoolState, view: View, decisions: list[Decision]) -> None:
+        if self.state.bars is not None and pool.fresh >= 0:
+            # Starts in other pools may have barred who is booked.
+            self._bar_booked(view)
+        self._look(pool, view, decisions)
+        while self.state.bars is not None and self._bar_more(view):
+            self._look(pool, view, decisions)
+
+    def _bar_more(self, view: View) -> bool:
+        """Whether jobs turned out to be barred in a pass, so that it is to be repeated without them."""
+        state = self.state
+        if not state.refusals:
+            return self._bar_booked(view)
+        self._undo(view)
+        state.bar_refused()
+        return True
+
+    def _bar_booked(self, view: View) -> bool:
+        """Take whom a start has barred but who is booked out of the queue; whether there was one."""
+        state = self.state
+        assert state.bars is not None
+        found = False
+        for booking in view.bookings:
+            job = booking.job
+            if job.status is Status.PENDING and (barrier := state.bars(job)) is not None:
+                state.bar(job, barrier)
+                found = True
+        return found
+
+    def _look(self, pool: PoolState, view: View, decisions: list[Decision]) -> None:
         pool.changed = False
         queue: Sequence[Job] = pool.queue
         now = self.state.now
@@ -415,9 +458,12 @@ class Scheduler:
             except Exception as error:
                 self._schedule.failed(name, error)
                 self._undo(view)
+                self.state.refusals.clear()
                 return
             finally:
                 self.seconds[name] += perf_counter() - began
+            if self.state.refusals:
+                return
             if made:
                 decisions.extend(made)
             if view.started:

@@ -296,6 +296,15 @@ def test_admit_job_refuses_and_explain_says_why(file):
     assert explain(members, "his", plain_clock)[-1] == "It cannot start: refused: user 'bob' is not a member."
 
 
+def test_bar_job_keeps_a_job_out_of_the_queue_and_explain_says_why(file):
+    jobs = [traced("a", 4, user="x"), traced("b", 4, user="x"), traced("c", 4, user="y")]
+    result = run(file("alone.py"), *jobs)
+    assert starts(result) == {"a": 0, "b": 100, "c": 0}
+    ours = scheduler(file("alone.py"), ClusterDescription.flat(10))
+    ours.step(0, [submitted("a", user="x"), submitted("b", user="x")])
+    assert explain(ours, "b", plain_clock)[-1] == "It cannot start: another job of user 'x' runs."
+
+
 def test_queue_key_serves_the_shortest_first(file):
     result = run(file("shortest.py"), traced("a", 10), traced("long", 10, 300), traced("short", 10, 20))
     assert starts(result) == {"short": 0, "a": 20, "long": 120}

@@ -539,6 +539,7 @@ HOOKS = {
     "observe": lambda self, event: 1 / 0,
     "predict_runtime": lambda self, job: 1 / 0,
     "admit_job": lambda self, job: 1 / 0,
+    "bar_job": lambda self, job: 1 / 0,
     "queue_key": lambda self, job: 1 / 0,
     "order_queue": lambda self, jobs: 1 / 0,
     "place": lambda self, job: 1 / 0,

@@ -13,10 +13,10 @@ Each file holds one idea, and calls only files that stand above it here:
 
 ``records``, ``factors``, ``facts``
     a job, a pool; what a property of jobs is that plugins register; all data of the state;
-``wakeups``, ``queues``, ``dependencies``, ``obstacles``, ``waiting``
-    what becomes due; the queues; a job that is not in its queue, and why;
-``occupation``, ``expectations``
-    the processors that jobs take, and until when;
+``wakeups``, ``queues``, ``dependencies``, ``obstacles``, ``waiting``, ``barriers``
+    what becomes due; the queues; a job that is not in its queue, and why; limits that bar it;
+``watchers``, ``occupation``, ``expectations``
+    who is told of the processors that jobs take; these; and until when;
 ``tenants``, ``reservations``, ``moves``, ``foresight``, ``guard``
     who is on which node; what is kept; the background and moves; changes that were decided and not confirmed;
     what every start must pass;
@@ -28,11 +28,12 @@ Each file holds one idea, and calls only files that stand above it here:
 
 from headway.state.factors import Factor
 from headway.state.foresight import Foreseeable
-from headway.state.records import Job, Obstacle, Outlook, PoolState, RunningEntry, Status
+from headway.state.records import Barrier, Job, Obstacle, Outlook, PoolState, RunningEntry, Status, Watcher
 from headway.state.state import State
 from headway.state.tenants import Tenants
 
 __all__ = [
+    "Barrier",
     "Factor",
     "Foreseeable",
     "Job",
@@ -43,4 +44,5 @@ __all__ = [
     "State",
     "Status",
     "Tenants",
+    "Watcher",
 ]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 from headway.energy import EnergyModel
 from headway.model import ClusterDescription, JobDescription, Placement, Reservation
 from headway.nodes import NodeTable
 from headway.state.factors import Factor
-from headway.state.records import ON_NODES, Job, Pace, PoolState
+from headway.state.records import ON_NODES, Barrier, Job, Pace, PoolState, Watcher
 from headway.state.tenants import Tenants
 
 
@@ -33,6 +33,14 @@ class Facts:
         self.anomalies: list[str] = []
         #: Called for each job that arrives, before it is queued.
         self.admit: Callable[[Job], None] | None = None
+        #: Why a job that could start may not, where a plugin bars jobs (:mod:`headway.state.barriers`).
+        self.bars: Callable[[Job], Barrier | None] | None = None
+        #: Key of a barrier -> the jobs that it keeps out of their queues, by id.
+        self.barred: dict[Hashable, dict[str, Job]] = {}
+        #: Jobs that were refused in the policy's pass that goes on.
+        self.refusals: dict[str, tuple[Job, Barrier]] = {}
+        #: Who is told of what jobs take and give back (:mod:`headway.state.watchers`).
+        self.watchers: list[Watcher] = []
         #: Called for each pool that appears later.
         self.pool_made: Callable[[PoolState], None] | None = None
         #: Gives a job's place in the queue, where a plugin defines one.

@@ -13,6 +13,7 @@ from headway.state.occupation import FOREGROUND, occupy, release
 from headway.state.queues import enqueue
 from headway.state.records import Job, PoolState, Status
 from headway.state.reservations import inside, kept, profile
+from headway.state.watchers import tell_took
 
 _PENDING = Status.PENDING
 _STARTING = Status.STARTING
@@ -30,6 +31,8 @@ def begin(state: Facts, job: Job, placement: Placement, tier: str, frequency: fl
         return
     if job.status is not _PENDING:
         raise StateError(f"job {job.id} is {job.status.value}, not pending")
+    if state.bars is not None and (barrier := state.bars(job)) is not None:
+        raise StateError(f"job {job.id} may not start: {barrier.why}")
     pool = job.pool
     if job.processors > pool.free:
         raise StateError(f"job {job.id} needs {job.processors} processors, {pool.free} are free")
@@ -46,6 +49,8 @@ def begin(state: Facts, job: Job, placement: Placement, tier: str, frequency: fl
         entry = (end, job.seq, processors, job)
         insort(pool.running, entry)
         job.entries = ((pool, entry),)
+        if state.watchers:
+            tell_took(state, job)
         return
     state.nodes.guard(job.request, placement, pool.name)
     end = state.now + job.expected_runtime

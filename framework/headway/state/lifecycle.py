@@ -55,6 +55,7 @@ def submitted(state: Facts, event: ev.JobSubmitted) -> None:
         and not job.refusal
         and pool.flat
         and job.processors <= pool.total
+        and state.bars is None
     ):
         enqueue(state, job)
     else:

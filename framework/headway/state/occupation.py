@@ -15,6 +15,7 @@ from collections.abc import Callable
 from headway.model import Placement
 from headway.state.facts import Facts
 from headway.state.records import Job
+from headway.state.watchers import tell_gave, tell_took
 
 #: The tier in which jobs run that nobody sent elsewhere.
 FOREGROUND = "foreground"
@@ -35,6 +36,8 @@ def occupy(state: Facts, job: Job, placement: Placement, start: float) -> None:
         job.entries = ((pool, entry),)
         pool.free -= job.processors
         pool.touch()
+        if state.watchers:
+            tell_took(state, job)
         return
     job.placement = placement
     job.taken = job.request
@@ -53,6 +56,8 @@ def occupy(state: Facts, job: Job, placement: Placement, start: float) -> None:
     _note_unknown(state, job)
     if state.tenants is not None:
         state.tenants.enter(job, placement)
+    if state.watchers:
+        tell_took(state, job)
 
 
 def _note_unknown(state: Facts, job: Job) -> None:
@@ -75,6 +80,8 @@ def _occupy_behind(state: Facts, job: Job, placement: Placement) -> None:
         if state.tenants is not None:
             state.tenants.enter(job, placement)
     pool.changed = True
+    if state.watchers:
+        tell_took(state, job)
 
 
 def expected_end(job: Job, start: float) -> float:
@@ -91,6 +98,8 @@ def release(state: Facts, job: Job) -> None:
     if entries is None:
         return
     job.entries = None
+    if state.watchers:
+        tell_gave(state, job)
     if job.behind:
         _release_behind(state, job)
         return

@@ -6,7 +6,7 @@ Policies and plugins read them; only the state changes them.
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -45,6 +45,16 @@ class Obstacle(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{'it cannot run now' if self.passing else 'it can never run as it is'}: {self.why}"
+
+
+class Barrier(msgspec.Struct, frozen=True):
+    """Why a job may not start now although it could: a limit, for example."""
+
+    #: For a person: the limit, what counts against it and what the job would add.
+    why: str
+    #: What :meth:`headway.state.State.lifted` names when there may be room; None: only a change of the job
+    #: helps.
+    key: Hashable = None
 
 
 class Pace(msgspec.Struct, frozen=True):
@@ -93,6 +103,8 @@ class Job(msgspec.Struct, eq=False, weakref=True):
     refusal: str = ""
     #: Why its pool cannot hold it; None if it can, or if nobody looked because it may not start anyway.
     obstacle: Obstacle | None = None
+    #: Why it may not start now although it could; None if it may, or if nobody looked.
+    barrier: Barrier | None = None
     #: The obstacle that was told last, and the request of which it was.
     told: Obstacle | None = None
     told_of: Request | None = None
@@ -171,6 +183,17 @@ class Job(msgspec.Struct, eq=False, weakref=True):
 
     def __repr__(self) -> str:
         return f"Job({self.id!r}, {self.processors} processors, {self.estimate:g} s, {self.status.value})"
+
+
+class Watcher(Protocol):
+    """Is told of each job that takes processors and gives them back, while the state changes; so it must not
+    change it. A job that moves gives and takes again."""
+
+    def took(self, job: Job) -> None:
+        """The job has its processors from now on: it is to start, or was seen to run."""
+
+    def gave(self, job: Job) -> None:
+        """It has them no longer."""
 
 
 class Booked(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headway.model import ClusterDescription
 from headway.state import (
+    barriers,
     bundles,
     capacity,
     expectations,
@@ -17,6 +18,7 @@ from headway.state import (
     reservations,
     waiting,
     wakeups,
+    watchers,
 )
 from headway.state.facts import Facts
 
@@ -63,6 +65,12 @@ class State(Facts):
     moved_back = moves.moved_back
     sweep = queues.sweep
     rekey = queues.rekey
+    refused = barriers.refused
+    bar_refused = barriers.bar_refused
+    bar_queued = barriers.bar_queued
+    bar = barriers.bar
+    lifted = barriers.lifted
+    watch = watchers.watch
     foresee = foresight.foresee
     take_back = foresight.take_back
     set_expected_end = occupation.set_expected_end

@@ -9,7 +9,7 @@ from headway.state.dependencies import unmet_dependencies
 from headway.state.facts import Facts
 from headway.state.obstacles import find_obstacle
 from headway.state.queues import enqueue, leave_queue
-from headway.state.records import Job, Status
+from headway.state.records import Barrier, Job, Status
 from headway.state.wakeups import wake_at
 
 _INF = float("inf")
@@ -19,6 +19,7 @@ _WAITING = Status.WAITING
 
 def queue_or_wait(state: Facts, job: Job) -> None:
     """Put a job that is not on nodes where it belongs now."""
+    job.barrier = None
     if job.refusal or job.held or not job.pool.open:
         job.status = _WAITING
         job.obstacle = None
@@ -48,7 +49,18 @@ def queue_or_wait(state: Facts, job: Job) -> None:
     if unmet_dependencies(state, job):
         job.status = _WAITING
         return
+    if state.bars is not None and (barrier := state.bars(job)) is not None:
+        wait_behind(state, job, barrier)
+        return
     enqueue(state, job)
+
+
+def wait_behind(state: Facts, job: Job, barrier: Barrier) -> None:
+    """A job in no queue waits until its barrier is lifted."""
+    job.status = _WAITING
+    job.barrier = barrier
+    if barrier.key is not None:
+        state.barred.setdefault(barrier.key, {})[job.id] = job
 
 
 def look_again(state: Facts, job: Job) -> None:
@@ -119,7 +131,7 @@ def why_waiting(state: Facts, job: Job, clock: Callable[[float], str] = "{:.0f}"
             return f"its reservation {reservation!r} begins at {clock(kept.start)}"
     if not job.pool.open:
         return f"pool {job.pool.name!r} is closed"
-    return ""
+    return job.barrier.why if job.barrier is not None else ""
 
 
 def tell_dependants(state: Facts, job: Job) -> None:

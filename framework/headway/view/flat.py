@@ -50,7 +50,9 @@ class FlatView(View):
     def serve(self, jobs: Sequence[Job], reason: str = "", depth: int | None = None) -> None:
         pool, turns = self.pool, self._turns
         # A booking of no length takes nothing from a profile, and all from what is told by its start alone.
-        if self.queue is pool.queue and not self.started and not self._by_size().instant:
+        # Where jobs may be barred, each start is asked about.
+        turns_alone = self._state.bars is None
+        if self.queue is pool.queue and turns_alone and not self.started and not self._by_size().instant:
             most = _INF if depth is None else depth
             if turns is not None:
                 if self._served == self._cycle - 1 and len(jobs) == self.fresh and turns.depth == most:
@@ -70,7 +72,7 @@ class FlatView(View):
 
     def start(self, job: Job, reason: str = "") -> Start | None:
         processors = job.processors
-        if processors > self.pool.free:
+        if processors > self.pool.free or self._state.refused(job):
             return None
         if self._turns is not None:
             self._leave_turns()

@@ -83,7 +83,7 @@ class NodeView(View):
         return settled
 
     def start(self, job: Job, reason: str = "") -> Start | None:
-        if job.processors > self.pool.free:
+        if job.processors > self.pool.free or self._state.refused(job):
             return None
         mine = self.booked(job)
         bookings = self._bookings

@@ -1,0 +1,73 @@
+"""What bars a job that could start: limits of its user, its account, or whatever a plugin counts.
+
+A barred job is in no queue (hook ``bar_job``): it holds up nobody, and nothing is booked for it. It is asked
+about again when it changes, and when whoever barred it says that there may be room (:func:`lifted`).
+
+Within a policy's pass jobs become barred by the starts of that very pass. The first one that is refused
+(:func:`refused`) shows who else is refused by then; the scheduler takes the pass back, and has it repeated
+without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from headway.state.facts import Facts
+from headway.state.queues import leave_queue
+from headway.state.records import Barrier, Job, PoolState, Status
+from headway.state.waiting import queue_or_wait, wait_behind
+
+_PENDING = Status.PENDING
+_WAITING = Status.WAITING
+
+
+def refused(state: Facts, job: Job) -> bool:
+    """Whether a job that a policy would start is barred, by starts of this pass."""
+    if state.bars is None:
+        return False
+    if job.id in state.refusals:
+        return True
+    barrier = state.bars(job)
+    if barrier is None:
+        return False
+    if not state.refusals:
+        state.refusals[job.id] = job, barrier
+        # Who was started before it will be so again, so these wait as surely as it does.
+        for other in job.pool.queue:
+            if other.status is _PENDING and other is not job and (found := state.bars(other)) is not None:
+                state.refusals[other.id] = other, found
+    return True
+
+
+def bar_refused(state: Facts) -> None:
+    """Take out of their queues who was refused in the pass that is over."""
+    found = list(state.refusals.values())
+    state.refusals.clear()
+    for job, barrier in found:
+        bar(state, job, barrier)
+
+
+def bar(state: Facts, job: Job, barrier: Barrier) -> None:
+    """A job that waits in its queue may not start: it leaves it."""
+    if job.status is _PENDING:
+        leave_queue(state, job)
+        wait_behind(state, job, barrier)
+
+
+def bar_queued(state: Facts, pool: PoolState) -> None:
+    """Ask about all that wait in a pool's queue."""
+    if state.bars is not None:
+        barred = [(job, barrier) for job in pool.queue if (barrier := state.bars(job)) is not None]
+        for job, barrier in barred:
+            bar(state, job, barrier)
+
+
+def lifted(state: Facts, key: Hashable) -> None:
+    """There may be room where ``key`` (:attr:`Barrier.key`) barred jobs: ask about each of these again.
+
+    To be called before the policies are asked (hook ``react``)."""
+    jobs = state.barred.pop(key, None)
+    if jobs:
+        for job in jobs.values():
+            if job.status is _WAITING and job.barrier is not None and job.barrier.key == key:
+                queue_or_wait(state, job)

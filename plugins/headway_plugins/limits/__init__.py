@@ -1,0 +1,1 @@
+"""Limits: how much users, accounts and others may have at once."""

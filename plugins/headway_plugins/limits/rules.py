@@ -1,0 +1,122 @@
+"""What limits a site writes down, and which of them a job is under.
+
+A limit is of something that jobs have in common: their ``user``, ``account``, ``group``, ``qos`` or ``pool``,
+several of these together (``user+pool``), or nothing (``all``). Under it each value, or each combination, is
+counted by itself::
+
+    of:
+      user: {"*": {jobs: 10}, ann: {jobs: 20, processors: 64}}
+      account: {physics: {processors: 512}}
+      user+pool: {"*+debug": {jobs: 1}}
+
+``*`` is everybody whom nothing more exact names; of two lines that fit, the one with the earlier name spelt
+out counts. An account is counted with all accounts below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import Annotated
+
+import pydantic
+
+from headway.errors import nearest
+from headway_plugins.priority.options import Seconds, Weight
+
+#: What limits may be of.
+DIMENSIONS = ("user", "account", "group", "qos", "pool")
+EVERYBODY = "all"
+ANY = "*"
+
+_Count = Annotated[int, pydantic.Field(ge=0, le=10**12)]
+
+
+class Largest(pydantic.BaseModel):
+    """How much one job may ask for."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    processors: _Count | None = pydantic.Field(default=None, description="processors of one job")
+    nodes: _Count | None = pydantic.Field(default=None, description="nodes of one job")
+    memory: Weight | None = pydantic.Field(default=None, description="GiB of one job")
+    walltime: Seconds | None = pydantic.Field(default=None, description="limit of one job, such as 2d")
+    processor_minutes: Weight | None = pydantic.Field(
+        default=None, description="processors x limit of one job, in minutes"
+    )
+    resources: dict[str, Weight] = pydantic.Field(default={}, description="generic resources of one job")
+
+
+class Amounts(pydantic.BaseModel):
+    """How much may be had at once, and by one job."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    jobs: _Count | None = pydantic.Field(default=None, description="jobs that run")
+    processors: _Count | None = pydantic.Field(default=None, description="processors of these")
+    nodes: _Count | None = pydantic.Field(default=None, description="nodes of these, one by one for each job")
+    memory: Weight | None = pydantic.Field(default=None, description="GiB of these")
+    processor_minutes: Weight | None = pydantic.Field(
+        default=None, description="processors x minutes that are left until their limits"
+    )
+    resources: dict[str, Weight] = pydantic.Field(default={}, description="generic resources, such as gpu")
+    largest: Largest = pydantic.Field(default=Largest(), description="the same for one job, and walltime")
+
+
+#: Names in the order of the dimensions -> the limits.
+Table = Mapping[str, Amounts]
+
+
+def dimensions_of(key: str) -> tuple[str, ...]:
+    """``user+pool`` as a tuple; ValueError if it names what jobs do not have in common."""
+    if key == EVERYBODY:
+        return ()
+    found = tuple(key.split("+"))
+    for name in found:
+        if name not in DIMENSIONS:
+            hint = nearest(name, (*DIMENSIONS, EVERYBODY))
+            raise ValueError(
+                f"{', '.join(DIMENSIONS)}, several of them such as user+pool, or all, found {key!r}.{hint}"
+            )
+    if len(set(found)) < len(found):
+        raise ValueError(f"each of them once, found {key!r}")
+    return found
+
+
+def names_of(key: str, dimensions: Sequence[str]) -> tuple[str, ...]:
+    """``ann+debug`` as a tuple of as many names as there are dimensions."""
+    found = tuple(key.split("+")) if len(dimensions) > 1 else (key,)
+    if not dimensions:
+        if key != ANY:
+            raise ValueError(f'"*" for everybody together, found {key!r}')
+        return ()
+    if len(found) != len(dimensions) or not all(found):
+        example = "+".join([ANY] * len(dimensions))
+        raise ValueError(f"{'+'.join(dimensions)}, such as {example}, found {key!r}")
+    return found
+
+
+class Rule:
+    """The limits of one kind of values, such as those of users."""
+
+    def __init__(self, dimensions: Sequence[str], table: Mapping[str, Amounts]) -> None:
+        """Raises ValueError for keys that do not fit."""
+        self.dimensions = tuple(dimensions)
+        self._table = {names_of(key, self.dimensions): amounts for key, amounts in table.items()}
+
+    def amounts(self, names: tuple[str, ...]) -> Amounts | None:
+        """What is allowed these; None if nobody said."""
+        for spelt in product(*((name, ANY) for name in names)):
+            found = self._table.get(spelt)
+            if found is not None:
+                return found
+        return None
+
+    def label(self, names: tuple[str, ...]) -> str:
+        """Whose limit it is, for a person."""
+        said = [f"{what} {name!r}" for what, name in zip(self.dimensions, names, strict=True)]
+        return ", ".join(said) if said else "all jobs together"
+
+    def holders(self, values: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, ...]]:
+        """Who is counted for a job with these values: each account above it as well."""
+        yield from product(*(values[name] for name in self.dimensions))

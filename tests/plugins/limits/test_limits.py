@@ -1,0 +1,254 @@
+"""Limits: who may start, who waits for what, and that they hold at every instant."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from building import POLICIES, alike, described, emulate, node_cluster, plugged, traced
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headway import events as ev
+from headway.decisions import Start
+from headway.errors import UserError
+from headway.explain import explain
+from headway.hookspecs import hookimpl
+from headway.model import ClusterDescription
+from headway.plugins import PluginConfig, make_plugin
+from headway.scheduler import Scheduler, plain_clock
+from headway.state.records import ON_NODES, Status
+from headway_plugins.limits.plugin import Limits, LimitsOptions
+from headway_plugins.policies.easy import Easy
+from headway_plugins.policies.greedy import Greedy
+from headway_plugins.policies.los import DelayedLos
+
+
+def scheduler(of, processors=8, policy=None, cluster=None, more=(), **options):
+    limits = Limits(LimitsOptions(of=of, **options))
+    plugins = plugged(limits, *more, policy or Easy())
+    return Scheduler(cluster or ClusterDescription.flat(processors), plugins)
+
+
+def step(s, now, *events):
+    """Starts of a step, which the cluster confirms."""
+    made = [d.job_id for d in s.step(now, events) if isinstance(d, Start)]
+    if made:
+        made += [d.job_id for d in s.step(now, [ev.JobStarted(now, name) for name in made])]
+    assert s.problems == []
+    return "".join(made)
+
+
+def arrive(s, now, *jobs):
+    return step(s, now, *(ev.JobSubmitted(now, job) for job in jobs))
+
+
+#: Limits, three jobs (a and b run if they may), and which of them start on 8 processors.
+CASES = [
+    ({"user": {"*": {"jobs": 1}}}, {"user": "u"}, {"user": "u"}, {"user": "v"}, "ac"),
+    ({"user": {"u": {"jobs": 0}}}, {"user": "u"}, {"user": "v"}, {}, "bc"),
+    ({"user": {"u": {"jobs": 2}, "*": {"jobs": 1}}}, {"user": "u"}, {"user": "u"}, {"user": "u"}, "ab"),
+    ({"all": {"*": {"processors": 3}}}, {"processors": 2}, {"processors": 2}, {"processors": 1}, "ac"),
+    ({"group": {"g": {"jobs": 1}}}, {"group": "g"}, {"group": "h"}, {"group": "g"}, "ab"),
+    ({"qos": {"low": {"processors": 1}}}, {"qos": "low"}, {"qos": "low"}, {"qos": "high"}, "ac"),
+    ({"pool": {"pool": {"jobs": 2}}}, {}, {}, {}, "ab"),
+    ({"user+qos": {"*+low": {"jobs": 1}}}, {"user": "u", "qos": "low"}, {"user": "v", "qos": "low"},
+     {"user": "u", "qos": "low"}, "ab"),
+    ({"user+qos": {"u+*": {"jobs": 1}, "*+low": {"jobs": 2}}}, {"user": "u", "qos": "low"},
+     {"user": "u", "qos": "low"}, {"user": "u", "qos": "high"}, "ac"),
+    ({"all": {"*": {"memory": 3}}}, {"memory_per_processor": 2 << 30}, {"memory_per_processor": 2 << 30},
+     {"memory_per_processor": 1 << 30}, "ac"),
+    ({"all": {"*": {"resources": {"gpu": 2}}}}, {"gres_per_node": (("gpu", 2),)},
+     {"gres_per_node": (("gpu", 1),)}, {}, "ac"),
+    ({"all": {"*": {"nodes": 3}}}, {"nodes": 2, "processors": 2}, {"nodes": 2, "processors": 2}, {}, "ac"),
+    ({"all": {"*": {"processor_minutes": 10}}}, {"estimate": 300}, {"estimate": 301}, {"estimate": 300},
+     "ac"),
+    ({"all": {"*": {"largest": {"processors": 1}}}}, {"processors": 2}, {}, {}, "bc"),
+    ({"all": {"*": {"largest": {"walltime": "1h"}}}}, {"estimate": 3601}, {"estimate": 3600}, {}, "bc"),
+    ({"all": {"*": {"largest": {"processor_minutes": 10}}}}, {"estimate": 601}, {"estimate": 600}, {}, "bc"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("of", "a", "b", "c", "start"), CASES)
+def test_who_starts_under_which_limit(of, a, b, c, start):
+    s = scheduler(of)
+    jobs = [described(name, **about) for name, about in zip("abc", (a, b, c), strict=True)]
+    assert arrive(s, 0, *jobs) == start
+    # The others are in no queue.
+    assert all(not pool.queue for pool in s.state.pools.values())
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_job_under_a_limit_holds_up_nobody_and_is_not_booked(policy):
+    s = scheduler({"user": {"*": {"processors": 4}}}, policy=POLICIES[policy]())
+    jobs = [
+        described("a", 3, user="u"), described("b", 3, user="u"), described("c", 4, user="v"),
+        described("d", 1, user="u"),
+    ]  # fmt: skip
+    assert arrive(s, 0, *jobs) == "acd"
+    assert s.views["pool"].bookings == []
+    assert s.state.jobs["b"].barrier is not None
+
+
+def test_it_starts_in_the_step_in_which_room_appears():
+    s = scheduler({"user": {"*": {"jobs": 1}}})
+    assert arrive(s, 0, described("a", user="u"), described("b", user="u"), described("c", user="u")) == "a"
+    assert step(s, 5, ev.JobEnded(5, "a")) == "b"
+    # The cluster refuses, so there is room for the other one.
+    decision = s.step(9, [ev.JobEnded(9, "b")])[0]
+    assert [d.job_id for d in s.step(9, [ev.DecisionFailed(9, decision, "no")])] == []
+    assert step(s, 30, ev.Tick(30)) == "c"
+
+
+def test_minutes_that_are_left_become_less_as_time_passes():
+    s = scheduler({"user": {"*": {"processor_minutes": 20}}})
+    assert arrive(s, 0, described("a", 2, 600, user="u"), described("b", 1, 300, user="u")) == "a"
+    # a has 20 minutes on two processors less what has passed.
+    assert s.next_wakeup() == pytest.approx(150)
+    assert step(s, 149, ev.Tick(149)) == ""
+    assert step(s, 150) == "b"
+
+
+def test_an_account_counts_those_below_it():
+    tree = {"physics": {"accounts": {"theory": {}, "lab": {}}}, "chemistry": {}}
+    s = scheduler({"account": {"physics": {"jobs": 2}, "lab": {"jobs": 1}}}, accounts=tree)
+    names = ["lab", "lab", "theory", "physics", "chemistry"]
+    jobs = [described(str(n), account=name) for n, name in enumerate(names)]
+    assert arrive(s, 0, *jobs) == "024"
+
+
+def test_starts_of_others_count_and_the_booked_one_gives_way():
+    s = scheduler({"user": {"*": {"jobs": 1}}}, processors=4)
+    arrive(s, 0, described("x", 3, 1000, user="v"))
+    assert arrive(s, 1, described("head", 4, 100, user="u"), described("long", 1, 5000, user="w")) == ""
+    assert [booking.job.id for booking in s.views["pool"].bookings] == ["head"]
+    # Somebody started another one of the head's user behind headway's back.
+    s.step(2, [ev.JobSubmitted(2, described("mine", 0, 10, user="u", held=True))])
+    assert step(s, 3, ev.JobStarted(3, "mine")) == "long"
+    assert s.state.jobs["head"].status is Status.WAITING
+
+
+def test_a_start_that_bars_the_booked_head_has_the_others_looked_at_again():
+    s = scheduler({"user": {"*": {"jobs": 1}}}, processors=4)
+    arrive(s, 0, described("x", 2, 1000, user="v"))
+    jobs = [
+        described("head", 4, 100, user="u"), described("short", 1, 10, user="u"),
+        described("long", 1, 5000, user="w"),
+    ]  # fmt: skip
+    assert arrive(s, 1, *jobs) == "shortlong"
+
+
+def test_explain_tells_limit_value_and_use():
+    s = scheduler({"user": {"*": {"processors": 5}}, "all": {"*": {"largest": {"walltime": 3600}}}})
+    arrive(s, 0, described("a", 4, user="ann"), described("b", 2, user="ann"), described("c", 1, 7200))
+    assert explain(s, "b", plain_clock)[-1] == (
+        "It cannot start: the limit of 5 processors of user 'ann' is reached: 4 in use, it would add 2."
+    )
+    assert explain(s, "c", plain_clock)[-1] == (
+        "It cannot start: it asks for 7200 seconds of walltime, and the limit of one job of all jobs "
+        "together is 3600."
+    )
+
+
+def test_a_changed_job_counts_as_what_it_is_now():
+    s = scheduler({"qos": {"low": {"jobs": 1}}})
+    assert arrive(s, 0, described("a", qos="low"), described("b", qos="low")) == "a"
+    assert step(s, 1, ev.JobChanged(1, described("a", qos="high"))) == "b"
+    s.step(2, [ev.JobEnded(2, "a"), ev.JobEnded(2, "b")])
+    assert all(not any(h.use.values()) for h in s.plugins.by_name["limits"]._holders.values())
+
+
+def test_the_guard_refuses_a_start_that_no_policy_made():
+    class Pusher:
+        @hookimpl
+        def control(self, state):
+            return [Start(job.id) for job in state.jobs.values() if job.status is Status.WAITING]
+
+    s = scheduler({"user": {"*": {"jobs": 1}}}, more=[Pusher()])
+    s.step(0, [ev.JobSubmitted(0, described(name, user="u")) for name in "ab"])
+    assert [problem.message for problem in s.problems] == ["job b is waiting, not pending; not started"]
+
+
+BAD = [
+    ({"usr": {}}, r"of: usr: user, account, .* found 'usr'.*user"),
+    ({"user+user": {}}, "of: user\\+user: each of them once"),
+    ({"user+pool": {"ann": {"jobs": 1}}}, r"of: user\+pool: user\+pool, such as \*\+\*, found 'ann'"),
+    ({"all": {"ann": {"jobs": 1}}}, "of: all: .* found 'ann'"),
+    ({"user": {"*": {"jobs": -1}}}, r"of\.user\.\*\.jobs: .*0"),
+    ({"user": {"*": {"job": 1}}}, r"job: unknown key"),
+    ({"user": {"*": {"largest": {"walltime": "soon"}}}}, "walltime"),
+]
+
+
+@pytest.mark.parametrize(("of", "message"), BAD)
+def test_what_makes_no_sense_is_named(of, message):
+    with pytest.raises(UserError, match=message):
+        make_plugin(Limits, PluginConfig("limits", {"of": of}, "site.yaml: plugins"))
+
+
+# ---------------------------------------------------------------------- against counting by hand
+
+
+class Witness:
+    """Counts everything anew at the end of each step, and looks who is in the queue and who is not."""
+
+    def __init__(self, of, greedy):
+        self.of, self.greedy = of, greedy
+
+    def over(self, jobs):
+        """Whether these jobs have more than is allowed."""
+        for kind, limits in self.of.items():
+            for measure, most in limits["*"].items():
+                use = Counter()
+                for job in jobs:
+                    use[getattr(job.description, kind)] += 1 if measure == "jobs" else job.processors
+                if any(value > most for value in use.values()):
+                    return True
+        return False
+
+    @hookimpl
+    def control(self, state):
+        have = [job for job in state.jobs.values() if job.status in ON_NODES]
+        assert not self.over(have)
+        for job in state.jobs.values():
+            if job.status is Status.WAITING:
+                assert self.over([*have, job])
+            elif job.status is Status.PENDING:
+                assert not (self.greedy and job.processors <= job.pool.free and not self.over([*have, job]))
+        for booking in state.pools["pool"].view.bookings:
+            assert not self.over([*have, booking.job])
+
+
+POLICIES_ALL = {**POLICIES, "greedy": Greedy, "delayed-los": lambda: DelayedLos(DelayedLos.Options())}
+
+
+@st.composite
+def workloads(draw):
+    """Jobs of three users in two accounts on ten processors, and their limits."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    jobs, now = [], 0.0
+    for number in range(draw(st.integers(1, 30))):
+        now += float(rng.integers(0, 40))
+        run = float(rng.integers(1, 200))
+        whose = {"user": f"u{rng.integers(3)}", "account": f"a{rng.integers(2)}"}
+        estimate = run * float(rng.integers(1, 4))
+        jobs.append(traced(str(number), int(rng.integers(1, 6)), estimate, now, runtime=run, **whose))
+    of = {
+        "user": {"*": {"jobs": draw(st.integers(1, 3))}},
+        "account": {"*": {"processors": draw(st.integers(5, 9))}},
+    }
+    return jobs, of
+
+
+@pytest.mark.parametrize("nodes", [False, True], ids=["flat", "nodes"])
+@pytest.mark.parametrize("policy", POLICIES_ALL)
+@settings(max_examples=6)
+@given(case=workloads())
+def test_limits_hold_at_every_instant_and_everybody_runs(policy, nodes, case):
+    jobs, of = case
+    cluster = node_cluster(*alike(2, 5)) if nodes else ClusterDescription.flat(10)
+    witness = Witness(of, policy == "greedy" and not nodes)
+    run = emulate(cluster, jobs, Limits(LimitsOptions(of=of)), POLICIES_ALL[policy](), witness)
+    assert run.problems == []
+    assert set(run.states.values()) == {"completed"}
