@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib.metadata import entry_points
+from itertools import groupby
 from pathlib import Path
 from typing import Any, get_args
 
@@ -115,7 +116,8 @@ def test_the_hooks_of_a_cycle_are_named_in_the_order_in_which_they_are_called():
     )
     scheduler = Scheduler(ClusterDescription.flat(1), plugins)
     scheduler.step(0, [JobSubmitted(0, JobDescription("a", 0, Request(1, 10)))])
-    assert called == [hook for hook in in_a_cycle if hook != "place"]
+    # The view and the guard ask about a start, right after each other.
+    assert [hook for hook, _ in groupby(called)] == [hook for hook in in_a_cycle if hook != "place"]
 
 
 def test_the_layout_exists():
