@@ -6,7 +6,8 @@ move is over. When the work is done all members end, and the job with them, whet
 member itself.
 
 What it has done is safe whenever it was moved. If a member ends on which it runs, it falls back to that and
-stands still until it is sent elsewhere; if no member is left, its job waits as it did before.
+stands still until it is sent elsewhere; if no member is left, its job waits, and goes on from that on the
+members that start next, be it its own request.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ class Bundle:
     """One application, and where it runs."""
 
     __slots__ = (
-        "active", "application", "index", "job", "members", "migrations", "moving", "past", "restarts",
-        "safe", "since", "start", "until",
+        "active", "application", "gathers", "index", "job", "members", "migrations", "moving", "past",
+        "restarts", "safe", "since", "start", "until",
     )  # fmt: skip
 
     def __init__(self, index: int, job: JobDescription) -> None:
@@ -50,7 +51,9 @@ class Bundle:
         #: It is being moved since ... until; a number that tells one move from the next.
         self.since = self.until = -INFINITY
         self.moving = 0
-        #: Work left, seconds, if a member is lost.
+        #: It was launched and not sent anywhere since: who starts at the same instant belongs to it.
+        self.gathers = False
+        #: Work left, seconds, if a member is lost, or all are.
         self.safe = 0.0
         self.migrations = self.restarts = 0
         #: What members had that have ended.
@@ -113,19 +116,21 @@ class Bundles:
         bundle, now = self._bundles[execution.bundle], self._machine.now
         bundle.members[execution.job.id] = execution
         if bundle.start is None:
-            bundle.start = now
+            bundle.start, bundle.safe = now, self._work(bundle)
         application = bundle.application
         if application is None:
             trace = self._machine.trace(bundle.index)
-            limit = bundle.job.request.walltime
-            work = min(trace.runtime, limit)
             application = Execution(
-                bundle.index, trace, bundle.job, now, INFINITY, work, now, bundle=execution.bundle
+                bundle.index, trace, bundle.job, now, INFINITY, bundle.safe, now, bundle=execution.bundle
             )
-            bundle.application, bundle.safe = application, work
-        if application.start == now and bundle.moving == 0:
+            bundle.application, bundle.gathers = application, True
+        if application.start == now and bundle.gathers:
             bundle.active[execution.job.id] = execution.job.request.processors
             self._go_on(bundle)
+
+    def _work(self, bundle: Bundle) -> float:
+        """Seconds of the whole application with a processor for each process."""
+        return min(self._machine.trace(bundle.index).runtime, bundle.job.request.walltime)
 
     # ------------------------------------------------------------------ the application
 
@@ -166,9 +171,10 @@ class Bundles:
         self._stop_moving(bundle)
         bundle.active = dict(decision.placement)
         bundle.moving += 1
+        bundle.gathers = False
         if decision.restart:
             bundle.restarts += 1
-            application.work = bundle.safe = min(application.trace.runtime, bundle.job.request.walltime)
+            application.work = bundle.safe = self._work(bundle)
             self._arrived(bundle, restarted=True)
             return ""
         bundle.safe = application.work
@@ -257,11 +263,13 @@ class Bundles:
             self._stop_moving(bundle)
             bundle.active.clear()
             bundle.moving += 1
+            bundle.gathers = False
             self._go_on(bundle)
         if not bundle.members:
             self._void(bundle)
-            bundle.application, bundle.moving = None, 0
-            bundle.restarts += 1
+            bundle.application = None
+            if bundle.safe >= self._work(bundle):
+                bundle.restarts += 1
 
     def _void(self, bundle: Bundle) -> None:
         if bundle.application is not None:

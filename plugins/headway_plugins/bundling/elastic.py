@@ -36,6 +36,9 @@ class Elastic(msgspec.Struct, eq=False):
     using: list[str] = []
     moved_at: float | None = None
     safe: float = 0.0
+    #: That move was refused; what the one before it had made safe.
+    refused: bool = False
+    before: float = 0.0
     #: Subjobs submitted so far.
     numbered: int = 0
     #: It was moved to its own request, or began again there: nothing is asked for any more.
@@ -54,7 +57,7 @@ class Elastic(msgspec.Struct, eq=False):
 
     def adopt(self, now: float, intervals: Sequence[Interval], *, together: float) -> None:
         """Follow another plan from now on."""
-        self.done, self.since = self.progress(now) if self.running else 0.0, now
+        self.done, self.since = self.progress(now), now
         self.intervals, self.together = list(intervals), together
         self.running = True
 
@@ -82,15 +85,29 @@ class Elastic(msgspec.Struct, eq=False):
 
     def sent(self, now: float, members: Mapping[str, Member], why: str, *, restart: bool = False) -> Migrate:
         """The decision that distributes its processes over these members, from now on."""
-        self.using, self.moved_at = list(members), now
+        if not self.refused:
+            self.before = self.safe
+        self.using, self.moved_at, self.refused = list(members), now, False
         self.safe = 0.0 if restart else self.progress(now)
         placement = tuple((name, member.processors) for name, member in members.items())
         return Migrate(self.job_id, placement, why, restart=restart)
 
-    def reset(self) -> None:
-        """It waits again, with nothing done."""
-        self.running, self.settled, self.held, self.done = False, False, False, 0.0
-        self.intervals, self.members, self.using = [], {}, []
+    def rest(self) -> Model:
+        """What a job that waits has to run: all, or what its last checkpoint leaves."""
+        model = self.model
+        return model._replace(walltime=(1.0 - self.done) * model.walltime) if self.done else model
+
+    def reset(self, *, late: bool = False) -> None:
+        """It waits again, with what its last checkpoint holds.
+
+        ``late``: it reached a limit, so less was done than planned, and plans count on nothing any more.
+        """
+        safe = 0.0 if late else self.before if self.refused else self.safe
+        if (1.0 - safe) * self.model.walltime <= EQUAL:
+            safe = 0.0
+        self.running, self.settled, self.held, self.refused = False, False, False, False
+        self.done = self.safe = self.before = safe
+        self.intervals, self.members, self.using, self.moved_at = [], {}, [], None
 
     # ------------------------------------------------------------------ over a restart
 

@@ -17,7 +17,10 @@ Decisions on what the paper leaves open
 - After a move to J_0, or a restart there, a job is asked no more; if J_0 is to be dropped it is held, and
   ends with its application.
 - If a member is lost with processes on it, the application goes on from its last move on the others if that
-  completes in time; else it begins again from the queue.
+  completes in time; else it waits again, with what was done at that move, and asks for the rest only. Its
+  own request keeps its limit. A launch from a checkpoint takes no longer than any other.
+- If a member was lost because it reached its limit, less was done than planned: a job that waits again after
+  that asks for the whole.
 - A subjob that has not arrived within a minute is not waited for. What cannot be taken back is tried again
   after 15 s.
 - Jobs that ask for more than processors, time, features and nodes to avoid are not elastic: what their
@@ -123,6 +126,8 @@ class Bundling(Plugin):
         self._killed: set[str] = set()
         #: Bundles that lost a member with processes on it.
         self._broken: dict[str, None] = {}
+        #: Those of them whose member reached its limit.
+        self._late: set[str] = set()
         #: J_0 that are to be held instead of started, and why; "": only not now.
         self._dropped: dict[str, str] = {}
         #: A predecessor's state was taken up and is to be compared with what is there.
@@ -150,6 +155,7 @@ class Bundling(Plugin):
             "cancelled": sorted(self._cancelled),
             "killed": sorted(self._killed),
             "broken": list(self._broken),
+            "late": sorted(self._late),
             "asked at": self._asked_at,
         }
 
@@ -158,6 +164,7 @@ class Bundling(Plugin):
         self._arrived, self._orphans = saved["arrived"], saved["orphans"]
         self._cancelled, self._killed = set(saved["cancelled"]), set(saved["killed"])
         self._broken = dict.fromkeys(saved["broken"])
+        self._late = set(saved.get("late", ()))
         self._asked_at = saved["asked at"]
         for each in saved["elastic"]:
             job = Elastic.restored(each, self._model(1, 0.0))
@@ -183,7 +190,8 @@ class Bundling(Plugin):
             if kind is JobEnded and job_id in self._elastic:
                 self._forget(job_id)
             else:
-                self._lost(job_id)
+                late = kind is JobEnded and event.outcome == "timed out"  # type: ignore[attr-defined]
+                self._lost(job_id, late=late)
         elif kind is JobStarted:
             job_id = event.job_id  # type: ignore[attr-defined]
             if job_id in self._cancelled:
@@ -200,7 +208,9 @@ class Bundling(Plugin):
     def _failed(self, decision: Decision, now: float) -> None:
         """The cluster did not do what this plugin, or the policy with its jobs, decided."""
         if isinstance(decision, Migrate):
-            if decision.job_id in self._active:
+            job = self._active.get(decision.job_id)
+            if job is not None:
+                job.refused = True
                 self._broken[decision.job_id] = None
         elif isinstance(decision, SubmitSubjob):
             self._lost(decision.job.id)
@@ -233,13 +243,15 @@ class Bundling(Plugin):
         plain = Request(request.processors, request.walltime)
         return not job.reservation and _subjobs_request(request, plain) == request
 
-    def _lost(self, job_id: str) -> bool:
-        """A member is gone, or back in the queue; whether it was one."""
+    def _lost(self, job_id: str, *, late: bool = False) -> bool:
+        """A member is gone, or back in the queue; whether it was one. ``late``: it reached its limit."""
         for job in self._active.values():
             asked = job.asked.pop(job_id, None) is not None
             if job.members.pop(job_id, None) is not None:
                 if job_id in job.using:
                     self._broken[job.job_id] = None
+                    if late:
+                        self._late.add(job.job_id)
                 return True
             if asked:
                 return True
@@ -293,6 +305,7 @@ class Bundling(Plugin):
                     # What it still has is to be free before it asks.
                     again = again or job_id not in self._active
             self._broken.clear()
+            self._late.clear()
             for job in self._active.values():
                 if not job.running or job.job_id in self._dropped:
                     continue
@@ -402,7 +415,7 @@ class Bundling(Plugin):
 
     def _choice(self, job: Elastic, now: float, slots: Slots) -> Choice | None:
         if not job.running:
-            return first_subjobs(job.model, now, slots)
+            return first_subjobs(job.rest(), now, slots)
         return further_subjobs(
             job.model, now, job.progress(now), list(job.members.values()), job.intervals, slots,
             min_gain=self.options.min_gain, slack=self.options.slack,
@@ -469,7 +482,7 @@ class Bundling(Plugin):
         elif started:
             lead = job.model.migration if job.running else 0.0
             both = [*job.members.values(), *started.values()]
-            intervals = plan(job.model, now, job.progress(now) if job.running else 0.0, both, lead)
+            intervals = plan(job.model, now, job.progress(now), both, lead)
             if intervals is None or (job.running and intervals[-1].end >= job.completion - EQUAL):
                 for name in started:
                     self._killed.add(name)
@@ -489,7 +502,6 @@ class Bundling(Plugin):
             yield job.sent(now, job.members, "spreads over further processors")
         else:
             job.using = list(job.members)
-            job.safe = 0.0
 
     def _wake(self, job: Elastic, state: State) -> None:
         """Have a step when processes must leave."""
@@ -528,7 +540,7 @@ class Bundling(Plugin):
         return job.sent(now, {job_id: own}, f"{what} on its own request", restart=restart)
 
     def _mend(self, job: Elastic, state: State) -> Iterator[Decision]:
-        """Processes were lost with a member: go on from the last move on the others, or begin again."""
+        """Processes were lost with a member: go on from the last move on the others, or wait again."""
         now, model = state.now, job.model
         job.done, job.intervals, job.settled = job.safe, [], False
         intervals = plan(model, now, job.safe, job.members.values(), model.migration) if job.members else None
@@ -551,7 +563,7 @@ class Bundling(Plugin):
                 yield Kill(name, "what is left of its bundle does not suffice")
         if job.held:
             yield Release(job.job_id, "its bundle is lost")
-        job.reset()
+        job.reset(late=job.job_id in self._late)
         self._active.pop(job.job_id, None)
 
 

@@ -10,7 +10,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from headway.bundles import BUNDLE, Oversubscription
-from headway.decisions import Cancel, Kill, Requeue
+from headway.decisions import Cancel, Kill, Requeue, SubmitSubjob
 from headway.energy.profiles import load_profile, with_energy
 from headway.events import DecisionFailed, JobEnded, JobStarted, JobSubmitted
 from headway.hookspecs import Plugin, hookimpl
@@ -19,7 +19,9 @@ from headway.model import ClusterDescription, Dependency
 from headway.results import RunResult
 from headway.state import State
 from headway_adapters.emulated import Faults
+from headway_plugins.bundling.elastic import Elastic
 from headway_plugins.bundling.manager import Bundling, BundlingOptions
+from headway_plugins.bundling.model import Interval, Member, Model
 from headway_plugins.policies.easy import Easy
 
 QUICK = (Phase.explicit, Phase.generate)
@@ -58,6 +60,10 @@ def run(
         cluster or ClusterDescription.flat(processors), traces, Easy(), plugin, *others, faults=faults,
         seed=seed, oversubscription=Oversubscription(options.get("penalty", 1.0), migration),
     )  # fmt: skip
+
+
+def requests(found):
+    return [each.job.request for _, each in found.decisions if isinstance(each, SubmitSubjob)]
 
 
 def held(record):
@@ -107,6 +113,65 @@ def test_what_is_left_goes_on_from_the_last_move():
     end = pytest.approx(2000 + 20 + (1 - done) * 800)
     assert held(job) == [(5, 400, 2), (300, 2020, 4), (2000, end, 12)]
     assert job.end_time == end
+
+
+@pytest.mark.parametrize("kind", ["as it is", "restored"])
+def test_a_bundle_that_is_lost_waits_with_its_last_checkpoint(kind):
+    """At 300 the share 295 / 4800 was done. At 400 nothing that is left completes within its limit, so all is
+    given back. 4 processors are free, on which the rest takes (1 - 295 / 4800) * 2,400 s."""
+    plugin = Restarted if kind == "restored" else Bundling
+    found = run(GROWN, Somebody((400, Kill("2.1", "lost"))), processors=20, kind=plugin)
+    assert found.problems == []
+    job, safe = found.results["2"], 295 / 4800
+    last = requests(found)[-1]
+    assert (last.processors, last.walltime) == (4, pytest.approx((1 - safe) * 2400))
+    end = pytest.approx(2000 + 20 + (1 - safe - 1600 / 2400) * 800)
+    assert held(job) == [(5, 400, 2), (300, 400, 4), (400, 2020, 4), (2000, end, 12)]
+    assert (job.state, job.restarts, job.end_time) == ("completed", 0, end)
+
+
+def test_a_bundle_that_is_lost_twice_falls_back_to_the_same_checkpoint():
+    deeds = Somebody((400, Kill("2.1", "lost")), (500, Kill("2.3", "lost")))
+    found = run(GROWN, deeds, processors=20)
+    assert found.problems == []
+    before, last = requests(found)[-2:]
+    assert before.walltime == last.walltime == pytest.approx((1 - 295 / 4800) * 2400)
+    assert held(found.results["2"])[2:4] == [(400, 500, 4), (500, 2020, 4)]
+    done = 295 / 4800 + 1500 / 2400
+    assert found.results["2"].end_time == pytest.approx(2000 + 20 + (1 - done) * 800)
+
+
+def test_the_own_request_goes_on_from_the_checkpoint_of_a_lost_bundle():
+    """Another job takes what the bundle had, and 12 processors are free at 2000."""
+    jobs = [*GROWN[:4], (330, 6, 1600, 1600)]
+    found = run(jobs, Somebody((400, Kill("2.1", "lost"))), processors=20)
+    assert found.problems == []
+    job = found.results["2"]
+    end = pytest.approx(2000 + (1 - 295 / 4800) * 800)
+    assert held(job) == [(5, 400, 2), (300, 400, 4), (2000, end, 12)]
+    assert (job.state, job.restarts, job.end_time) == ("completed", 0, end)
+
+
+def test_a_refused_move_leaves_the_checkpoint_before_it():
+    job = Elastic("1", "pool", Model(8, 800.0))
+    job.adopt(0.0, [Interval(0.0, 1600.0, 4)], together=0.0)
+    members = {"1.1": Member(4, 1600.0)}
+    job.sent(400.0, members, "")
+    job.sent(800.0, members, "")
+    assert (job.safe, job.before) == (0.5, 0.25)
+    job.refused = True
+    # Tried again, and refused again.
+    job.sent(1200.0, members, "")
+    job.refused = True
+    job.reset()
+    assert (job.done, job.rest().walltime) == (0.25, 600.0)
+
+
+@pytest.mark.parametrize(("safe", "late"), [(0.25, True), (1.0, False)])
+def test_plans_do_not_count_on_what_did_not_come_true(safe, late):
+    job = Elastic("1", "pool", Model(8, 800.0), running=True, safe=safe)
+    job.reset(late=late)
+    assert (job.done, job.rest()) == (0.0, job.model)
 
 
 def test_a_request_that_was_held_for_its_bundle_is_released_when_that_is_lost():
