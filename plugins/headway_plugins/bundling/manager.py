@@ -301,9 +301,10 @@ class Bundling(Plugin):
             again = False
             for job_id in list(self._broken):
                 if job_id in self._active and self._active[job_id].running:
-                    yield from self._mend(self._active[job_id], state)
+                    given_back = list(self._mend(self._active[job_id], state))
+                    yield from given_back
                     # What it still has is to be free before it asks.
-                    again = again or job_id not in self._active
+                    again = again or (job_id not in self._active and bool(given_back))
             self._broken.clear()
             self._late.clear()
             for job in self._active.values():
