@@ -57,6 +57,14 @@ class Queue(msgspec.Struct, frozen=True):
     room: tuple[tuple[int, int | None], ...] = ()
 
 
+class Window(msgspec.Struct, frozen=True):
+    """What a new job could have at once, as the batch system's own scheduler says."""
+
+    processors: int
+    #: For so many seconds; infinite: without end.
+    seconds: float
+
+
 class Submission(msgspec.Struct, frozen=True):
     """A job that is to be submitted."""
 
@@ -100,6 +108,9 @@ class UserSide(Protocol):
 
     def look(self) -> Queue:
         """The queue at present."""
+
+    def windows(self, command: Sequence[str]) -> Sequence[Window]:
+        """What the scheduler offers at present, by its command ``showbf``, which is given with its words."""
 
     def submit(self, job: Submission) -> str:
         """Submit it; its id."""

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from headway.errors import Failure
-from headway.user_side import Queue, Silence, Submission
+from headway.user_side import Queue, Silence, Submission, Window
 from headway_adapters.polling.adapter import PollingAdapter, validated
 from headway_adapters.polling.client import CommandClient
 from headway_adapters.transport import Result, Transport
+from headway_adapters.user_side import showbf
 from headway_adapters.user_side.listing import queue_of
 from headway_adapters.user_side.words import queue_name
 
@@ -31,6 +32,12 @@ class CommandUser:
 
     def look(self) -> Queue:
         return queue_of(self._adapter.look(None).snapshot, self.queue)
+
+    def windows(self, command: Sequence[str]) -> Sequence[Window]:
+        result = self._client.run(command)
+        if not result.ok:
+            raise self._failure(result)
+        return showbf.windows(result.text)
 
     def submit(self, job: Submission) -> str:
         result = self._client.run(self.submission(job))

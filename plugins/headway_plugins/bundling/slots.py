@@ -33,6 +33,21 @@ class Slots(NamedTuple):
         return self.free if self.free > self.extra and self.shadow > now + EQUAL else 0
 
 
+def from_windows(now: float, windows: Iterable[tuple[int, float]], longest: float) -> Slots:
+    """The slots from what a scheduler says itself: (processors, for so many seconds).
+
+    Windows are any number, slots are of two types. What lasts for ``longest`` seconds, more than any subjob
+    needs, is of type I; of the rest the window that has the most processor-seconds is of type II.
+    """
+    windows = list(windows)
+    lasting = max((processors for processors, seconds in windows if seconds >= longest), default=0)
+    passing = [window for window in windows if window[1] < longest and window[0] > lasting]
+    if not passing:
+        return Slots(lasting, lasting)
+    free, seconds = max(passing, key=lambda window: window[0] * window[1])
+    return Slots(free, lasting, now + seconds)
+
+
 def backfillable(now: float, free: int, head: int | None, ends: Iterable[tuple[float, int]]) -> Slots:
     """The slots from the processors that are free, those that the queue's head asks for (None: nobody
     waits), and the running jobs as (expected end, processors), in any order."""

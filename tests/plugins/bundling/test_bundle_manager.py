@@ -18,7 +18,7 @@ from waiting import until
 from headway.cli import main
 from headway.errors import Failure, Held, UserError
 from headway.service import client, protocol
-from headway.user_side import Allocation, Listed, Queue, Submission
+from headway.user_side import Allocation, Listed, Queue, Submission, Window
 from headway_plugins.bundling.live import messages, store
 from headway_plugins.bundling.live.manager import Manager
 from headway_plugins.bundling.live.place import Place
@@ -45,6 +45,8 @@ class Side:
         self.shrunk: list[str] = []
         self.says = ""
         self.refuses = ""
+        self.offers: Sequence[Window] = ()
+        self.asked: list[tuple[str, ...]] = []
 
     def look(self) -> Queue:
         if self.says:
@@ -52,6 +54,12 @@ class Side:
         waiting = tuple(job for job in self.jobs.values() if job.state == "pending")
         ends = ((time.time() + 3600.0, PROCESSES),)
         return Queue(time.time(), self.free, waiting, ends, dict(self.jobs))
+
+    def windows(self, command: Sequence[str]) -> Sequence[Window]:
+        self.asked.append(tuple(command))
+        if self.says:
+            raise Failure(self.says)
+        return self.offers
 
     def submit(self, job: Submission) -> str:
         if self.refuses:
@@ -270,6 +278,30 @@ def test_slots_come_from_headways_own_plan_where_its_daemon_runs(
     manager.spec = place.specification()
     with pytest.raises(Failure, match="has no pool 'none'"):
         manager._daemons_slots()
+    manager.close()
+
+
+def test_slots_are_what_showbf_offers_where_it_is_named(place: Place) -> None:
+    spec = msgspec.structs.replace(place.specification(), showbf=("/usr/bin/showbf", "-c", "wide"))
+    place.specify(spec)
+    side, said = Side(place, 8), []
+    manager = Manager(place, side=side, clock=lambda: 1000.0, note=said.append)
+    queue = side.look()
+    # Nothing that lasts is offered; of the rest there is most of what is free for 50 s.
+    side.offers = (Window(6, 50.0), Window(2, 100.0))
+    assert manager._slots(queue) == Slots(6, 0, 1050.0)
+    # Longer than any subjob needs is as good as for ever.
+    side.offers = (Window(6, 50.0), Window(2, spec.longest))
+    assert manager._slots(queue) == Slots(6, 2, 1050.0)
+    assert manager._slots(queue).lasting == 2
+    side.offers = (Window(3, float("inf")),)
+    assert manager._slots(queue) == Slots(3, 3)
+    side.offers = ()
+    assert manager._slots(queue) == Slots(0, 0)
+    assert side.asked == [spec.showbf] * 5
+    side.says = "it is down"
+    assert manager._slots(queue) is None and manager._slots(queue) is None
+    assert said == ["no slots are known: it is down"]
     manager.close()
 
 

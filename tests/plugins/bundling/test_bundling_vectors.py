@@ -8,7 +8,7 @@ from headway_plugins.bundling.cases import first_subjobs, further_subjobs, when_
 from headway_plugins.bundling.model import INFINITY, Interval, Member, Model, progress
 from headway_plugins.bundling.planning import plan
 from headway_plugins.bundling.processes import Move, redistribute, spread
-from headway_plugins.bundling.slots import Slots, backfillable
+from headway_plugins.bundling.slots import Slots, backfillable, from_windows
 
 WIDE = Model(100, 3600.0)
 
@@ -121,6 +121,18 @@ class TestSlots:
         assert backfillable(10, 2, 5, ends) == Slots(2, 0, 20)
         assert backfillable(10, 2, 20, ends) == Slots(2, 2)
         assert backfillable(10, 2, None, ends) == Slots(2, 2)
+
+    @pytest.mark.parametrize(
+        ("windows", "slots"),
+        [
+            ([], Slots(0, 0)), ([(8, INFINITY)], Slots(8, 8)), ([(8, 100)], Slots(8, 0, 110)),
+            ([(8, 100), (2, INFINITY)], Slots(8, 2, 110)), ([(8, 100), (2, 1000)], Slots(8, 2, 110)),
+            # 300 processor-seconds are more than 160.
+            ([(8, 20), (3, 100), (1, INFINITY)], Slots(3, 1, 110)), ([(8, 100), (8, INFINITY)], Slots(8, 8)),
+        ],
+    )  # fmt: skip
+    def test_of_a_schedulers_windows_the_one_with_most_in_it_passes(self, windows, slots):
+        assert from_windows(10, windows, longest=1000) == slots
 
     @pytest.mark.parametrize(
         ("slots", "lasting", "passing"),

@@ -6,6 +6,7 @@ import contextlib
 import getpass
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -108,13 +109,15 @@ def command() -> None:
 @click.option("--socket", type=click.Path(path_type=Path), default=None,
               help="The socket of a running headway: slots come from its plan.")  # fmt: skip
 @click.option("--pool", default="", help="The pool there; without it, that of the queue's name.")
+@click.option("--showbf", default="", metavar="COMMAND",
+              help="Maui's or Moab's, such as 'showbf -c batch': slots are what it offers.")  # fmt: skip
 @click.argument("words", nargs=-1, required=True, metavar="-- COMMAND...", type=click.UNPROCESSED)
 def submit(
     processors: int, walltime: float, queue: str, account: str, system: str,
     system_options: tuple[str, ...], checkpoint: str, handler_options: tuple[str, ...], launch: str,
     omax: int, delta: float, memory: int, migration: float, min_gain: float, slack: float,
     checkpoint_every: float, poll: float, confirm: float, silence: float, listen: str,
-    socket: Path | None, pool: str, words: tuple[str, ...],
+    socket: Path | None, pool: str, showbf: str, words: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Submit COMMAND as a bundle, and start its manager.
 
@@ -127,6 +130,9 @@ def submit(
         raise UserError(f"expected at most {_MOST} bundles at a time, found {', '.join(alive)}")
     if walltime < 1:
         raise UserError("--time: expected a time of at least a second, found 0")
+    windows = _words(showbf, "--showbf")
+    if windows and socket is not None:
+        raise UserError("--showbf: expected one of --socket and --showbf, found both")
     system = system or _system()
     options = {**_pairs(system_options, "--option"), **({"queue": queue} if queue else {})}
     if system == "slurm" and os.environ.get("SLURM_CONF"):
@@ -149,7 +155,8 @@ def submit(
             memory=memory, migration=migration, min_gain=min_gain, slack=slack,
             checkpoint_every=checkpoint_every, poll=max(0.2, poll), confirm=confirm,
             silence=max(1.0, silence), listen=listen,
-            socket=str(socket.absolute()) if socket else "", pool=pool, program=_headway(),
+            socket=str(socket.absolute()) if socket else "", pool=pool, showbf=windows,
+            program=_headway(),
         )  # fmt: skip
         load_handler(spec)
         place.specify(spec)
@@ -310,11 +317,20 @@ def _system() -> str:
     )
 
 
-def _program(words: tuple[str, ...]) -> tuple[str, ...]:
+def _words(text: str, where: str) -> tuple[str, ...]:
+    """A command in one word, as a shell would take it apart; no shell sees it."""
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise UserError(f"{where}: expected a command, found {text[:60]!r}: {error}") from error
+    return _program(words, where) if words else ()
+
+
+def _program(words: tuple[str, ...], where: str = "the command") -> tuple[str, ...]:
     """The command, whose program is there and is named by its absolute path."""
     path = shutil.which(words[0])
     if path is None:
-        raise UserError(f"the command {words[0]!r}: expected a program in PATH or a path to one, found none")
+        raise UserError(f"{where} {words[0]!r}: expected a program in PATH or a path to one, found none")
     return (os.path.abspath(path), *words[1:])
 
 

@@ -42,7 +42,7 @@ from headway_plugins.bundling.live.place import Place, Result
 from headway_plugins.bundling.live.specification import Specification
 from headway_plugins.bundling.live.state import State
 from headway_plugins.bundling.live.store import Store
-from headway_plugins.bundling.slots import Slots, backfillable
+from headway_plugins.bundling.slots import Slots, backfillable, from_windows
 
 #: Between two looks at the queue while something is expected there, seconds.
 _SOON = 1.0
@@ -213,10 +213,10 @@ class Manager:
         return queue, self._slots(queue), ends
 
     def _slots(self, queue: Queue) -> Slots | None:
-        if not self.spec.socket:
+        if not self.spec.socket and not self.spec.showbf:
             return slots_of(queue)
         try:
-            slots = self._daemons_slots()
+            slots = self._daemons_slots() if self.spec.socket else self._schedulers_slots()
         except Failure as error:
             # The bundle is looked after all the same; it asks for nothing new.
             self._complain("slots", f"no slots are known: {error}")
@@ -232,6 +232,12 @@ class Manager:
             if pool.name == wanted:
                 return backfillable(self._clock(), pool.free, pool.head or None, pool.ends)
         raise Failure(f"headway at {self.spec.socket} has no pool {wanted!r}")
+
+    def _schedulers_slots(self) -> Slots:
+        """Slots of the batch system's own scheduler, which knows its reservations and policies."""
+        windows = self._side.windows(self.spec.showbf)
+        offered = [(window.processors, window.seconds) for window in windows]
+        return from_windows(self._clock(), offered, self.spec.longest)
 
     def _complain(self, what: str, text: str) -> None:
         """Say something once until it is over."""

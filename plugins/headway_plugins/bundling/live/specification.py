@@ -57,9 +57,16 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
     #: The socket of headway's own daemon, and the pool there; "": the batch system's queue is read.
     socket: str = ""
     pool: str = ""
+    #: The command that tells what the batch system's own scheduler offers, and its words; none: no such one.
+    showbf: tuple[str, ...] = ()
     #: The absolute path of the program that runs workers.
     program: str
 
     @property
     def model(self) -> Model:
         return Model(self.processors, self.walltime, self.omax, self.delta, self.migration)
+
+    @property
+    def longest(self) -> float:
+        """Seconds that no subjob's limit exceeds."""
+        return self.slack * (max(1.0, self.delta) * self.omax * self.walltime + 2 * self.migration)
