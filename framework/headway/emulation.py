@@ -15,6 +15,7 @@ from headway.adapter import ClusterAdapter, Outcome
 from headway.bundles import Oversubscription
 from headway.collector import quiet_collector
 from headway.config import adapter_class
+from headway.decision_log import DecisionLog
 from headway.decisions import Decision, PowerUp
 from headway.delays import Delays, MeasuredDelays
 from headway.engine import Engine, Mode
@@ -114,7 +115,7 @@ def emulate(
         epoch=epoch,
         wait_for_down_nodes=wait_for_down_nodes,
     )
-    records: list[DecisionRecord] = []
+    records = DecisionLog()
 
     def keep(now: float, decisions: Sequence[Decision], outcomes: Sequence[Outcome]) -> None:
         for decision, outcome in zip(decisions, outcomes, strict=True):

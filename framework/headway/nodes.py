@@ -671,8 +671,8 @@ class Offer:
         counts = []
         least = self.request.processors_per_chunk or 1
         left = wanted
-        for after, at in zip(range(len(order) - 1, -1, -1), order, strict=True):
-            counts.append(min(int(room[at]), left - after * least))
+        for after, most in zip(range(len(order) - 1, -1, -1), room[order].tolist(), strict=True):
+            counts.append(min(most, left - after * least))
             left -= counts[-1]
         return self._placement(nodes[order], np.asarray(counts, np.int64))
 

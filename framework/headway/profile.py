@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from itertools import accumulate
+from operator import sub
 
 _INF = float("inf")
 
@@ -93,6 +95,20 @@ class Profile:
         free = self.free
         for step in range(first, last):
             free[step] -= processors
+
+    def reserve_all(self, spans: Iterable[tuple[float, float, int]]) -> None:
+        """Take ``(start, end, processors)`` one after the other; negative ones give back. As :meth:`reserve`,
+        in one go."""
+        first = self.times[0]
+        changes = dict(zip(self.times, map(sub, self.free, [0, *self.free]), strict=False))
+        for start, end, processors in spans:
+            start = max(start, first)
+            if end > start:
+                changes[start] = changes.get(start, 0) - processors
+                if end != _INF:
+                    changes[end] = changes.get(end, 0) + processors
+        self.times = sorted(changes)
+        self.free = list(accumulate(map(changes.__getitem__, self.times)))
 
     def release(self, start: float, end: float, processors: int) -> None:
         """Give back what :meth:`reserve` took."""

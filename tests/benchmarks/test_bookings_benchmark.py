@@ -14,13 +14,14 @@ import pytest
 import test_live_cycle_benchmark as live
 
 from headway.emulation import emulate
-from headway.model import ClusterDescription
+from headway.model import ClusterDescription, Reservation
 from headway.plugins import Catalogue, PluginConfig, Plugins
 from headway.workload import read_swf, trace_jobs
 
 pytestmark = pytest.mark.benchmark
 
 JOBS = 10_000
+KEPT = {"easy": 4_000, "conservative": 2_000}
 
 
 @pytest.mark.traces
@@ -50,6 +51,42 @@ def test_bookings_on_a_saturated_flat_pool(trace_dir: Path, factor: float) -> No
     print(
         f"\nKTH-SP2, {JOBS} jobs, times between arrivals x {factor}: conservative "
         f"{speeds['conservative']:,.0f} jobs/s, easy {speeds['easy']:,.0f} jobs/s",
+        file=sys.__stderr__,
+    )
+
+
+@pytest.mark.traces
+@pytest.mark.parametrize("beside", ["dedicated jobs", "reservations"])
+@pytest.mark.parametrize("policy", ["easy", "conservative"])
+def test_bookings_beside_what_is_kept(trace_dir: Path, policy: str, beside: str) -> None:
+    """Every twentieth job dedicated, four hours ahead; or 30 reservations of 20 processors and four hours."""
+    trace = read_swf(next(trace_dir.glob("KTH-SP2*")))
+    assert trace.max_processors is not None
+    jobs = trace_jobs(trace, trace.max_processors)[0][: KEPT[policy]]
+    cluster, plugins = ClusterDescription.flat(trace.max_processors), [PluginConfig(policy)]
+    if beside == "dedicated jobs":
+        plugins.insert(0, PluginConfig("dedicated"))
+        for at in range(0, len(jobs), 20):
+            job = jobs[at].job
+            wish = {"requested_start": job.submit_time + 4 * 3600}
+            jobs[at] = msgspec.structs.replace(jobs[at], job=msgspec.structs.replace(job, attributes=wish))
+    else:
+        first, last = jobs[0].job.submit_time, jobs[-1].job.submit_time
+        starts = [first + (last - first) * (number + 1) / 32 for number in range(30)]
+        pool = cluster.pools[0].name
+        kept = (
+            Reservation(f"r{number}", start, start + 4 * 3600, processors=20, pool=pool)
+            for number, start in enumerate(starts)
+        )
+        cluster = msgspec.structs.replace(cluster, reservations=tuple(kept))
+    seconds = []
+    for _ in range(2):
+        began = process_time()
+        result = emulate(cluster, jobs, plugins, Catalogue(), label=policy)
+        seconds.append(process_time() - began)
+        assert all(job.start_time is not None for job in result.jobs)
+    print(
+        f"\nKTH-SP2, {len(jobs)} jobs, {policy} beside {beside}: {len(jobs) / min(seconds):,.0f} jobs/s",
         file=sys.__stderr__,
     )
 

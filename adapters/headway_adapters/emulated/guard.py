@@ -6,6 +6,8 @@ machine promises nothing on a guess: it goes by limits.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headway.errors import StateError
 from headway.model import FOR_JOB, JobDescription, Placement, Reservation
 from headway.profile import Profile, next_after
@@ -106,16 +108,13 @@ class Guard:
                 return f"job {job.id} does not fit in what reservation {own.id} has left"
             if end <= own.end:
                 return ""
-            if self._profile(pool).minimum(own.end, end) < processors:
+            others = self._of_pool(pool, own.end, end)
+            if self._profile(pool, others).minimum(own.end, end) < processors:
                 return f"job {job.id} would run on after reservation {own.id} into another one"
             return ""
         inside = self._inside(job)
-        ahead = [
-            each
-            for each in self._of_pool(pool)
-            if each.id != inside and each.start < end and each.end > machine.now
-        ]
-        if ahead and self._profile(pool, without=inside).minimum(machine.now, end) < processors:
+        ahead = [each for each in self._of_pool(pool, machine.now, end) if each.id != inside]
+        if ahead and self._profile(pool, ahead).minimum(machine.now, end) < processors:
             return f"job {job.id} would break reservation {', '.join(each.id for each in ahead)}"
         return ""
 
@@ -126,15 +125,18 @@ class Guard:
         kept = self._reservations.kept.get(FOR_JOB + job.id)
         return kept.id if kept is not None and kept.ours else ""
 
-    def _of_pool(self, pool: str) -> list[Reservation]:
-        """Reservations that take processors of a flat pool, by start."""
+    def _of_pool(self, pool: str, start: float, end: float) -> list[Reservation]:
+        """Reservations that take processors of a flat pool during [start, end), by their start."""
         found = [
-            each for each in self._reservations.kept.values() if (each.pool or self._machine.only) == pool
+            each
+            for each in self._reservations.kept.values()
+            if each.start < end and each.end > start and (each.pool or self._machine.only) == pool
         ]
         return sorted(found, key=lambda each: (each.start, each.id))
 
-    def _profile(self, pool: str, *, without: str = "") -> Profile:
-        """Free processors of a flat pool over time, if every job runs to its limit."""
+    def _profile(self, pool: str, reservations: Sequence[Reservation]) -> Profile:
+        """Free processors of a flat pool over time beside these reservations, if every job runs to its
+        limit."""
         machine, now = self._machine, self._machine.now
         running = sorted(
             (_latest_end(execution, now), execution.job.request.processors, self._inside(execution.job))
@@ -142,15 +144,17 @@ class Guard:
             if machine.pool_of(execution.job) == pool and execution.tier == FOREGROUND
         )
         profile = Profile.of_releases(now, machine.free[pool], ((end, size) for end, size, _ in running))
-        for reservation in self._of_pool(pool):
-            if reservation.id == without or reservation.end <= now:
-                continue
+        spans = []
+        for reservation in reservations:
             start = max(reservation.start, now)
-            profile.reserve(start, reservation.end, reservation.processors)
-            for end, size, inside in running:
-                if inside == reservation.id:
-                    # It runs on what is reserved, and what it leaves is kept again.
-                    profile.release(start, min(end, reservation.end), size)
+            spans.append((start, reservation.end, reservation.processors))
+            # What runs on what is reserved, and what it leaves is kept again.
+            spans.extend(
+                (start, min(end, reservation.end), -size)
+                for end, size, inside in running
+                if inside == reservation.id
+            )
+        profile.reserve_all(spans)
         return profile
 
 

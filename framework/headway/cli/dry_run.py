@@ -182,7 +182,7 @@ def command(
             config, catalogue, configs, seed, label=label, limit=limit, energy=energy
         )
         result.class_bounds = config.metrics.class_bounds()
-        report(result, configs, catalogue, out, None, live_since=copied_at)
+        report(result, configs, catalogue, out, [], live_since=copied_at)
         return
     validated_faults(config.emulation.faults, f"{config.source}: emulation.faults")
     if workload is not None:
@@ -195,6 +195,7 @@ def command(
         if chosen is not None:
             trace = estimated_trace(trace, chosen, seed)
         work = _traced(trace, machine(config, trace, processors), limit)
+        del trace
     if cpu_path is not None:
         work = replace(work, jobs=jobs_with_cpu_use(work.jobs, read_cpu_use(cpu_path)))
     cluster = config.with_energy(work.cluster, energy)
@@ -240,7 +241,7 @@ def command(
         if journal is not None:
             journal.close()
     result.class_bounds = config.metrics.class_bounds()
-    replayed = work.trace
+    replayed = [work.trace] if work.trace is not None else []
     # The jobs with their secrets are needed no more, and may be very many.
     del work, emulated
     report(result, configs, catalogue, out, replayed)
@@ -508,17 +509,19 @@ def report(
     configs: list[PluginConfig],
     catalogue: Catalogue,
     out: Path | None,
-    trace: Trace | None,
+    replayed: list[Trace],
     *,
     live_since: float | None = None,
 ) -> None:
     """Print the summary; write the files if a directory was given.
 
-    ``live_since``: when the cluster was copied (epoch second); then there is a forecast, too.
+    ``replayed`` holds the trace that was replayed, if there was one. It is taken out for its schedule, which
+    comes first: its records are many, and nothing else needs them. ``live_since``: when the cluster was
+    copied (epoch second); then there is a forecast, too.
     """
     from headway.collector import quiet_collector
     from headway.metrics import Figures
-    from headway.report import render_summary, write_outputs
+    from headway.report import FORMATS, render_summary, write_outputs
 
     metrics, columns, sections = contributions(configs, catalogue)
     figures = Figures(result, metrics, columns)
@@ -527,9 +530,14 @@ def report(
         # Before anything is printed: a reader who goes away early (| head) must not cost the files.
         if out is not None:
             with quiet_collector():
-                written = write_outputs(
-                    result, out, trace=trace, sections=sections([result]), figures=figures
+                schedule = write_outputs(
+                    result, out, trace=replayed.pop() if replayed else None, formats=("swf",)
                 )
+                others = [name for name in FORMATS if name != "swf"]
+                written = write_outputs(
+                    result, out, formats=others, sections=sections([result]), figures=figures
+                )
+                written[-1:-1] = schedule
     finally:
         console().print(render_summary(figures.summary))
         if live_since is not None:

@@ -126,7 +126,11 @@ def statistics(values: NDArray[np.float64]) -> dict[str, float | None]:
 
 
 def _counts(result: RunResult, columns: JobColumns) -> dict[str, Any]:
-    taken = Counter(type(record.decision).__name__ for record in result.decisions)
+    taken: Counter[str] = Counter()
+    failed = 0
+    for record in result.decisions:
+        taken[type(record.decision).__name__] += 1
+        failed += not record.accepted
     return {
         "jobs": len(result.jobs),
         "started": int(columns.started.sum()),
@@ -139,7 +143,7 @@ def _counts(result: RunResult, columns: JobColumns) -> dict[str, Any]:
         "refused": len(result.refused),
         "refused_by_reason": dict(Counter(r.reason for r in result.refused).most_common()),
         "decisions": dict(sorted(taken.items())),
-        "decisions_failed": sum(not record.accepted for record in result.decisions),
+        "decisions_failed": failed,
     }
 
 

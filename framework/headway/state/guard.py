@@ -77,7 +77,10 @@ def guard_reservations(state: Facts, job: Job, pool: PoolState) -> None:
         if end > own.end and profile(state, pool).minimum(own.end, end) < job.processors:
             raise StateError(f"job {job.id} would run on after reservation {own.id} into another one")
         return
-    if profile(state, pool, without=(inside(state, job),)).minimum(state.now, end) < job.processors:
+    allowed = inside(state, job)
+    # What is reserved for other times takes nothing from it.
+    met = [r for r in pool.reservations if r.start <= end and r.end > state.now and r.id != allowed]
+    if met and profile(state, pool, without=(allowed,)).minimum(state.now, end) < job.processors:
         names = ", ".join(r.id for r in pool.reservations if r.start < end and r.end > state.now)
         raise StateError(f"job {job.id} would break reservation {names}")
 

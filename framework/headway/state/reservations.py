@@ -37,17 +37,23 @@ def profile(state: Facts, pool: PoolState, *, without: Collection[str] = ()) -> 
 
     ``without`` names reservations that are left out (for jobs that may use them).
     """
-    profile = Profile.of_releases(state.now, pool.free, ((e[0], e[2]) for e in pool.running))
-    for reservation in pool.reservations:
-        end = reservation.end
-        if reservation.id in without or end <= state.now:
-            continue
-        start = max(reservation.start, state.now)
-        profile.reserve(start, end, size(state, pool, reservation))
-        for expected_end, _, processors, job in pool.running:
-            if inside(state, job) == reservation.id:
-                # It runs on what is reserved, and what it leaves is kept again.
-                profile.release(start, min(max(expected_end, next_after(state.now)), end), processors)
+    now = state.now
+    soonest = next_after(now)
+    profile = Profile.of_releases(now, pool.free, ((e[0], e[2]) for e in pool.running))
+    kept = [r for r in pool.reservations if r.end > now and r.id not in without]
+    if not kept:
+        return profile
+    spans: list[tuple[float, float, int]] = []
+    begin_end: dict[str, tuple[float, float]] = {}
+    for reservation in kept:
+        begin_end[reservation.id] = start, end = max(reservation.start, now), reservation.end
+        spans.append((start, end, size(state, pool, reservation)))
+    for until, _, processors, job in pool.running:
+        span = begin_end.get(inside(state, job))
+        if span is not None:
+            # It runs on what is reserved, and what it leaves is kept again.
+            spans.append((span[0], min(max(until, soonest), span[1]), -processors))
+    profile.reserve_all(spans)
     return profile
 
 

@@ -271,12 +271,11 @@ class NodeView(View):
             self._ahead = self._timeline()
         timeline = self._ahead
         runtime = job.expected_runtime
-        moments = {t for t in timeline.times if t > after} | {after}
-        moments.update(r.end for r in self.pool.reservations if r.end > after)
-        moments.update(t for t in table.on_times(self.now) if t > after)
+        further = [r.end for r in self.pool.reservations]
+        further += table.on_times(self.now)
         own = self._state.reservations.get(job.description.reservation)
-        if own is not None and own.start > after:
-            moments.add(own.start)
+        if own is not None:
+            further.append(own.start)
         shape = self._shape_of(job)
         plain = not over and after == self.now and self._state.inside(job) == ""
         known = self._reach.setdefault(shape, []) if plain else []
@@ -285,14 +284,18 @@ class NodeView(View):
         processors, whole = job.request.processors, self._whole_nodes(job.request)
         eligible, nodes = self._eligible_nodes(job.request), self._eligible_bits(job.request)
         found: tuple[float, Placement, Free | None] = (_INF, (), None)
-        for moment in sorted(moments):
-            if moment < least:
+        moments: Sequence[float] = [least, *timeline.times[bisect_right(timeline.times, least) :]]
+        if further:
+            moments = sorted({*moments, *(moment for moment in further if moment > least)})
+        for moment in moments:
+            if moment < least or moment == _INF:
                 continue
             least = timeline.fitless(moment, moment + runtime, processors, whole, nodes)
             if least > moment:
                 continue
             free = timeline.room_for(moment, moment + runtime, processors, eligible)
             if free is None:
+                least = timeline.begin_after(moment, moment + runtime, processors, eligible)
                 continue
             placement = self._try(job, free, moment, moment + runtime, over)
             if placement is not None:

@@ -70,6 +70,21 @@ class Timeline:
             return None
         return self._window(rows, nodes, least)
 
+    def begin_after(self, start: float, end: float, processors: int, eligible: Bools) -> float:
+        """Where eligible nodes do not have so many processors throughout [start, end): a time before which a
+        window of that length need not begin.
+
+        Each such window that begins later holds the same last part of this one; the shortest last part in
+        which they are too few decides.
+        """
+        first, last = self._steps(start, end)
+        rows = self._rows[first:last]
+        nodes = np.flatnonzero((self._processors[rows[-1]] > 0) & eligible)
+        least = np.minimum.accumulate(self._processors[np.asarray(rows[::-1])[:, None], nodes])
+        short = np.maximum(least, 0).sum(axis=1) < processors
+        step = last - 1 - int(short.argmax())
+        return self.times[step + 1] if step + 1 < len(self.times) else _INF
+
     def _usable(self, start: float, end: float) -> tuple[list[int], NDArray[np.intp]]:
         """The rows of [start, end), and the nodes that have a free processor at ``start``."""
         first, last = self._steps(start, end)

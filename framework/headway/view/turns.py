@@ -19,9 +19,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 from operator import attrgetter
-from typing import NamedTuple
+
+import msgspec
 
 from headway.profile import Profile, next_after
 from headway.sizes import JobsBySize
@@ -35,11 +36,13 @@ _PENDING = Status.PENDING
 _order = attrgetter("order")
 #: So many short jobs are looked at one by one before a size's jobs are walked along in service order.
 _FEW = 12
+#: So many waiting jobs are walked along in service order; of more, those that fit are found by size.
+_SHORT = 24
 #: Seconds by which sums of times may be wrong.
 _ROUNDING = 1e-3
 
 
-class Planned(NamedTuple):
+class Planned(msgspec.Struct, eq=False, gc=False):
     """A booking before anybody asked for it."""
 
     job: Job
@@ -150,10 +153,19 @@ class Turns:
         else:
             by_size = view._by_size()
         start = self._plan[0].start
+        short = count - self._at <= _SHORT
         while self._at < count:
             candidate = None
-            for size in by_size.sizes(pool.free):
-                candidate = _first(by_size, size, now, _INF if size <= self._extra else start, candidate)
+            if short:
+                free, extra = pool.free, self._extra
+                for job in islice(jobs, self._at, None):
+                    size = job.processors
+                    if size <= free and (size <= extra or now + job.expected_runtime <= start):
+                        candidate = job
+                        break
+            else:
+                for size in by_size.sizes(pool.free):
+                    candidate = _first(by_size, size, now, _INF if size <= self._extra else start, candidate)
             if candidate is None:
                 return False
             if candidate is not jobs[self._at]:
@@ -170,6 +182,9 @@ class Turns:
         if self._ahead is None:
             self._ahead = self._profile()
         ahead, now = self._ahead, self._view.now
+        if len(self._jobs) - self._at <= _SHORT and self.depth == _INF:
+            self._serve_few(ahead, reason)
+            return
         while (candidate := self._candidate(ahead)) is not None:
             last = self._last_booked()
             # Each of them is in the way of the one before.
@@ -193,6 +208,26 @@ class Turns:
                     self._start(job, reason)
                 else:
                     self._early[job] = Planned(job, processors, runtime, start)
+
+    def _serve_few(self, ahead: Ahead, reason: str) -> None:
+        """As :meth:`_serve_out_of_turn` where few jobs are left: whoever is before a candidate is booked."""
+        view, jobs, early = self._view, self._jobs, self._early
+        pool, now = view.pool, view.now
+        minimum = ahead.minimum
+        for at in range(self._at, len(jobs)):
+            job = jobs[at]
+            size = job.processors
+            if size > pool.free or job.status is not _PENDING or job in early:
+                continue
+            end = now + job.expected_runtime
+            if minimum(now, end) < size:
+                continue
+            if self._at < at:
+                self._book_upto(ahead, at)
+                if minimum(now, end) < size:
+                    continue
+            ahead.reserve(now, end, size)
+            self._start(job, reason)
 
     def _last_booked(self) -> int:
         """The place in the queue behind the last job that is booked, as things are now."""
@@ -233,8 +268,7 @@ class Turns:
             return None
         by_size = self._view._by_size()
         if owed <= by_size.count:
-            while self._at < last:
-                self._book_next(ahead)
+            self._book_upto(ahead, last)
             return job
         spans = ahead.spans(self._view.now, start, end, by_size.longest)
         if not spans:
@@ -264,25 +298,26 @@ class Turns:
                     break
         return found
 
-    def _book_next(self, ahead: Ahead) -> None:
-        """Book the job whose turn it is, unless it is started or booked already."""
-        job = self._jobs[self._at]
-        self._at += 1
-        if job in self._begun:
-            return
-        planned = self._early.pop(job, None)
-        if planned is None:
-            processors, runtime = job.processors, job.expected_runtime
-            planned = Planned(job, processors, runtime, ahead.book(processors, runtime, self._view.now)[0])
-        self._plan.append(planned)
+    def _book_upto(self, ahead: Ahead, last: int) -> None:
+        """Book those before the place ``last`` who are not started or booked already."""
+        now, plan, begun, early = self._view.now, self._plan, self._begun, self._early
+        for job in self._jobs[self._at : last]:
+            if job in begun:
+                continue
+            planned = early.pop(job, None) if early else None
+            if planned is None:
+                processors, runtime = job.processors, job.expected_runtime
+                planned = Planned(job, processors, runtime, ahead.book(processors, runtime, now)[0])
+            plan.append(planned)
+        self._at = last
 
     def _profile(self) -> Ahead:
         """What is free beside what runs and what is booked."""
         view = self._view
         ahead = released(view.now, view.pool.free, view.pool.running)
-        for _, processors, runtime, start in self._plan:
-            if start != _INF:
-                ahead.reserve(start, start + runtime, processors)
+        for planned in self._plan:
+            if planned.start != _INF:
+                ahead.reserve(planned.start, planned.start + planned.runtime, planned.processors)
         return ahead
 
     # ------------------------------------------------------------------ what others see
@@ -296,7 +331,7 @@ class Turns:
             if self._ahead is None:
                 self._ahead = self._as_it_was()
             while self.owes:
-                self._book_next(self._ahead)
+                self._book_upto(self._ahead, self._at + 1)
         view, plan = self._view, self._plan
         told = len(plan), len(self._begun)
         if told == self._told:
@@ -314,10 +349,10 @@ class Turns:
                     # While it is alone it tells what may still run past it.
                     bookings[0].extra -= processors
                 continue
-            _, processors, runtime, start = plan[made]
+            start = plan[made].start
             extra = view.pool.total
             if start != _INF:
-                ahead.reserve(start, start + runtime, processors)
+                ahead.reserve(start, start + plan[made].runtime, plan[made].processors)
                 extra = ahead.free_at(start)
             if made == len(bookings):
                 booking = Booking(job, start, extra, view._clock)
@@ -340,9 +375,9 @@ class Turns:
         ahead = released(*self._slate)
         for _, begin, end, processors in self._begun.values():
             ahead.reserve(begin, end, processors)
-        for _, processors, runtime, start in self._plan:
-            if start != _INF:
-                ahead.reserve(start, start + runtime, processors)
+        for planned in self._plan:
+            if planned.start != _INF:
+                ahead.reserve(planned.start, planned.start + planned.runtime, planned.processors)
         return ahead
 
 

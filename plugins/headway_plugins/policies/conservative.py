@@ -71,11 +71,29 @@ class Conservative(Plugin):
 
     Options = ConservativeOptions
 
+    def __new__(cls, options: ConservativeOptions | None = None) -> Conservative:
+        # Only who keeps promises has to look at every event.
+        keeps = options is not None and options.guarantees == "keep"
+        return super().__new__(KeepingGuarantees if keeps else cls)
+
     def __init__(self, options: ConservativeOptions | None = None) -> None:
         super().__init__(options or ConservativeOptions())
-        self._keeps = self.options.guarantees == "keep"
-        #: A promise is made at the arrival, whether or not the job could start.
-        self.ask_always = self._keeps
+
+    @hookimpl
+    def schedule(self, view: View) -> list[Decision]:
+        new = view.queue if view.fresh < 0 else view.queue[len(view.queue) - view.fresh :]
+        view.serve(new, "fits before all bookings of earlier jobs", self.options.depth)
+        return view.made
+
+
+class KeepingGuarantees(Conservative):
+    """Conservative backfilling with ``guarantees: keep``."""
+
+    #: A promise is made at the arrival, whether or not the job could start.
+    ask_always = True
+
+    def __init__(self, options: ConservativeOptions | None = None) -> None:
+        super().__init__(options)
         self._state: State | None = None
         #: Of each waiting job: the promised start, and the runtime and processors that it was promised with.
         self._promised: dict[str, tuple[float, float, int]] = {}
@@ -90,7 +108,7 @@ class Conservative(Plugin):
     def startup(self, state: State) -> None:
         self._state = state
         nodes = [pool.name for pool in state.pools.values() if not pool.flat]
-        if self._keeps and nodes:
+        if nodes:
             raise UserError(
                 f"conservative: guarantees: keep: expected pools that are counted in processors, found "
                 f"nodes in pool "
@@ -106,14 +124,6 @@ class Conservative(Plugin):
 
     @hookimpl
     def schedule(self, view: View) -> list[Decision]:
-        if self._keeps:
-            self._keep(view)
-            return view.made
-        new = view.queue if view.fresh < 0 else view.queue[len(view.queue) - view.fresh :]
-        view.serve(new, "fits before all bookings of earlier jobs", self.options.depth)
-        return view.made
-
-    def _keep(self, view: View) -> None:
         """Serve the queue with promises that are kept."""
         now, promised, pool = view.now, self._promised, view.pool.name
         view.forget()
@@ -139,6 +149,7 @@ class Conservative(Plugin):
             else:
                 promised[job.id] = start, *wanted
         self._show(view)
+        return view.made
 
     def _show(self, view: View) -> None:
         """Book what is promised, so that it can be explained and nobody else takes it; and wake up for it."""
@@ -155,13 +166,12 @@ class Conservative(Plugin):
             self._state.wake_at(first, pool)
 
     @hookimpl
-    def checkpoint(self) -> dict[str, Any] | None:
-        return {"promised": {k: list(v) for k, v in self._promised.items()}} if self._keeps else None
+    def checkpoint(self) -> dict[str, Any]:
+        return {"promised": {k: list(v) for k, v in self._promised.items()}}
 
     @hookimpl
     def restore(self, saved: Any) -> None:
-        if self._keeps:
-            self._promised = {
-                name: (float(start), float(runtime), int(processors))
-                for name, (start, runtime, processors) in saved["promised"].items()
-            }
+        self._promised = {
+            name: (float(start), float(runtime), int(processors))
+            for name, (start, runtime, processors) in saved["promised"].items()
+        }

@@ -34,7 +34,7 @@ import numpy as np
 import pydantic
 
 from headway.decisions import Decision
-from headway.events import Event, JobChanged, JobHeld, JobReleased, JobSubmitted
+from headway.events import Event, JobChanged, JobEnded, JobHeld, JobReleased, JobStarted, JobSubmitted
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import FOR_JOB
 from headway.results import RunResult
@@ -45,6 +45,8 @@ from headway_plugins.policies.dedicated_reservations import DedicatedReservation
 REQUESTED_START = "requested_start"
 
 _INF = float("inf")
+#: The most frequent events: neither the queue nor the reservations look at them.
+_NO_CONCERN = (JobStarted, JobEnded)
 
 
 def requested_start(job: Job) -> float | None:
@@ -177,6 +179,8 @@ class Dedicated(Plugin):
 
     @hookimpl
     def observe(self, event: Event, state: State) -> None:
+        if isinstance(event, _NO_CONCERN):
+            return
         self._queue.observe(event, state)
         self._reservations.observe(event, state)
         if isinstance(event, JobSubmitted | JobChanged):
