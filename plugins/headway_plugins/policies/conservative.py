@@ -71,9 +71,9 @@ class Conservative(Plugin):
 
     Options = ConservativeOptions
 
-    def __new__(cls, options: ConservativeOptions | None = None) -> Conservative:
+    def __new__(cls, options: Any = None, *_: Any) -> Conservative:
         # Only who keeps promises has to look at every event.
-        keeps = options is not None and options.guarantees == "keep"
+        keeps = isinstance(options, ConservativeOptions) and options.guarantees == "keep"
         return super().__new__(KeepingGuarantees if keeps else cls)
 
     def __init__(self, options: ConservativeOptions | None = None) -> None:
