@@ -33,6 +33,9 @@ EMBEDDED_JOBS = 20_000
 #: Runs that get a Gantt chart; of more, the first ones do, and the page says so.
 GANTT_CHARTS = 4
 
+#: The last day that has a date, seconds since the epoch.
+_LAST_DAY = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
+
 
 def write_html(
     path: Path,
@@ -190,7 +193,8 @@ def _period(result: RunResult, summary: Summary) -> str:
         return ""
     # A run's clock either counts from its epoch or, live, is the time of day itself.
     first, last = begin + result.epoch, end + result.epoch
-    if first < 1e8:
+    # No calendar goes beyond the year 9999; a limit of a live job may.
+    if first < 1e8 or last > _LAST_DAY:
         return quantities.duration(end - begin)
     form = "%Y-%m-%d %H:%M"
     texts = [datetime.fromtimestamp(t, UTC).strftime(form) for t in (first, last)]

@@ -15,7 +15,7 @@ from synthetic_run import fcfs_run
 
 from headway.metrics import Figures, job_columns
 from headway.model import ClusterDescription
-from headway.report import Section, render_html, write_html
+from headway.report import Section, quantities, render_html, write_html
 from headway.report.gantt import embedded, layout
 from headway.results import JobResult, Occupation, RunResult
 
@@ -168,3 +168,11 @@ def test_it_draws_without_what_matplotlib_has_for_windows() -> None:
         "assert 'matplotlib.pyplot' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, cwd=Path(__file__).parent)
+
+
+def test_a_job_that_runs_beyond_all_calendars_has_a_page() -> None:
+    """As a copy of a live cluster has it: ``sbatch -t 2147483647``, for 4,083 years, twice."""
+    years = 2 * 2147483647 * 60.0
+    done = JobResult(described("1", 1, years), 0.0, years, "completed", years, (), "pool")
+    live = RunResult("long", ClusterDescription.flat(4, name="pool"), [done], epoch=1_795_380_958.0)
+    assert quantities.duration(years) in render_html([live])
