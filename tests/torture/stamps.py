@@ -13,7 +13,8 @@ element=${SLURM_ARRAY_TASK_ID:-${PBS_ARRAY_INDEX:-${LSB_JOBINDEX:-0}}}
 key=$2
 [ "$element" = 0 ] || key=$2.$element
 where="${SLURM_JOB_NODELIST:-}|${SLURM_JOB_CPUS_PER_NODE:-}|${LSB_MCPU_HOSTS:-}"
-say() { echo "$1 $$ $(date +%s.%N) $where" >> "$file"; }
+# A signal to all of the job ends date, too.
+say() { at=; until [ -n "$at" ]; do at=$(date +%s.%N); done; echo "$1 $$ $at $where" >> "$file"; }
 file=$1/$key
 trap 'say killed; kill "$sleeper" 2>/dev/null; exit 143' TERM INT
 say begin

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -156,6 +159,20 @@ def test_a_requeued_job_may_run_again(story: Story) -> None:
     story.records.requeues["t1"] = [12.0]
     story.ask("requeue", 12.0)
     assert story.kinds() == []
+
+
+def test_a_moment_is_asked_for_again_when_a_signal_ended_the_one_who_knew_it(tmp_path: Path) -> None:
+    """What ends a job by its whole group hits the program that tells the time, too."""
+    written, once = tmp_path / "stamps", tmp_path / "once"
+    script = prepare(written)
+    date = tmp_path / "date"
+    first = f"[ -e {once} ] || {{ touch {once}; kill -TERM $$; }}"
+    date.write_text(f'#!/bin/sh\n{first}\nexec /bin/date "$@"\n')
+    date.chmod(0o755)
+    path = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run([script, str(written), "t1", "0", "0"], check=True, env=path)
+    [run] = runs(written)["t1"]
+    assert once.exists() and run.how == "end" and run.end is not None and run.begin <= run.end
 
 
 def test_a_node_that_is_too_full_is_seen_in_stamps_and_in_records(story: Story) -> None:
@@ -346,9 +363,6 @@ def test_the_stream_is_the_same_for_the_same_seed() -> None:
 
 
 def test_jobs_write_down_when_they_ran(tmp_path: Path) -> None:
-    import signal
-    import subprocess
-
     written = tmp_path / "stamps"
     script = prepare(written)
     assert subprocess.run([script, written, "t1", "0.1", "3"], env={}).returncode == 3
