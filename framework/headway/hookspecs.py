@@ -130,7 +130,8 @@ class HookSpecs:
         was predicted (``job.start_time`` and ``state.now`` tell how long it runs): then an answer that is
         over already means the estimate. Stands until then.
 
-        Its pool is looked at at that moment where that may let a job start: one waits, and something is free.
+        Its pool is looked at at that moment where that may let a job start: one waits that is not larger than
+        what is free.
         Otherwise it is asked at the pool's next look, so perhaps once for several corrections."""
 
     @hookspec(firstresult=True)

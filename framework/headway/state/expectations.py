@@ -55,15 +55,17 @@ def next_outlived(state: Facts) -> float | None:
     """
     due = None
     for pool in state.pools.values():
-        if not _may_start(state, pool):
-            continue
         running = pool.running
-        for at in range(bisect_right(running, state.now, key=_end), len(running)):
+        if not running or not (pool.queue or pool.background):
+            continue
+        first = bisect_right(running, state.now, key=_end) if running[0][0] <= state.now else 0
+        for at in range(first, len(running)):
             end, _, _, job = running[at]
             if due is not None and end >= due:
                 break
             if end < _limit(state, job) and job.pace is None:
-                due = end
+                if _may_start(state, pool):
+                    due = end
                 break
     return due
 
@@ -73,18 +75,23 @@ def look_at_outlived(state: Facts) -> None:
     now = state.now
     for pool in state.pools.values():
         running = pool.running
-        if running and running[0][0] <= now and not pool.changed and _may_start(state, pool):
-            for end, _, _, job in running:
-                if end > now:
-                    break
-                if job.pace is None and _limit(state, job) > now:
+        if not running or running[0][0] > now or pool.changed:
+            continue
+        for end, _, _, job in running:
+            if end > now:
+                break
+            if job.pace is None and _limit(state, job) > now:
+                if _may_start(state, pool):
                     pool.touch()
-                    break
+                break
 
 
 def _may_start(state: Facts, pool: PoolState) -> bool:
-    """Whether somebody waits there and something is left for him: else no expected end matters yet."""
-    return bool(pool.queue and (pool.free > 0 or state.ask_always)) or bool(pool.background)
+    """Whether somebody waits there who is no larger than what is free: else no expected end matters yet."""
+    if state.ask_always or pool.background:
+        return bool(pool.queue or pool.background)
+    free = pool.free
+    return free > 0 and any(job.processors <= free for job in pool.queue)
 
 
 def _end(entry: RunningEntry) -> float:

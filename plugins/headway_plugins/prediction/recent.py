@@ -7,7 +7,8 @@ predictor is asked, and then the estimate counts: predictors are such a chain, i
 
 A job that outlives its prediction gets 1 minute more, then 5, 15 and 30 minutes, 1, 2, 5, 10, 20, 50 and 100
 hours, one after the other and never beyond its estimate. Its pool is looked at when that happens, if a job
-waits there and something is free; so what is booked behind it is corrected before it lets anybody start.
+waits there that is not larger than what is free; so what is booked behind it is corrected before it lets
+anybody start.
 
 Decisions: a job counts when it ends, however it ends, with the time from its last start on without what it
 was suspended; one that never ran does not. What a job was predicted at its arrival holds until it starts:

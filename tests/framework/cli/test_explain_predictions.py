@@ -41,7 +41,7 @@ CYCLES: list[tuple[float, list[Event]]] = [
     *ran("2", 200.0, 300.0),
     (600.0, [submitted("3", 600.0, 3)]),
     (600.0, [JobStarted(600.0, "3", ())]),
-    (650.0, [submitted("4", 650.0, 4), submitted("5", 650.0, 4, user="bob")]),
+    (650.0, [submitted("4", 650.0, 4), submitted("5", 650.0, 1, user="bob")]),
 ]
 
 

@@ -29,6 +29,12 @@ def expected(one, job_id):
     return one.state.jobs[job_id].expected_runtime
 
 
+def wait(one, time):
+    """Jobs of user "w" come: one that needs everything, and one that is small but would delay it."""
+    for job_id, processors, walltime in (("wide", 8, 50), ("narrow", 1, 9_000)):
+        one.step(time, [ev.JobSubmitted(time, described(job_id, processors, walltime, time, user="w"))])
+
+
 def test_the_vector_the_mean_of_the_last_two_and_the_ladder():
     one = scheduler()
     ran(one, "old", 0, 5_000)
@@ -37,8 +43,8 @@ def test_the_vector_the_mean_of_the_last_two_and_the_ladder():
     one.step(7_000, [ev.JobSubmitted(7_000, described("a", 1, 7200, 7_000, user="u"))])
     assert expected(one, "a") == 200
     one.step(7_000, [ev.JobStarted(7_000, "a", ())])
-    # Somebody waits for it.
-    one.step(7_000, [ev.JobSubmitted(7_000, described("wide", 8, 50, 7_000, user="w"))])
+    # Somebody waits for it, and somebody behind him fits now but would delay him.
+    wait(one, 7_000)
     seen = []
     for end in (200, 260, 560, 1460, 3260, 6860):
         # There is a look at just that moment.
@@ -55,7 +61,10 @@ def test_a_prediction_costs_no_look_that_came_true_was_corrected_or_helps_nobody
     one.step(400, [ev.JobSubmitted(400, described("a", 7, 7200, 400, user="u"))])
     one.step(400, [ev.JobStarted(400, "a", ())])
     assert one.next_wakeup() is None  # nobody waits
-    one.step(410, [ev.JobSubmitted(410, described("wide", 8, 50, 410, user="w"))])
+    one.step(405, [ev.JobSubmitted(405, described("wider", 8, 50, 405, user="w"))])
+    assert one.next_wakeup() is None  # who waits is larger than what is free
+    one.step(406, [ev.JobEnded(406, "wider", "cancelled", "")])
+    wait(one, 410)
     assert one.next_wakeup() == 500
     one.step(420, [ev.JobSubmitted(420, described("filler", 1, 20, 420, user="w"))])
     assert one.state.jobs["filler"].start_time == 420
@@ -74,7 +83,7 @@ def test_what_was_not_looked_at_is_corrected_at_the_next_look():
     one.step(400, [ev.JobSubmitted(400, described("a", 7, 7200, 400, user="u"))])
     one.step(400, [ev.JobStarted(400, "a", ())])
     # It was to end at 500, then at 560, and nobody was there to care.
-    one.step(590, [ev.JobSubmitted(590, described("wide", 8, 50, 590, user="w"))])
+    wait(one, 590)
     assert one.state.jobs["a"].expected_end == 860
     assert one.next_wakeup() == 860
 
