@@ -86,6 +86,26 @@ class Profile:
                 return start
             step = probe
 
+    def until(self, processors: int, start: float) -> float:
+        """The first time from ``start`` on at which fewer than ``processors`` are free; infinity if there is
+        none.
+        """
+        first = max(bisect_right(self.times, start) - 1, 0)
+        if self.free[first] < processors:
+            return start
+        for step in range(first + 1, len(self.times)):
+            if self.free[step] < processors:
+                return self.times[step]
+        return _INF
+
+    def forget_before(self, time: float) -> None:
+        """Drop the steps that are over at ``time``; nothing may be asked about what was before it any
+        more.
+        """
+        over = bisect_right(self.times, time) - 1
+        if over > 0:
+            del self.times[:over], self.free[:over]
+
     def reserve(self, start: float, end: float, processors: int) -> None:
         """Take ``processors`` during [start, end). Levels may become negative: see :meth:`minimum`."""
         if end <= start or not processors:

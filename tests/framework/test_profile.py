@@ -147,3 +147,22 @@ def test_release_gives_back_what_reserve_took(taken):
     for start, duration, processors in reversed(taken):
         profile.release(start, start + duration, processors)
     assert set(profile.free) == {9}
+
+
+def test_until_when_enough_is_free():
+    profile = Profile(0, 6)
+    profile.reserve(10, 20, 4)
+    profile.reserve(30, 40, 6)
+    assert [profile.until(2, start) for start in (0, 15, 25, 30, 45)] == [30, 30, 30, 30, INF]
+    assert [profile.until(3, start) for start in (0, 10, 19, 20)] == [10, 10, 19, 30]
+
+
+def test_what_is_over_is_forgotten_and_nothing_else():
+    profile = Profile(0, 6)
+    profile.reserve(10, 20, 4)
+    profile.forget_before(12)
+    assert (profile.times, profile.free) == ([10, 20], [2, 6])
+    profile.forget_before(12)
+    assert profile.earliest(3, 5, 12) == 20 and profile.free_at(12) == 2
+    profile.forget_before(25)
+    assert (profile.times, profile.free) == ([20], [6])

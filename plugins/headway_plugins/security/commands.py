@@ -1,0 +1,57 @@
+"""``headway security``: what protection costs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from headway.cli.common import console, examples, say
+
+
+@click.group("security")
+def command() -> None:
+    """What protecting jobs' data costs, for the security levels of a site."""
+
+
+@command.command("measure", epilog=examples("headway security measure --out speeds.yaml"))
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False),
+              help="Write the profile there, for the option `profile` of plugins.")  # fmt: skip
+@click.option("--seconds", type=click.FloatRange(0.01, 60), default=0.2, show_default=True,
+              help="How long each of five measurements of an algorithm takes at least.")  # fmt: skip
+def measure_command(out: Path | None, seconds: float) -> None:
+    """Measure on this machine, in one thread, how fast data is encrypted and hashed and what a signature
+    costs.
+
+    Run it on a compute node. Levels are suggestions: set your site's own in the file. Needs the package
+    cryptography (extra `security`).
+    """
+    from headway.report.atomic import writing
+    from headway_plugins.security.levels import SERVICES, parse_profile
+    from headway_plugins.security.measured import measure, profile_text
+
+    figures = measure(seconds)
+    text = profile_text(figures)
+    # What is written can be read again, and says which options are worth having.
+    kept = {
+        option.name
+        for ladder in parse_profile(text, "the measured profile").ladders
+        for option in ladder
+    }  # fmt: skip
+    table = Table("service", "level", "option", "MB/s", "ms", "", box=None, pad_edge=False)
+    for service in SERVICES:
+        for figure in figures.of(service):
+            table.add_row(
+                service,
+                f"{figure.level:g}",
+                figure.option,
+                "" if figure.speed is None else f"{figure.speed:.0f}",
+                "" if figure.speed is not None else f"{1e3 * figure.seconds:.3f}",
+                "" if figure.option in kept else "never taken: another is as good and no slower",
+            )
+    console().print(table)
+    if out is not None:
+        with writing(out) as stream:
+            stream.write(text)
+        say(f"written: {out}")
