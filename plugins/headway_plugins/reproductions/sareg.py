@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -62,15 +63,10 @@ def jobs_of(path: Path, count: int) -> Jobs:
 
 def runs_of(intervals: Sequence[float]) -> dict[str, Run]:
     """The compared schedulers by name."""
-    runs: dict[str, Run] = {
-        "SAREG": sareg,
-        "NS-EDF": lambda grid, jobs: sareg(grid, jobs, drawn=True),
-    }
+    runs: dict[str, Run] = {"SAREG": sareg, "NS-EDF": partial(sareg, drawn=True)}
     for name, rule in RULES.items():
-        for interval_s in intervals:
-            runs[f"{name} {interval_s:g}"] = lambda grid, jobs, rule=rule, interval_s=interval_s: batch(
-                grid, jobs, rule, interval_s
-            )
+        for seconds in intervals:
+            runs[f"{name} {seconds:g}"] = partial(batch, rule=rule, interval=seconds)
     return runs
 
 

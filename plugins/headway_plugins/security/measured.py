@@ -14,6 +14,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 
 import yaml
@@ -128,19 +129,23 @@ def _encryption() -> dict[str, Callable[[], object]]:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 
     data, nonce = os.urandom(BUFFER), os.urandom(12)
-    ciphers = {
+    ciphers: dict[str, AESGCM | ChaCha20Poly1305] = {
         "AES-128-GCM": AESGCM(AESGCM.generate_key(128)),
         "ChaCha20-Poly1305": ChaCha20Poly1305(ChaCha20Poly1305.generate_key()),
         "AES-256-GCM": AESGCM(AESGCM.generate_key(256)),
     }
     # One nonce again and again: nothing that is encrypted here is ever kept.
-    return {name: (lambda c=cipher: c.encrypt(nonce, data, None)) for name, cipher in ciphers.items()}
+    return {name: partial(cipher.encrypt, nonce, data, None) for name, cipher in ciphers.items()}
 
 
 def _integrity() -> dict[str, Callable[[], object]]:
     data = os.urandom(BUFFER)
     names = {"SHA-256": "sha256", "BLAKE2b": "blake2b", "SHA-512": "sha512", "SHA3-256": "sha3_256"}
-    return {name: (lambda n=algorithm: hashlib.new(n, data).digest()) for name, algorithm in names.items()}
+    return {name: partial(_digest, algorithm, data) for name, algorithm in names.items()}
+
+
+def _digest(algorithm: str, data: bytes) -> bytes:
+    return hashlib.new(algorithm, data).digest()
 
 
 def _authentication(option: str) -> Callable[[], object] | None:

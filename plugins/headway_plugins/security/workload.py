@@ -89,8 +89,13 @@ def draw(
         top = len(ladder) - 1
         ends = np.sort(ranges.integers(0, top + 1, (count, 2)), axis=1)
         one = ranges.integers(0, top + 1, count)
-        low[:, service] = {"pair": ends[:, 0], "full": 0, "top": one, "bottom": 0}[settings.ranges]
-        high[:, service] = {"pair": ends[:, 1], "full": top, "top": top, "bottom": one}[settings.ranges]
+        bottom, upper = np.zeros(count, np.int64), np.full(count, top, np.int64)
+        low[:, service], high[:, service] = {
+            "pair": (ends[:, 0], ends[:, 1]),
+            "full": (bottom, upper),
+            "top": (one, upper),
+            "bottom": (bottom, one),
+        }[settings.ranges]
         share = ranges.random(count)
         drawn[:, service] = (share * (high[:, service] - low[:, service] + 1)).astype(np.int64)
     jobs = []

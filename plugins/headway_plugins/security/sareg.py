@@ -1,0 +1,479 @@
+"""SAREG on a cluster: jobs are accepted if they meet their deadlines, and slack becomes security.
+
+T. Xie, X. Qin, A. Sung: Enhancing Security of Real-Time Applications on Grids Through Dynamic Scheduling.
+JSSPP 2005, Figure 3, on one site: see ``grid.py`` for the algorithm and ``levels.py`` for the levels.
+``ns-edf`` is the same with levels that are drawn once and never raised.
+
+A job says what it needs in its attributes ``deadline`` (absolute seconds) and ``security``
+(:func:`headway_plugins.security.levels.need_of`). When it arrives it is promised a time [start, end) and
+levels, or refused with what is missing; the promise is kept whatever comes later. Decisions:
+
+- Execution is the user's estimate: a job that may run so long must not make the next one late. What ends
+  early gives the rest of its time back, and promised jobs move to earlier times, in order of their starts,
+  never to later ones; their levels stay.
+- A job without a deadline is promised the first time at which it fits, at the levels that fit before the
+  next promise; one without ``security`` is not protected and costs nothing.
+- A pool is a site, and a job stays in its own: nothing moves waiting jobs between pools.
+- When a job starts, its limit is lengthened by what its protection takes. In emulation the run takes that
+  much longer.
+- Nothing starts without a promise, whoever asks for it.
+- What breaks promises (a pool that shrinks) is said in the log, and the job starts as soon as it fits.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import pydantic
+import structlog
+
+from headway.decisions import Decision, SetTimeLimit, Start
+from headway.errors import UserError
+from headway.events import Event, JobEnded, JobRequeued, JobStarted, PoolChanged
+from headway.hookspecs import Plugin, hookimpl
+from headway.inputs import InputFiles
+from headway.results import RunResult
+from headway.state import Job, State
+from headway.state.records import ON_NODES
+from headway.view import View
+from headway_plugins.security.grid import Shortfall, Site
+from headway_plugins.security.levels import (
+    ROUNDING,
+    Need,
+    Option,
+    Profile,
+    Steps,
+    need_of,
+    parse_profile,
+    profile_2005,
+    raise_exactly,
+    raise_in_turn,
+)
+
+log = structlog.get_logger(__name__)
+
+_INF = float("inf")
+#: Attributes of a job: absolute seconds; what :func:`need_of` reads.
+DEADLINE = "deadline"
+SECURITY = "security"
+#: Of a job that asks for none: one option a service that does nothing.
+_NONE = (Option(0.0, "none"),)
+NOTHING = Need(0.0, (_NONE, _NONE, _NONE), (0.0, 0.0, 0.0))
+_PAPER = (
+    "T. Xie, X. Qin, A. Sung: Enhancing Security of Real-Time Applications on Grids Through Dynamic "
+    "Scheduling, JSSPP 2005"
+)
+
+
+class SaregOptions(pydantic.BaseModel):
+    """Which levels there are and how they are chosen."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    profile: Path | None = pydantic.Field(
+        default=None,
+        description="what each level costs: a file of `headway security measure`; None: the paper's "
+        "tables of 2005",
+    )
+    levels: Literal["in-turn", "exact"] = pydantic.Field(
+        default="in-turn",
+        description="in-turn: the service with the largest weight is raised first, as in the paper; exact: "
+        "the largest weighted sum of levels that fits",
+    )
+
+    _read: Profile = pydantic.PrivateAttr()
+
+    @pydantic.model_validator(mode="after")
+    def _profile(self, info: pydantic.ValidationInfo) -> SaregOptions:
+        if self.profile is None:
+            self._read = profile_2005()
+            return self
+        context = info.context or {}
+        files = context.get("files") or InputFiles()
+        try:
+            text = files.text(self.profile, context.get("beside"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"profile: {self.profile} cannot be read: {error}") from error
+        try:
+            self._read = parse_profile(text, str(self.profile))
+        except UserError as error:
+            raise ValueError(str(error)) from error
+        return self
+
+    @property
+    def read(self) -> Profile:
+        """The profile."""
+        return self._read
+
+
+class _Promise(msgspec.Struct):
+    """A time of a pool and levels that were promised to a job; absolute seconds."""
+
+    pool: str
+    processors: int
+    start: float
+    end: float
+    steps: Steps
+    #: Seconds that the job may run without its protection.
+    execution: float
+    #: Its limit once it has started.
+    limit: float
+    deadline: float
+    #: Its deadline could not be promised.
+    late: bool = False
+    running: bool = False
+
+
+class _Figures(msgspec.Struct):
+    """What became of one account's jobs."""
+
+    submitted: int = 0
+    met: int = 0
+    missed: int = 0
+    at_upper_ends: int = 0
+    levels: float = 0.0
+    value: float = 0.0
+
+    def told(self) -> dict[str, Any]:
+        ratio = self.met / self.submitted if self.submitted else None
+        return {
+            "submitted": self.submitted,
+            "met": self.met,
+            "missed": self.missed,
+            "guarantee_ratio": ratio,
+            "security_value": self.value,
+            "overall": self.value * ratio if ratio is not None else None,
+            "mean_level": self.levels / self.met if self.met else None,
+            "at_upper_ends": self.at_upper_ends / self.met if self.met else None,
+        }
+
+
+class Sareg(Plugin):
+    """Accept jobs that meet their deadlines, and spend their slack on security levels."""
+
+    Options = SaregOptions
+    needs = (SetTimeLimit,)
+    ask_always = True
+    paper = _PAPER
+
+    def __init__(self, options: SaregOptions | None = None) -> None:
+        super().__init__(options or SaregOptions())
+        self._profile: Profile = self.options.read
+        self._seed = 0
+        self._state: State | None = None
+        self._sites: dict[str, Site] = {}
+        self._promises: dict[str, _Promise] = {}
+        self._needs: dict[str, Need] = {}
+        #: Pools in which something gave time back.
+        self._dirty: set[str] = set()
+        self._woken: dict[str, float] = {}
+        self._by_account: dict[str, _Figures] = {}
+        self._accounts: dict[str, str] = {}
+        self._refused: dict[str, str] = {}
+
+    # ------------------------------------------------------------------ what differs between the schedulers
+
+    def _acceptable(self, job_id: str, need: Need) -> Need:
+        """What the job may be given."""
+        return need
+
+    def _raised(self, need: Need, slack: float) -> Steps | None:
+        raising = raise_exactly if self.options.levels == "exact" else raise_in_turn
+        return raising(need, slack)
+
+    # ------------------------------------------------------------------ hooks
+
+    @hookimpl
+    def startup(self, state: State) -> None:
+        self._seed, self._state = state.seed, state
+        nodes = [pool.name for pool in state.pools.values() if not pool.flat]
+        if nodes:
+            raise UserError(
+                f"sareg: expected pools that are counted in processors, found nodes in pool {nodes[0]!r}"
+            )
+
+    @hookimpl
+    def checkpoint(self) -> dict[str, Any]:
+        return {"promises": msgspec.to_builtins(self._promises)}
+
+    @hookimpl
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        self._promises = msgspec.convert(saved["promises"], dict[str, _Promise])
+
+    @hookimpl
+    def observe(self, event: Event, state: State) -> None:
+        if isinstance(event, PoolChanged):
+            self._sites.pop(event.pool.name, None)
+        elif isinstance(event, JobStarted):
+            promise = self._promises.get(event.job_id)
+            if promise is not None:
+                promise.running = True
+        elif isinstance(event, JobEnded | JobRequeued):
+            promise = self._promises.pop(event.job_id, None)
+            if promise is not None:
+                self._give_back(promise, event.time)
+                if isinstance(event, JobEnded):
+                    self._count(event, promise)
+            if isinstance(event, JobEnded):
+                self._needs.pop(event.job_id, None)
+
+    @hookimpl
+    def admit_job(self, job: Job, state: State) -> str | None:
+        if job.status in ON_NODES:
+            return None
+        now, old = state.now, self._promises.get(job.id)
+        try:
+            deadline = _deadline(job)
+            need = self._need_of(job)
+        except UserError as error:
+            return str(error)
+        if old is not None:
+            same = (old.pool, old.processors, old.deadline) == (job.pool.name, job.processors, deadline)
+            if same and job.estimate in (old.execution, old.limit) and need == self._needs.get(job.id, need):
+                # Told again, by a cluster after a restart for example.
+                self._needs[job.id] = need
+                self._figures(job)
+                return None
+            self._give_back(self._promises.pop(job.id), now)
+        else:
+            self._figures(job).submitted += job.id not in self._refused
+        self._needs[job.id] = need
+        if job.held or job.description.dependencies:
+            # Nobody knows when it can start: it is promised a time once it can.
+            return None
+        begin = job.description.begin_time
+        refused = self._promise(job, state, deadline, now if begin is None else max(begin, now))
+        if refused is not None:
+            self._refused[job.id] = refused
+        else:
+            self._refused.pop(job.id, None)
+        return refused
+
+    @hookimpl
+    def schedule(self, view: View) -> Sequence[Decision]:
+        now, pool, state = view.now, view.pool, self._state
+        assert state is not None
+        for job in view.queue:
+            if job.id not in self._promises:
+                self._late(job, state)
+        waiting = sorted(
+            ((self._promises[job.id].start, job.seq, job) for job in view.queue), key=lambda entry: entry[:2]
+        )
+        if pool.name in self._dirty:
+            self._dirty.discard(pool.name)
+            self._earlier([job for _, _, job in waiting], pool.name, now)
+            waiting = sorted(
+                ((self._promises[job.id].start, job.seq, job) for _, _, job in waiting), key=lambda e: e[:2]
+            )
+        first = _INF
+        for start, _, job in waiting:
+            if start > now + ROUNDING:
+                first = min(first, start)
+            elif view.start_on(job, (), reason=self._said(job)) is None:
+                self._again(job, now)
+        if now < first < _INF and self._woken.get(pool.name) != first:
+            self._woken[pool.name] = first
+            state.wake_at(first, pool)
+        return view.made
+
+    @hookimpl
+    def revise(self, decisions: list[Decision], state: State) -> list[Decision] | None:
+        revised: list[Decision] = []
+        for decision in decisions:
+            revised.append(decision)
+            if isinstance(decision, Start):
+                promise, job = self._promises.get(decision.job_id), state.jobs.get(decision.job_id)
+                if promise is not None and job is not None and promise.limit != job.request.walltime:
+                    more = promise.limit - promise.execution
+                    revised.append(
+                        SetTimeLimit(decision.job_id, promise.limit, f"{more:.3f} s for its protection")
+                    )
+        return revised if len(revised) > len(decisions) else None
+
+    @hookimpl
+    def veto(self, decision: Decision) -> str | None:
+        if isinstance(decision, Start) and decision.job_id not in self._promises:
+            return "it was promised neither a time nor security levels"
+        return None
+
+    @hookimpl
+    def register_physics(self) -> Sareg:
+        return self
+
+    def rate(self, execution: Any, now: float) -> float:
+        """Physics of the emulated cluster: protection makes a run longer by its seconds."""
+        job_id = execution.job.id
+        need, promise = self._needs.get(job_id), self._promises.get(job_id)
+        work = execution.trace.runtime
+        if need is None or promise is None or work <= 0:
+            return 1.0
+        return float(work / (work + need.cost(promise.steps)))
+
+    @hookimpl
+    def register_metrics(self) -> dict[str, Callable[[RunResult], Any]]:
+        return {"security": self._told}
+
+    # ------------------------------------------------------------------ promises
+
+    def _need_of(self, job: Job) -> Need:
+        asked = job.attribute(SECURITY)
+        if asked is None:
+            return NOTHING
+        where = f"job {job.id}: attribute {SECURITY}"
+        if not isinstance(asked, Mapping):
+            raise UserError(f"{where}: expected a mapping, found {asked!r}")
+        return self._acceptable(job.id, need_of(asked, self._profile, where))
+
+    def _site(self, pool: Any, now: float) -> Site:
+        site = self._sites.get(pool.name)
+        if site is None or site.processors != pool.total:
+            site = self._sites[pool.name] = Site(pool.total, now)
+            for promise in self._promises.values():
+                if promise.pool == pool.name and promise.end > now:
+                    site.profile.reserve(max(promise.start, now), promise.end, promise.processors)
+        site.profile.forget_before(now)
+        return site
+
+    def _promise(
+        self, job: Job, state: State, deadline: float, after: float, late: bool = False
+    ) -> str | None:
+        """Promise it a time; or why not."""
+        need, execution = self._needs[job.id], job.estimate
+        site = self._site(job.pool, state.now)
+        found = site.find(
+            need,
+            self._raised,
+            processors=job.processors,
+            length=execution,
+            deadline=_INF if late else deadline,
+            after=after,
+        )
+        if isinstance(found, Shortfall):
+            if found.seconds == _INF:
+                return f"it asks for {job.processors} processors of {site.processors}"
+            return (
+                f"its deadline cannot be met: at the lowest security levels it would end "
+                f"{found.seconds:.0f} s after it"
+            )
+        site.book(found, job.processors)
+        self._promises[job.id] = _Promise(
+            job.pool.name,
+            job.processors,
+            found.start,
+            found.end,
+            found.steps,
+            execution,
+            execution + need.cost(found.steps),
+            deadline,
+            late,
+        )
+        return None
+
+    def _late(self, job: Job, state: State) -> None:
+        """A job that can start and has no promise: it was held, or waited for another, or came back."""
+        if job.id not in self._needs:
+            self._needs[job.id] = self._need_of(job)
+        deadline = _deadline(job)
+        refused = self._promise(job, state, deadline, state.now)
+        if refused is not None:
+            log.warning("a deadline is missed", job=job.id, why=refused)
+            self._needs[job.id] = self._needs[job.id].only(self._needs[job.id].lowest)
+            self._promise(job, state, deadline, state.now, late=True)
+
+    def _give_back(self, promise: _Promise, now: float) -> None:
+        site = self._sites.get(promise.pool)
+        if site is not None and promise.end > now:
+            site.profile.release(max(promise.start, now), promise.end, promise.processors)
+            self._dirty.add(promise.pool)
+
+    def _earlier(self, jobs: Sequence[Job], pool: str, now: float) -> None:
+        """Move what is promised to earlier times, in order of the starts."""
+        profile = self._sites[pool].profile
+        profile.forget_before(now)
+        for job in jobs:
+            promise = self._promises[job.id]
+            length = promise.end - promise.start
+            profile.release(max(promise.start, now), promise.end, promise.processors)
+            after = max(now, job.description.begin_time or now)
+            start = min(profile.earliest(promise.processors, length, after), max(promise.start, now))
+            promise.start, promise.end = start, start + length
+            profile.reserve(promise.start, promise.end, promise.processors)
+
+    def _again(self, job: Job, now: float) -> None:
+        """What was due could not start: somebody ran longer than was promised, or the pool has less than it
+        had.
+        """
+        promise, profile = self._promises[job.id], self._sites[job.pool.name].profile
+        length = promise.end - promise.start
+        profile.release(max(promise.start, now), promise.end, promise.processors)
+        if now > promise.start + 1.0:
+            log.warning("a promise is not kept", job=job.id, late=now - promise.start)
+        promise.start, promise.end = now, now + length
+        profile.reserve(promise.start, promise.end, promise.processors)
+
+    def _said(self, job: Job) -> str:
+        need, promise = self._needs[job.id], self._promises[job.id]
+        if need is NOTHING:
+            return "its time has come"
+        chosen = ", ".join(
+            f"{service} {option.name} ({option.level:g})"
+            for service, option in need.options(promise.steps).items()
+        )
+        return f"its time has come; {chosen}"
+
+    # ------------------------------------------------------------------ figures
+
+    def _figures(self, job: Job) -> _Figures:
+        self._accounts[job.id] = job.account
+        return self._by_account.setdefault(job.account, _Figures())
+
+    def _count(self, event: JobEnded, promise: _Promise) -> None:
+        figures = self._by_account.setdefault(self._accounts.pop(event.job_id, ""), _Figures())
+        need = self._needs[event.job_id]
+        if event.outcome != "completed" or event.time > promise.deadline + 1e-3:
+            figures.missed += 1
+            return
+        figures.met += 1
+        figures.levels += need.level(promise.steps)
+        figures.value += promise.processors * need.level(promise.steps)
+        figures.at_upper_ends += promise.steps == need.highest
+
+    def _told(self, result: RunResult) -> dict[str, Any]:
+        total = _Figures()
+        for figures in self._by_account.values():
+            for name in total.__struct_fields__:
+                setattr(total, name, getattr(total, name) + getattr(figures, name))
+        return {
+            **total.told(),
+            "refused": len(self._refused),
+            "accounts": {name: figures.told() for name, figures in sorted(self._by_account.items())},
+        }
+
+
+class NsEdf(Sareg):
+    """Accept jobs that meet their deadlines at security levels that are drawn once and never raised."""
+
+    def _acceptable(self, job_id: str, need: Need) -> Need:
+        return need.only(drawn_steps(need, self._seed, job_id))
+
+
+def drawn_steps(need: Need, seed: int, job_id: str) -> Steps:
+    """Uniform over the options of each service; the same for the same seed and id."""
+    source = random.Random(f"{seed}/{job_id}")
+    one, two, three = (source.randrange(len(ladder)) for ladder in need.ladders)
+    return one, two, three
+
+
+def _deadline(job: Job) -> float:
+    """Absolute seconds; infinite where the job has none."""
+    given = job.attribute(DEADLINE)
+    if given is None:
+        return _INF
+    if isinstance(given, bool) or not isinstance(given, int | float) or math.isnan(given):
+        raise UserError(f"job {job.id}: attribute {DEADLINE}: expected absolute seconds, found {given!r}")
+    return float(given)

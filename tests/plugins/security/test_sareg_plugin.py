@@ -1,0 +1,216 @@
+"""SAREG as a policy: the emulated cluster runs what the algorithm plans, and promises are kept."""
+
+from __future__ import annotations
+
+import pytest
+from building import alike, node_cluster
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from security_grids import ROWS, asked
+
+from headway.decisions import SetTimeLimit, Start
+from headway.emulation import emulate
+from headway.errors import UserError
+from headway.events import JobSubmitted
+from headway.model import ClusterDescription, Dependency, JobDescription, Request
+from headway.plugins import Catalogue, PluginConfig, Plugins
+from headway.scheduler import Scheduler
+from headway.workload import TraceJob
+from headway_plugins.security.grid import Grid, GridJob, Placed, Shortfall, sareg
+from headway_plugins.security.levels import need_of, profile_2005, raise_exactly, raise_in_turn
+from headway_plugins.security.sareg import drawn_steps
+
+CATALOGUE = Catalogue()
+SEED = 3
+
+
+def job(name, submit, processors, estimate, deadline=None, security=None, runtime=None, **more):
+    attributes = {}
+    if deadline is not None:
+        attributes["deadline"] = deadline
+    if security is not None:
+        attributes["security"] = security
+    request = Request(processors, estimate)
+    described = JobDescription(
+        name, submit, request, "pool", account=more.pop("account", ""), attributes=attributes or None, **more
+    )
+    return TraceJob(described, estimate if runtime is None else runtime)
+
+
+def run(jobs, plugin="sareg", processors=4, **options):
+    return emulate(
+        ClusterDescription.flat(processors), jobs, [PluginConfig(plugin, options)], CATALOGUE, label=plugin,
+        seed=SEED, keep_decisions=True,
+    )  # fmt: skip
+
+
+def figures(result):
+    return result.contributed["security"](result)
+
+
+def planned(jobs, plugin="sareg", processors=4, raising=raise_in_turn):
+    """The same jobs under the algorithm alone, on one site."""
+    found = []
+    for traced in jobs:
+        described = traced.job
+        need = need_of(described.attributes["security"], profile_2005(), "job")
+        found.append(
+            GridJob(
+                described.id, described.submit_time, described.request.processors,
+                described.request.walltime, described.attributes["deadline"], 0, 0.0, need,
+                drawn_steps(need, SEED, described.id),
+            )
+        )  # fmt: skip
+    return sareg(Grid((processors,), ((1.0,),)), found, drawn=plugin == "ns-edf", raising=raising)
+
+
+def compare(jobs, plugin, course, result):
+    for placed, record in zip(course.placed, result.jobs, strict=True):
+        if isinstance(placed, Placed):
+            assert record.start_time == pytest.approx(placed.start, abs=1e-5)
+            assert record.end_time == pytest.approx(placed.end, abs=1e-5)
+            assert record.state == "completed"
+        else:
+            assert isinstance(placed, Shortfall) and record.state == "refused"
+    told = figures(result)
+    assert told["guarantee_ratio"] == pytest.approx(course.guarantee_ratio)
+    assert told["security_value"] == pytest.approx(course.security_value)
+    assert told["overall"] == pytest.approx(course.overall)
+
+
+def site_jobs():
+    return [job(row[0], row[1], row[2], row[3], row[5], asked(row)) for row in ROWS if row[2] <= 4]
+
+
+@pytest.mark.parametrize("plugin", ["sareg", "ns-edf"])
+def test_a_site_runs_what_was_planned(plugin):
+    jobs = site_jobs()
+    course = planned(jobs, plugin)
+    assert 0 < course.guarantee_ratio < 1
+    compare(jobs, plugin, course, run(jobs, plugin))
+
+
+@st.composite
+def workloads(draw):
+    jobs, now = [], 0.0
+    for number in range(draw(st.integers(1, 10))):
+        now += draw(st.sampled_from([0.0, 1.0, 7.5, 30.0]))
+        low = draw(st.sampled_from([0.1, 0.3, 0.5]))
+        security = {"bytes": draw(st.sampled_from([1e6, 2e7, 8e7])), "encryption": [low, 0.9]}
+        seconds = draw(st.integers(1, 50))
+        jobs.append(
+            job(
+                f"j{number}",
+                now,
+                draw(st.integers(1, 4)),
+                float(seconds),
+                now + seconds + draw(st.integers(0, 300)),
+                security,
+            )
+        )
+    return jobs
+
+
+@settings(max_examples=25, deadline=None)
+@given(workloads(), st.sampled_from(["sareg", "ns-edf"]))
+def test_any_workload_runs_as_planned(jobs, plugin):
+    compare(jobs, plugin, planned(jobs, plugin), run(jobs, plugin))
+
+
+@settings(max_examples=25, deadline=None)
+@given(workloads(), st.lists(st.floats(0.1, 1.0), min_size=10, max_size=10))
+def test_who_was_accepted_is_in_time_also_when_others_end_early(jobs, shares):
+    early = [
+        TraceJob(traced.job, traced.runtime * share) for traced, share in zip(jobs, shares, strict=False)
+    ]
+    result = run(early)
+    told = figures(result)
+    assert told["missed"] == 0
+    assert told["met"] + told["refused"] == told["submitted"] == len(jobs)
+
+
+def test_exact_levels():
+    security = {"bytes": 1e8}
+    jobs = [job("1", 0, 1, 100.0, 130.0, security)]
+    found = run(jobs, levels="exact")
+    assert figures(found)["mean_level"] == pytest.approx(0.76)
+    compare(jobs, "sareg", planned(jobs, raising=raise_exactly), found)
+    assert figures(run(jobs))["mean_level"] == pytest.approx(0.75)
+
+
+def test_what_waits_moves_to_an_earlier_time_and_keeps_its_levels():
+    jobs = [
+        job("1", 0, 4, 100.0, 1000.0, {"bytes": 1e6}, runtime=10.0),
+        job("2", 1, 4, 50.0, 1000.0, {"bytes": 1e6}),
+    ]
+    first, second = run(jobs).jobs
+    assert first.end_time == pytest.approx(10 + 2.323)
+    assert second.start_time == pytest.approx(12.323)
+    assert second.end_time == pytest.approx(12.323 + 50 + 2.323)
+
+
+def test_the_limit_grows_by_the_protection_and_the_reason_names_it():
+    result = run([job("1", 0, 1, 60.0, 1000.0, {"bytes": 1e6}, runtime=90.0)])
+    (record,) = result.jobs
+    assert record.state == "timed out" and record.end_time == pytest.approx(62.323)
+    said = [kept.decision.reason for kept in result.decisions]
+    assert "encryption 3DES (0.9), integrity Snefru-256 (1), authentication CBC-MAC-AES (0.9)" in said[0]
+    assert said[1] == "2.323 s for its protection"
+
+
+def test_jobs_without_deadline_or_security_are_promised_a_time_too():
+    result = run([job("1", 0, 4, 100.0), job("2", 0, 4, 10.0, 50.0), job("3", 0, 4, 10.0)])
+    assert [record.start_time for record in result.jobs] == [0, None, 100]
+    assert figures(result)["accounts"][""]["submitted"] == 3
+
+
+def test_figures_by_account():
+    jobs = [
+        job("1", 0, 1, 10.0, 100.0, {"bytes": 1e6}, account="physics"),
+        job("2", 0, 1, 10.0, 5.0, account="art"),
+    ]
+    told = figures(run(jobs))["accounts"]
+    assert told["physics"]["met"] == 1 and told["physics"]["at_upper_ends"] == 1.0
+    assert told["art"]["guarantee_ratio"] == 0
+
+
+def test_a_job_that_waits_for_another_is_promised_a_time_when_it_can_start():
+    jobs = [
+        job("1", 0, 1, 50.0, 100.0),
+        job("2", 0, 1, 20.0, 90.0, {"bytes": 1e6}, dependencies=(Dependency("ended", "1"),)),
+        job("3", 0, 1, 20.0, 60.0, {"bytes": 1e6}, dependencies=(Dependency("ended", "1"),)),
+    ]
+    result = run(jobs)
+    assert [record.start_time for record in result.jobs] == [0, 50, 50]
+    told = figures(result)
+    assert (told["met"], told["missed"]) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "said"),
+    [
+        (
+            {"deadline": 5.0},
+            "its deadline cannot be met: at the lowest security levels it would end 5 s after it",
+        ),
+        ({"deadline": "soon"}, "deadline: expected absolute seconds, found 'soon'"),
+        ({"security": {"encryption": [0.9, 0.1]}}, "found 0.9 to 0.1"),
+        ({"security": [1]}, "expected a mapping"),
+    ],
+)
+def test_why_a_job_is_refused(attributes, said):
+    plugins = Plugins.load([PluginConfig("sareg", {})], CATALOGUE, frozenset({Start, SetTimeLimit}))
+    scheduler = Scheduler(ClusterDescription.flat(4), plugins)
+    described = JobDescription("1", 0.0, Request(1, 10.0), "pool", attributes=attributes)
+    assert scheduler.step(0.0, [JobSubmitted(0.0, described)]) == []
+    assert said in scheduler.state.jobs["1"].refusal
+
+
+def test_pools_of_nodes_are_refused():
+    with pytest.raises(UserError, match="found nodes in pool 'pool'"):
+        emulate(node_cluster(*alike(1, 4)), [], [PluginConfig("sareg", {})], CATALOGUE, label="x")
+
+
+def test_a_profile_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"speeds\.yaml cannot be read"):
+        run([], profile=str(tmp_path / "speeds.yaml"))
