@@ -1,0 +1,79 @@
+"""Lists of jobs in a file: CSV with a header, a job a line.
+
+Columns: ``processes`` and ``time`` (seconds, or as in 1h30m); if wanted ``name``, ``least`` (never on fewer
+processors; as many as processes: the job is rigid) and ``stretch`` (how much longer than the model says it
+takes where a processor has several of its processes).
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from headway.durations import EXPECTED, seconds_of
+from headway.errors import UserError, nearest
+from headway_plugins.moldable.tasks import Task
+
+_NEEDED = ("processes", "time")
+_COLUMNS = ("name", *_NEEDED, "least", "stretch")
+
+
+def read_list(path: Path) -> tuple[list[str], list[Task]]:
+    """Names and tasks of a file. Raises :class:`UserError` that names the line of what is wrong."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = csv.DictReader(file, strict=True)
+            columns = [column.strip() for column in rows.fieldnames or ()]
+            rows.fieldnames = columns
+            for column in columns:
+                if column not in _COLUMNS:
+                    raise UserError(f"{path}: there is no column {column!r}.{nearest(column, _COLUMNS)}")
+            for column in _NEEDED:
+                if column not in columns:
+                    raise UserError(
+                        f"{path}: expected a column {column!r}, found {', '.join(columns) or 'none'}"
+                    )
+            names: list[str] = []
+            tasks: list[Task] = []
+            for row in rows:
+                place = f"{path}, line {rows.line_num}"
+                if None in row or None in row.values():
+                    raise UserError(f"{place}: expected {len(columns)} fields, found another number")
+                given = {key: str(value).strip() for key, value in row.items()}
+                names.append(given.get("name") or str(len(names) + 1))
+                tasks.append(_task(given, place))
+    except OSError as error:
+        raise UserError(f"{path}: the list cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path}: no CSV: {error}") from error
+    if not tasks:
+        raise UserError(f"{path}: expected a job a line, found none")
+    return names, tasks
+
+
+def _task(given: dict[str, str], place: str) -> Task:
+    time = seconds_of(given["time"])
+    if time is None:
+        raise UserError(f"{place}: time: expected {EXPECTED}; found {given['time']!r}")
+    try:
+        return Task(
+            _whole(given["processes"], "processes", place),
+            float(time),
+            _whole(given.get("least") or "1", "least", place),
+            _number(given.get("stretch") or "1", "stretch", place),
+        )
+    except ValueError as error:
+        raise UserError(f"{place}: {error}") from error
+
+
+def _whole(text: str, column: str, place: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise UserError(f"{place}: {column}: expected a whole number, found {text!r}")
+    return int(text)
+
+
+def _number(text: str, column: str, place: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UserError(f"{place}: {column}: expected a number, found {text!r}") from None

@@ -1,0 +1,91 @@
+"""The experiments of the paper on moldable BSP tasks in small: each claim is there, and rows are taken up
+again."""
+
+import numpy as np
+import pytest
+
+from headway.errors import UserError
+from headway.experiment.reproduction import Context
+from headway_plugins.moldable.batches import BatchModel, BatchOptions
+from headway_plugins.reproductions import moldable_bsp
+from headway_plugins.reproductions.moldable_bsp import MoldableReproduction, Point, batch, trimmed
+
+
+def context(out, keep=False, traces=None):
+    return Context(
+        out=out, seeds=(1, 2), workers=1, traces=traces, on_plan=lambda name, count: None,
+        on_done=lambda count: None, rows=[], keep=keep,
+    )  # fmt: skip
+
+
+def test_every_claim_is_judged_and_rows_are_kept(tmp_path, monkeypatch):
+    paper = MoldableReproduction(runs=2, processors=(64,), x=(0.25, 0.5), large=(32, 16))
+    claims = paper.run(context(tmp_path))
+    where = [claim.where for claim in claims]
+    assert where == [
+        "E1, narrow", "E1, narrow", "E1, wide", "E1, wide", "E2", "E3", "E4", "E5", "E7, 64 processors",
+        "E7, 32 tasks on 16", "E8",
+    ]  # fmt: skip
+    assert next(claim for claim in claims if claim.where == "E5").holds == "not run"
+    assert (tmp_path / "generated-narrow-64.png").is_file()
+    monkeypatch.setattr(moldable_bsp, "run_point", None)
+    again = paper.run(context(tmp_path, keep=True))
+    assert [c for c in again if c.where in ("E1, narrow", "E2", "E3", "E4")] == [
+        c for c in claims if c.where in ("E1, narrow", "E2", "E3", "E4")
+    ]
+
+
+def test_five_of_forty_are_dropped_at_either_end():
+    assert trimmed(range(40)) == list(range(5, 35))
+    assert trimmed([3, 1, 2]) == [1, 2, 3]
+
+
+def test_all_algorithms_meet_the_same_batch():
+    point = Point("wide", 64, 0.5)
+    assert batch(point, 1) == batch(point, 1) != batch(point, 2)
+    assert len(batch(point, 1)) == 32
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"), [({"runs": 1}, "at least 2, found 1"), ({"processors": (65,)}, "found \\[65\\]")]
+)
+def test_settings_that_cannot_be(settings, said):
+    with pytest.raises(UserError, match=said):
+        MoldableReproduction(**settings)
+
+
+# ---------------------------------------------------------------------- batches
+
+
+def jobs_of(**options):
+    return BatchModel().generate(np.random.default_rng(1), BatchOptions(**options))
+
+
+@pytest.mark.parametrize(("shape", "mean"), [("narrow", 16), ("wide", 32)])
+def test_generated_batches(shape, mean):
+    work = jobs_of(jobs=4000, processors=64, shape=shape)
+    size = np.array([trace.job.request.processors for trace in work.jobs])
+    time = np.array([trace.runtime for trace in work.jobs])
+    assert size.min() >= 1 and size.max() <= 64 and abs(size.mean() - mean) < 1
+    assert time.min() >= 1 and abs(time.mean() - 50) < 2 and (time % 1 == 0).all()
+    assert {trace.job.submit_time for trace in work.jobs} == {0.0}
+    assert all(trace.job.request.walltime == trace.runtime for trace in work.jobs)
+
+
+def test_a_batch_from_a_log(tmp_path):
+    log = tmp_path / "log.swf"
+    line = "{n} 0 0 {run} {size} -1 -1 {size} 900 -1 {status} 1 1 -1 1 -1 -1 -1\n"
+    log.write_text(
+        "; MaxProcs: 100\n"
+        + line.format(n=1, run=30, size=100, status=1)
+        + line.format(n=2, run=-1, size=8, status=5),
+        encoding="utf-8",
+    )
+    work = jobs_of(jobs=5, processors=64, shape="log", log=log)
+    assert {(trace.job.request.processors, trace.runtime) for trace in work.jobs} == {(64, 30.0)}
+
+
+@pytest.mark.parametrize("options", [{"shape": "log"}, {"shape": "wide", "log": "x.swf"}])
+def test_a_log_comes_with_its_shape(options):
+    with pytest.raises(ValueError, match="expected a log with shape: log, and only with it"):
+        BatchOptions(**options)
