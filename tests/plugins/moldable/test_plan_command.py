@@ -3,7 +3,6 @@
 import pytest
 from click.testing import CliRunner
 
-from headway.cli import main
 from headway.errors import UserError
 from headway_plugins.moldable.lists import read_list
 from headway_plugins.moldable.tasks import Task
@@ -90,6 +89,6 @@ def test_what_is_wrong_with_a_list_is_said(tmp_path, text, said):
 def test_a_rigid_job_above_the_machine_is_named(tmp_path):
     path = tmp_path / "list.csv"
     path.write_text("processes,time,least\n4,5,4\n", encoding="utf-8")
-    result = CliRunner().invoke(main, ["plan", "--list", str(path), "--processors", "2"])
-    assert result.exit_code == 2
-    assert "expected a least size of at most 2 processors, found 4" in result.output
+    with pytest.raises(UserError) as error:
+        plan("--list", path, "--processors", 2)
+    assert "expected a least size of at most 2 processors, found 4" in str(error.value)
