@@ -178,8 +178,7 @@ class FairShare:
             self._jobs[event.job.id] = event.job
         elif isinstance(event, JobChanged):
             self._jobs[event.job.id] = event.job
-            if event.job.id in self.ledger.running:
-                self._runs(event.job.id, (), event.time)
+            self._changed(event, state)
         elif isinstance(event, JobStarted):
             self._runs(event.job_id, event.placement, event.time)
         elif isinstance(event, JobEnded | JobRequeued | JobSuspended):
@@ -191,6 +190,17 @@ class FairShare:
             self._runs(event.job_id, job.placement if job is not None else (), event.time)
         if self._unknown:
             self._tell(state)
+
+    def _changed(self, event: JobChanged, state: State) -> None:
+        """A running job may be somebody else's now, or be billed otherwise. If not, nothing is written down:
+        the moment of the news may be later than that of the job's end."""
+        description, known = event.job, self.ledger.running.get(event.job.id)
+        job = state.jobs.get(description.id)
+        if known is None or job is None:
+            return
+        processors = processors_of(job.placement) or description.request.processors
+        if known[:2] != (self.node_of(description), self.rate(description, processors)):
+            self._runs(description.id, job.placement, event.time)
 
     def _runs(self, job_id: str, placement: Placement, at: float) -> None:
         """The job runs with so much from then on; no placement: with what it asks for."""

@@ -154,6 +154,19 @@ def test_jobs_are_billed_from_start_to_end_for_what_they_have():
     assert s.problems == []
 
 
+def test_news_about_a_running_job_changes_its_bill_only_if_that_is_another_one():
+    s, plugin = scheduler(half_life=None, qos={"low": 0.5})
+    s.step(0, [submitted("a", 2, user="ann"), submitted("b", 2, user="bob")])
+    s.step(1, [ev.JobStarted(1, "a"), ev.JobStarted(1, "b")])
+    # Looked at at 12.7, and over at a second that the batch system calls 12.
+    for name, user, qos in (("a", "ann", ""), ("b", "bob", "low")):
+        changed = described(name, 2, 1000, user=user, qos=qos, name="another name")
+        s.step(5 if qos else 12.7, [ev.JobChanged(5 if qos else 12.7, changed)])
+    s.step(13.2, [ev.JobEnded(12, "a"), ev.JobEnded(13, "b")])
+    assert used(plugin, 20, "root", "ann") == 2 * 11
+    assert used(plugin, 20, "root", "bob") == 2 * 4 + 8
+
+
 def test_usage_survives_a_restart_to_the_last_bit():
     s, plugin = scheduler(half_life=333)
     s.step(0, [submitted("a", 3, user="ann", account="x"), submitted("b", 2, user="bob", account="x")])
