@@ -103,6 +103,8 @@ def campaign(
     # Slurm keeps a job that was requeued from starting for two minutes, if nobody says otherwise.
     until(done.exists, "it counts to the end", 300.0 + 0.4 * goal, said=daemon.log_path.read_text)
     assert done.read_text() == str(goal)
+    # A move may have begun before that, and send it back while it ends: then it comes to its end again.
+    daemon.until(lambda: cluster.state(wanders) == "COMPLETED", 300.0, "Slurm knows its end")
     # Every execution begins where an earlier one had saved itself, and no two count at once.
     begun = [line.split() for line in (images / f"begun.{wanders}").read_text().splitlines()]
     numbers = [int(number) for number, _ in begun]
