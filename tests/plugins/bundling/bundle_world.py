@@ -134,6 +134,7 @@ class World:
             job.id: Listed(
                 job.id, f"{self.spec.id}.{job.number}", "alice", job.processors, job.state,
                 job.start + job.walltime if job.state == "running" else None,
+                reason="Priority" if job.state == "pending" else "",
             )
             for job in self.jobs.values()
         }  # fmt: skip

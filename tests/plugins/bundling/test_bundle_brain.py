@@ -41,6 +41,21 @@ def test_the_original_request_is_submitted_first_and_a_subjob_into_what_is_free(
     assert world.state.layout == {"1/node1/0": (1, 3, 5, 7), "1/node1/1": (2, 4, 6, 8)}
 
 
+def test_why_it_waits_is_known_until_it_starts(world: World) -> None:
+    world.free = 0
+    world.until(lambda: world.state.subjobs and world.state.subjobs[0].reason)
+    placeholder = world.state.subjobs[0]
+    assert (placeholder.state, placeholder.reason) == ("queued", "Priority")
+    world.step(times=5)
+    assert world.said() == (
+        "it waits: 0 processors are free for any time; with at most 8 processes on each it would not be "
+        "complete in time"
+    )
+    world.start(0)
+    world.step(times=2)
+    assert (placeholder.state, placeholder.reason) == ("ready", "")
+
+
 def test_it_spreads_when_more_becomes_free(world: World) -> None:
     grown(world)
     assert world.signals[0] == "USR1"

@@ -144,6 +144,32 @@ def test_a_real_application_begins_on_one_processor_spreads_and_computes_what_it
     assert result is not None and result.exit_code == 0 and side.shrunk == ["1"]
 
 
+def test_the_program_of_the_users_guide_is_saved_spreads_and_is_right(place: Place, tmp_path: Path) -> None:
+    guide = (Path(__file__).parents[3] / "docs" / "operators" / "bundle.md").read_text()
+    program = guide.split("```python\n")[1].split("```")[0]
+    assert "time.sleep(0.2)" in program and "< 2000:" in program
+    shorter = program.replace("time.sleep(0.2)", "time.sleep(0.1)").replace("< 2000:", "< 200:")
+    (tmp_path / "squares").write_text(shorter)
+    spec = place.specification()
+    place.specify(msgspec.structs.replace(spec, command=(sys.executable, str(tmp_path / "squares"))))
+    side, said = Side(place, 1), []
+    manager = Manager(place, side=side, note=said.append)
+    thread = threading.Thread(target=manager.run, daemon=True)
+    thread.start()
+    until(lambda: any(tmp_path.rglob("ready")), "it can be saved")
+    side.free = 1
+    until(lambda: manager.brain.state.migrations == 1, "it spreads", said=lambda: "\n".join(said))
+    until(lambda: place.result() is not None, "it is done", said=lambda: "\n".join(said))
+    thread.join(30)
+    manager.close()
+    result = place.result()
+    assert result is not None and result.exit_code == 0
+    sums = [int(path.read_text()) for path in tmp_path.glob("meeting-*/sum.*")]
+    assert len(sums) == PROCESSES and sum(sums) == sum(number**2 for number in range(200))
+    # It went on from what was saved.
+    assert {path.name.split(".")[1] for path in tmp_path.glob("meeting-*/caught.*")} == {"0", "1"}
+
+
 def test_an_outage_is_said_once_and_waited_for(place: Place) -> None:
     side, said = Side(place, 0), []
     manager = Manager(place, side=side, note=said.append)

@@ -151,6 +151,8 @@ class Brain:
         #: Free processors and memory of nodes, as they were seen last, and what was said of them.
         self._room: tuple[tuple[int, int | None], ...] = ()
         self._tight = ""
+        #: It was said that nothing that is free suits.
+        self._unfit = False
         self._finishing = self._finished = self._shrinking = self._shrunk = False
         if state.status == "moving":
             # The machine died with the manager. What runs goes on; what was stopped is launched again.
@@ -374,7 +376,7 @@ class Brain:
             self._gone(now, subjob, seen.reason or "it ended")
         elif seen.state == "running":
             if subjob.state == "queued":
-                subjob.state, subjob.started = "started", now
+                subjob.state, subjob.started, subjob.reason = "started", now, ""
                 self._note(now, f"subjob {subjob.number} ({subjob.processors} processors) started")
             subjob.end = seen.end
         elif seen.state == "pending":
@@ -387,6 +389,8 @@ class Brain:
                 subjob.state, subjob.placement = "queued", ()
                 if subjob.number in self.state.members:
                     self._lose(now, f"subjob {subjob.number} went back to the queue")
+            if subjob.state == "queued":
+                subjob.reason = seen.reason
             waits = subjob.number and subjob.state == "queued" and subjob.submitted is not None
             if waits and now > (subjob.submitted or 0.0) + self.spec.confirm:
                 self._note(now, f"subjob {subjob.number} did not start at once; it is taken back")
@@ -395,7 +399,7 @@ class Brain:
 
     def _gone(self, now: float, subjob: Subjob, why: str) -> None:
         before = subjob.state
-        subjob.state, subjob.reason = "ended", subjob.reason or why
+        subjob.state, subjob.reason = "ended", why
         if subjob.number in self.state.members and before != "leaving":
             self._lose(now, f"subjob {subjob.number} ended ({why})")
         elif (
@@ -517,7 +521,14 @@ class Brain:
         load, choice = self._best(
             now, slots, lambda load, slots: cases.first_subjobs(rest._replace(omax=load), now, slots)
         )
+        if choice is None and not self._unfit and not self._tight:
+            self._unfit = True
+            passing = f", {slots.free} for {slots.shadow - now:.0f} s" if slots.passing(now) else ""
+            free = f"{slots.lasting} processors are free for any time{passing}"
+            many = f"with at most {self.spec.omax} processes on each"
+            self._note(now, f"it waits: {free}; {many} it would not be complete in time")
         if choice is not None:
+            self._unfit = False
             limits = [one.walltime * self.spec.slack for one in choice.subjobs]
             if choice.case == 3:
                 limits[1] = choice.subjobs[1].walltime

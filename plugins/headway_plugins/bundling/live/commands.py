@@ -480,9 +480,9 @@ def _ask_manager(place: Place, message: Any) -> None:
             client.ask(msgspec.to_builtins(message))
             client.close()
             return
-        except Failure:
+        except Failure as error:
             if time.monotonic() > end:
-                raise
+                raise Failure(f"{error}; the last line of {place.log}: {_last_word(place)}") from error
             time.sleep(0.5)
 
 
@@ -534,7 +534,8 @@ def _show(place: Place, picked: bool, *, details: bool) -> None:
         limit = wall_clock(one.end) if one.end is not None else f"{one.walltime:.0f} s"
         nodes = ", ".join(node for node, _ in one.placement)
         name = "original" if one.number == 0 else str(one.number)
-        table.add_row(name, one.job, str(one.processors), one.state, limit, nodes)
+        shown = f"{one.state} ({one.reason})" if one.reason else one.state
+        table.add_row(name, one.job, str(one.processors), shown, limit, nodes)
     console().print(table)
     for at, said in state.notes[-15:]:
         say(f"  {wall_clock(at)} {said}")

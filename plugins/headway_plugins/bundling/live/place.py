@@ -19,6 +19,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -106,6 +107,8 @@ class Place:
             place.ends.mkdir(mode=0o700)
             _write(place.key, secrets.token_hex(32).encode())
         except OSError as error:
+            # Nobody would find half of one again.
+            shutil.rmtree(place.path, ignore_errors=True)
             raise Failure(f"{place.path}: a bundle's directory cannot be made: {error.strerror}") from error
         return place
 

@@ -30,7 +30,7 @@ class Subjob(msgspec.Struct):
     #: When its limit ends.
     end: float | None = None
     placement: tuple[tuple[str, int], ...] = ()
-    #: What else became of it.
+    #: Why it waits, in the batch system's words, or what else became of it.
     reason: str = ""
     #: The most processes on one of its processors for which it has memory; 0: that was not stated.
     load: int = 0
