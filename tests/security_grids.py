@@ -1,4 +1,4 @@
-"""The dossier's example of two sites, for several tests."""
+"""Seven jobs on two sites, for several tests."""
 
 from __future__ import annotations
 
