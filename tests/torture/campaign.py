@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -110,6 +110,7 @@ def _settle(
     """Wait until all jobs are over; those that are stuck."""
     tell("no more kills: all jobs come to their end")
     last, since, told = None, time.monotonic(), False
+    seen: dict[str, float] = {}
     while True:
         killer.watch(1.0 if brief else 3.0)
         try:
@@ -117,7 +118,7 @@ def _settle(
         except OSError:
             continue
         if brief:
-            system.hasten(outlived(history, written, open_))
+            system.hasten(lasting(outlived(history, written, open_), seen, time.monotonic()))
         if note := system.mend():
             mended.append(note)
         if not open_ and not users.is_alive():
@@ -157,6 +158,16 @@ def outlived(history: History, written: Path, open_: dict[str, str]) -> list[str
             if "RUNNING" in open_.get(listed, "") and last is not None and last.end is not None:
                 found += [listed] if time.time() - last.end > FORGOTTEN else []
     return found
+
+
+def lasting(found: Sequence[str], seen: dict[str, float], now: float) -> list[str]:
+    """Those of the jobs ``found`` that were for long enough: one that is started anew has not yet said so.
+
+    ``seen``: when each was found first, seconds; kept up to date.
+    """
+    for job in seen.keys() - set(found):
+        del seen[job]
+    return [job for job in found if now - seen.setdefault(job, now) > FORGOTTEN]
 
 
 def _hopeless(history: History, written: Path, open_: dict[str, str]) -> list[Wanted]:

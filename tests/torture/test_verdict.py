@@ -15,7 +15,7 @@ import pytest
 from waiting import until
 
 from torture import slurm_log
-from torture.campaign import outlived
+from torture.campaign import lasting, outlived
 from torture.history import Asked, History, Struck
 from torture.occupation import excesses
 from torture.stamps import Run, prepare, runs
@@ -159,6 +159,14 @@ def test_a_requeued_job_may_run_again(story: Story) -> None:
     story.records.requeues["t1"] = [12.0]
     story.ask("requeue", 12.0)
     assert story.kinds() == []
+
+
+def test_a_job_that_is_started_anew_is_not_ended_before_it_has_said_so() -> None:
+    """Slurm says that it runs, its last stamp is of the run before, which was requeued half a minute ago."""
+    seen: dict[str, float] = {}
+    assert lasting(["9"], seen, 100.0) == [] and lasting([], seen, 101.0) == []
+    assert lasting(["9", "3"], seen, 130.0) == [] and lasting(["9", "3"], seen, 149.0) == []
+    assert lasting(["3"], seen, 151.0) == ["3"]
 
 
 def test_a_moment_is_asked_for_again_when_a_signal_ended_the_one_who_knew_it(tmp_path: Path) -> None:
