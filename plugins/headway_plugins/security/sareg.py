@@ -41,6 +41,8 @@ from headway.results import RunResult
 from headway.state import Job, State
 from headway.state.records import ON_NODES
 from headway.view import View
+from headway.workload import WorkloadModel
+from headway_plugins.security.deadlines import DeadlinesModel
 from headway_plugins.security.grid import Shortfall, Site
 from headway_plugins.security.levels import (
     ROUNDING,
@@ -315,6 +317,10 @@ class Sareg(Plugin):
         return float(work / (work + need.cost(promise.steps)))
 
     @hookimpl
+    def register_workloads(self) -> dict[str, WorkloadModel]:
+        return {"deadlines": DeadlinesModel()}
+
+    @hookimpl
     def register_metrics(self) -> dict[str, Callable[[RunResult], Any]]:
         return {"security": self._told}
 
@@ -435,7 +441,8 @@ class Sareg(Plugin):
     def _count(self, event: JobEnded, promise: _Promise) -> None:
         figures = self._by_account.setdefault(self._accounts.pop(event.job_id, ""), _Figures())
         need = self._needs[event.job_id]
-        if event.outcome != "completed" or event.time > promise.deadline + 1e-3:
+        # A program that fails by itself had all that was promised.
+        if event.outcome not in ("completed", "failed") or event.time > promise.deadline + 1e-3:
             figures.missed += 1
             return
         figures.met += 1
