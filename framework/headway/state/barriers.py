@@ -10,7 +10,7 @@ without them.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 from headway.state.facts import Facts
 from headway.state.queues import leave_queue
@@ -62,12 +62,20 @@ def bar_queued(state: Facts, pool: PoolState) -> None:
             bar(state, job, barrier)
 
 
-def lifted(state: Facts, key: Hashable) -> None:
+def lifted(state: Facts, key: Hashable, may: Callable[[Job], bool] | None = None) -> None:
     """There may be room where ``key`` (:attr:`Barrier.key`) barred jobs: ask about each of these again.
 
+    ``may``: those for which it is false still have none there, and go on waiting as they were.
     To be called before the policies are asked (hook ``react``)."""
-    jobs = state.barred.pop(key, None)
-    if jobs:
-        for job in jobs.values():
-            if job.status is _WAITING and job.barrier is not None and job.barrier.key == key:
-                queue_or_wait(state, job)
+    jobs = state.barred.get(key)
+    if not jobs:
+        return
+    for job in list(jobs.values()):
+        waits = job.status is _WAITING and job.barrier is not None and job.barrier.key == key
+        if waits and may is not None and not may(job):
+            continue
+        del jobs[job.id]
+        if waits:
+            queue_or_wait(state, job)
+    if not jobs:
+        state.barred.pop(key, None)

@@ -32,7 +32,7 @@ def begin(state: Facts, job: Job, placement: Placement, tier: str, frequency: fl
     if job.status is not _PENDING:
         raise StateError(f"job {job.id} is {job.status.value}, not pending")
     if state.bars is not None and (barrier := state.bars(job)) is not None:
-        raise StateError(f"job {job.id} may not start: {barrier.why}")
+        raise StateError(f"job {job.id} may not start: {barrier}")
     pool = job.pool
     if job.processors > pool.free:
         raise StateError(f"job {job.id} needs {job.processors} processors, {pool.free} are free")

@@ -40,7 +40,7 @@ def begin_behind(state: Facts, job: Job, placement: Placement, tier: str, freque
     if job.status is not Status.PENDING:
         raise StateError(f"job {job.id} is {job.status.value}, not pending")
     if state.bars is not None and (barrier := state.bars(job)) is not None:
-        raise StateError(f"job {job.id} may not start: {barrier.why}")
+        raise StateError(f"job {job.id} may not start: {barrier}")
     _guard(state, job, placement, tier)
     pool = job.pool
     looked = pool.changed, pool.fresh, pool.arrivals

@@ -6,7 +6,7 @@ Policies and plugins read them; only the state changes them.
 from __future__ import annotations
 
 import enum
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -50,11 +50,14 @@ class Obstacle(msgspec.Struct, frozen=True):
 class Barrier(msgspec.Struct, frozen=True):
     """Why a job may not start now although it could: a limit, for example."""
 
-    #: For a person: the limit, what counts against it and what the job would add.
-    why: str
+    #: For a person: the limit, what counts against it and what the job would add; or what says so when asked.
+    why: str | Callable[[], str]
     #: What :meth:`headway.state.State.lifted` names when there may be room; None: only a change of the job
     #: helps.
     key: Hashable = None
+
+    def __str__(self) -> str:
+        return self.why if isinstance(self.why, str) else self.why()
 
 
 class Pace(msgspec.Struct, frozen=True):

@@ -131,7 +131,7 @@ def why_waiting(state: Facts, job: Job, clock: Callable[[float], str] = "{:.0f}"
             return f"its reservation {reservation!r} begins at {clock(kept.start)}"
     if not job.pool.open:
         return f"pool {job.pool.name!r} is closed"
-    return job.barrier.why if job.barrier is not None else ""
+    return str(job.barrier) if job.barrier is not None else ""
 
 
 def tell_dependants(state: Facts, job: Job) -> None:

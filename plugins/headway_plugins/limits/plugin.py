@@ -22,6 +22,7 @@ Decisions on what is left open:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
@@ -146,12 +147,14 @@ class Limits:
     def bar_job(self, job: Job, state: State) -> Barrier | None:
         now = state.now
         for holder in self._holders_of(job):
-            if why := holder.too_large(job):
+            measure = holder.over(job, now)
+            if (measure or holder.single) and (why := holder.too_large(job)):
                 return Barrier(why)
-            if measure := holder.over(job, now):
+            if measure:
                 if measure == MINUTES:
                     self._look_at(holder, holder.room_at(job, now), job, state)
-                return Barrier(holder.why(job, measure, now), holder.key)
+                # What is in use changes while it waits.
+                return Barrier(partial(_why, holder, job, measure, state), holder.key)
         return None
 
     def _look_at(self, holder: Holder, when: float, job: Job, state: State) -> None:
@@ -171,7 +174,9 @@ class Limits:
         if self._room:
             room, self._room = self._room, {}
             for holder in room:
-                state.lifted(holder.key)
+                # Whom minutes keep out is to say anew when there may be room for it.
+                easy = MINUTES not in holder.limits
+                state.lifted(holder.key, partial(holder.has_room, now=state.now) if easy else None)
         if self._full:
             # Whoever started: those who are in a queue and may not start any more leave it.
             self._full = False
@@ -212,3 +217,7 @@ class Limits:
             found.append(name)
             name = self._tree.entries[self._tree.accounts[name]].parent
         return tuple(found)
+
+
+def _why(holder: Holder, job: Job, measure: str, state: State) -> str:
+    return holder.why(job, measure, state.now)

@@ -64,12 +64,13 @@ def limits_of(amounts: Amounts) -> tuple[dict[str, float], dict[str, float]]:
 class Holder:
     """Somebody who is counted by themselves: what they may have, and what they have."""
 
-    __slots__ = ("jobs", "key", "label", "limits", "single", "use")
+    __slots__ = ("_most", "jobs", "key", "label", "limits", "single", "use")
 
     def __init__(self, key: tuple[int, tuple[str, ...]], label: str, amounts: Amounts) -> None:
         self.key = key
         self.label = label
         self.limits, self.single = limits_of(amounts)
+        self._most = {name: limit + _ROUNDING * max(limit, 1.0) for name, limit in self.limits.items()}
         self.use = dict.fromkeys(self.limits, 0.0)
         #: The jobs that run, where minutes that are left count.
         self.jobs: dict[str, Job] = {}
@@ -112,10 +113,14 @@ class Holder:
 
     def over(self, job: Job, now: float) -> str:
         """The measure of which the job would use too much; "" if there is none."""
-        for measure, limit in self.limits.items():
-            if self.used(measure, now) + asked(job, measure) > limit + _ROUNDING * max(limit, 1.0):
+        for measure, most in self._most.items():
+            if self.used(measure, now) + asked(job, measure) > most:
                 return measure
         return ""
+
+    def has_room(self, job: Job, now: float) -> bool:
+        """Whether the job may start as far as this one goes."""
+        return not self.over(job, now)
 
     def why(self, job: Job, measure: str, now: float) -> str:
         """The limit that is in the job's way, for a person."""

@@ -1,0 +1,41 @@
+"""What limits cost where most of the queue is over one, against EASY without any.
+
+`make bench ARGS="-s -k limits"`; the figures are in docs/performance.md.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import pytest
+
+from headway.emulation import emulate
+from headway.model import ClusterDescription
+from headway.plugins import Catalogue, PluginConfig
+from headway.workload import read_trace, trace_jobs
+
+pytestmark = pytest.mark.benchmark
+
+JOBS = 3000
+LIMITS: dict[str, Any] = {
+    "of": {
+        "user": {"*": {"jobs": 10, "processors": 64}},
+        "group": {"*": {"processors": 90}},
+    }
+}
+
+
+@pytest.mark.traces
+def test_limits_that_keep_most_of_a_queue_out(trace_dir: Path) -> None:
+    trace = read_trace(trace_dir / "SDSC-BLUE-2000-4.1-cln.swf.gz")
+    jobs = trace_jobs(trace, trace.max_processors)[0][:JOBS]
+    cluster = ClusterDescription.flat(trace.max_processors)
+    took = {}
+    for label, plugins in {"easy": [], "limits": [PluginConfig("limits", LIMITS)]}.items():
+        began = process_time()
+        emulate(cluster, jobs, [*plugins, PluginConfig("easy")], Catalogue(), label=label)
+        took[label] = process_time() - began
+        print(f"{label}: {took[label]:.2f} s of CPU, {JOBS / took[label]:,.0f} jobs/s")
+    assert took["limits"] < 60 * took["easy"]
