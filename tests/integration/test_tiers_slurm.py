@@ -226,9 +226,13 @@ def test_a_job_that_saves_itself_is_moved_and_goes_on(
     plugin.write_text(MOVER)
     saves = {"checkpoint-signal": {"directory": str(images), "spare": 0}}
     daemon = site(cluster, ["easy", "first-fit", saves])
-    script = f"exec {sys.executable} {program} 150 {images}"
+    # It counts on until it was moved: a move before it can be signalled is refused, and tried again later.
+    may_end = tmp_path / "may-end"
+    script = f"exec {sys.executable} {program} 150 {images} {may_end}"
     job = cluster.submit(1, script=script, requeue=True)
     daemon.start("--plugin", str(plugin))
+    daemon.until(lambda: daemon.events(ev.JobMigrated), what="it is moved")
+    may_end.touch()
     done = images / f"done.{job}"
     daemon.until(done.exists, what="it finishes")
     assert done.read_text() == "150"

@@ -39,8 +39,9 @@ class Hostile:
         wanted = Counter([*hers, *honest])
         daemon = system.daemon()
         for _ in range(2):
-            daemon.start()
+            # It may decide while it is still being waited for.
             known = len(daemon.starts())
+            daemon.start()
             daemon.until(lambda known=known: len(daemon.starts()) > known, what="it decides")  # type: ignore[misc]
             daemon.kill()
         daemon.start()
