@@ -245,8 +245,8 @@ class Sareg(Plugin):
         else:
             self._figures(job).submitted += job.id not in self._refused
         self._needs[job.id] = need
-        if job.held or job.description.dependencies:
-            # Nobody knows when it can start: it is promised a time once it can.
+        if job.held or job.description.dependencies or job.description.reservation:
+            # Nobody knows when, or whether, it can start: it is promised a time once it can.
             return None
         begin = job.description.begin_time
         refused = self._promise(job, state, deadline, now if begin is None else max(begin, now))
