@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 #: Where a run's recorded plugin states have the texts; no plugin can be called so.
 SAVED_AS = "/files"
@@ -28,3 +29,13 @@ class InputFiles:
             # Excel begins its files with a byte order mark.
             known = self.texts[str(name)] = path.read_bytes().decode("utf-8-sig")
         return known
+
+
+def text_of(name: Path, context: Mapping[str, Any] | None) -> str:
+    """The text of a file that an option names. The validation's context may have the run's ``files``, and the
+    directory that paths are relative to, ``beside``. Raises OSError or UnicodeDecodeError.
+    """
+    given = context or {}
+    files = given.get("files") or InputFiles()
+    text: str = files.text(name, given.get("beside"))
+    return text

@@ -10,7 +10,7 @@ without them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 
 from headway.state.facts import Facts
 from headway.state.queues import leave_queue
@@ -33,10 +33,15 @@ def refused(state: Facts, job: Job) -> bool:
     if not state.refusals:
         state.refusals[job.id] = job, barrier
         # Who was started before it will be so again, so these wait as surely as it does.
-        for other in job.pool.queue:
-            if other.status is _PENDING and other is not job and (found := state.bars(other)) is not None:
-                state.refusals[other.id] = other, found
+        waiting = (other for other in job.pool.queue if other.status is _PENDING and other is not job)
+        state.refusals |= {other.id: (other, found) for other, found in _who_is_barred(state, waiting)}
     return True
+
+
+def _who_is_barred(state: Facts, jobs: Iterable[Job]) -> list[tuple[Job, Barrier]]:
+    if state.bars is None:
+        return []
+    return [(job, barrier) for job in jobs if (barrier := state.bars(job)) is not None]
 
 
 def bar_refused(state: Facts) -> None:
@@ -56,10 +61,8 @@ def bar(state: Facts, job: Job, barrier: Barrier) -> None:
 
 def bar_queued(state: Facts, pool: PoolState) -> None:
     """Ask about all that wait in a pool's queue."""
-    if state.bars is not None:
-        barred = [(job, barrier) for job in pool.queue if (barrier := state.bars(job)) is not None]
-        for job, barrier in barred:
-            bar(state, job, barrier)
+    for job, barrier in _who_is_barred(state, pool.queue):
+        bar(state, job, barrier)
 
 
 def lifted(state: Facts, key: Hashable, may: Callable[[Job], bool] | None = None) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 import pydantic
 
 from headway.errors import UserError
-from headway.inputs import InputFiles
+from headway.inputs import text_of
 
 _INF = float("inf")
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -115,12 +115,10 @@ class Prices(pydantic.BaseModel):
 
     @pydantic.model_validator(mode="after")
     def _read(self, info: pydantic.ValidationInfo) -> Prices:
-        context = info.context or {}
-        files = context.get("files") or InputFiles()
-        beside = context.get("beside")
+        beside = (info.context or {}).get("beside")
         path = beside / self.file if beside is not None else self.file
         try:
-            self._text = files.text(self.file, beside)
+            self._text = text_of(self.file, info.context)
         except (OSError, UnicodeDecodeError) as error:
             problem = getattr(error, "strerror", None) or error
             raise UserError(f"plugin 'power-cap': prices: {path} cannot be read: {problem}") from error

@@ -29,15 +29,13 @@ from typing import Any
 
 import pydantic
 
-from headway.errors import UserError
 from headway.events import Event, JobChanged
 from headway.hookspecs import hookimpl
 from headway.state import Barrier, Job, State
 from headway_plugins.limits.rules import Amounts, Rule, dimensions_of
 from headway_plugins.limits.use import MINUTES, Holder
-from headway_plugins.priority.options import text_of
 from headway_plugins.priority.tree import ROOT, Entry, Tree
-from headway_plugins.priority.tree_files import entries_of, read_tree
+from headway_plugins.priority.tree_files import configured
 
 
 class LimitsOptions(pydantic.BaseModel):
@@ -61,21 +59,12 @@ class LimitsOptions(pydantic.BaseModel):
 
     @pydantic.model_validator(mode="after")
     def _read(self, info: pydantic.ValidationInfo) -> LimitsOptions:
-        if self.accounts is not None and self.file is not None:
-            raise ValueError("accounts or a file with them, found both")
         for key, table in self.of.items():
             try:
                 self._rules.append(Rule(dimensions_of(key), table))
             except ValueError as error:
                 raise ValueError(f"of: {key}: {error}") from error
-        try:
-            if self.file is not None:
-                self._entries = read_tree(text_of(self.file, info), str(self.file))
-            elif self.accounts is not None:
-                self._entries = list(entries_of(self.accounts, "accounts"))
-            Tree(self._entries)
-        except UserError as error:
-            raise ValueError(str(error)) from error
+        self._entries = configured(self.accounts, self.file, info)
         return self
 
     def rules(self) -> list[Rule]:

@@ -61,6 +61,11 @@ def limits_of(amounts: Amounts) -> tuple[dict[str, float], dict[str, float]]:
     return together, single
 
 
+def _highest(limit: float) -> float:
+    """Above which a sum is over a limit."""
+    return limit + _ROUNDING * max(limit, 1.0)
+
+
 class Holder:
     """Somebody who is counted by themselves: what they may have, and what they have."""
 
@@ -70,7 +75,7 @@ class Holder:
         self.key = key
         self.label = label
         self.limits, self.single = limits_of(amounts)
-        self._most = {name: limit + _ROUNDING * max(limit, 1.0) for name, limit in self.limits.items()}
+        self._most = {name: _highest(limit) for name, limit in self.limits.items()}
         self.use = dict.fromkeys(self.limits, 0.0)
         #: The jobs that run, where minutes that are left count.
         self.jobs: dict[str, Job] = {}
@@ -103,7 +108,7 @@ class Holder:
         for limits in (self.single, self.limits):
             for measure, limit in limits.items():
                 wanted = asked(job, measure)
-                if wanted > limit + _ROUNDING * max(limit, 1.0):
+                if wanted > _highest(limit):
                     whom = "one job of " if limits is self.single else ""
                     return (
                         f"it asks for {wanted:g} {unit(measure)}, and the limit of {whom}{self.label} is "

@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 import pydantic
 
-from headway.errors import UserError
 from headway.events import (
     Event,
     JobChanged,
@@ -42,9 +41,9 @@ from headway.hookspecs import hookimpl
 from headway.model import JobDescription, Placement, Request, processors_of
 from headway.state import Factor, Job, State
 from headway_plugins.priority.calendar import Period, next_period, period_begin
-from headway_plugins.priority.options import Seconds, Weight, text_of
+from headway_plugins.priority.options import Seconds, Weight
 from headway_plugins.priority.tree import Entry, Floats, Tree
-from headway_plugins.priority.tree_files import entries_of, read_tree
+from headway_plugins.priority.tree_files import configured
 from headway_plugins.priority.usage import Decaying, Ledger
 
 _GIB = 2.0**30
@@ -91,16 +90,7 @@ class CountingOptions(pydantic.BaseModel):
 
     @pydantic.model_validator(mode="after")
     def _read(self, info: pydantic.ValidationInfo) -> CountingOptions:
-        if self.accounts is not None and self.file is not None:
-            raise ValueError("accounts or a file with them, found both")
-        try:
-            if self.file is not None:
-                self._entries = read_tree(text_of(self.file, info), str(self.file))
-            elif self.accounts is not None:
-                self._entries = list(entries_of(self.accounts, "accounts"))
-            Tree(self._entries)
-        except UserError as error:
-            raise ValueError(str(error)) from error
+        self._entries = configured(self.accounts, self.file, info)
         return self
 
     def tree(self) -> Tree:

@@ -17,11 +17,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+import pydantic
+
 from headway.errors import UserError, nearest
+from headway.inputs import text_of
 from headway.strict_yaml import parse_yaml
-from headway_plugins.priority.tree import ROOT, Entry
+from headway_plugins.priority.tree import ROOT, Entry, Tree
 
 _BOUNDS = ("target", "ceiling", "floor", "cap")
 _ACCOUNT = ("shares", "priority", "target", "bound", "users", "accounts")
@@ -29,6 +33,27 @@ _USER = ("shares", "priority", "target", "bound", "default")
 _LINE = re.compile(r"(Cluster|Parent|Account|User)\s*-\s*'?((?:[^':]|(?<=\\)')*)'?(.*)")
 #: ``Key=value`` or ``Key='value'``, led by a colon.
 _FIELD = re.compile(r":(\w+)=(?:'([^']*)'|([^:]*))")
+
+
+def configured(
+    accounts: Mapping[str, Any] | None, file: Path | None, info: pydantic.ValidationInfo
+) -> list[Entry]:
+    """The accounts of a plugin's options ``accounts`` or ``file``, for their validator.
+
+    Raises ValueError if both are given, if the file cannot be read, or if they are no tree.
+    """
+    if accounts is not None and file is not None:
+        raise ValueError("accounts or a file with them, found both")
+    try:
+        entries = list(entries_of(accounts or {}, "accounts"))
+        if file is not None:
+            entries = read_tree(text_of(file, info.context), str(file))
+        Tree(entries)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"a file that can be read, found {file}: {error}") from error
+    except UserError as error:
+        raise ValueError(str(error)) from error
+    return entries
 
 
 def read_tree(text: str, source: str) -> list[Entry]:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,7 +36,7 @@ from headway.decisions import Decision, SetTimeLimit, Start
 from headway.errors import UserError
 from headway.events import Event, JobEnded, JobRequeued, JobStarted, PoolChanged
 from headway.hookspecs import Plugin, hookimpl
-from headway.inputs import InputFiles
+from headway.inputs import text_of
 from headway.results import RunResult
 from headway.state import Job, State
 from headway.state.records import ON_NODES
@@ -95,10 +95,8 @@ class SaregOptions(pydantic.BaseModel):
         if self.profile is None:
             self._read = profile_2005()
             return self
-        context = info.context or {}
-        files = context.get("files") or InputFiles()
         try:
-            text = files.text(self.profile, context.get("beside"))
+            text = text_of(self.profile, info.context)
         except (OSError, UnicodeDecodeError) as error:
             raise ValueError(f"profile: {self.profile} cannot be read: {error}") from error
         try:
@@ -263,15 +261,11 @@ class Sareg(Plugin):
         for job in view.queue:
             if job.id not in self._promises:
                 self._late(job, state)
-        waiting = sorted(
-            ((self._promises[job.id].start, job.seq, job) for job in view.queue), key=lambda entry: entry[:2]
-        )
+        waiting = self._in_turn(view.queue)
         if pool.name in self._dirty:
             self._dirty.discard(pool.name)
             self._earlier([job for _, _, job in waiting], pool.name, now)
-            waiting = sorted(
-                ((self._promises[job.id].start, job.seq, job) for _, _, job in waiting), key=lambda e: e[:2]
-            )
+            waiting = self._in_turn(view.queue)
         first = _INF
         for start, _, job in waiting:
             if start > now + ROUNDING:
@@ -282,6 +276,11 @@ class Sareg(Plugin):
             self._woken[pool.name] = first
             state.wake_at(first, pool)
         return view.made
+
+    def _in_turn(self, jobs: Iterable[Job]) -> list[tuple[float, int, Job]]:
+        """By promised start (which comes first in each entry), then as they came."""
+        starts = ((self._promises[job.id].start, job.seq, job) for job in jobs)
+        return sorted(starts, key=lambda entry: entry[:2])
 
     @hookimpl
     def revise(self, decisions: list[Decision], state: State) -> list[Decision] | None:
