@@ -1,0 +1,82 @@
+"""Recorded runs in a file: CSV with a header, a run a line.
+
+Columns: the application's parameters and ``runtime`` (seconds), or for it a column for each part; if
+wanted ``application`` (only its runs are read), ``pool``, ``end`` (seconds, for windows of days) and
+``state`` (what is not ``completed``, in capitals or not, does not count). Others are left alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from headway.errors import UserError
+from headway_plugins.prediction.applications import Application
+from headway_plugins.prediction.models import Run
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A run, and where it ran."""
+
+    run: Run
+    #: The pool or hardware class; "" where nobody says.
+    pool: str = ""
+
+
+def read_runs(path: Path, name: str, application: Application) -> list[Recorded]:
+    """The runs of the application ``name`` in a file, by their ends.
+
+    Raises :class:`UserError` that names the line of what is wrong, or that none is there."""
+    found: list[Recorded] = []
+    needed = [*application.parameters, *application.formulas]
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file, strict=True)
+            columns = [column.strip() for column in rows.fieldnames or ()]
+            rows.fieldnames = columns
+            for column in needed:
+                if columns.count(column) != 1:
+                    have = ", ".join(columns) or "none"
+                    raise UserError(f"{path}: expected one column {column!r}, found {have}")
+            for row in rows:
+                place = f"{path}, line {rows.line_num}"
+                if None in row or None in row.values():
+                    raise UserError(f"{place}: expected {len(columns)} fields, found another number")
+                if row.get("application", name).strip() == name:
+                    found.append(_recorded(row, application, place))
+    except OSError as error:
+        raise UserError(f"{path}: the runs cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path}: no CSV: {error}") from error
+    if not found:
+        raise UserError(f"{path}: expected runs of {name!r}, found none")
+    return sorted(found, key=lambda one: one.run.end)
+
+
+def _recorded(row: dict[str, str], application: Application, place: str) -> Recorded:
+    values = {name: _number(row[name], name, place) for name in application.formulas}
+    for name, seconds in values.items():
+        if seconds < 0:
+            raise UserError(f"{place}: {name}: expected seconds from 0 on, found {row[name].strip()!r}")
+    return Recorded(
+        Run(
+            {name: _number(row[name], name, place) for name in application.parameters},
+            values,
+            _number(row["end"], "end", place) if row.get("end", "").strip() else 0.0,
+            row.get("state", "completed").strip().lower() in ("completed", ""),
+        ),
+        row.get("pool", "").strip(),
+    )
+
+
+def _number(text: str, column: str, place: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not abs(value) <= 1e300:
+        raise UserError(f"{place}: {column}: expected a number, found {text.strip()!r}")
+    return value

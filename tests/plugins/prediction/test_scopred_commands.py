@@ -1,0 +1,127 @@
+"""``headway fit`` and ``headway predict`` on files."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from headway.errors import UserError
+from headway_plugins.prediction.commands import fit, predict, sizes
+from headway_plugins.reproductions.scopred_tables import EP, EP_N
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """The paper's runs of EP, class A, on 2 to 10 nodes."""
+    path = tmp_path / "runs.csv"
+    lines = [f"{EP_N['A']:.0f},{p},{EP['A'][p]}" for p in (2, 4, 6, 8, 10)]
+    path.write_text("\n".join(["N,P,runtime", *lines]) + "\n")
+    return path
+
+
+def called(command, *arguments):
+    found = CliRunner().invoke(command, [str(a) for a in arguments], env={"COLUMNS": "200"})
+    if found.exception is not None and not isinstance(found.exception, SystemExit):
+        raise found.exception
+    assert found.exit_code == 0, found.output
+    return found.output
+
+
+def test_fit_shows_the_coefficients_and_how_good_they_are(runs):
+    told = called(fit, "ep", "--formula", "N/P", "--runs", runs)
+    assert "ep: 5 runs." in told
+    assert re.search(r"N/P +2\.50\d+e-07", told)
+    assert "the terms explain the runs" in told
+
+
+def test_predict_shows_intervals_and_a_limit_for_each_size(runs):
+    told = called(
+        predict, "ep", "--formula", "N/P", "--runs", runs,
+        "--set", f"N={EP_N['A']:.0f}", "--nodes", "12,14,16", "--granularity", "5",
+    )  # fmt: skip
+    rows = [line.split() for line in told.splitlines()[1:]]
+    assert [(row[1], row[2]) for row in rows] == [("12", "5.626"), ("14", "4.827"), ("16", "4.228")]
+    assert rows[0][5:8] == ["10", "regression,", "5"]
+
+
+def test_what_must_not_be_used_gets_no_limit_and_says_why(runs):
+    told = called(predict, "ep", "--formula", "N/P + N*P", "--runs", runs, "--set", "N=5", "--set", "P=0")
+    assert "has no value there" in told
+    one = runs.with_name("one.csv")
+    one.write_text("N,P,runtime\n4,8,100\n")
+    told = called(predict, "a", "--formula", "N/P", "--runs", one, "--set", "N=4", "--nodes", 8)
+    assert "1 run is too few for 1 coefficient" in told
+    assert told.splitlines()[1].split()[:4] == ["4", "8", "100", "regression,"]
+
+
+def test_runs_of_others_of_other_pools_and_that_failed(tmp_path):
+    path = tmp_path / "runs.csv"
+    lines = ["application,pool,state,end,N,runtime"]
+    lines += [f"ft,old,COMPLETED,{n},{n},{2 * n}" for n in range(1, 6)]
+    lines += [f"ft,new,completed,{n},{n},{n + 0.01 * (n % 2)}" for n in range(1, 6)]
+    lines += ["ft,new,TIMEOUT,9,9,900", "lu,new,COMPLETED,9,9,901"]
+    path.write_text("\n".join(lines))
+    told = called(fit, "ft", "--formula", "N", "--runs", path, "--pool", "new")
+    assert "ft: 5 runs; 1 do not count." in told
+    with pytest.raises(UserError, match="expected --pool with one of 'new', 'old'"):
+        called(fit, "ft", "--formula", "N", "--runs", path)
+    with pytest.raises(UserError, match=r"--pool nw: expected a pool .* Did you mean 'new'"):
+        called(fit, "ft", "--formula", "N", "--runs", path, "--pool", "nw")
+    with pytest.raises(UserError, match="expected runs of 'cg', found none"):
+        called(fit, "cg", "--formula", "N", "--runs", path)
+
+
+def test_sizes_are_doubled_up_to_the_last():
+    assert sizes("8..64") == [8, 16, 32, 64]
+    assert sizes("3, 8..20") == [3, 8, 16, 20]
+    for wrong in ("", "8..", "a", "0", "8...64", "-4", "8..1e3"):
+        with pytest.raises(UserError, match="--nodes"):
+            sizes(wrong)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("N,runtime\n1,2\n", "expected one column 'P', found N, runtime"),
+        ("N,P,runtime\n1,2\n", "line 2: expected 3 fields"),
+        ("N,P,runtime\n1,2,3\n1,x,3\n", "line 3: P: expected a number, found 'x'"),
+        ("N,P,runtime\n1,2,-3\n", "line 2: runtime: expected seconds from 0 on"),
+        ("N,P,runtime\n1,2,1e999\n", "line 2: runtime: expected a number"),
+        ("N,P,runtime\n", "expected runs of 'ep', found none"),
+        ("", "expected one column 'N', found none"),
+    ],
+)
+def test_a_list_of_runs_that_is_wrong_names_the_line(tmp_path, text, message):
+    path = tmp_path / "runs.csv"
+    path.write_text(text)
+    with pytest.raises(UserError, match=re.escape(message)):
+        called(fit, "ep", "--formula", "N/P", "--runs", path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--set", "N=1"), "expected --set P=VALUE"),
+        (("--set", "N=1", "--set", "M=2"), "--set M: unknown parameter"),
+        (("--set", "N"), "expected NAME=VALUE"),
+        (("--set", "N=many"), "expected a number for N, found 'many'"),
+    ],
+)
+def test_settings_that_are_wrong(runs, arguments, message):
+    with pytest.raises(UserError, match=message):
+        called(predict, "ep", "--formula", "N/P", "--runs", runs, *arguments)
+
+
+def test_a_file_of_applications(runs, tmp_path):
+    path = tmp_path / "applications.yaml"
+    path.write_text("applications:\n  ep: {formula: N/P, sizes: {P: nodes}}\n  hpl: {formula: N^3}\n")
+    told = called(predict, "ep", "--applications", path, "--runs", runs, "--set", "N=2e8", "--nodes", "12")
+    assert "regression, 5 runs" in told
+    with pytest.raises(UserError, match="no application is called 'pe'"):
+        called(fit, "pe", "--applications", path, "--runs", runs)
+    with pytest.raises(UserError, match="either --applications FILE or --formula, found neither"):
+        called(fit, "ep", "--runs", runs)
+    with pytest.raises(UserError, match="--nodes: expected an application with a parameter"):
+        called(predict, "hpl", "--applications", path, "--runs", runs, "--set", "N=1", "--nodes", "4")
