@@ -12,7 +12,7 @@ from building import alike, node_cluster, traced
 
 from headway.emulation import emulate
 from headway.energy.profiles import load_profile, with_energy
-from headway.experiment.campaign import measure
+from headway.experiment.measured import measure
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig
 from headway.report import write_outputs

@@ -77,7 +77,7 @@ def needs_a_cluster(arguments: list[str]) -> bool:
 
 
 def takes_minutes(arguments: list[str]) -> bool:
-    return arguments[:1] in (["reproduce"], ["tune"], ["compare"])
+    return arguments[:1] in (["reproduce"], ["tune"], ["compare"], ["lint-experiment"])
 
 
 def value_after(arguments: list[str], *options: str) -> str | None:

@@ -22,6 +22,10 @@ _COMMANDS = {
     "demo": ("demo", "Compare three policies on a generated month of jobs."),
     "dry-run": ("dry_run", "Run a trace, or a copy of the live queue, in emulation."),
     "compare": ("compare", "A campaign: policies, workloads, loads and seeds, with confidence intervals."),
+    "lint-experiment": (
+        "lint_experiment",
+        "Which rules of the evaluation of schedulers a campaign keeps and breaks.",
+    ),
     "tune": ("tune", "The best value of a policy's option for a workload."),
     "reproduce": (
         "reproduce",

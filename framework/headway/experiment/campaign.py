@@ -12,7 +12,7 @@ import io
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,26 @@ import pydantic
 from headway.emulation import emulate
 from headway.errors import UserError, nearest
 from headway.estimates import chosen_model
-from headway.metrics import Summary, summarise
+from headway.experiment.facts import WorkloadFacts, facts_of
+from headway.experiment.measured import common_window, figures, observed
+from headway.experiment.method import Method
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig, explain_validation
 from headway.report.atomic import writing
-from headway.results import RunResult
-from headway.workload import Workload, cwf_jobs, estimated_workload, read_trace, scale_arrivals
+from headway.results import Refused
+from headway.workload import (
+    Trace,
+    Workload,
+    cwf_jobs,
+    estimated_workload,
+    first,
+    offered_load,
+    read_trace,
+    resampled,
+    scale_arrivals,
+    scale_runtimes,
+    scale_sizes,
+)
 
 
 @dataclass(frozen=True)
@@ -51,7 +65,14 @@ class Scenario:
     model: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     trace: str = ""
+    #: Factors on a trace's times between submissions, its runtimes and estimates, and its sizes.
     arrival_factor: float = 1.0
+    runtime_factor: float = 1.0
+    size_factor: float = 1.0
+    #: The trace's offered load, reached by the times between submissions; None: what it is.
+    target_load: float | None = None
+    #: "weeks" or "users": each seed draws another trace from this one; "": it is what it is.
+    resample: str = ""
     limit: int | None = None
     #: Only jobs of at least and at most so many processors.
     sizes: tuple[int, int] | None = None
@@ -72,6 +93,10 @@ class Row:
     seed: int
     #: Metric -> value; NaN where it has none.
     values: dict[str, float]
+    #: Metric -> its means over batches of the measured jobs, in order of submission.
+    batches: Mapping[str, Sequence[float]] = field(default_factory=dict, compare=False, repr=False)
+    #: What its workload looks like; None: not known any more.
+    facts: WorkloadFacts | None = field(default=None, compare=False, repr=False)
 
     @property
     def key(self) -> Key:
@@ -90,6 +115,7 @@ class Campaign:
     variants: tuple[Variant, ...]
     scenarios: tuple[Scenario, ...]
     seeds: tuple[int, ...]
+    method: Method = field(default_factory=Method)
 
     def size(self) -> int:
         """Number of emulations."""
@@ -97,33 +123,66 @@ class Campaign:
 
 
 def seeds_of(scenario: Scenario, seeds: Sequence[int]) -> Sequence[int]:
-    """A trace with its own estimates is what it is: one seed is enough."""
-    return seeds[:1] if scenario.trace and not scenario.estimates else seeds
+    """A trace that nothing of is drawn is what it is: one seed is enough."""
+    drawn = not scenario.trace or scenario.estimates or scenario.resample
+    return seeds if drawn else seeds[:1]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A scenario's workload for one seed, and what it was made from."""
+
+    workload: Workload
+    #: As it was scaled; None: of a model.
+    trace: Trace | None = None
+    #: Jobs of the trace that cannot run here.
+    refused: list[Refused] = field(default_factory=list)
+    #: By which factors the trace was changed.
+    scaled: Mapping[str, float] = field(default_factory=dict)
 
 
 def workload_of(scenario: Scenario, seed: int, catalogue: Catalogue) -> Workload:
     """The scenario's jobs and commands for one seed."""
-    workload = _drawn(scenario, seed, catalogue)
+    return drawn(scenario, seed, catalogue).workload
+
+
+def drawn(scenario: Scenario, seed: int, catalogue: Catalogue) -> Drawn:
+    """The scenario's jobs and commands for one seed, and what they were made from."""
+    found = _source(scenario, seed, catalogue)
+    workload = found.workload
     if scenario.estimates:
         where = f"scenario {scenario.label!r}: estimates"
         chosen = chosen_model(catalogue, scenario.estimates, scenario.estimate_options, where)
         workload = estimated_workload(workload, chosen, seed)
-    if scenario.sizes is None:
-        return workload
-    least, most = scenario.sizes
-    jobs = [job for job in workload.jobs if least <= job.job.request.processors <= most]
-    kept = {job.job.id for job in jobs}
-    return Workload(jobs, [command for command in workload.commands if command.job_id in kept])
+    if scenario.sizes is not None:
+        least, most = scenario.sizes
+        jobs = [job for job in workload.jobs if least <= job.job.request.processors <= most]
+        kept = {job.job.id for job in jobs}
+        workload = Workload(jobs, [command for command in workload.commands if command.job_id in kept])
+    return replace(found, workload=workload)
 
 
-def _drawn(scenario: Scenario, seed: int, catalogue: Catalogue) -> Workload:
+def workload_facts(scenario: Scenario, seed: int, found: Drawn) -> WorkloadFacts:
+    """What the rules on workloads judge."""
+    return facts_of(
+        scenario.label,
+        scenario.x,
+        seed,
+        found.workload,
+        scenario.processors,
+        trace=found.trace,
+        refused=found.refused,
+        modelled_estimates=bool(scenario.estimates),
+        scaled=found.scaled,
+    )
+
+
+def _source(scenario: Scenario, seed: int, catalogue: Catalogue) -> Drawn:
     """All jobs and commands of the scenario's model or trace."""
     if scenario.trace:
-        trace = read_trace(scenario.trace)
-        if scenario.arrival_factor != 1.0:
-            trace = scale_arrivals(trace, scenario.arrival_factor)
-        jobs, commands, _ = cwf_jobs(trace, scenario.processors, limit=scenario.limit)
-        return Workload(jobs, commands)
+        trace, scaled = _scaled(read_trace(scenario.trace), scenario, seed)
+        jobs, commands, refused = cwf_jobs(trace, scenario.processors, limit=scenario.limit)
+        return Drawn(Workload(jobs, commands), trace, refused, scaled)
     model = workload_models(catalogue).get(scenario.model)
     if model is None:
         raise UserError(
@@ -134,7 +193,29 @@ def _drawn(scenario: Scenario, seed: int, catalogue: Catalogue) -> Workload:
         options = model.Options(**dict(scenario.options))
     except pydantic.ValidationError as error:
         raise UserError(explain_validation(error, f"scenario {scenario.label!r}", model.Options)) from error
-    return model.generate(np.random.default_rng(seed), options)
+    return Drawn(model.generate(np.random.default_rng(seed), options))
+
+
+def _scaled(trace: Trace, scenario: Scenario, seed: int) -> tuple[Trace, dict[str, float]]:
+    """The trace as the scenario wants it, and by which factors it was changed."""
+    if scenario.resample:
+        trace = resampled(trace, scenario.resample, np.random.default_rng(seed))
+    if scenario.limit is not None and scenario.target_load is not None:
+        trace = first(trace, scenario.limit)
+    if scenario.size_factor != 1.0:
+        trace = scale_sizes(trace, scenario.size_factor, scenario.processors)
+    if scenario.runtime_factor != 1.0:
+        trace = scale_runtimes(trace, scenario.runtime_factor)
+    arrivals = scenario.arrival_factor
+    if scenario.target_load is not None:
+        arrivals *= offered_load(trace, scenario.processors) / scenario.target_load
+    if arrivals != 1.0:
+        trace = scale_arrivals(trace, arrivals)
+    return trace, {
+        "times between submissions": arrivals,
+        "runtimes": scenario.runtime_factor,
+        "sizes": scenario.size_factor,
+    }
 
 
 def workload_models(catalogue: Catalogue) -> dict[str, Any]:
@@ -142,91 +223,35 @@ def workload_models(catalogue: Catalogue) -> dict[str, Any]:
     return catalogue.registered("register_workloads")
 
 
-def measure(result: RunResult) -> dict[str, float]:
-    """The numbers that campaigns compare.
-
-    Beside the usual means: ``slowdown of means`` = (mean wait + mean runtime) / mean runtime (Kumar
-    and others 2012), and the wait of a dedicated job counted from its requested start. The means of
-    the classes ("mean wait SN") and the slowdown ratio count every wait from the submission (Chandio
-    and others 2014).
-    """
-    summary = summarise(result)
-    waits, runtimes = [], []
-    delays = []
-    for record in result.jobs:
-        if record.start_time is None or record.end_time is None:
-            continue
-        wanted = (record.job.attributes or {}).get("requested_start")
-        begin = record.job.submit_time if wanted is None else max(float(wanted), record.job.submit_time)
-        waits.append(record.start_time - begin)
-        runtimes.append(record.runtime)
-        if wanted is not None:
-            delays.append(record.start_time - begin)
-    mean_wait = float(np.mean(waits)) if waits else float("nan")
-    mean_runtime = float(np.mean(runtimes)) if runtimes else float("nan")
-    system = summary["system"]
-    bounded = summary["jobs"]["bounded_slowdown"]["mean"]
-    return {
-        "jobs": float(len(waits)),
-        "utilisation": _number(system["utilisation"]),
-        "mean wait": mean_wait,
-        "mean runtime": mean_runtime,
-        "total runtime": float(np.sum(runtimes)),
-        "slowdown of means": (mean_wait + mean_runtime) / mean_runtime if mean_runtime else float("nan"),
-        "mean bounded slowdown": _number(bounded),
-        "makespan": _number(system["makespan"]),
-        "mean dedicated delay": float(np.mean(delays)) if delays else float("nan"),
-        **_of_classes(summary),
-        **_of_energy(summary),
-    }
-
-
-def _of_energy(summary: Summary) -> dict[str, float]:
-    """What was used, where the cluster has an energy profile."""
-    energy = summary["energy"]
-    if energy is None:
-        return {}
-    return {
-        "energy": _number(energy["total"]),
-        "energy of jobs": _number(energy["busy"]),
-        "peak power": _number(energy["peak_power"]),
-    }
-
-
-def _of_classes(summary: Summary) -> dict[str, float]:
-    """Means over all jobs, and over those of each class under the metric's and the class's name."""
-    found: dict[str, float] = {}
-    for name, figures in summary["classes"].items():
-        ending = "" if name == "all" else f" {name}"
-        means = {f"mean {key}{ending}": figures[key]["mean"] for key in ("wait", "turnaround", "slowdown")}
-        means[f"slowdown ratio{ending}"] = figures["slowdown_ratio"]
-        # "mean wait" of all is there already, with the dedicated jobs' in its own way.
-        found |= {key: _number(value) for key, value in means.items() if key != "mean wait"}
-    return found
-
-
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else float(value)
-
-
-def _run_scenario(scenario: Scenario, seed: int, variants: Sequence[Variant]) -> list[Row]:
-    """All variants on one workload; in a process of its own."""
+def _run_scenario(scenario: Scenario, seed: int, variants: Sequence[Variant], method: Method) -> list[Row]:
+    """All variants on one workload, measured on the same jobs; in a process of its own."""
     catalogue = Catalogue()
-    workload = workload_of(scenario, seed, catalogue)
+    found = drawn(scenario, seed, catalogue)
+    workload = found.workload
+    facts = workload_facts(scenario, seed, found)
+    del found
     cluster = scenario.cluster or ClusterDescription.flat(scenario.processors)
-    rows = []
-    for variant in variants:
-        result = emulate(
-            cluster,
-            workload.jobs,
-            list(variant.plugins),
-            catalogue,
-            label=variant.label,
-            commands=workload.commands,
-            seed=seed,
-            cycle=variant.cycle,
+    courses = [
+        observed(
+            emulate(
+                cluster,
+                workload.jobs,
+                list(variant.plugins),
+                catalogue,
+                label=variant.label,
+                commands=workload.commands,
+                seed=seed,
+                cycle=variant.cycle,
+            )
         )
-        rows.append(Row(scenario.label, scenario.x, variant.label, seed, measure(result)))
+        for variant in variants
+    ]
+    window = common_window(courses, method)
+    rows = []
+    for variant, course in zip(variants, courses, strict=True):
+        measured = figures(course, window)
+        row = Row(scenario.label, scenario.x, variant.label, seed, measured.values, measured.batches, facts)
+        rows.append(row)
     return rows
 
 
@@ -246,7 +271,7 @@ def tasks_of(campaign: Campaign) -> list[Task]:
         Task(
             tuple((scenario.label, scenario.x, variant.label, seed) for variant in campaign.variants),
             _run_scenario,
-            (scenario, seed, campaign.variants),
+            (scenario, seed, campaign.variants, campaign.method),
         )
         for scenario in campaign.scenarios
         for seed in seeds_of(scenario, campaign.seeds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pydantic
 
@@ -13,6 +13,7 @@ from headway.energy.profiles import load_profile, with_energy
 from headway.errors import UserError
 from headway.estimates import chosen_model
 from headway.experiment.campaign import Campaign, Scenario, Variant
+from headway.experiment.method import Method, trim_of
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig, explain_validation
 from headway.strict_yaml import read_mapping
@@ -44,6 +45,15 @@ class EstimatesConfig(_Section):
     label: str = ""
 
 
+#: How a trace's load is changed: key -> field of a scenario.
+WAYS = {
+    "arrival_factors": "arrival_factor",
+    "target_loads": "target_load",
+    "runtime_factors": "runtime_factor",
+    "size_factors": "size_factor",
+}
+
+
 class WorkloadConfig(_Section):
     """A model or a trace, and how its load is varied."""
 
@@ -52,7 +62,22 @@ class WorkloadConfig(_Section):
     options: dict[str, Any] = pydantic.Field(default_factory=dict)
     loads: list[float] = pydantic.Field(default_factory=list, description="values of the model's option load")
     trace: str = ""
-    arrival_factors: list[float] = pydantic.Field(default_factory=lambda: [1.0])
+    arrival_factors: list[float] = pydantic.Field(
+        default_factory=list, description="factors on the trace's times between submissions"
+    )
+    target_loads: list[float] = pydantic.Field(
+        default_factory=list,
+        description="offered loads of the trace, reached by the times between submissions",
+    )
+    runtime_factors: list[float] = pydantic.Field(
+        default_factory=list, description="factors on the trace's runtimes and estimates"
+    )
+    size_factors: list[float] = pydantic.Field(
+        default_factory=list, description="factors on the trace's sizes"
+    )
+    resample: Literal["", "weeks", "users"] = pydantic.Field(
+        default="", description="each seed draws another trace from this one, by weeks or by users"
+    )
     limit: int | None = pydantic.Field(default=None, ge=1)
     estimates: list[str | EstimatesConfig] = pydantic.Field(
         default_factory=list,
@@ -64,7 +89,40 @@ class WorkloadConfig(_Section):
     def _one_source(self) -> WorkloadConfig:
         if bool(self.model) == bool(self.trace):
             raise ValueError("either model or trace")
+        ways = [name for name in WAYS if getattr(self, name)]
+        if len(ways) > 1:
+            raise ValueError(f"one way of changing the load, found {', '.join(ways)}")
+        for name in ways:
+            if any(not value > 0 for value in getattr(self, name)):
+                raise ValueError(f"{name}: numbers above 0, found {getattr(self, name)}")
+        if self.model and (ways or self.resample):
+            raise ValueError(f"a model's load is changed by loads, found {(*ways, 'resample')[0]}")
         return self
+
+
+class MethodConfig(_Section):
+    """What the campaign says of its own method; see the page on the rules."""
+
+    system: Literal["open", "static", "closed"] = "open"
+    warmup: str = pydantic.Field(default="auto", description="auto, none, such as 500 jobs, or 2d")
+    cooldown: str = pydantic.Field(default="auto", description="auto, none, such as 500 jobs, or 2d")
+    precision: float = pydantic.Field(default=0.1, gt=0, description="wanted half width over the mean")
+    estimates: str = ""
+    interactive: str = ""
+    usage: str = ""
+    applications: str = ""
+    overhead: str = ""
+    accept: dict[str | int, str] = pydantic.Field(
+        default_factory=dict, description="rule -> why it is not kept here"
+    )
+
+    @pydantic.field_validator("accept")
+    @classmethod
+    def _with_reasons(cls, value: dict[str | int, str]) -> dict[str | int, str]:
+        for name, reason in value.items():
+            if not reason.strip():
+                raise ValueError(f"a reason for rule {name}")
+        return value
 
 
 class CampaignConfig(_Section):
@@ -81,6 +139,10 @@ class CampaignConfig(_Section):
     first_seed: int = pydantic.Field(default=1, ge=0)
     cycle: CycleSeconds | None = pydantic.Field(
         default=None, description="batch mode: jobs start only at multiples of this time (10s, 1m)"
+    )
+    method: MethodConfig = pydantic.Field(
+        default_factory=MethodConfig,
+        description="what is measured, what was assumed, which rules are not kept",
     )
 
     @pydantic.field_validator("energy", mode="before")
@@ -116,8 +178,12 @@ def plugin_configs(
     return tuple(found)
 
 
-def load_campaign(path: Path) -> Campaign:
-    """Read a campaign file; :class:`UserError` names file, key, what was expected and found."""
+def load_campaign(path: Path, beside: Path | None = None) -> Campaign:
+    """Read a campaign file; :class:`UserError` names file, key, what was expected and found.
+
+    Files that it names lie in the folder ``beside``; None: in its own.
+    """
+    beside = beside or path.parent
     data = read_mapping(path, "the campaign", "processors (or nodes), policies, workloads")
     try:
         config = CampaignConfig.model_validate(data)
@@ -128,32 +194,49 @@ def load_campaign(path: Path) -> Campaign:
         if isinstance(p, str)
         else Variant(
             p.label,
-            plugin_configs(p.plugins, f"{path}: policies[{at}].plugins", path.parent),
+            plugin_configs(p.plugins, f"{path}: policies[{at}].plugins", beside),
             p.cycle if p.cycle is not None else config.cycle,
         )
         for at, p in enumerate(config.policies)
     )
     scenarios: list[Scenario] = []
-    cluster = _machine(config, path)
+    cluster = _machine(config, path, beside)
     for variant in variants:
         Catalogue().check_energy(variant.plugins, cluster, "energy: PROFILE in the campaign")
     for work in config.workloads:
-        scenarios += _with_estimates(_scenarios(work, cluster, path), work, path)
+        scenarios += _with_estimates(_scenarios(work, cluster, beside), work, path, beside)
     seeds = tuple(range(config.first_seed, config.first_seed + config.seeds))
-    return Campaign(variants, tuple(scenarios), seeds)
+    return Campaign(variants, tuple(scenarios), seeds, _method(config.method, path))
 
 
-def _machine(config: CampaignConfig, path: Path) -> ClusterDescription:
+def _method(said: MethodConfig, path: Path) -> Method:
+    return Method(
+        system=said.system,
+        warmup=trim_of(said.warmup, f"{path}: method.warmup"),
+        cooldown=trim_of(said.cooldown, f"{path}: method.cooldown"),
+        precision=said.precision,
+        estimates=said.estimates,
+        interactive=said.interactive,
+        usage=said.usage,
+        applications=said.applications,
+        overhead=said.overhead,
+        accept={str(name): reason for name, reason in said.accept.items()},
+    )
+
+
+def _machine(config: CampaignConfig, path: Path, beside: Path) -> ClusterDescription:
     """The machine, with its energy profile."""
     cluster = EmulationConfig(processors=config.processors, nodes=config.nodes).description()
     assert cluster is not None
     if config.energy is None or config.energy.profile is None:
         return cluster
-    profile = load_profile(config.energy.profile, f"{path}: energy", path.parent)
+    profile = load_profile(config.energy.profile, f"{path}: energy", beside)
     return with_energy(cluster, profile, config.energy.classes, f"{path}: energy.classes")
 
 
-def _with_estimates(scenarios: list[Scenario], work: WorkloadConfig, path: Path) -> list[Scenario]:
+def _with_estimates(
+    scenarios: list[Scenario], work: WorkloadConfig, path: Path, beside: Path
+) -> list[Scenario]:
     """Each scenario with each of the estimate models, and the models checked."""
     if not work.estimates:
         return scenarios
@@ -165,8 +248,8 @@ def _with_estimates(scenarios: list[Scenario], work: WorkloadConfig, path: Path)
             found += [replace(s, label=f"{s.label}, {said.label or OWN_ESTIMATES}") for s in scenarios]
             continue
         # A file lies beside the campaign.
-        beside = path.parent / said.model
-        model = str(beside) if beside.is_file() else said.model
+        file = beside / said.model
+        model = str(file) if file.is_file() else said.model
         chosen_model(catalogue, model, said.options, f"{path}: estimates")
         found += [
             replace(
@@ -180,23 +263,25 @@ def _with_estimates(scenarios: list[Scenario], work: WorkloadConfig, path: Path)
     return found
 
 
-def _scenarios(work: WorkloadConfig, cluster: ClusterDescription, path: Path) -> list[Scenario]:
+def _scenarios(work: WorkloadConfig, cluster: ClusterDescription, beside: Path) -> list[Scenario]:
     pool = cluster.pools[0]
     processors = pool.processors or sum(node.processors for node in cluster.nodes)
     if work.trace:
-        trace = path.parent / work.trace
+        trace = beside / work.trace
         label = work.label or trace.name
+        way = next((name for name in WAYS if getattr(work, name)), "arrival_factors")
         return [
             Scenario(
                 label,
-                factor,
+                value,
                 processors,
                 trace=str(trace),
-                arrival_factor=factor,
+                resample=work.resample,
                 limit=work.limit,
                 cluster=cluster,
+                **{WAYS[way]: value},
             )
-            for factor in work.arrival_factors
+            for value in getattr(work, way) or [1.0]
         ]
     label = work.label or work.model
     options = {**work.options, "processors": processors}

@@ -1,4 +1,4 @@
-"""Means over seeds, with confidence intervals by Student's t."""
+"""Means over seeds or batches, with confidence intervals by Student's t; skew."""
 
 from __future__ import annotations
 
@@ -48,3 +48,68 @@ def paired(ours: Sequence[float], theirs: Sequence[float], confidence: float = 0
     with np.errstate(divide="ignore", invalid="ignore"):
         change = 100.0 * (a - b) / b
     return interval(change[np.isfinite(change)].tolist(), confidence)
+
+
+#: Batches of a single long run, and how many jobs a long run has for each (Frachtenberg and Feitelson 2005,
+#: pitfall 27).
+BATCHES, BATCH_JOBS = 30, 5000
+
+
+@dataclass(frozen=True)
+class BatchInterval:
+    """The mean of a run's batch means, with the confidence interval that takes them for independent."""
+
+    interval: Interval
+    #: Autocorrelation of neighbouring batch means.
+    correlation: float
+
+    @property
+    def valid(self) -> bool:
+        """Whether the batch means may pass for independent: their correlation is within 2 / sqrt(batches)."""
+        return abs(self.correlation) <= 2 / self.interval.count**0.5
+
+
+@dataclass(frozen=True)
+class Skew:
+    """How far a mean is ruled by a few of its values. NaN: there is none."""
+
+    mean: float
+    median: float
+    geometric: float
+    #: Share of the sum that the largest 1 % of the values hold (at least one value).
+    top: float
+
+
+def batch_means(values: Sequence[float], batches: int = BATCHES) -> list[float]:
+    """The means of so many equal batches, in order; what is left over at the end is left out. None at all
+    of fewer values than batches."""
+    size = len(values) // batches
+    if not size:
+        return []
+    found: list[float] = (
+        np.asarray(values[: size * batches], np.float64).reshape(batches, size).mean(1).tolist()
+    )
+    return found
+
+
+def batch_interval(means: Sequence[float], confidence: float = 0.95) -> BatchInterval:
+    """The interval of a run from its batch means; NaN for fewer than two."""
+    data = np.asarray(means, np.float64)
+    around = data - data.mean() if len(data) else data
+    squares = float((around**2).sum())
+    correlation = float((around[1:] * around[:-1]).sum()) / squares if squares > 0 else 0.0
+    return BatchInterval(interval(means, confidence), correlation)
+
+
+def skew(values: Sequence[float]) -> Skew:
+    """Of values of which none is negative; a geometric mean only if all are positive."""
+    data = np.sort(np.asarray(values, np.float64))
+    if not len(data):
+        return Skew(*[float("nan")] * 4)
+    most = max(1, len(data) // 100)
+    return Skew(
+        mean=float(data.mean()),
+        median=float(np.median(data)),
+        geometric=float(np.exp(np.log(data).mean())) if data[0] > 0 else float("nan"),
+        top=float(data[-most:].sum() / data.sum()) if data[-1] > 0 else float("nan"),
+    )

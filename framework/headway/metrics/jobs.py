@@ -73,13 +73,18 @@ class JobColumns:
     @property
     def bounded_slowdown(self) -> Floats:
         """max(1, turnaround / max(runtime, 10 s))."""
-        return np.maximum(1.0, self.turnaround / np.maximum(self.runtime, BOUND))
+        return bounded_slowdown(self, BOUND)
 
     @property
     def accuracy(self) -> Floats:
         """Runtime over estimate: 1 is a perfect estimate, 0.1 one ten times too long; NaN without one."""
         estimate = np.where(self.estimate > 0, self.estimate, np.nan)
         return self.runtime / estimate
+
+
+def bounded_slowdown(columns: JobColumns, bound: float) -> Floats:
+    """max(1, turnaround / max(runtime, bound)), bound in seconds."""
+    return np.maximum(1.0, columns.turnaround / np.maximum(columns.runtime, bound))
 
 
 def job_columns(result: RunResult) -> JobColumns:

@@ -20,11 +20,13 @@ from headway.workload.filters import (
     offered_load,
     scale_arrivals,
     scale_runtimes,
+    scale_sizes,
     window,
 )
 from headway.workload.formats import format_of, read_trace
 from headway.workload.jobs import TraceCommand, TraceJob
 from headway.workload.models import Workload, WorkloadModel
+from headway.workload.resampling import resampled
 from headway.workload.schedule import schedule_records, write_schedule
 from headway.workload.swf import read_swf, write_swf
 from headway.workload.trace import Column, Issue, Trace
@@ -57,9 +59,11 @@ __all__ = [
     "read_cwf",
     "read_swf",
     "read_trace",
+    "resampled",
     "run_jobs",
     "scale_arrivals",
     "scale_runtimes",
+    "scale_sizes",
     "schedule_records",
     "sizes",
     "to_cloud_records",

@@ -70,6 +70,16 @@ def scale_runtimes(trace: Trace, factor: float) -> Trace:
     return _noted(trace.stretched(factor), f"runtimes and estimates multiplied by {factor:g}")
 
 
+def scale_sizes(trace: Trace, factor: float, most: int) -> Trace:
+    """Requested and allocated processors multiplied by ``factor``, in whole processors from 1 to ``most``.
+
+    Sizes above ``most`` before stay as they are. Raises :class:`UserError` if the factor is not a positive
+    number.
+    """
+    _positive("scale_sizes", factor)
+    return _noted(trace.resized(factor, most), f"sizes multiplied by {factor:g}, at most {most}")
+
+
 def drop_larger_than(trace: Trace, processors: int) -> Trace:
     """Without the jobs of more than ``processors``. Raises :class:`UserError` if ``processors`` < 1."""
     _at_least_one("drop_larger_than", processors)

@@ -147,6 +147,15 @@ class Trace:
             records[:, column] = np.where(seconds > 0, np.maximum(np.rint(seconds * factor), 1), seconds)
         return replace(self, records=_fixed(records))
 
+    def resized(self, factor: float, most: int) -> Self:
+        """Processors multiplied, in whole ones from 1 to ``most``; what was positive and not above that."""
+        records = self.records.copy()
+        for column in (Column.ALLOCATED, Column.REQUESTED):
+            size = records[:, column]
+            scaled = np.clip(np.rint(size * factor), 1, most)
+            records[:, column] = np.where((size > 0) & (size <= most), scaled, size)
+        return replace(self, records=_fixed(records))
+
     @property
     def max_processors(self) -> int | None:
         """The machine's size: the header's ``MaxProcs``, else ``MaxNodes``; None if neither says one."""

@@ -105,6 +105,8 @@ class ConsolidationOptions(pydantic.BaseModel):
 class Consolidation(Plugin):
     """EASY over two tiers: KEASY, REASY or MEASY."""
 
+    backfills = True
+    levels = 2
     Options = ConsolidationOptions
     paper = (
         "X. Liu, B. Chen, X. Qiu, Y. Cai, K. Huang: Scheduling Parallel Jobs Using Migration and "

@@ -17,6 +17,8 @@ from headway.state import Job
 class SmallestFirst(Plugin):
     """The fewest processors first."""
 
+    uses_estimates = False
+
     @hookimpl
     def queue_key(self, job: Job) -> tuple[int]:
         return (job.processors,)

@@ -69,6 +69,7 @@ class ConservativeOptions(pydantic.BaseModel):
 class Conservative(Plugin):
     """Conservative backfilling: a booking for every queued job, in queue order."""
 
+    backfills = True
     Options = ConservativeOptions
 
     def __new__(cls, options: Any = None, *_: Any) -> Conservative:

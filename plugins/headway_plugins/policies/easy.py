@@ -49,6 +49,7 @@ class EasyOptions(BaseModel):
 class Easy(Plugin):
     """EASY backfilling: one booking for the head of the queue, backfill in queue order."""
 
+    backfills = True
     Options = EasyOptions
 
     def __init__(self, options: EasyOptions | None = None) -> None:

@@ -21,6 +21,8 @@ from headway.view import View
 class Greedy(Plugin):
     """Start whatever fits, in queue order; pass over what does not."""
 
+    uses_estimates = False
+    backfills = True
     paper = (
         "A. Chandio and others: A comparative study on resource allocation and energy efficient job "
         "scheduling strategies in large-scale parallel computing systems, Cluster Computing, 2014"

@@ -47,6 +47,7 @@ class KReservedOptions(pydantic.BaseModel):
 class KReserved:
     """K-reserved: EASY backfilling in which a waiting job is overtaken at most K times."""
 
+    backfills = True
     Options = KReservedOptions
     #: What ``headway tune`` varies.
     tunable = ("limit", range(21))

@@ -208,6 +208,7 @@ class Round:
 class DelayedLos:
     """Delayed-LOS: start the best-filling set of the first jobs; the head is skipped at most C_s times."""
 
+    backfills = True
     Options: type[pydantic.BaseModel] = DelayedLosOptions
     #: What ``headway tune`` varies.
     tunable: tuple[str, range] | None = ("max_skips", range(21))

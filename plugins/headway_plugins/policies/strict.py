@@ -14,6 +14,8 @@ from headway.view import View
 class Strict(Plugin):
     """Start from the head of the queue until one does not fit."""
 
+    uses_estimates = False
+
     @hookimpl
     def schedule(self, view: View) -> list[Decision]:
         arrivals = view.arrivals

@@ -32,6 +32,7 @@ class WindowOptions(pydantic.BaseModel):
 class Window:
     """Window-K: start whatever fits among the first K jobs of the queue."""
 
+    backfills = True
     Options = WindowOptions
     paper = (
         "I. Ababneh, S. Bani-Mohammad: A new window-based job scheduling scheme for 2D mesh multicomputers, "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -123,3 +125,78 @@ def test_reproduce_gives_every_claim_a_verdict(
         assert (out / f"{figure}.png").is_file()
         assert (out / f"{figure}.csv").is_file()
     assert any("no SDSC log at hand" in line for line in claims)
+
+
+@pytest.mark.parametrize("name", ["energy", "los", "thirteen"])
+def test_the_campaigns_that_ship_answer_every_question_of_their_definition(
+    headway: Headway, name: str
+) -> None:
+    file = Path(__file__).parents[3] / "etc" / "campaigns" / f"{name}.yaml"
+    ran = headway("lint-experiment", file, "--strict", "--definition-only")
+    assert ran.code == 0, ran.err
+    assert "0 broken or not answered" in " ".join(ran.out.split())
+
+
+def test_compare_says_which_rules_were_kept_and_lint_says_the_same_of_the_results(
+    headway: Headway, campaign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    out = tmp_path / "out"
+    ran = headway("compare", campaign, "--out", out, "--workers", 1)
+    assert ran.code == 0, ran.err
+    assert re.search(r"27 +broken +exceedingly short workloads: month, 0.5, fcfs: \d+ jobs measured", ran.out)
+    assert re.search(r"19 +kept +no queue management to compare with: 1 of 2 policies backfill", ran.out)
+    assert re.search(r"month +0.8 +easy +mean wait +[+-]?[\d.]+ ± [\d.]+ +\d of 2", ran.out)
+    # Times as a dry run writes them.
+    assert re.search(r"month +0.8 +fcfs.* \d+ (s|min|h) .*± \d+", ran.out)
+    rules = ran.out[ran.out.index("How far to trust this") :]
+    again = headway("lint-experiment", out)
+    assert again.code == 0, again.err
+    assert again.out == rules
+    assert headway("lint-experiment", out, "--strict").code == 2
+    found = json.loads((out / "method.json").read_text())
+    assert {one["rule"]: one["outcome"] for one in found["rules"]}["27"] == "broken"
+
+
+def test_compare_refuses_before_it_runs(headway: Headway, campaign: Path, tmp_path: Path) -> None:
+    ran = headway("compare", campaign, "--strict", "--out", tmp_path / "out")
+    assert ran.code == 2
+    assert "7 limited machine usage: method.usage: what is the machine used for" in " ".join(ran.err.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_compare_refuses_a_log_on_a_machine_that_is_too_small(
+    headway: Headway, trace: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "small.yaml"
+    file.write_text(f"processors: 1\npolicies: [easy]\nworkloads: [{{trace: {trace}}}]\n")
+    ran = headway("compare", file, "--out", tmp_path / "out")
+    assert ran.code == 2
+    assert "17 traces on machines of another size" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "method: {warmup: some}",
+            "method.warmup: expected auto, none, such as 500 jobs, or a time such as 2d",
+        ),
+        ("method: {accept: {25: ''}}", "a reason for rule 25"),
+        ("method: {accept: {99: because}}", "found '99'"),
+        ("method: {usge: x}", "usge"),
+    ],
+)
+def test_mistakes_in_what_a_campaign_says_of_its_method(
+    headway: Headway, campaign: Path, text: str, message: str
+) -> None:
+    campaign.write_text(CAMPAIGN + text + "\n")
+    ran = headway("lint-experiment", campaign, "--definition-only")
+    assert ran.code == 2
+    assert message in " ".join(ran.err.split())
+
+
+def test_a_folder_that_holds_something_else(headway: Headway, tmp_path: Path) -> None:
+    ran = headway("lint-experiment", tmp_path)
+    assert ran.code == 2
+    assert "expected the results of headway compare, found no campaign.yaml" in " ".join(ran.err.split())

@@ -1,0 +1,45 @@
+"""``headway lint-experiment``: the rule book on a definition, or on results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from headway.cli.common import console
+from headway.extras import need_report
+
+
+@click.command("lint-experiment")
+@click.argument("what", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--strict", is_flag=True, help="Exit with 2 if a rule is broken or not answered.")
+@click.option("--definition-only", is_flag=True, help="Do not draw or read the workloads.")
+def command(what: Path, strict: bool, definition_only: bool) -> None:
+    """Tell which rules of the evaluation of schedulers a campaign keeps and which it breaks.
+
+    FILE is a campaign's definition (its workloads are drawn or read for the first seed, nothing is run), or a
+    directory with the results of `headway compare`.
+    """
+    need_report("headway lint-experiment")
+    from headway.cli.rules import refuse_breaches, show_rules
+    from headway.experiment.campaign import drawn, seeds_of, workload_facts
+    from headway.experiment.definition import load_campaign
+    from headway.experiment.folder import read_results
+    from headway.experiment.rulebook import evidence_of, judge
+    from headway.plugins import Catalogue
+
+    catalogue = Catalogue()
+    if what.is_dir():
+        campaign, rows = read_results(what)
+        evidence = evidence_of(campaign, catalogue, rows=rows)
+    else:
+        campaign = load_campaign(what)
+        workloads = []
+        for scenario in () if definition_only else campaign.scenarios:
+            seed = seeds_of(scenario, campaign.seeds)[0]
+            workloads.append(workload_facts(scenario, seed, drawn(scenario, seed, catalogue)))
+        evidence = evidence_of(campaign, catalogue, workloads=workloads)
+    found = judge(evidence)
+    show_rules(console(), found)
+    if strict:
+        refuse_breaches(found, what)

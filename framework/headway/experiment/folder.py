@@ -1,0 +1,126 @@
+"""A campaign's results in a directory: what is needed to judge it again, and to repeat it.
+
+``campaign.yaml`` (its definition as it was), ``rows.csv`` (a line an emulation), ``batches.csv`` (means of
+batches of each emulation), ``workloads.json`` (what each workload looked like, with checksums of traces),
+``method.json`` (version, seeds, what the rules found). ``docs/outputs.md`` has every field.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from headway import __version__
+from headway.errors import UserError
+from headway.experiment.campaign import Campaign, Row, read_rows, write_rows
+from headway.experiment.definition import load_campaign
+from headway.experiment.facts import WorkloadFacts
+from headway.experiment.rulebook import Judged
+from headway.report.atomic import writing
+
+CAMPAIGN, ROWS, BATCHES = "campaign.yaml", "rows.csv", "batches.csv"
+WORKLOADS, METHOD = "workloads.json", "method.json"
+
+
+def write_results(folder: Path, definition: Path, campaign: Campaign, rows: Sequence[Row]) -> None:
+    """All but what the rules found. The folder exists."""
+    text = definition.read_text(encoding="utf-8")
+    with writing(folder / CAMPAIGN) as stream:
+        stream.write(text)
+    write_rows(folder / ROWS, rows)
+    with writing(folder / BATCHES) as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["scenario", "x", "variant", "seed", "metric", "batch", "mean"])
+        for row in rows:
+            for metric, means in row.batches.items():
+                for at, mean in enumerate(means):
+                    writer.writerow([*row.key, metric, at, mean])
+    facts = {(row.scenario, row.x, row.seed): row.facts for row in rows if row.facts is not None}
+    with writing(folder / WORKLOADS) as stream:
+        stream.write(msgspec.json.format(msgspec.json.encode(list(facts.values())), indent=1).decode())
+        stream.write("\n")
+
+
+def write_method(folder: Path, definition: Path, campaign: Campaign, found: Sequence[Judged]) -> None:
+    """What the rules found, and what made the results."""
+    said: dict[str, Any] = {
+        "version": __version__,
+        # Where files that the definition names are.
+        "folder": str(definition.resolve().parent),
+        "seeds": list(campaign.seeds),
+        "rules": [
+            {
+                "rule": one.rule.name,
+                "title": one.rule.title,
+                "severity": one.rule.severity,
+                "outcome": str(one.outcome),
+                "reason": one.reason,
+                "findings": [
+                    {
+                        "kind": finding.kind.name.lower(),
+                        "scenario": finding.scenario,
+                        "x": finding.x,
+                        "variant": finding.variant,
+                        "message": finding.message,
+                        "numbers": {name: _finite(value) for name, value in finding.numbers.items()},
+                    }
+                    for finding in one.findings
+                ],
+            }
+            for one in found
+        ],
+    }
+    with writing(folder / METHOD) as stream:
+        json.dump(said, stream, indent=1, ensure_ascii=False)
+        stream.write("\n")
+
+
+def _finite(value: float) -> float | None:
+    number = float(value)
+    return number if abs(number) < float("inf") else None
+
+
+def read_results(folder: Path) -> tuple[Campaign, list[Row]]:
+    """The campaign of a folder of results and its rows, with their batches and workloads.
+
+    Raises :class:`UserError` if the folder holds something else.
+    """
+    for name in (CAMPAIGN, ROWS, BATCHES, WORKLOADS):
+        if not (folder / name).is_file():
+            raise UserError(f"{folder}: expected the results of headway compare, found no {name}")
+    campaign = load_campaign(folder / CAMPAIGN, _files_of(folder))
+    facts: dict[tuple[str, float, int], WorkloadFacts] = {}
+    try:
+        for one in msgspec.json.decode((folder / WORKLOADS).read_bytes(), type=list[WorkloadFacts]):
+            facts[one.scenario, one.x, one.seed] = one
+    except msgspec.MsgspecError as error:
+        raise UserError(
+            f"{folder / WORKLOADS}: expected workloads, found something else ({error})"
+        ) from error
+    batches: dict[Any, dict[str, list[float]]] = {}
+    try:
+        with open(folder / BATCHES, newline="", encoding="utf-8") as stream:
+            for line in csv.DictReader(stream):
+                key = (line["scenario"], float(line["x"]), line["variant"], int(line["seed"]))
+                batches.setdefault(key, {}).setdefault(line["metric"], []).append(float(line["mean"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{folder / BATCHES}: expected means of batches, found something else") from error
+    return campaign, [
+        replace(row, batches=batches.get(row.key, {}), facts=facts.get((row.scenario, row.x, row.seed)))
+        for row in read_rows(folder / ROWS)
+    ]
+
+
+def _files_of(folder: Path) -> Path | None:
+    """Where the files lie that the definition names; None: beside it."""
+    try:
+        said = json.loads((folder / METHOD).read_text(encoding="utf-8")).get("folder")
+    except (OSError, ValueError, AttributeError):
+        return None
+    return Path(said) if isinstance(said, str) and Path(said).is_dir() else None

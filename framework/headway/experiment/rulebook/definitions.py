@@ -1,0 +1,197 @@
+"""Rules on what a campaign's definition says, and on the questions that it must answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from headway.decisions import Reserve, Resize
+from headway.experiment.rulebook.rule import Evidence, Finding, Kind, Stage, rule
+
+#: Different models and traces, below which a result may be that of its workload.
+WORKLOADS = 4
+#: Levels of multiprogramming, beyond which processes no longer fit into memory.
+LEVELS = 4
+#: Machine sizes, from which on one can speak of scaling.
+SIZES = 3
+
+
+@rule(
+    "3", "too few workloads",
+    "At least four models and traces; wins are counted over workloads.",
+    severity=3, stage=Stage.DEFINITION,
+)  # fmt: skip
+def few_workloads(evidence: Evidence) -> Iterator[Finding]:
+    found = {scenario.trace or scenario.model for scenario in evidence.campaign.scenarios}
+    if len(found) < WORKLOADS:
+        count = f"{len(found)} model or trace" if len(found) == 1 else f"{len(found)} models and traces"
+        yield Finding(
+            Kind.WARN,
+            f"{count}; policies that were alike on three workloads differed on others",
+            numbers={"workloads": len(found)},
+        )
+    else:
+        yield Finding(Kind.KEPT, f"{len(found)} models and traces", numbers={"workloads": len(found)})
+
+
+@rule(
+    "6", "open model without feedback",
+    "It is said that submissions do not react to waiting.",
+    severity=2, stage=Stage.DEFINITION,
+)  # fmt: skip
+def feedback(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.campaign.method.system == "open":
+        yield Finding(Kind.NOTE, "submissions do not react to waiting: an open system")
+
+
+@rule(
+    "7", "limited machine usage",
+    "method.usage says what the machine is used for.",
+    severity=1, stage=Stage.DEFINITION,
+)  # fmt: skip
+def usage(evidence: Evidence) -> Iterator[Finding]:
+    yield _asked(evidence.campaign.method.usage, "usage", "what is the machine used for, and by whom?")
+
+
+@rule(
+    "8", "black-box applications",
+    "It is said what jobs are in the emulation.",
+    severity=1, stage=Stage.DEFINITION,
+)  # fmt: skip
+def black_boxes(evidence: Evidence) -> Iterator[Finding]:
+    said = evidence.campaign.method.applications
+    yield Finding(
+        Kind.NOTE, f"jobs are {said}" if said else "jobs are rectangles: they do not disturb each other"
+    )
+
+
+@rule(
+    "10", "oversimplified communication",
+    "method.applications says how jobs communicate.",
+    severity=1, stage=Stage.DEFINITION,
+)  # fmt: skip
+def communication(evidence: Evidence) -> Iterator[Finding]:
+    if any(Reserve in one.needs for one in evidence.traits):
+        said = evidence.campaign.method.applications
+        yield _asked(said, "applications", "how do jobs that are coscheduled communicate?")
+
+
+@rule(
+    "11", "coarse-grained applications",
+    "method.applications says how often processes wait for each other.",
+    severity=1, stage=Stage.DEFINITION,
+)  # fmt: skip
+def granularity(evidence: Evidence) -> Iterator[Finding]:
+    if any(one.levels > 1 for one in evidence.traits):
+        said = evidence.campaign.method.applications
+        yield _asked(
+            said, "applications", "how often do processes that share processors wait for each other?"
+        )
+
+
+@rule(
+    "13", "linear speedup of malleable and moldable jobs",
+    "A plugin that resizes jobs says what they gain.",
+    severity=2, stage=Stage.DEFINITION,
+)  # fmt: skip
+def speedup(evidence: Evidence) -> Iterator[Finding]:
+    for one in evidence.traits:
+        if one.speedup:
+            kind = Kind.WARN if one.speedup == "linear" else Kind.KEPT
+            yield Finding(kind, f"{one.speedup} speedup assumed", variant=one.label)
+        elif Resize in one.needs:
+            yield Finding(Kind.WARN, "resizes jobs and does not say with which speedup", variant=one.label)
+
+
+@rule(
+    "16", "unrealistic multiprogramming level",
+    "At most four processes share a processor.",
+    severity=1, stage=Stage.DEFINITION,
+)  # fmt: skip
+def multiprogramming(evidence: Evidence) -> Iterator[Finding]:
+    for one in evidence.traits:
+        if one.levels > LEVELS:
+            message = f"{one.levels} levels; their memory seldom fits beyond {LEVELS}"
+            yield Finding(Kind.WARN, message, variant=one.label, numbers={"levels": one.levels})
+        elif one.levels > 1:
+            yield Finding(
+                Kind.KEPT, f"{one.levels} levels", variant=one.label, numbers={"levels": one.levels}
+            )
+
+
+@rule(
+    "19", "no queue management to compare with",
+    "One of the policies backfills.",
+    severity=2, stage=Stage.DEFINITION,
+)  # fmt: skip
+def nobody_backfills(evidence: Evidence) -> Iterator[Finding]:
+    found = [one.label for one in evidence.traits if one.backfills]
+    if found:
+        yield Finding(Kind.KEPT, f"{len(found)} of {len(evidence.traits)} policies backfill")
+    else:
+        yield Finding(Kind.WARN, "no policy backfills: add easy or conservative")
+
+
+@rule(
+    "24", "scalability from few nodes",
+    "Where the machine's size is varied: at least three sizes.",
+    severity=1, stage=Stage.DEFINITION,
+)  # fmt: skip
+def few_sizes(evidence: Evidence) -> Iterator[Finding]:
+    sizes = sorted({scenario.processors for scenario in evidence.campaign.scenarios})
+    if 1 < len(sizes) < SIZES:
+        yield Finding(Kind.WARN, f"{len(sizes)} machine sizes", numbers={"sizes": len(sizes)})
+    else:
+        yield Finding(Kind.NOTE, f"largest machine emulated: {sizes[-1]} processors")
+
+
+@rule(
+    "30", "overhead neglected",
+    "method.overhead says what starting jobs costs, or why that is left out.",
+    severity=2, stage=Stage.DEFINITION,
+)  # fmt: skip
+def overhead(evidence: Evidence) -> Iterator[Finding]:
+    said = evidence.campaign.method.overhead
+    message = said or "starts take no time; repeat with 5 and 30 s (emulation.faults.latency of a dry run)"
+    yield Finding(Kind.NOTE, message)
+
+
+@rule(
+    "32", "simulation only",
+    "It is said that everything was emulated.",
+    severity=1, stage=Stage.DEFINITION,
+)  # fmt: skip
+def emulated_only(evidence: Evidence) -> Iterator[Finding]:
+    yield Finding(
+        Kind.NOTE, "emulated only: compare planned with real starts where a journal of a live run is there"
+    )
+
+
+@rule(
+    "G2", "a tunable option with one value",
+    "An option that a plugin names as tunable has several values.",
+    severity=2, stage=Stage.DEFINITION,
+)  # fmt: skip
+def untuned(evidence: Evidence) -> Iterator[Finding]:
+    values: dict[tuple[str, str], set[str]] = {}
+    for one in evidence.traits:
+        for key, value in one.tunable.items():
+            values.setdefault(key, set()).add(repr(value))
+    for (plugin, option), tried in values.items():
+        if len(tried) == 1:
+            (value,) = tried
+            message = f"{option} of {plugin} is {value} throughout; headway tune {plugin} looks at others"
+            yield Finding(Kind.WARN, message)
+        else:
+            yield Finding(Kind.KEPT, f"{option} of {plugin}: {len(tried)} values")
+
+
+def _asked(answer: str, key: str, question: str) -> Finding:
+    if answer:
+        return Finding(Kind.KEPT, answer)
+    return Finding(Kind.ASK, f"method.{key}: {question}")
+
+
+RULES = (
+    few_workloads, feedback, usage, black_boxes, communication, granularity, speedup, multiprogramming,
+    nobody_backfills, few_sizes, overhead, emulated_only, untuned,
+)  # fmt: skip
