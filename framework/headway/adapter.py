@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from headway.decisions import Decision
+from headway.errors import UserError
 from headway.events import Event
 from headway.model import ClusterDescription
 
@@ -133,6 +134,15 @@ class ClusterAdapter(abc.ABC):
         order in which they are asked, and the decision types that can be carried out with them (none where
         :attr:`moves` is False). Called before :meth:`describe`. Raises :class:`UserError` for handlers that
         cannot serve here."""
+
+    def tell_policy(self) -> None:
+        """Plugins go by the site's policy as the batch system has it. Called before :meth:`describe`; the
+        first :meth:`wait` tells it (:class:`headway.events.SitePolicyChanged`), later ones when it has
+        changed. Raises :class:`UserError` where there is nothing to ask."""
+        raise UserError(
+            "plugins: from-slurm: expected one Slurm cluster, whose policy can be read, found another; "
+            "write the values down instead"
+        )
 
     def tiers_before(self, tiers: Mapping[str, str]) -> None:  # noqa: B027 (one that has no tiers)
         """The tiers of running jobs as earlier runs knew them, by job. Called before :meth:`describe`."""

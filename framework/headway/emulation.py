@@ -105,6 +105,8 @@ def emulate(
         sharing_seed=seed,
         oversubscription=bundled,
     )
+    if plugins.need_policy:
+        adapter.tell_policy()
     scheduler = Scheduler(
         adapter.describe(),
         plugins,

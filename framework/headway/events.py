@@ -16,7 +16,14 @@ from typing import ClassVar
 import msgspec
 
 from headway.decisions import AnyDecision
-from headway.model import JobDescription, NodeDescription, Placement, PoolDescription, Reservation
+from headway.model import (
+    JobDescription,
+    NodeDescription,
+    Placement,
+    PoolDescription,
+    Reservation,
+    SitePolicy,
+)
 
 #: How a job can end; the values of :attr:`JobEnded.outcome`.
 OUTCOMES = ("completed", "failed", "cancelled", "timed out", "preempted", "node failure", "vanished")
@@ -265,6 +272,12 @@ class ReservationEnded(Event, frozen=True):
     reservation_id: str
 
 
+class SitePolicyChanged(Event, frozen=True):
+    """What the batch system says of its site's policy: told first of all, and when it is otherwise."""
+
+    policy: SitePolicy
+
+
 class DecisionFailed(Event, frozen=True):
     """The batch system did not carry a decision out; what it said."""
 
@@ -306,6 +319,7 @@ AnyEvent = (
     | ReservationMade
     | ReservationStarted
     | ReservationEnded
+    | SitePolicyChanged
     | DecisionFailed
     | Tick
 )

@@ -38,6 +38,9 @@ Class attributes of a plugin that the framework reads, all optional:
     decision types that a real cluster can carry out with this plugin's help, such as Migrate.
 ``needs_energy``
     True: the cluster must have an energy profile.
+``needs_policy``
+    True: it goes by what the batch system says of its site's policy, which the event ``SitePolicyChanged``
+    tells before anything is decided. May be set by the plugin as it is made, since its options decide.
 ``ask_always``
     for a policy: True asks it at every arrival; by default it is not asked when nothing happened
     but arrivals at the queue's tail that need more processors than are free. For a plugin with

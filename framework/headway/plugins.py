@@ -385,6 +385,11 @@ class Plugins:
             plugins.add(config.name, make_plugin(kind, config, plugins.files), config.where)
         return plugins
 
+    @property
+    def need_policy(self) -> bool:
+        """Whether one of them goes by the site's policy as the batch system has it."""
+        return any(getattr(plugin, "needs_policy", False) for plugin in self.by_name.values())
+
     def handlers(self) -> list[Any]:
         """The migration handlers (hook ``migrate``), in configured order."""
         found = [function() for _, function in self.implementations("migrate")]

@@ -24,6 +24,7 @@ and, where the system needs it:
 :meth:`given_up`     why a start that is on its way cannot happen any more
 :meth:`take_back`    undo a start that did not happen, so that it never happens later
 :meth:`tend`         housekeeping after a look (take jobs over, clear what is left behind)
+:meth:`news`         what a look tells besides jobs, nodes and reservations
 :meth:`patience`     how long a start may take, if not ``start_timeout``
 :meth:`rules`        in which pools a start that is not headway's is worth a word
 :meth:`signalling`   the command that sends a job's processes a signal, for migration handlers
@@ -313,6 +314,10 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         """
         return True
 
+    def news(self, look: Look[DetailT]) -> Iterable[ev.Event]:
+        """What a look tells besides jobs, nodes and reservations; events of its time."""
+        return ()
+
     def tend(self, look: Look[DetailT], in_flight: set[str]) -> None:
         """Housekeeping after a look; not for the jobs that were ``in_flight`` in it."""
 
@@ -505,6 +510,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         if since is not None:
             events += differ.diff_nodes(since, look.snapshot)
             events += differ.diff_reservations(since, look.snapshot)
+        events += self.news(as_it_is)
         if not self.read_only:
             if first:
                 self._adopt(as_it_is)

@@ -30,9 +30,10 @@ from typing import Any
 import msgspec
 
 from headway import decisions as d
+from headway import events as ev
 from headway.adapter import Check, Oddity, Outcome
 from headway.errors import Failure, UserError
-from headway.model import NodeDescription, Placement, PoolDescription
+from headway.model import NodeDescription, Placement, PoolDescription, SitePolicy
 from headway.nodes import layout_is_open
 from headway.parts import placements_of
 from headway_adapters.polling import Flight, Launch, Look, PollingAdapter, validated
@@ -106,6 +107,8 @@ class _Pinned:
 class _Look(Look[reader.Detail]):
     #: Jobs on nodes that are not held.
     loose: frozenset[str] = frozenset()
+    #: Accounts, QOS and weights, where plugins go by them.
+    policy: SitePolicy | None = None
 
 
 @dataclass
@@ -170,6 +173,11 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         #: Jobs of which nobody can say how they ended, and since when (on the monotonic clock).
         self._unclear: dict[str, float] = {}
         self._world: _World | None = None
+        #: When accounts, QOS and weights are asked for again (monotonic clock).
+        self._policy_due = math.inf
+        #: As they were read last, and as they were when the engine was told last.
+        self._site_policy: SitePolicy | None = None
+        self._told_policy: SitePolicy | None = None
         self._taken: set[str] = set()
         #: Running jobs that Slurm was asked to hold for the case of a requeue, and when (monotonic clock).
         self._asked_to_stay: dict[str, float] = {}
@@ -300,9 +308,58 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
             power={name: power for name, power in nodes.power.items() if name in mine},
             watts={name: value for name, value in watts.items() if name in mine},
         )  # fmt: skip
+        policy = self._ask_policy(partitions_out.text, notes)
         return _Look(
-            snapshot, found.details, frozenset(notes), frozenset(unread), loose=frozenset(found.loose)
+            snapshot, found.details, frozenset(notes), unread=frozenset(unread), policy=policy,
+            loose=frozenset(found.loose),
+        )  # fmt: skip
+
+    def tell_policy(self) -> None:
+        self._policy_due = -math.inf
+
+    def news(self, look: Look[reader.Detail]) -> Iterable[ev.Event]:
+        policy = look.policy if isinstance(look, _Look) else None
+        before, self._told_policy = self._told_policy, policy
+        if policy is None or policy is before or _same_policy(policy, before):
+            return ()
+        return (ev.SitePolicyChanged(look.snapshot.time, policy),)
+
+    def _ask_policy(self, partitions: str, notes: set[str]) -> SitePolicy | None:
+        """Accounts, QOS and weights, asked for anew if it is time to; the first time they must come."""
+        world = self._world
+        if world is None or time.monotonic() < self._policy_due:
+            return self._site_policy
+        if not world.config.get("AccountingStorageType", "").endswith("slurmdbd"):
+            raise UserError(
+                "plugins: from-slurm: expected a Slurm with AccountingStorageType=accounting_storage/"
+                f"slurmdbd), found {world.config.get('AccountingStorageType') or 'none'}"
+            )
+        cluster = f"cluster={world.name}"
+        shown = ("sacctmgr", "-n", "-P", "show")
+        asked = [
+            ("scontrol", "show", "config"),
+            (*shown, "assoc", cluster, f"format={','.join(reader.ASSOCIATIONS)}"),
+            (*shown, "user", f"format={','.join(reader.USERS)}"),
+            (*shown, "qos", f"format={','.join(reader.QOS)}"),
+            ("sshare", "-a", "-n", "-P", "-o", ",".join(reader.USAGE)),
+        ]
+        config, associations, users, qos, usage = self._client.run_many(asked)
+        for result in (config, associations, users, qos):
+            if not result.ok:
+                if self._site_policy is None:
+                    raise Unanswered(f"{' '.join(result.argv[:4])}: {result.complaint()}")
+                notes.add(
+                    f"the site's policy stays as it was: {' '.join(result.argv[:4])}: {result.complaint()}"
+                )
+                return self._site_policy
+        if not usage.ok:
+            notes.add(f"what was used until now is not known: sshare: {usage.complaint()}")
+        self._policy_due = time.monotonic() + self.options.policy_interval
+        used = usage.text if usage.ok else ""
+        self._site_policy = reader.read_policy(
+            reader.config(config.text), partitions, associations.text, users.text, qos.text, used, notes
         )
+        return self._site_policy
 
     def _nodes(self, result: Result, world: _World, notes: set[str]) -> reader.Nodes:
         if world.nodes_as_json is not None:
@@ -857,3 +914,13 @@ def _nodes_of(placement: Placement) -> tuple[str, ...]:
 
 def _closed(partition: reader.Partition) -> PoolDescription:
     return replace(partition, open=False).pool()
+
+
+def _same_policy(one: SitePolicy, other: SitePolicy | None) -> bool:
+    """Whether nothing is otherwise but what was used, which changes all the time."""
+    if other is None or one == other:
+        return one == other
+    unused = [tuple(msgspec.structs.replace(a, usage=0.0) for a in p.associations) for p in (one, other)]
+    return unused[0] == unused[1] and msgspec.structs.replace(
+        one, associations=()
+    ) == msgspec.structs.replace(other, associations=())

@@ -13,7 +13,7 @@ from headway_adapters.slurm.options import SlurmOptions
 from headway_adapters.slurm.reader import Ending, read_energies, read_job_text, read_sacct, says_gone
 from headway_adapters.transport import Result, Transport, make_transport
 
-_READERS = frozenset({"squeue", "sinfo", "sacct", "sdiag", "sprio"})
+_READERS = frozenset({"squeue", "sinfo", "sacct", "sdiag", "sprio", "sshare"})
 _READING_VERBS: dict[str, frozenset[str]] = {
     "scontrol": frozenset({"show", "ping"}),
     "sacctmgr": frozenset({"show", "list"}),

@@ -26,6 +26,8 @@ class SlurmOptions(TransportOptions):
     start_timeout: Seconds = 15.0
     #: Path of slurm.conf; otherwise SLURM_CONF of the environment, otherwise Slurm's own default.
     slurm_conf: str | None = None
+    #: Between two looks at accounts, QOS and weights, where plugins go by these.
+    policy_interval: Seconds = 300.0
     #: Whether ended jobs are looked up with sacct: auto tries it once.
     accounting: AutoYesNo = "auto"
     #: A job whose AdminComment begins with this word is held by an administrator: headway leaves it.

@@ -77,6 +77,8 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
         try:
             with live_adapter(config, read_only=True) as adapter:
                 adapter.use_handlers(plugins.handlers(), gives)
+                if plugins.need_policy:
+                    adapter.tell_policy()
                 of_cluster.extend(adapter.check())
                 of_cluster.extend(_lacking(configs, catalogue, adapter))
                 # Those of this cluster, as far as it could be asked, and not of all of its kind.

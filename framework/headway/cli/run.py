@@ -192,6 +192,8 @@ def serve(
         gives = catalogue.gives(configs) if adapter.moves else frozenset()
         plugins = Plugins.load(configs, catalogue, adapter.capabilities | gives)
         adapter.use_handlers(plugins.handlers(), gives)
+        if plugins.need_policy:
+            adapter.tell_policy()
         if not plugins.implementations("schedule"):
             raise UserError(f"{config.source}: plugins: no policy is enabled (such as easy)")
         with Journal.open(config.journal) as journal:

@@ -15,10 +15,12 @@ from headway.model.energy import EnergyProfile, FrequencyLevel, NodeClass, Sleep
 from headway.model.jobs import Dependency, JobDescription, Request
 from headway.model.nodes import ClusterDescription, NodeDescription, PoolDescription
 from headway.model.placements import Placement, processors_of
+from headway.model.policy import Association, SitePolicy
 from headway.model.reservations import FOR_JOB, Reservation
 
 __all__ = [
     "FOR_JOB",
+    "Association",
     "ClusterDescription",
     "Dependency",
     "EnergyProfile",
@@ -30,6 +32,7 @@ __all__ = [
     "PoolDescription",
     "Request",
     "Reservation",
+    "SitePolicy",
     "SleepState",
     "processors_of",
 ]

@@ -44,6 +44,7 @@ HANDLERS: Mapping[type, Callable[[Any, Any], None]] = {
     ev.ReservationRequested: nothing,
     ev.ReservationReturned: nothing,
     ev.NodeFrequencyChanged: nothing,
+    ev.SitePolicyChanged: nothing,
     ev.Tick: nothing,
 }
 

@@ -7,7 +7,8 @@ usage* is its own part of all usage, and, below the first level, what it answers
     effective = own + (effective of the account - own) x part of the siblings' shares
 
 The factor is ``2 ** -(effective / shares / dampening)``: 1 without usage, 1/2 for who is below the root and
-has used exactly the share. No shares: 0.
+has used exactly the share. No shares: 0. Who has no shares of their own (``parent``) stands as the account
+does.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ def normalised_shares(shape: Shape) -> Floats:
     """Each node's part of the whole machine; the root has all of it."""
     shares = shape.part.copy()
     for level in shape.levels:
-        shares[level] *= shares[shape.parent[level]]
+        above = shares[shape.parent[level]]
+        shares[level] = np.where(shape.joint[level], above, shares[level] * above)
     return shares
 
 
@@ -40,9 +42,10 @@ def effective_usage(shape: Shape, total: Floats) -> Floats:
     own = total / total[0] if total[0] > 0 else np.zeros_like(total)
     effective = own.copy()
     for depth, level in enumerate(shape.levels):
+        above = effective[shape.parent[level]]
         if depth:
-            above = effective[shape.parent[level]]
             effective[level] += (above - own[level]) * shape.part[level]
+        effective[level] = np.where(shape.joint[level], above, effective[level])
     return effective
 
 

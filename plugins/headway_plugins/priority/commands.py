@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from headway.state import Job
     from headway_plugins.priority.fair_share import FairShare
     from headway_plugins.priority.multifactor import Multifactor
+    from headway_plugins.priority.tree import Floats, Shape
 
 #: As ``sshare -l`` calls them.
 SHARES = (
@@ -118,7 +119,7 @@ def share_rows(plugin: FairShare, now: float) -> list[tuple[str, ...]]:
     shape = tree.shape()
     whole = total[0]
     classic = isinstance(plugin, Classic)
-    norm_shares = normalised_shares(shape) if classic else shape.part
+    norm_shares = normalised_shares(shape) if classic else _own_part(shape)
     effective = effective_usage(shape, total) if classic else shape.of_parent(total)
     level = level_fair_share(shape, total)
     rows: list[tuple[str, ...]] = []
@@ -129,16 +130,23 @@ def share_rows(plugin: FairShare, now: float) -> list[tuple[str, ...]]:
             (
                 " " * depth + entry.account,
                 entry.user,
-                "" if not node else f"{entry.shares:g}",
+                "" if not node else "parent" if entry.shares is None else f"{entry.shares:g}",
                 f"{norm_shares[node] if node else 0:.6f}",
                 str(int(total[node])),
                 "" if not node else f"{used:.6f}",
                 f"{effective[node]:.6f}",
                 f"{standing.factor[node]:.6f}" if entry.user else "",
-                "" if not node else f"{level[node]:.6f}",
+                "" if not node or entry.shares is None else f"{level[node]:.6f}",
             )
         )
     return rows
+
+
+def _own_part(shape: Shape) -> Floats:
+    """Of the siblings' shares each node's part; of who has none of their own that of the account above."""
+    part = shape.part.copy()
+    part[shape.joint] = part[shape.parent[shape.joint]]
+    return part
 
 
 def priority_rows(

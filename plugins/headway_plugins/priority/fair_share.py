@@ -10,6 +10,11 @@ The base of ``fair-tree``, ``classic`` and ``windows``, which differ in how they
 Over a restart: the sums are in the checkpoint, with the jobs that run and since when. A job of which nothing
 is told any more has run until the last moment that the checkpoint saw.
 
+With ``accounts: from-slurm`` the tree is that of the running Slurm, and follows it. At the first start
+everybody has used what Slurm says, less what the jobs that run then have used, since these are counted from
+their starts. QOS and the half-life are Slurm's as well, where no option names them. Who is no longer listed,
+and has used something or has jobs, is kept with ``unknown_shares``.
+
 Everybody is judged anew in the first cycle after each ``period`` that asks, and when somebody unknown comes.
 
 Registers the factors ``fairshare`` and ``association``: the association's priority, or that of the next
@@ -27,6 +32,7 @@ from typing import Any
 import numpy as np
 import pydantic
 
+from headway.errors import UserError
 from headway.events import (
     Event,
     JobChanged,
@@ -36,13 +42,14 @@ from headway.events import (
     JobStarted,
     JobSubmitted,
     JobSuspended,
+    SitePolicyChanged,
 )
 from headway.hookspecs import hookimpl
-from headway.model import JobDescription, Placement, Request, processors_of
+from headway.model import Association, JobDescription, Placement, Request, SitePolicy, processors_of
 from headway.state import Factor, Job, State
 from headway_plugins.priority.calendar import Period, next_period, period_begin
-from headway_plugins.priority.options import Seconds, Weight
-from headway_plugins.priority.tree import Entry, Floats, Tree
+from headway_plugins.priority.options import FROM_SLURM, FromSlurm, Seconds, Weight
+from headway_plugins.priority.tree import ROOT, Entry, Floats, Tree
 from headway_plugins.priority.tree_files import configured
 from headway_plugins.priority.usage import Decaying, Ledger
 
@@ -54,8 +61,10 @@ class CountingOptions(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
-    accounts: dict[Any, Any] | None = pydantic.Field(
-        default=None, description="the tree of accounts: account -> shares, users, accounts (docs: policy.md)"
+    accounts: dict[Any, Any] | FromSlurm | None = pydantic.Field(
+        default=None,
+        description="the tree of accounts: account -> shares, users, accounts (docs: policy.md); from-slurm: "
+        "the running Slurm's, with what was used until the first start",
     )
     file: Path | None = pydantic.Field(
         default=None,
@@ -93,9 +102,9 @@ class CountingOptions(pydantic.BaseModel):
         self._entries = configured(self.accounts, self.file, info)
         return self
 
-    def tree(self) -> Tree:
-        """The accounts, as listed."""
-        return Tree(self._entries, unknown_shares=self.unknown_shares)
+    def tree(self, entries: Sequence[Entry] | None = None) -> Tree:
+        """The accounts, as listed here or by somebody else."""
+        return Tree(self._entries if entries is None else entries, unknown_shares=self.unknown_shares)
 
 
 class DecayOptions(CountingOptions):
@@ -126,6 +135,13 @@ class FairShare:
         self.options: Any = options if options is not None else self.Options()
         self.tree: Tree = self.options.tree()
         self.ledger: Ledger = self.make_ledger()
+        #: Whether the tree is the running batch system's, and what it said of it last.
+        self.needs_policy = self.options.accounts == FROM_SLURM
+        self._policy: SitePolicy | None = None
+        #: Nobody knows yet what was used before the first start.
+        self._seeds = self.needs_policy
+        #: QOS -> factor on what its jobs are billed.
+        self._qos: Mapping[str, float] = self.options.qos
         self._zone = zoneinfo.ZoneInfo(self.options.zone)
         self._epoch = 0.0
         self._reset_due = np.inf
@@ -178,6 +194,8 @@ class FairShare:
         elif isinstance(event, JobResumed):
             job = state.jobs.get(event.job_id)
             self._runs(event.job_id, job.placement if job is not None else (), event.time)
+        elif isinstance(event, SitePolicyChanged) and self.needs_policy:
+            self._follow(event.policy, event.time, state)
         if self._unknown:
             self._tell(state)
 
@@ -239,7 +257,7 @@ class FairShare:
         total = 0.0
         for name, weight in self.options.billing.items():
             total += weight * (processors if name == "processors" else amount(job.request, name, processors))
-        return total * self.options.qos.get(job.qos, 1.0)
+        return total * self._qos.get(job.qos, 1.0)
 
     def node_of(self, job: JobDescription) -> int:
         """The association whose usage the job is."""
@@ -260,6 +278,83 @@ class FairShare:
         if self._unknown:
             state.notices.extend(self._unknown)
             self._unknown.clear()
+
+    # ------------------------------------------------------------------ as the batch system has it
+
+    def _follow(self, policy: SitePolicy, now: float, state: State) -> None:
+        """The accounts, QOS and the half-life are these from now on."""
+        before, self._policy = self._policy, policy
+        if before is not None and _same_shares(before, policy):
+            return
+        try:
+            tree = self.options.tree(list(map(_entry, policy.associations)))
+        except UserError as error:
+            state.anomalies.append(
+                f"the batch system's accounts cannot be used, they stay as they were: {error}"
+            )
+            return
+        ledger, old = self.ledger, self.tree
+        used = ledger.saved()
+        self.tree = tree
+        self._nodes.clear()
+        number, lost = {}, []
+        mentioned = {whose for whose, _, _ in ledger.running.values()}
+        kept = ledger.at(now, len(old))
+        for node, entry in enumerate(old.entries):
+            if not entry.user:
+                continue
+            found = tree.association(entry.account, entry.user)
+            if found is None and (kept[node] > 0 or node in mentioned):
+                found = tree.node(entry.account, "", entry.user)[0]
+                lost.append(f"{entry.user} in {entry.account}")
+            # What is nothing may be anybody's.
+            number[node] = 0 if found is None else found
+        ledger.load(used, number)
+        ledger.running = {
+            job: (number[whose], rate, since) for job, (whose, rate, since) in ledger.running.items()
+        }
+        if lost and old.listed:
+            state.notices.append(
+                f"no longer in the batch system's accounts: {', '.join(lost[:5])}"
+                f"{', ...' if len(lost) > 5 else ''}; they keep what they have used, and get "
+                f"{self.options.unknown_shares:g} shares"
+            )
+        self._bill(policy, now)
+        if self._seeds:
+            self._seed(policy, now, state)
+        self._present = None
+        self._version += 1
+
+    def _bill(self, policy: SitePolicy, now: float) -> None:
+        """What QOS and the half-life are."""
+        self._qos = {**policy.qos_billing, **self.options.qos}
+        told = policy.half_life
+        if isinstance(self.ledger, Decaying) and told is not None and self._follows_half_life():
+            self.ledger.decay_by(told or None, now)
+        for job_id, (whose, rate, since) in list(self.ledger.running.items()):
+            job = self._jobs.get(job_id)
+            # The jobs that run at the beginning are told before the policy is.
+            if job is not None and self._seeds:
+                factor = self._qos.get(job.qos, 1.0)
+                known = self.options.qos.get(job.qos, 1.0)
+                self.ledger.running[job_id] = whose, rate * factor / known if known else 0.0, since
+
+    def _seed(self, policy: SitePolicy, now: float, state: State) -> None:
+        """Everybody has used what the batch system says."""
+        self._seeds = False
+        ledger, tree = self.ledger, self.tree
+        ledger.clear()
+        runs = ledger.at(now, len(tree))
+        given = 0.0
+        for one in policy.associations:
+            node = tree.association(one.account, one.user) if one.user else None
+            if node is not None and one.usage > runs[node]:
+                ledger.grant(node, one.usage - float(runs[node]), now)
+                given += one.usage - float(runs[node])
+        state.notices.append(
+            f"usage of {len(policy.associations)} accounts and users is the batch system's: {given:.0f} "
+            "units x seconds before the jobs that run now"
+        )
 
     # ------------------------------------------------------------------ judging
 
@@ -324,6 +419,8 @@ class FairShare:
             # By name: the tree of the next run may have others, or the same in another order.
             "nodes": [[entry.account, entry.user] for entry in self.tree.entries],
             "used": ledger.saved(),
+            # Jobs that run are told before the batch system's policy is.
+            **({"qos": dict(self._qos)} if self.needs_policy else {}),
             "running": {job_id: list(one) for job_id, one in ledger.running.items()},
         }
 
@@ -343,7 +440,32 @@ class FairShare:
         }
         self._seen = self._seen_before = saved["seen"]
         self._inherited = set(self.ledger.running)
+        # What was used was counted already.
+        self._seeds = False
+        if self.needs_policy:
+            self._qos = {**saved.get("qos", {}), **self.options.qos}
+        if isinstance(self.ledger, Decaying) and not self._follows_half_life():
+            self.ledger.decay_by(self.options.half_life, self._seen)
         self._version += 1
+
+    def _follows_half_life(self) -> bool:
+        """Whether the half-life is the batch system's."""
+        return self.needs_policy and "half_life" not in self.options.model_fields_set
+
+
+def _entry(one: Association) -> Entry:
+    where = f"account {one.account}" if not one.user else f"account {one.account}, user {one.user}"
+    return Entry(
+        one.account, one.user, one.account if one.user else one.parent or ROOT, one.shares, one.priority,
+        default=one.default, where=where,
+    )  # fmt: skip
+
+
+def _same_shares(one: SitePolicy, other: SitePolicy) -> bool:
+    """Whether nothing is otherwise but what was used and what others than fair share go by."""
+    if one.half_life != other.half_life or one.qos_billing != other.qos_billing:
+        return False
+    return [_entry(a) for a in one.associations] == [_entry(a) for a in other.associations]
 
 
 def amount(request: Request, name: str, processors: int) -> float:

@@ -14,7 +14,9 @@ Ties: equal users have the rank of the first of them, and the next one comes beh
 of equal accounts are sorted as siblings of each other. Of a user and an account that are equal the user is
 first, and the first ones in the account have that user's rank.
 
-No shares, no claim: the level fair share is 0, whatever was used.
+No shares, no claim: the level fair share is 0, whatever was used. A user without shares of their own
+(``parent``) comes first in the account, as all who have used nothing do; those in such an account are sorted
+among the siblings of that account.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ def level_fair_share(shape: Shape, total: Floats) -> Floats:
     """Part of the shares over part of the usage, a node; ``total``: what was used at and below each node."""
     used = shape.of_parent(total)
     unused = np.where(shape.part > 0, np.inf, 0.0)
-    return np.divide(shape.part, used, out=unused, where=used > 0)
+    found = np.divide(shape.part, used, out=unused, where=used > 0)
+    found[shape.joint] = np.inf
+    return found
 
 
 def ranked(shape: Shape, level_fs: Floats) -> Floats:

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
@@ -34,14 +35,17 @@ import pydantic
 
 from headway.decisions import Decision, Start
 from headway.errors import UserError, nearest
+from headway.events import Event, SitePolicyChanged
 from headway.hookspecs import hookimpl
+from headway.model import SitePolicy
 from headway.state import Factor, Job, PoolState, State, Status
 from headway_plugins.priority import factors
-from headway_plugins.priority.options import Seconds, Weight
+from headway_plugins.priority.options import FROM_SLURM, FromSlurm, Seconds, Weight
 from headway_plugins.priority.tree import Floats
 
 _WAITS = (Status.PENDING, Status.WAITING)
 _RESOURCE = "resource:"
+_Signed = Annotated[float, pydantic.Field(ge=-1e12, le=1e12, allow_inf_nan=False)]
 #: New jobs of queues that need no order, at which the list of them is looked through.
 _MANY = 1000
 #: The key of a job of which nothing is computed yet.
@@ -53,8 +57,10 @@ class MultifactorOptions(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
-    weights: dict[str, Annotated[float, pydantic.Field(ge=-1e12, le=1e12, allow_inf_nan=False)]] = (
-        pydantic.Field(default={"age": 1.0}, min_length=1, description="factor -> weight")
+    weights: dict[str, _Signed] | FromSlurm = pydantic.Field(
+        default={"age": 1.0},
+        description="factor -> weight; from-slurm: the running Slurm's, with its QOS, partitions and times "
+        "where no option here names them",
     )
     period: Seconds = pydantic.Field(default=300.0, description="priorities are computed anew so often")
     max_age: Seconds = pydantic.Field(default=7 * 86400.0, description="the wait at which age is 1")
@@ -76,6 +82,13 @@ class MultifactorOptions(pydantic.BaseModel):
         description="who is booked first stays first while it is one of the first so many (0: no)",
     )  # fmt: skip
 
+    @pydantic.field_validator("weights")
+    @classmethod
+    def _some(cls, value: dict[str, float] | str) -> dict[str, float] | str:
+        if not value:
+            raise ValueError("at least one factor with its weight, found none")
+        return value
+
 
 class Multifactor:
     """The queue in the order of a weighted sum of factors: age, fair share, size, QOS and others."""
@@ -84,11 +97,17 @@ class Multifactor:
 
     def __init__(self, options: MultifactorOptions | None = None) -> None:
         self.options = options = options if options is not None else MultifactorOptions()
-        self._weights = {name: weight for name, weight in options.weights.items() if weight}
+        #: Whether the weights are the running batch system's.
+        self.needs_policy = options.weights == FROM_SLURM
+        said = {} if isinstance(options.weights, str) else options.weights
+        self._weights = {name: weight for name, weight in said.items() if weight}
+        #: The factors that are here, as the options or the batch system want them.
+        self._own = self._made(options, said)
         #: While jobs get their places: their keys.
         self._keys: dict[str, tuple[int, float]] = {}
         #: Jobs whose priority is not computed yet.
         self._new: dict[str, Job] = {}
+        self._period: float = options.period
         #: When all are computed anew.
         self._due = -np.inf
         #: Jobs that keep the first place of their pools.
@@ -97,9 +116,7 @@ class Multifactor:
         self._bypassed: dict[str, int] = {}
         self._told: set[str] = set()
 
-    @hookimpl
-    def register_factors(self) -> Mapping[str, Factor]:
-        options = self.options
+    def _made(self, options: MultifactorOptions, weights: Iterable[str]) -> dict[str, Factor]:
         found: dict[str, Factor] = {
             "age": factors.age(options.max_age),
             "size": factors.size(options.favour, options.size),
@@ -109,19 +126,60 @@ class Multifactor:
             "deadline": factors.deadline(options.deadline_horizon),
             "bypass": self._bypass,
         }
-        for name in options.weights:
+        for name in weights:
             if name.startswith(_RESOURCE):
                 found[name] = factors.resource(name.removeprefix(_RESOURCE))
         return found
 
     @hookimpl
+    def register_factors(self) -> Mapping[str, Factor]:
+        # What they go by may change while the run goes on.
+        return {name: partial(self._ask, name) for name in self._own}
+
+    def _ask(self, name: str, jobs: Sequence[Job], state: State) -> Floats:
+        return self._own[name](jobs, state)
+
+    @hookimpl
     def startup(self, state: State) -> None:
-        for name in self.options.weights:
+        for name in self._weights:
             if name not in state.factors:
                 raise UserError(
                     f"multifactor: weights: {name}: expected a factor that a plugin registers "
                     f"({', '.join(sorted(state.factors))}), found none.{nearest(name, state.factors)}"
                 )
+
+    @hookimpl
+    def observe(self, event: Event, state: State) -> None:
+        if self.needs_policy and isinstance(event, SitePolicyChanged):
+            self._follow(event.policy, state)
+
+    def _follow(self, policy: SitePolicy, state: State) -> None:
+        """Weights, QOS, pools and times are the batch system's from now on, where no option says more."""
+        told = {
+            "max_age": policy.max_age, "period": policy.period,
+            "favour": "small" if policy.favour_small else "large",
+            "size": "time" if policy.size_over_time else "machine", "pools": policy.pools, "qos": policy.qos,
+        }  # fmt: skip
+        said = self.options.model_fields_set
+        changed = {key: value for key, value in told.items() if value is not None and key not in said}
+        options = self.options.model_copy(update=changed)
+        made = self._made(options, policy.weights)
+        weights = {}
+        for name, weight in policy.weights.items():
+            if not weight:
+                continue
+            if name in made or name in state.factors:
+                weights[name] = weight
+                state.factors.setdefault(name, partial(self._ask, name))
+            else:
+                state.notices.append(
+                    f"the batch system weighs {name!r}, which no plugin here tells; it is left out"
+                )
+        if not weights:
+            state.anomalies.append("the batch system tells no weights of priorities; jobs are served by age")
+            weights = {"age": 1.0}
+        self._own, self._weights, self._period = made, weights, options.period
+        self._due = -np.inf
 
     # ------------------------------------------------------------------ the order
 
@@ -148,7 +206,7 @@ class Multifactor:
 
     def _all(self, state: State) -> None:
         """Everything anew."""
-        self._due = state.now + self.options.period
+        self._due = state.now + self._period
         jobs = [job for job in state.jobs.values() if job.status in _WAITS]
         self._new.clear()
         self._kept.clear()

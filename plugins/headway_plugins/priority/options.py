@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import pydantic
 
@@ -10,6 +10,10 @@ from headway.durations import as_seconds
 
 #: Seconds above zero, written as ``7d``, ``1h30m`` or a number.
 Seconds = Annotated[float, pydantic.BeforeValidator(as_seconds), pydantic.Field(gt=0, le=1e11)]
+
+#: What an option says that is to be as the running batch system has it.
+FROM_SLURM: Literal["from-slurm"] = "from-slurm"
+FromSlurm = Literal["from-slurm"]
 
 #: A weight, a share, a rate: finite, and not so large that sums overflow.
 Weight = Annotated[float, pydantic.Field(ge=0, le=1e12, allow_inf_nan=False)]

@@ -1,7 +1,9 @@
 """The accounts of a site and the users in them: who has how many shares of what.
 
 A tree. Its inner nodes are accounts, whose names are unique; its leaves are associations, a user in an
-account. A user may be in several accounts. Shares are relative to those of the siblings.
+account. A user may be in several accounts. Shares are relative to those of the siblings. Who has none of
+their own (``parent``, as Slurm's Fairshare=parent) is no sibling: a user has a part in what the account has,
+and those in such an account are siblings of that account's own.
 
 A job belongs to the association of its user in the account that it names, else in its group, else in the
 user's default account, else in the first one that names the user. What nobody listed is added: an unknown
@@ -37,7 +39,8 @@ class Entry:
     user: str = ""
     #: The account above; "" for the root. An association's is its account.
     parent: str = ROOT
-    shares: float = 1.0
+    #: None: what the account above has, together with others who have none of their own.
+    shares: float | None = 1.0
     #: Of the factor ``association``; any scale.
     priority: float = 0.0
     #: Percent of what the account above has used; None: the shares say.
@@ -54,24 +57,33 @@ class Entry:
 class Shape:
     """The tree as arrays, a value a node. Node 0 is the root; a node's parent stands before it."""
 
+    #: Who shares are a part of: the next account above that has shares of its own.
     parent: NDArray[np.intp]
     is_user: NDArray[np.bool_]
-    #: As written down.
+    #: Who has no shares of their own.
+    joint: NDArray[np.bool_]
+    #: As written down; 0 for those.
     shares: Floats
     #: Of the siblings' shares, this node's part, 0 to 1.
     part: Floats
-    #: The nodes by their distance from the root; the root itself left out.
+    #: The nodes by their distance from the root, along :attr:`parent`; the root itself left out.
     levels: tuple[NDArray[np.intp], ...]
+    #: The account that each node is in, and the nodes by their distance from the root along these.
+    within: NDArray[np.intp]
+    depths: tuple[NDArray[np.intp], ...]
 
     @cached_property
     def above(self) -> tuple[NDArray[np.intp], ...]:
-        """The parents of each of the levels' nodes."""
-        return tuple(self.parent[level] for level in self.levels)
+        """The accounts that the nodes of each of :attr:`depths` are in."""
+        return tuple(self.within[depth] for depth in self.depths)
 
     @cached_property
     def users(self) -> Floats:
-        """How many users each node is or has below it."""
-        return self.sums(self.is_user.astype(np.float64))
+        """How many users each node is or has below it, along :attr:`parent`."""
+        total = self.is_user.astype(np.float64)
+        for level in reversed(self.levels):
+            total += np.bincount(self.parent[level], total[level], len(total))
+        return total
 
     @cached_property
     def paths(self) -> tuple[NDArray[np.intp], ...] | None:
@@ -89,8 +101,8 @@ class Shape:
     def sums(self, own: Floats) -> Floats:
         """Of each node what it and all nodes below it have."""
         total = own.copy()
-        for level, above in zip(reversed(self.levels), reversed(self.above), strict=True):
-            total += np.bincount(above, total[level], len(total))
+        for depth, above in zip(reversed(self.depths), reversed(self.above), strict=True):
+            total += np.bincount(above, total[depth], len(total))
         return total
 
     def of_parent(self, total: Floats) -> Floats:
@@ -154,8 +166,8 @@ class Tree:
         """Each node's priority; one without has that of the node above."""
         shape = self.shape()
         found = np.array([entry.priority for entry in self.entries])
-        for level in shape.levels:
-            found[level] = np.where(found[level] > 0, found[level], found[shape.parent[level]])
+        for depth, above in zip(shape.depths, shape.above, strict=True):
+            found[depth] = np.where(found[depth] > 0, found[depth], found[above])
         return found
 
     def shape(self) -> Shape:
@@ -208,21 +220,29 @@ class Tree:
 
     def _arrays(self) -> Shape:
         count = len(self.entries)
-        parent = np.array([0, *map(self._parent, range(1, count))], np.intp)
-        depth = np.zeros(count, np.intp)
-        for node in range(1, count):
-            depth[node] = depth[parent[node]] + 1
-        shares = np.array([entry.shares for entry in self.entries])
+        within = np.array([0, *map(self._parent, range(1, count))], np.intp)
+        joint = np.array([entry.shares is None for entry in self.entries])
+        parent = within.copy()
+        if joint.any():
+            for node in range(1, count):
+                if joint[within[node]]:
+                    parent[node] = parent[within[node]]
+        shares = np.array([entry.shares or 0.0 for entry in self.entries])
         siblings = np.bincount(parent[1:], shares[1:], count)[parent]
         part = np.divide(shares, siblings, out=np.zeros(count), where=siblings > 0)
         part[0] = 1.0
-        return Shape(
-            parent,
-            np.array([bool(entry.user) for entry in self.entries]),
-            shares,
-            part,
-            tuple(np.flatnonzero(depth == level) for level in range(1, int(depth.max()) + 1)),
-        )
+        is_user = np.array([bool(entry.user) for entry in self.entries])
+        depths = _by_distance(within)
+        levels = _by_distance(parent) if joint.any() else depths
+        return Shape(parent, is_user, joint, shares, part, levels, within, depths)
+
+
+def _by_distance(parent: NDArray[np.intp]) -> tuple[NDArray[np.intp], ...]:
+    """The nodes by their distance from the root, from 1 on; a node's parent stands before it."""
+    distance = np.zeros(len(parent), np.intp)
+    for node in range(1, len(parent)):
+        distance[node] = distance[parent[node]] + 1
+    return tuple(np.flatnonzero(distance == one) for one in range(1, int(distance.max()) + 1))
 
 
 def _check(entry: Entry) -> None:

@@ -8,9 +8,9 @@ YAML, as text of its own or as an option::
       accounts:
         theory: {shares: 10, users: [carl]}
 
-An account may have ``shares`` (default 1), ``priority``, ``target``, ``bound``, ``users`` and ``accounts``;
-a user
-``shares``, ``priority``, ``target``, ``bound`` and ``default``, or only a number, the shares.
+An account may have ``shares`` (default 1; ``parent``: none of its own), ``priority``, ``target``, ``bound``,
+``users`` and ``accounts``; a user ``shares``, ``priority``, ``target``, ``bound`` and ``default``, or only a
+number, the shares.
 """
 
 from __future__ import annotations
@@ -30,22 +30,25 @@ from headway_plugins.priority.tree import ROOT, Entry, Tree
 _BOUNDS = ("target", "ceiling", "floor", "cap")
 _ACCOUNT = ("shares", "priority", "target", "bound", "users", "accounts")
 _USER = ("shares", "priority", "target", "bound", "default")
+#: How Slurm writes Fairshare=parent.
+_PARENTS = ("parent", "2147483647")
 _LINE = re.compile(r"(Cluster|Parent|Account|User)\s*-\s*'?((?:[^':]|(?<=\\)')*)'?(.*)")
 #: ``Key=value`` or ``Key='value'``, led by a colon.
 _FIELD = re.compile(r":(\w+)=(?:'([^']*)'|([^:]*))")
 
 
 def configured(
-    accounts: Mapping[str, Any] | None, file: Path | None, info: pydantic.ValidationInfo
+    accounts: Mapping[str, Any] | str | None, file: Path | None, info: pydantic.ValidationInfo
 ) -> list[Entry]:
-    """The accounts of a plugin's options ``accounts`` or ``file``, for their validator.
+    """The accounts of a plugin's options ``accounts`` or ``file``, for their validator; none where a word says
+    whose they are to be.
 
     Raises ValueError if both are given, if the file cannot be read, or if they are no tree.
     """
     if accounts is not None and file is not None:
         raise ValueError("accounts or a file with them, found both")
     try:
-        entries = list(entries_of(accounts or {}, "accounts"))
+        entries = list(entries_of(accounts, "accounts")) if isinstance(accounts, Mapping) else []
         if file is not None:
             entries = read_tree(text_of(file, info.context), str(file))
         Tree(entries)
@@ -113,7 +116,9 @@ def _fields(about: Any, known: tuple[str, ...], where: str) -> dict[str, Any]:
     for key, value in about.items():
         if key not in known:
             raise UserError(f"{where}: {key}: unknown key.{nearest(str(key), known)}")
-        if key in ("shares", "priority", "target"):
+        if key == "shares" and value == "parent":
+            found[key] = None
+        elif key in ("shares", "priority", "target"):
             if not _is_number(value):
                 raise UserError(f"{where}: {key}: expected a number, found {value!r:.60}")
             found[key] = float(value)
@@ -159,7 +164,8 @@ def _dumped(lines: list[str], source: str) -> Iterator[Entry]:
             parent = name
             continue
         fields = {key.lower(): quoted or plain for key, quoted, plain in _FIELD.findall(rest)}
-        shares = _number(fields.get("fairshare", "1"), "Fairshare", where)
+        said = fields.get("fairshare", "1")
+        shares = None if said in _PARENTS else _number(said, "Fairshare", where)
         priority = _number(fields.get("priority", "0"), "Priority", where)
         if kind == "Account":
             yield Entry(name, "", parent, shares, priority, where=where)
@@ -172,5 +178,4 @@ def _number(text: str, key: str, where: str) -> float:
     try:
         return float(text)
     except ValueError:
-        more = " (a user who shares what the account has cannot be carried over)" if text == "parent" else ""
-        raise UserError(f"{where}: {key}: expected a number, found {text!r:.60}{more}") from None
+        raise UserError(f"{where}: {key}: expected a number, found {text!r:.60}") from None

@@ -86,6 +86,10 @@ class Ledger:
         """Forget what was used."""
         raise NotImplementedError
 
+    def grant(self, whose: int, amount: float, at: float) -> None:
+        """Somebody has used so much, as it counts at ``at``; nobody says when."""
+        raise NotImplementedError
+
     def saved(self) -> dict[str, Any]:
         """What was used, to be given to :meth:`load`, but for the running jobs: numbers by account."""
         raise NotImplementedError
@@ -121,6 +125,24 @@ class Decaying(Ledger):
         length = -math.expm1(-(end - begin) * scale) / scale
         self._sums[whose] += rate * length * math.exp((end - self._origin) * scale)
 
+    def grant(self, whose: int, amount: float, at: float) -> None:
+        if self._origin is None:
+            self._origin = at
+        if len(self._sums) <= whose:
+            self._sums.extend([0.0] * (whose + 1 - len(self._sums)))
+        grown = 1.0 if self.half_life is None else 2.0 ** ((at - self._origin) / self.half_life)
+        self._sums[whose] += amount * grown
+
+    def decay_by(self, half_life: float | None, now: float) -> None:
+        """From ``now`` on usage halves in another time; what was used counts as it does now."""
+        if half_life == self.half_life:
+            return
+        if self.half_life is not None and self._origin is not None:
+            self._renew(now)
+        if self._origin is not None:
+            self._origin = now
+        self.half_life = half_life
+
     def worth(self, begin: Floats, now: float) -> Floats:
         if self.half_life is None:
             return now - begin
@@ -139,10 +161,15 @@ class Decaying(Ledger):
         self._origin = None
 
     def saved(self) -> dict[str, Any]:
-        return {"origin": self._origin, "sums": {str(at): v for at, v in enumerate(self._sums) if v}}
+        return {
+            "half_life": self.half_life,
+            "origin": self._origin,
+            "sums": {str(at): v for at, v in enumerate(self._sums) if v},
+        }
 
     def load(self, saved: dict[str, Any], number: dict[int, int]) -> None:
         self.clear()
+        self.half_life = saved.get("half_life", self.half_life)
         self._origin = saved["origin"]
         for at, value in saved["sums"].items():
             whose = number[int(at)]
@@ -195,6 +222,10 @@ class Windowed(Ledger):
             for whose, value in window.items():
                 used[whose] += factor * value
         return used
+
+    def grant(self, whose: int, amount: float, at: float) -> None:
+        window = self._windows.setdefault(math.floor(at / self.interval), {})
+        window[whose] = window.get(whose, 0.0) + amount
 
     def clear(self) -> None:
         self._windows = {}

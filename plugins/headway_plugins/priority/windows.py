@@ -60,6 +60,7 @@ class Windows(FairShare):
         difference = np.where(above_only, np.minimum(difference, 0.0), difference)
         difference = np.where(bound == "floor", np.maximum(difference, 0.0), difference)
         difference[0] = 0.0
+        difference[shape.joint] = 0.0
         stopped = (bound == "cap") & (difference < 0)
         for level in shape.levels:
             difference[level] += difference[shape.parent[level]]

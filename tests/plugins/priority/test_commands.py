@@ -98,3 +98,15 @@ def test_shares_are_what_sshare_says_in_every_column():
         plugin.ledger.add(node, used, 0.0, 1.0)
     said = (RECORDED / "slurm-22.05.sshare").read_text().splitlines()
     assert ["|".join(row) for row in (SHARES, *share_rows(plugin, 1.0))] == said
+
+
+def test_shares_of_those_without_shares_of_their_own_are_what_sshare_says():
+    plugin = FairTree(DecayOptions(file=RECORDED / "slurm-22.05-parent.dump", half_life=None))
+    said = (RECORDED / "slurm-22.05-parent.sshare").read_text().splitlines()
+    for row in (line.split("|") for line in said[1:]):
+        if row[1]:
+            # Half processor-seconds of QOS low are not shown; their part of all usage is.
+            used = round(float(row[5]) * 211.5 * 2) / 2
+            node = plugin.tree.association(row[0].strip(), row[1])
+            plugin.ledger.add(node, used, 0.0, 1.0)
+    assert ["|".join(row) for row in (SHARES, *share_rows(plugin, 1.0))] == said

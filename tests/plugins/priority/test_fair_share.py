@@ -167,3 +167,23 @@ def test_windows_hold_use_against_targets(bound, used, expected):
 
 def test_a_fair_tree_without_options_takes_accounts_as_they_come():
     assert len(FairTree().tree) == 1
+
+
+#: Of account a ann has no shares of her own; account c has none, so its users are as good as its siblings.
+JOINT = [
+    Entry("a"), Entry("b"), Entry("c", parent="b", shares=None), Entry("a", "ann", "a", shares=None),
+    Entry("a", "bob", "a"), Entry("b", "cem", "b"), Entry("c", "dora", "c"),
+]  # fmt: skip
+
+
+def test_who_has_no_shares_of_their_own_stands_as_the_account():
+    tree = Tree(JOINT)
+    shape = tree.shape()
+    own = spent(tree, a_ann=60, a_bob=10, b_cem=5, c_dora=25)
+    assert factors(tree, shape.part) == {"a_ann": 0, "a_bob": 1, "b_cem": 0.5, "c_dora": 0.5}
+    assert shape.sums(own)[tree.accounts["b"]] == 30
+    assert factors(tree, fair_tree(tree, own)) == {"b_cem": 1, "c_dora": 0.75, "a_ann": 0.5, "a_bob": 0.25}
+    plugin = Classic(ClassicOptions(accounts={"a": {"users": {"ann": {"shares": "parent"}, "bob": 1}}}))
+    node = plugin.tree.association("a", "ann")
+    factor = plugin.judge(np.array([8.0, 8.0, 6.0, 2.0]))
+    assert node is not None and factor[node] == factor[plugin.tree.accounts["a"]]

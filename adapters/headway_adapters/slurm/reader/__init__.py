@@ -21,14 +21,19 @@ from headway_adapters.slurm.reader.gres import gres
 from headway_adapters.slurm.reader.jobs import RELEASED, Jobs, read_jobs
 from headway_adapters.slurm.reader.nodes import Nodes, read_nodes, read_nodes_text
 from headway_adapters.slurm.reader.partitions import Partition, read_partitions
+from headway_adapters.slurm.reader.policy import ASSOCIATIONS, QOS, USAGE, USERS, read_policy
 from headway_adapters.slurm.reader.reservations import RESERVATION_PREFIX, read_reservations
 from headway_adapters.slurm.reader.site import Site
 from headway_adapters.slurm.reader.states import JOB_STATES
 
 __all__ = [
+    "ASSOCIATIONS",
     "JOB_STATES",
+    "QOS",
     "RELEASED",
     "RESERVATION_PREFIX",
+    "USAGE",
+    "USERS",
     "Detail",
     "Ending",
     "JobRecord",
@@ -46,6 +51,7 @@ __all__ = [
     "read_nodes",
     "read_nodes_text",
     "read_partitions",
+    "read_policy",
     "read_reservations",
     "read_sacct",
     "read_watts",

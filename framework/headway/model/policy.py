@@ -1,0 +1,53 @@
+"""What a batch system says of its site's policy: accounts, shares, usage, weights, limits.
+
+Facts for plugins that decide by them; the framework itself follows none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class Association(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An account, or a user in one."""
+
+    #: The account; of a user, the one that the user is in.
+    account: str
+    #: "" for the account itself.
+    user: str = ""
+    #: The account above; "" for those at the top, and for users.
+    parent: str = ""
+    #: Relative to the siblings'; None: none of its own, it has a part in what the account above has.
+    shares: float | None = 1.0
+    #: On any scale.
+    priority: float = 0.0
+    #: It is the user's where a job names no account.
+    default: bool = False
+    #: What a user has used until now, as it counts today, billed units x seconds.
+    usage: float = 0.0
+
+
+class SitePolicy(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The policy of a site; what is empty or None, the batch system does not say."""
+
+    #: Accounts after the account above them, and before their users.
+    associations: tuple[Association, ...] = ()
+    #: What limits are of -> whose -> the limits, in the words of the option ``of`` of the plugin ``limits``.
+    limits: dict[str, dict[str, dict[str, Any]]] = {}
+    #: QOS -> its priority, and the factor on what its jobs are billed.
+    qos: dict[str, float] = {}
+    qos_billing: dict[str, float] = {}
+    #: Pool -> its priority.
+    pools: dict[str, float] = {}
+    #: Factor of a job's priority -> its weight.
+    weights: dict[str, float] = {}
+    #: The wait at which age counts in full, and how often priorities are computed, seconds.
+    max_age: float | None = None
+    period: float | None = None
+    #: Small jobs come first; a job's size is processors over minutes.
+    favour_small: bool = False
+    size_over_time: bool = False
+    #: What was used so long ago counts half, seconds; 0: it does not decay.
+    half_life: float | None = None

@@ -1,0 +1,91 @@
+"""Accounts, QOS, weights and limits, from what Slurm's commands printed."""
+
+from __future__ import annotations
+
+from pretended_slurm import FIXTURES
+
+from headway.model import Association
+from headway_adapters.slurm.reader import config, read_policy
+
+KINDS = ("config", "partition", "assoc", "user", "qos", "sshare")
+SAID = {kind: (FIXTURES / "policy" / f"{kind}.txt").read_text() for kind in KINDS}
+
+
+def read(notes=None, **changed):
+    said = {**SAID, **changed}
+    return read_policy(
+        config(said["config"]), *(said[kind] for kind in KINDS[1:]), set() if notes is None else notes
+    )
+
+
+def test_accounts_users_shares_and_usage():
+    notes = set()
+    policy = read(notes)
+    found = {(one.account, one.user): one for one in policy.associations}
+    assert found["physics", ""] == Association("physics", shares=60)
+    assert found["theory", ""] == Association("theory", parent="physics", shares=10, priority=7)
+    # Fairshare=parent, of an account and of a user.
+    assert found["lab", ""] == Association("lab", parent="physics", shares=None)
+    assert found["theory", "bin"].shares is None
+    assert found["chemistry", "daemon"] == Association("chemistry", "daemon", shares=5, usage=24)
+    assert found["theory", "daemon"].default and not found["chemistry", "daemon"].default
+    assert ("root", "") not in found and ("root", "root") in found
+    assert notes == set()
+
+
+def test_weights_times_qos_and_partitions():
+    policy = read()
+    assert policy.weights == {
+        "age": 1000, "association": 300, "fairshare": 10000, "size": 500, "pool": 100, "qos": 2000,
+    }  # fmt: skip
+    assert (policy.max_age, policy.period, policy.half_life) == (600, 60, 0)
+    assert policy.qos == {"normal": 0, "high": 100, "low": 10}
+    assert policy.qos_billing == {"normal": 1, "high": 1, "low": 0.5}
+    assert policy.pools == {"batch": 1}
+    assert not policy.favour_small and not policy.size_over_time
+
+
+def test_other_settings_of_priorities():
+    said = SAID["config"].replace("PriorityFavorSmall      = No", "PriorityFavorSmall = Yes")
+    said = said.replace("PriorityWeightTRES      = (null)", "PriorityWeightTRES = CPU=10,Mem=5.5,GRES/gpu=7")
+    said += "PriorityFlags = SMALL_RELATIVE_TO_TIME,MAX_TRES\nPriorityDecayHalfLife = 7-00:00:00\n"
+    policy = read(config=said)
+    assert policy.favour_small and policy.size_over_time and policy.half_life == 7 * 86400
+    tres = {name: weight for name, weight in policy.weights.items() if name.startswith("resource:")}
+    assert tres == {"resource:processors": 10, "resource:memory": 5.5, "resource:gpu": 7}
+
+
+def test_a_slurm_without_multifactor_priorities_has_no_weights():
+    assert read(config="PriorityType = priority/basic\n").weights == {}
+
+
+def test_limits_in_the_words_of_the_plugin():
+    limits = read().limits
+    assert limits["account"] == {
+        "physics": {"jobs": 20, "processors": 12, "memory": 4.0, "budget": 1000.0},
+    }  # fmt: skip
+    # What sacctmgr shows with a user is inherited from the accounts above.
+    assert limits["association"]["theory:daemon"] == {"jobs": 5, "largest": {"walltime": 7200.0}}
+    assert limits["association"]["theory:bin"] == {
+        "jobs": 3, "largest": {"walltime": 7200.0, "processors": 4},
+    }  # fmt: skip
+    assert "chemistry:lp" not in limits["association"]
+    assert limits["qos"] == {"high": {"processor_minutes": 5000.0, "largest": {"walltime": 86400.0}}}
+    assert limits["user+qos"] == {"*+high": {"jobs": 2, "processors": 8, "memory": 4.0}}
+
+
+def test_what_has_no_counterpart_is_noted():
+    notes = set()
+    assoc = (
+        "deep|uucp|debug||1|||||||||||\n"
+        "deep|news|||1|||gres/gpu=2,energy=5||cpu=7,mem=9|60:00|4|||UNLIMITED|cpu=2\nnonsense\n"
+    )
+    limits = read(notes, assoc=assoc).limits["association"]
+    assert limits == {"deep:news": {"resources": {"gpu": 2.0}, "processor_minutes": 7.0, "jobs": 4}}
+    assert notes == {
+        "the association of uucp in deep for partition debug is not carried over",
+        "account deep, user news: GrpTRES: energy=5 is not carried over",
+        "account deep, user news: GrpTRESRunMins: mem=9 is not carried over",
+        "account deep, user news: GrpWall=60:00 is not carried over",
+        "account deep, user news: MaxTRESPerNode=cpu=2 is not carried over",
+    }

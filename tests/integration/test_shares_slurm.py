@@ -1,0 +1,138 @@
+"""Shares and priorities against a real Slurm with accounting, which runs all jobs itself.
+
+headway only watches, and reads accounts, shares, QOS and weights from the running Slurm. What it has counted
+from events is what Slurm's own accounting says, and the factors that it computes for the jobs that wait are
+those of `sprio`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from live_daemon import HEADWAY, Daemon
+from slurm_cluster import SYSTEM, SlurmCluster
+from waiting import until
+
+pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.campaign]
+
+#: Accounts on three levels, eleven users of whom one is in two accounts, shares of zero.
+ACCOUNTS = Path(__file__).parents[1] / "plugins" / "priority" / "fixtures" / "slurm-22.05.dump"
+#: User, account, QOS.
+WHO = [
+    ("daemon", "theory", "high"), ("daemon", "chemistry", "normal"), ("bin", "theory", "low"),
+    ("sys", "lab", "normal"), ("games", "lab", "low"), ("lp", "chemistry", "high"),
+    ("news", "deep", "normal"), ("uucp", "deep", "low"), ("proxy", "empty", "high"),
+    ("www-data", "chemistry", "normal"),
+]  # fmt: skip
+WEIGHTS = {"Age": 1000, "Assoc": 300, "Fairshare": 10000, "JobSize": 500, "Partition": 100, "QOS": 2000}
+OURS = ("age", "association", "fairshare", "size", "pool", "qos")
+#: Seconds after which a job is as old as can be.
+OLD = 600
+
+
+@pytest.fixture
+def accounted(slurm_factory: Callable[..., SlurmCluster]) -> SlurmCluster:
+    """A Slurm with accounting, multifactor priorities and these accounts."""
+    missing = [name for name in ("slurmdbd", "mariadbd") if shutil.which(name, path=SYSTEM) is None]
+    if missing:
+        pytest.skip(f"Slurm's accounting is not installed: {' '.join(missing)} (slurmdbd, mariadb-server)")
+    said = {
+        # Without it Slurm counts no usage.
+        "AccountingStorageEnforce": "associations",
+        "PriorityType": "priority/multifactor", "PriorityDecayHalfLife": "0",
+        "PriorityUsageResetPeriod": "NONE", "PriorityCalcPeriod": "00:01:00", "PriorityMaxAge": "00:10:00",
+        **{f"PriorityWeight{name}": str(weight) for name, weight in WEIGHTS.items()},
+    }  # fmt: skip
+    words = [word for key, value in said.items() for word in ("--set", f"{key}={value}")]
+    cluster = slurm_factory("--accounting", *words)
+    for name, priority, factor in (("high", 100, 1), ("low", 10, 0.5)):
+        cluster.run("sacctmgr", "-i", "add", "qos", name, f"priority={priority}", f"usagefactor={factor}")
+    cluster.run("sacctmgr", "-i", "load", str(ACCOUNTS))
+    cluster.run("sacctmgr", "-i", "modify", "account", "root", "set", "qos=normal,high,low")
+    # One who shares what the account has, and an account without shares of its own.
+    cluster.run("sacctmgr", "-i", "modify", "user", "sys", "account=lab", "set", "fairshare=parent")
+    cluster.run("sacctmgr", "-i", "modify", "account", "deep", "set", "fairshare=parent")
+    return cluster
+
+
+@pytest.fixture
+def watching(accounted: SlurmCluster, tmp_path: Path) -> Iterator[Daemon]:
+    """headway, in monitor mode."""
+    plugins = [
+        {"fair-tree": {"accounts": "from-slurm"}}, {"multifactor": {"weights": "from-slurm"}}, "easy",
+    ]  # fmt: skip
+    daemon = Daemon(accounted, tmp_path, mode="monitor", plugins=plugins)
+    daemon.start("--monitor")
+    try:
+        yield daemon
+    finally:
+        daemon.clean_up()
+
+
+def submit(cluster: SlurmCluster, who: tuple[str, str, str], *words: str) -> str:
+    user, account, qos = who
+    line = ["sbatch", "--parsable", "-A", account, "--qos", qos, "-D", "/tmp", "-o", "/dev/null", *words]
+    return cluster.run(*line, user=user).split(";")[0]
+
+
+def printed(daemon: Daemon, *words: str) -> list[list[str]]:
+    line = [str(HEADWAY), *words, "-P", "-c", str(daemon.config_path)]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    return [row.split("|") for row in done.stdout.splitlines()]
+
+
+def sshare(cluster: SlurmCluster) -> list[list[str]]:
+    return [line.split("|")[:9] for line in cluster.run("sshare", "-a", "-l", "-P").splitlines()]
+
+
+def test_shares_and_factors_are_those_of_slurm(accounted: SlurmCluster, watching: Daemon) -> None:
+    # 100 jobs of several sizes, which Slurm starts.
+    for number, who in enumerate(WHO * 2):
+        size, seconds = 1 + number % 3, 1 + number % 4
+        submit(accounted, who, "-n", str(size), "-t", "5", "--array=1-5", "--wrap", f"sleep {seconds}")
+    until(lambda: not accounted.run("squeue", "-h"), what="all jobs are over", seconds=600)
+
+    def agrees() -> bool:
+        """Slurm adds up what was used once a period, headway as it is told."""
+        ours, theirs = printed(watching, "shares"), sshare(accounted)
+        return ours == theirs and theirs[1][4] != "0"
+
+    def differences() -> str:
+        pairs = zip(printed(watching, "shares"), sshare(accounted), strict=False)
+        return "\n".join(f"{ours} {theirs}" for ours, theirs in pairs if ours != theirs)
+
+    until(agrees, what="shares and use are the same in every column", seconds=300, said=differences)
+
+    # Nothing runs, so that usage stands still while others wait.
+    accounted.scontrol("update", "NodeName=ALL", "State=DRAIN", "Reason=test")
+    waiting = [
+        submit(accounted, who, "-n", str(1 + number), "-t", "7", f"--nice={number}", "--wrap", "true")
+        for number, who in enumerate(WHO)
+    ]
+
+    def factors() -> dict[str, list[float]]:
+        rows = accounted.run("sprio", "-h", "-o", "%i|%a|%b|%f|%j|%p|%q|%N|%Y").splitlines()
+        return {row[0].strip(): [float(one) for one in row[1:]] for row in (r.split("|") for r in rows)}
+
+    def ours() -> dict[str, list[float]]:
+        header, *rows = printed(watching, "priority", "-n")
+        assert header == ["Job", "User", "Priority", *OURS, "nice"]
+        return {row[0]: [float(one) for one in (*row[3:], row[2])] for row in rows}
+
+    until(
+        lambda: set(factors()) == set(ours()) == set(waiting),
+        what="both know the jobs that wait",
+        seconds=300,
+    )
+    slurm, mine = factors(), ours()
+    assert {job: row[1:-1] for job, row in mine.items()} == {job: row[1:-1] for job, row in slurm.items()}
+    # The ages are of different moments, the same for all jobs that waited at Slurm's last computation.
+    for job, row in mine.items():
+        assert 0 <= row[0] <= 1 and slurm[job][0] <= row[0] + 1 / OLD
+        # Slurm's priorities are whole numbers.
+        theirs, own = (one[-1] - WEIGHTS["Age"] * one[0] for one in (slurm[job], row))
+        assert abs(theirs - own) < 1.5, job
