@@ -41,7 +41,6 @@ def accounted(slurm_factory: Callable[..., SlurmCluster]) -> SlurmCluster:
     if missing:
         pytest.skip(f"Slurm's accounting is not installed: {' '.join(missing)} (slurmdbd, mariadb-server)")
     said = {
-        # Without it Slurm counts no usage.
         "AccountingStorageEnforce": "associations",
         "PriorityType": "priority/multifactor", "PriorityDecayHalfLife": "0",
         "PriorityUsageResetPeriod": "NONE", "PriorityCalcPeriod": "00:01:00", "PriorityMaxAge": "00:10:00",
@@ -53,6 +52,9 @@ def accounted(slurm_factory: Callable[..., SlurmCluster]) -> SlurmCluster:
         cluster.run("sacctmgr", "-i", "add", "qos", name, f"priority={priority}", f"usagefactor={factor}")
     cluster.run("sacctmgr", "-i", "load", str(ACCOUNTS))
     cluster.run("sacctmgr", "-i", "modify", "account", "root", "set", "qos=normal,high,low")
+    # A slurmctld that began without accounts counts no usage.
+    cluster.kill("slurmctld")
+    cluster.up("slurmctld")
     # One who shares what the account has, and an account without shares of its own.
     cluster.run("sacctmgr", "-i", "modify", "user", "sys", "account=lab", "set", "fairshare=parent")
     cluster.run("sacctmgr", "-i", "modify", "account", "deep", "set", "fairshare=parent")
