@@ -137,7 +137,7 @@ class Multifactor:
         return {name: partial(self._ask, name) for name in self._own}
 
     def _ask(self, name: str, jobs: Sequence[Job], state: State) -> Floats:
-        return self._own[name](jobs, state)
+        return np.asarray(self._own[name](jobs, state), np.float64)
 
     @hookimpl
     def startup(self, state: State) -> None:

@@ -40,8 +40,8 @@ _FIELD = re.compile(r":(\w+)=(?:'([^']*)'|([^:]*))")
 def configured(
     accounts: Mapping[str, Any] | str | None, file: Path | None, info: pydantic.ValidationInfo
 ) -> list[Entry]:
-    """The accounts of a plugin's options ``accounts`` or ``file``, for their validator; none where a word says
-    whose they are to be.
+    """The accounts of a plugin's options ``accounts`` or ``file``, for their validator; none where a word
+    says whose they are to be.
 
     Raises ValueError if both are given, if the file cannot be read, or if they are no tree.
     """
