@@ -595,7 +595,7 @@ class Offer:
         self.slots = slots
         #: What each node has left before this job, all jobs of the cycle so far counted.
         self.free = free
-        self.feasible: NDArray[np.intp] = np.flatnonzero(slots)
+        self.feasible: NDArray[np.intp] = slots.nonzero()[0]
 
     def take(self, order: NDArray[np.intp] | Sequence[int]) -> Placement | None:
         """The placement that uses nodes in this order of preference; None if the shape does not fit."""
@@ -680,4 +680,4 @@ class Offer:
         names = self._names
         if self.request.exclusive:
             counts = self._total[nodes]
-        return tuple((names[i], n) for i, n in zip(nodes.tolist(), counts.tolist(), strict=True))
+        return tuple([(names[i], n) for i, n in zip(nodes.tolist(), counts.tolist(), strict=True)])

@@ -258,7 +258,10 @@ class Scheduler:
         looking = self._cycle_seconds is None or self._looks(now, self._cycle_seconds)
         for pool, view in self._pools:
             if pool.changed and (looking or not pool.queue):
-                self._cycle(pool, view, decisions)
+                if state.bars is None:
+                    self._look(pool, view, decisions)
+                else:
+                    self._look_beside_bars(pool, view, decisions)
         if self._has_finishers:
             decisions = self._finish(decisions)
         if state.anomalies:
@@ -384,12 +387,13 @@ class Scheduler:
 
     # ------------------------------------------------------------------ one pool
 
-    def _cycle(self, pool: PoolState, view: View, decisions: list[Decision]) -> None:
-        if self.state.bars is not None and pool.fresh >= 0:
+    def _look_beside_bars(self, pool: PoolState, view: View, decisions: list[Decision]) -> None:
+        """As :meth:`_look`, where plugins may bar jobs."""
+        if pool.fresh >= 0:
             # Starts in other pools may have barred who is booked.
             self._bar_booked(view)
         self._look(pool, view, decisions)
-        while self.state.bars is not None and self._bar_more(view):
+        while self._bar_more(view):
             self._look(pool, view, decisions)
 
     def _bar_more(self, view: View) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -242,8 +243,10 @@ def command(
             journal.close()
     result.class_bounds = config.metrics.class_bounds()
     replayed = [work.trace] if work.trace is not None else []
-    # The jobs with their secrets are needed no more, and may be very many.
-    del work, emulated
+    # The jobs with their secrets are needed no more, and may be very many. The emulated cluster has them,
+    # too, and a record of each; its parts refer to each other.
+    del work, emulated, advance
+    gc.collect()
     report(result, configs, catalogue, out, replayed)
     if draws > 1:
         say(f"draws: {about['draws']}")

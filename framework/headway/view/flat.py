@@ -72,7 +72,7 @@ class FlatView(View):
 
     def start(self, job: Job, reason: str = "") -> Start | None:
         processors = job.processors
-        if processors > self.pool.free or self._state.refused(job):
+        if processors > self.pool.free or (self._state.bars is not None and self._state.refused(job)):
             return None
         if self._turns is not None:
             self._leave_turns()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -195,10 +195,10 @@ class NodeView(View):
     def _offered(self, placement: Placement, free: Free) -> bool:
         index = self._state.nodes.index
         nodes = [index.get(name, -1) for name, _ in placement]
-        return len(set(nodes)) == len(nodes) and all(
-            node >= 0 and 0 < count <= free.processors[node]
-            for node, (_, count) in zip(nodes, placement, strict=True)
-        )
+        if len(set(nodes)) < len(nodes) or -1 in nodes:
+            return False
+        room = free.processors[nodes].tolist() if nodes else nodes
+        return all([0 < count <= most for most, (_, count) in zip(room, placement, strict=True)])
 
     def book(self, job: Job, after: float | None = None, over: Collection[str] = ()) -> Booking:
         known = self.booked(job)
@@ -287,9 +287,9 @@ class NodeView(View):
         moments: Sequence[float] = [least, *timeline.times[bisect_right(timeline.times, least) :]]
         if further:
             moments = sorted({*moments, *(moment for moment in further if moment > least)})
-        for moment in moments:
-            if moment < least or moment == _INF:
-                continue
+        at = 0
+        while (at := bisect_left(moments, least, at)) < len(moments) and (moment := moments[at]) != _INF:
+            at += 1
             least = timeline.fitless(moment, moment + runtime, processors, whole, nodes)
             if least > moment:
                 continue

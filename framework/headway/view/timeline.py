@@ -57,7 +57,8 @@ class Timeline:
         """The least that each node with a free processor at ``start`` has at any moment of [start, end), and
         what the others have at ``start``; a new object."""
         rows, nodes = self._usable(start, end)
-        return self._window(rows, nodes, self._least(self._processors, rows, nodes))
+        at = self._few(rows, nodes)
+        return self._window(rows, nodes, at, self._least(self._processors, rows, nodes, at))
 
     def room_for(self, start: float, end: float, processors: int, eligible: Bools) -> Free | None:
         """As :meth:`window`, if eligible nodes have so many processors in all that are free throughout."""
@@ -65,10 +66,11 @@ class Timeline:
         ours = eligible[nodes]
         if int(self._processors[rows[0]][nodes][ours].sum()) < processors:
             return None
-        least = self._least(self._processors, rows, nodes)
+        at = self._few(rows, nodes)
+        least = self._least(self._processors, rows, nodes, at)
         if int(np.maximum(least[ours], 0).sum()) < processors:
             return None
-        return self._window(rows, nodes, least)
+        return self._window(rows, nodes, at, least)
 
     def begin_after(self, start: float, end: float, processors: int, eligible: Bools) -> float:
         """Where eligible nodes do not have so many processors throughout [start, end): a time before which a
@@ -79,8 +81,8 @@ class Timeline:
         """
         first, last = self._steps(start, end)
         rows = self._rows[first:last]
-        nodes = np.flatnonzero((self._processors[rows[-1]] > 0) & eligible)
-        least = np.minimum.accumulate(self._processors[np.asarray(rows[::-1])[:, None], nodes])
+        nodes = ((self._processors[rows[-1]] > 0) & eligible).nonzero()[0]
+        least = np.minimum.accumulate(self._processors.reshape(-1).take(self._at(rows[::-1], nodes)))
         short = np.maximum(least, 0).sum(axis=1) < processors
         step = last - 1 - int(short.argmax())
         return self.times[step + 1] if step + 1 < len(self.times) else _INF
@@ -89,9 +91,18 @@ class Timeline:
         """The rows of [start, end), and the nodes that have a free processor at ``start``."""
         first, last = self._steps(start, end)
         rows = self._rows[first:last]
-        return rows, np.flatnonzero(self._processors[rows[0]] > 0)
+        return rows, (self._processors[rows[0]] > 0).nonzero()[0]
 
-    def _window(self, rows: list[int], nodes: NDArray[np.intp], processors: Ints) -> Free:
+    def _few(self, rows: list[int], nodes: NDArray[np.intp]) -> NDArray[np.intp] | None:
+        """Where these nodes are in these rows (:meth:`_at`), if it is faster to look there alone."""
+        # Few nodes are free at any one time where many jobs are booked.
+        if len(rows) == 1 or _FEW * len(nodes) >= self._processors.shape[1]:
+            return None
+        return self._at(rows, nodes)
+
+    def _window(
+        self, rows: list[int], nodes: NDArray[np.intp], at: NDArray[np.intp] | None, processors: Ints
+    ) -> Free:
         def all_nodes(levels: Ints, least: Ints) -> Ints:
             found: Ints = levels[rows[0]].copy()
             found[nodes] = least
@@ -99,22 +110,27 @@ class Timeline:
 
         return Free(
             all_nodes(self._processors, processors),
-            all_nodes(self._memory, self._least(self._memory, rows, nodes)),
-            {k: all_nodes(v, self._least(v, rows, nodes)) for k, v in self._gres.items()},
+            all_nodes(self._memory, self._least(self._memory, rows, nodes, at)),
+            {k: all_nodes(v, self._least(v, rows, nodes, at)) for k, v in self._gres.items()},
         )
 
-    def _least(self, levels: Ints, rows: list[int], nodes: NDArray[np.intp]) -> Ints:
-        """The least level of each of these nodes in any of the rows."""
+    def _least(
+        self, levels: Ints, rows: list[int], nodes: NDArray[np.intp], at: NDArray[np.intp] | None
+    ) -> Ints:
+        """The least level of each of these nodes, which are ``at`` these places, in any of the rows."""
+        if at is not None:
+            few: Ints = np.minimum.reduce(levels.reshape(-1).take(at))
+            return few
         if len(rows) == 1:
             return levels[rows[0]][nodes]
-        # Few nodes are free at any one time where many jobs are booked.
-        if _FEW * len(nodes) < levels.shape[1]:
-            few: Ints = levels[np.asarray(rows)[:, None], nodes].min(axis=0)
-            return few
         least: Ints = np.minimum(levels[rows[0]], levels[rows[1]])
         for row in rows[2:]:
             np.minimum(least, levels[row], out=least)
         return least[nodes]
+
+    def _at(self, rows: Sequence[int], nodes: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Where these nodes are in these rows, in arrays that are laid out row by row."""
+        return np.asarray(rows)[:, None] * self._processors.shape[1] + nodes
 
     def fitless(self, start: float, end: float, processors: int, whole: int, nodes: int) -> float:
         """If it is certain that nothing fits during [start, end): a time before which a window of that
@@ -148,17 +164,18 @@ class Timeline:
         first, last = self._cut(start), self._cut(end)
         if first >= last or not nodes:
             return
-        at = np.asarray(self._rows[first:last])[:, None], np.asarray(nodes)
-        before = self._processors[at]
+        at = self._at(self._rows[first:last], np.asarray(nodes))
+        processors = self._processors.reshape(-1)
+        before = processors.take(at)
         after = before - np.asarray(counts, np.int64)
-        self._processors[at] = after
+        processors[at] = after
         taken = (np.maximum(before, 0) - np.maximum(after, 0)).sum(axis=1).tolist()
-        memory = [memory_on_node(request, count) for count in counts]
-        if any(memory):
-            self._memory[at] -= np.asarray(memory, np.int64)
+        if request.memory_per_node or request.memory_per_processor:
+            memory = [memory_on_node(request, count) for count in counts]
+            self._memory.reshape(-1)[at] -= np.asarray(memory, np.int64)
         for name, amount in request.gres_per_node:
             if name in self._gres:
-                self._gres[name][at] -= amount
+                self._gres[name].reshape(-1)[at] -= amount
         others = 0
         for node, count in zip(nodes, counts, strict=True):
             if count:
@@ -182,8 +199,10 @@ class Timeline:
 
     def _steps(self, start: float, end: float) -> tuple[int, int]:
         """The steps of [start, end): the first, and the one after the last."""
-        first = max(bisect_right(self.times, start) - 1, 0)
-        return first, max(bisect_left(self.times, end), first + 1)
+        first = bisect_right(self.times, start) - 1
+        if first < 0:
+            first = 0
+        return first, bisect_left(self.times, end, first + 1)
 
     def _cut(self, time: float) -> int:
         """The step that begins at ``time``, made if there is none."""

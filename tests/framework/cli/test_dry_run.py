@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import subprocess
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from headway.config import parse_config
 from headway.plugins import Catalogue
 from headway.report.tables import JOB_COLUMNS
 from headway.workload import read_swf
+from headway_adapters.emulated.machine import Machine
 
 FIRST_COLUMNS = "job_id,user,submit_time,start_time,end_time,processors,estimate,runtime,state"
 
@@ -58,6 +60,28 @@ def test_the_summary_goes_to_standard_output_with_the_seed_and_where_the_results
     }  # fmt: skip
     assert json.loads((tmp_path / "out/new/metrics.json").read_text())["run"]["seed"] == 7
     assert max(len(line) for line in ran.out.splitlines() if not line.startswith("results: ")) <= 80
+
+
+def test_the_report_has_the_room_of_the_emulated_cluster(
+    headway: Headway, trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It keeps every job and a record of each, which are in nobody's way once the run is over."""
+    machines = []
+
+    class Seen(Machine):
+        def __init__(self, *options: Any) -> None:
+            super().__init__(*options)
+            machines.append(weakref.ref(self))
+
+    left = []
+    monkeypatch.setattr("headway_adapters.emulated.adapter.Machine", Seen)
+    monkeypatch.setattr(
+        "headway.report.tables.write_jobs_csv",
+        lambda *_, **__: left.extend(one() for one in machines),
+    )
+    monkeypatch.setattr("headway.report.html.write_html", lambda *_, **__: None)
+    assert headway("dry-run", "--trace", trace, "--out", "out").code == 0
+    assert left == [None]
 
 
 def test_without_out_nothing_is_written(headway: Headway, trace: Path, tmp_path: Path) -> None:
