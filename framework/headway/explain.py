@@ -207,6 +207,8 @@ def _in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> 
         lines.append(f"The policy would start it, but a plugin vetoes that: {job.veto}.")
     elif booking is not None:
         lines.append(_booked(view, booking, clock))
+    elif why := _policys_reason(scheduler, job, view):
+        lines.append(f"{why}.")
     elif job.processors > pool.free:
         lines.append(f"It waits for {job.processors - pool.free} more processors.")
     elif view.bookings:
@@ -226,6 +228,15 @@ def _in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> 
     elif not pool.flat:
         lines.append("Enough processors are free, but not on nodes that fit its request.")
     return lines
+
+
+def _policys_reason(scheduler: Scheduler, job: Job, view: View) -> str:
+    """What the policy says about a waiting job that is not booked; "" if it says nothing."""
+    for plugin in scheduler.policies:
+        why = getattr(plugin, "why_waiting", None)
+        if why is not None and (said := why(job, view)):
+            return str(said)
+    return ""
 
 
 def _booked(view: View, booking: Booking, clock: Callable[[float], str]) -> str:

@@ -54,6 +54,9 @@ Class attributes of a plugin that the framework reads, all optional:
 ``why_predicted(job)``
     for a plugin with ``predict_runtime``: what the prediction that counts for the job follows from, as the
     end of a sentence. ``headway explain`` shows it.
+``why_waiting(job, view)``
+    for a policy: why it did not look at a waiting job without a booking, or does not book it, as a sentence
+    without its full stop; "" if it did. ``headway explain`` shows it.
 ``paper``
     the reference of the paper that it implements.
 """

@@ -170,7 +170,8 @@ class Scheduler:
         predict, key, admit = caller("predict_runtime"), caller("queue_key"), caller("admit_job")
         bars = caller("bar_job")
         state = self.state
-        policies = [plugins.by_name[name] for name, _ in self._policies]
+        #: The plugins that start and book, in configured order.
+        self.policies = policies = [plugins.by_name[name] for name, _ in self._policies]
         # Plugins whose answers may change with any event: nothing of an earlier cycle stands.
         self._anew = any(
             getattr(plugins.by_name[name], "ask_always", False)

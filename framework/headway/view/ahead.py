@@ -3,11 +3,14 @@
 As long as nothing is given back, a job finds no place earlier than one that was searched for before, is not
 larger and runs no longer. Each search goes on where such a one ended. Levels that are equal from one step
 to the next are one step, so the profile has no more steps than matter.
+
+A coarse one has its steps at multiples of some seconds only: what ends in between ends a little later there.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from math import ceil
 
 from headway.profile import Profile
 
@@ -18,6 +21,9 @@ class Ahead(Profile):
     """A profile that bookings are made in."""
 
     __slots__ = ("_reach",)
+
+    #: Seconds of which all ends are multiples; 0: they are exact.
+    grid: float = 0.0
 
     def __init__(self, now: float, free: int) -> None:
         super().__init__(now, free)
@@ -38,13 +44,19 @@ class Ahead(Profile):
         self._reach = {}
 
     def book(
-        self, processors: int, duration: float, now: float, after: float | None = None
+        self,
+        processors: int,
+        duration: float,
+        now: float,
+        after: float | None = None,
+        latest: float = _INF,
     ) -> tuple[float, int]:
         """Take the earliest capacity from ``now`` or from ``after`` on; its start, and what is left then.
 
-        As :meth:`earliest` and :meth:`reserve`, but faster. (infinity, 0) when there is no such time.
+        As :meth:`earliest` and :meth:`reserve`, but faster. (infinity, 0), and nothing is taken, when there
+        is no such time by ``latest``.
         """
-        times, free = self.times, self.free
+        times, free, grid = self.times, self.free, self.grid
         known = self._reach.get(processors)
         if known is None:
             known = self._reach[processors] = [], []
@@ -68,6 +80,8 @@ class Ahead(Profile):
                     break
                 start = times[step]
             end = start + duration
+            if grid:
+                end = rounded_up(end, grid)
             last = step + 1
             if last < count and times[last] < end:
                 last = bisect_left(times, end, last + 1)
@@ -86,7 +100,7 @@ class Ahead(Profile):
                 upto += 1
             durations[place:upto] = [duration]
             starts[place:upto] = [start]
-        if start == _INF:
+        if start == _INF or start > latest:
             return _INF, 0
         return start, self._take(step, last, start, end, processors)
 
@@ -155,3 +169,33 @@ class Ahead(Profile):
         if step and free[step - 1] == left:
             del times[step], free[step]
         return left
+
+
+class Coarse(Ahead):
+    """A profile that bookings are made in, whose ends are all multiples of ``grid`` seconds."""
+
+    __slots__ = ("grid",)
+
+    @classmethod
+    def of_steps(cls, times: list[float], free: list[int], grid: float) -> Coarse:
+        """As :meth:`of`; what begins at the steps after the first is taken as it is."""
+        coarse = cls(times[0], free[0])
+        coarse.times, coarse.free, coarse.grid = times, free, grid
+        return coarse
+
+    def reserve(self, start: float, end: float, processors: int) -> None:
+        super().reserve(start, rounded_up(end, self.grid), processors)
+
+    def release(self, start: float, end: float, processors: int) -> None:
+        """Give back for this very time, which may be less than was taken."""
+        super().reserve(start, end, -processors)
+        self._reach = {}
+
+
+def rounded_up(time: float, grid: float) -> float:
+    """The first multiple of ``grid`` that is not before ``time``; infinity stays."""
+    if time == _INF:
+        return time
+    multiple = ceil(time / grid) * grid
+    # A quotient is rounded.
+    return multiple if multiple >= time else multiple + grid

@@ -7,8 +7,9 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 
 from headway.decisions import Start
+from headway.profile import Profile
 from headway.state import Job, PoolState, State
-from headway.view.ahead import Ahead
+from headway.view.ahead import Ahead, Coarse, rounded_up
 from headway.view.booking import Booking
 from headway.view.interface import View
 from headway.view.turns import Turns, released, shadow
@@ -142,20 +143,34 @@ class FlatView(View):
             now, pool = self._state.now, self.pool
             if pool.reservations:
                 profile = self._state.profile(pool)
-                ahead = Ahead.of(profile.times, profile.free)
+                ahead: Ahead
+                if self.resolution:
+                    ahead = _coarsened(profile, self.resolution)
+                else:
+                    ahead = Ahead.of(profile.times, profile.free)
             else:
-                ahead = released(now, pool.free, pool.running)
+                ahead = released(now, pool.free, pool.running, self.resolution)
             for booking in self._bookings:
                 self._book_in(ahead, booking)
             self._ahead = ahead
         return self._ahead
 
     def book(self, job: Job, after: float | None = None, over: Collection[str] = ()) -> Booking:
+        booking = self._book(job, after, over, _INF)
+        assert booking is not None
+        return booking
+
+    def book_by(self, job: Job, latest: float) -> Booking | None:
+        return self._book(job, None, (), latest)
+
+    def _book(self, job: Job, after: float | None, over: Collection[str], latest: float) -> Booking | None:
         if self._turns is not None:
             self._leave_turns()
         pool, now = self.pool, self.now
         if after is None and not self._bookings and self._ahead is None and not pool.reservations:
-            start, extra = shadow(job.processors, now, pool.free, pool.running)
+            start, extra = shadow(job.processors, now, pool.free, pool.running, self.resolution)
+            if start > latest:
+                return None
             return self._made(Booking(job, start, extra if start != _INF else pool.total, self._clock))
         known = self.booked(job)
         if known is not None:
@@ -164,13 +179,17 @@ class FlatView(View):
         runtime = job.expected_runtime
         booking = Booking(job, _INF, pool.total, self._clock)
         if not over and self._kept_for(job) is None:
-            booking.start, left = profile.book(job.processors, runtime, now, after)
+            booking.start, left = profile.book(job.processors, runtime, now, after, latest)
+            if booking.start > latest:
+                return None
             if booking.start != _INF:
                 booking.extra = left
         else:
             open_to_it = self._for(job, profile, over)
             begin = now if after is None else max(now, after)
             booking.start = open_to_it.earliest(job.processors, runtime, begin)
+            if booking.start > latest:
+                return None
             if booking.start != _INF:
                 self._book_in(profile, booking)
                 booking.extra = profile.free_at(booking.start)
@@ -190,9 +209,40 @@ class FlatView(View):
             self._ahead = None
             return True
         profile = self._full_profile()
-        if profile.minimum(before, after) < processors:
+        if self.resolution:
+            before = rounded_up(before, self.resolution)
+        if after > before and profile.minimum(before, after) < processors:
             return False
         profile.reserve(before, after, processors)
         if len(self._bookings) == 1:
             self._count_anew()
         return True
+
+
+def _coarsened(profile: Profile, grid: float) -> Coarse:
+    """The profile with what becomes free put off to the next multiple of ``grid`` seconds; what is taken is
+    taken when it was."""
+    times, levels = profile.times[:1], profile.free[:1]
+    exact = low = levels[0]
+    border = _border(times[0], grid)
+    for time, level in zip(profile.times[1:], profile.free[1:], strict=True):
+        if time >= border:
+            if low != exact and border < time:
+                times.append(border)
+                levels.append(exact)
+            low = level if rounded_up(time, grid) == time else exact
+            border = _border(time, grid)
+        exact, low = level, min(low, level)
+        if low != levels[-1]:
+            times.append(time)
+            levels.append(low)
+    if low != exact:
+        times.append(border)
+        levels.append(exact)
+    return Coarse.of_steps(times, levels, grid)
+
+
+def _border(time: float, grid: float) -> float:
+    """The first multiple of ``grid`` after ``time``."""
+    multiple = rounded_up(time, grid)
+    return multiple if multiple > time else multiple + grid

@@ -40,7 +40,7 @@ class View:
     __slots__ = (
         "_ahead", "_booking_of", "_bookings", "_clock", "_cycle", "_looked", "_state", "arrivals", "fresh",
         "made", "now", "pool",
-        "prepared", "queue", "rng", "started",
+        "prepared", "queue", "resolution", "rng", "started",
     )  # fmt: skip
 
     def __init__(
@@ -53,6 +53,8 @@ class View:
         self.rng = rng
         self._cycle = 0
         self.now: float = 0.0
+        #: Seconds to whose multiples expected ends are rounded up: see :meth:`coarsen`. 0: they are exact.
+        self.resolution: float = 0.0
         #: Startable jobs in service order; not to be changed. Jobs started in this cycle are still in it.
         self.queue: Sequence[Job] = ()
         self.fresh: int = -1
@@ -131,6 +133,17 @@ class View:
             if (other is kept or other.id in over) and other.end > self.now:
                 profile.release(max(other.start, self.now), other.end, self._state.size(self.pool, other))
         return profile
+
+    def coarsen(self, seconds: float) -> None:
+        """Reckon from now on with expected ends that are rounded up to multiples of so many seconds, those of
+        running jobs and those of bookings; 0: with the exact ones, as at first.
+
+        What is booked then starts at such a time or now, perhaps later than it could, and far fewer times are
+        looked at. Reservations begin when they begin."""
+        if seconds != self.resolution:
+            self._leave_turns()
+            self.resolution = seconds
+            self._ahead = None
 
     def clock(self, time: float) -> str:
         """A time for a person, for reasons."""
@@ -323,6 +336,11 @@ class View:
         A job that has a booking keeps it. ``over`` names reservations that yield to the booking:
         whoever keeps them will move them. The job does not start before that.
         """
+        raise NotImplementedError
+
+    def book_by(self, job: Job, latest: float) -> Booking | None:
+        """As :meth:`book`, but only if the job can start by ``latest`` (absolute seconds); else nothing is
+        kept for it, and the answer is None. A job that has a booking keeps it."""
         raise NotImplementedError
 
     def stretch(self, job: Job, runtime: float, *, push: bool = False) -> bool:

@@ -14,6 +14,7 @@ from headway.model import Placement, Request
 from headway.nodes import Bools, Free, Offer, layout_is_open
 from headway.placing_parts import place_parts
 from headway.state import Status
+from headway.view.ahead import rounded_up
 from headway.view.booking import Booking
 from headway.view.interface import View
 from headway.view.releases import Releases
@@ -201,14 +202,24 @@ class NodeView(View):
         return all([0 < count <= most for most, (_, count) in zip(room, placement, strict=True)])
 
     def book(self, job: Job, after: float | None = None, over: Collection[str] = ()) -> Booking:
+        booking = self._book(job, after, over, _INF)
+        assert booking is not None
+        return booking
+
+    def book_by(self, job: Job, latest: float) -> Booking | None:
+        return self._book(job, None, (), latest)
+
+    def _book(self, job: Job, after: float | None, over: Collection[str], latest: float) -> Booking | None:
         known = self.booked(job)
         if known is not None:
             return known
         if not self._bookings and after is None:
-            start, placement, room = self._first_opening(job, over)
+            start, placement, room = self._first_opening(job, over, latest)
         else:
             begin = self.now if after is None else max(self.now, after)
-            start, placement, room = self._next_opening(job, begin, over)
+            start, placement, room = self._next_opening(job, begin, over, latest)
+        if start > latest:
+            return None
         table = self._state.nodes
         booking = Booking(job, start, self.pool.total, self._clock)
         if room is not None:
@@ -223,13 +234,15 @@ class NodeView(View):
         # What failed so far failed without this booking; it fails with it as well, so the memo stands.
         return self._made(booking)
 
-    def _first_opening(self, job: Job, over: Collection[str]) -> tuple[float, Placement, Free | None]:
-        """The earliest time at which the job finds nodes, and what all nodes have then.
+    def _first_opening(
+        self, job: Job, over: Collection[str], latest: float
+    ) -> tuple[float, Placement, Free | None]:
+        """The earliest time by ``latest`` at which the job finds nodes, and what all nodes have then.
 
         Nodes only become freer with each expected end, so the first end at which it fits is found
         by bisection; reservations can only make it later, so the search goes on from there.
         """
-        releases = Releases(self.pool.running, self._state.nodes.index, self.now)
+        releases = Releases(self.pool.running, self._state.nodes.index, self.now, self.resolution)
         free_now = self._state.nodes.free
         times = [self.now, *releases.times]
         runtime = job.expected_runtime
@@ -256,6 +269,8 @@ class NodeView(View):
         if own is not None and own.start > times[low]:
             moments.append(own.start)
         for moment in sorted(set(moments)):
+            if moment > latest:
+                break
             free = releases.free_at(bisect_right(times, moment) - 1, free_now)
             placement = self._try(job, free, moment, moment + runtime, over)
             if placement is not None:
@@ -263,7 +278,7 @@ class NodeView(View):
         return _INF, (), None
 
     def _next_opening(
-        self, job: Job, after: float, over: Collection[str]
+        self, job: Job, after: float, over: Collection[str], latest: float
     ) -> tuple[float, Placement, Free | None]:
         """As :meth:`_first_opening` when other jobs are booked already: node by node over time."""
         table = self._state.nodes
@@ -290,6 +305,9 @@ class NodeView(View):
         at = 0
         while (at := bisect_left(moments, least, at)) < len(moments) and (moment := moments[at]) != _INF:
             at += 1
+            if moment > latest:
+                # Where it would start later is not known.
+                return found
             least = timeline.fitless(moment, moment + runtime, processors, whole, nodes)
             if least > moment:
                 continue
@@ -339,7 +357,9 @@ class NodeView(View):
         """What every node has left over time, all bookings taken out."""
         table = self._state.nodes
         index = table.index
-        timeline = Timeline(self.now, Releases(self.pool.running, index, self.now), table.free, table.total)
+        grid = self.resolution
+        releases = Releases(self.pool.running, index, self.now, grid)
+        timeline = Timeline(self.now, releases, table.free, table.total, grid)
         self._reach = {}
         for booking in self._bookings:
             if booking.room is not None:
@@ -352,6 +372,10 @@ class NodeView(View):
             return False
         nodes = [table.index[name] for name, _ in job.placement]
         counts = [count for _, count in job.placement]
+        if self.resolution:
+            before = rounded_up(before, self.resolution)
+            if after <= before:
+                return True
         if self._ahead is not None:
             if not self._ahead.window(before, after).has(job.request, nodes, counts):
                 return False

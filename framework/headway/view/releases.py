@@ -12,6 +12,7 @@ from headway.model import Placement, Request
 from headway.nodes import Free, memory_on_node
 from headway.parts import placements_of
 from headway.profile import next_after
+from headway.view.ahead import rounded_up
 
 if TYPE_CHECKING:
     from headway.state import RunningEntry
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 class Releases:
     """What the running jobs give back, and when, as flat arrays."""
 
-    def __init__(self, running: Sequence[RunningEntry], index: dict[str, int], now: float) -> None:
+    def __init__(
+        self, running: Sequence[RunningEntry], index: dict[str, int], now: float, grid: float = 0.0
+    ) -> None:
+        """``grid``: ends are rounded up to multiples of so many seconds; 0: they are exact."""
         nodes: list[int] = []
         counts: list[int] = []
         memory: list[int] = []
@@ -32,6 +36,8 @@ class Releases:
         for end, _, _, job in running:
             if end <= now:
                 end = overdue
+            if grid:
+                end = rounded_up(end, grid)
             elif self.times and end < self.times[-1]:
                 end = self.times[-1]
             taken = job.taken if job.taken is not None else job.request

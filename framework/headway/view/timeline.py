@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from headway.model import Request
 from headway.nodes import Bools, Free, Ints, memory_on_node
 from headway.parts import divided
+from headway.view.ahead import rounded_up
 from headway.view.booking import Booking
 from headway.view.releases import Releases
 
@@ -33,7 +34,10 @@ def bits(nodes: Bools) -> int:
 class Timeline:
     """What is left on nodes while bookings are made."""
 
-    def __init__(self, now: float, releases: Releases, free: Free, total: Ints) -> None:
+    def __init__(self, now: float, releases: Releases, free: Free, total: Ints, grid: float = 0.0) -> None:
+        """``grid``: ends are rounded up to multiples of so many seconds, as those of ``releases`` are; 0:
+        they are exact."""
+        self._grid = grid
         self.times = [now, *releases.times]
         count, nodes = len(self.times), len(total)
         room = 2 * count + 64
@@ -161,6 +165,8 @@ class Timeline:
             for part, its_nodes, its_counts in divided(request, nodes, counts):
                 self.reserve(start, end, part, its_nodes, its_counts)
             return
+        if self._grid:
+            end = rounded_up(end, self._grid)
         first, last = self._cut(start), self._cut(end)
         if first >= last or not nodes:
             return

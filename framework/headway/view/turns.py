@@ -27,7 +27,7 @@ import msgspec
 from headway.profile import Profile, next_after
 from headway.sizes import JobsBySize
 from headway.state import Job, RunningEntry, Status
-from headway.view.ahead import Ahead
+from headway.view.ahead import Ahead, Coarse, rounded_up
 from headway.view.booking import Booking
 from headway.view.interface import View
 
@@ -96,9 +96,9 @@ class Turns:
         self._told = 0, 0
         #: The first job of this cycle.
         self._since = 0
-        #: Time, free processors and running jobs when the slate was clean.
+        #: Time, free processors and running jobs when the slate was clean; and to what ends are rounded up.
         pool = view.pool
-        self._slate = view.now, pool.free, pool.running.copy()
+        self._slate = view.now, pool.free, pool.running.copy(), view.resolution
 
     @property
     def owes(self) -> bool:
@@ -145,7 +145,7 @@ class Turns:
             if not self.depth:
                 return True
             head = jobs[self._at]
-            start, self._extra = shadow(head.processors, now, pool.free, pool.running)
+            start, self._extra = shadow(head.processors, now, pool.free, pool.running, view.resolution)
             if start == _INF:
                 self._extra = pool.total
             self._plan.append(Planned(head, head.processors, head.expected_runtime, start))
@@ -314,7 +314,7 @@ class Turns:
     def _profile(self) -> Ahead:
         """What is free beside what runs and what is booked."""
         view = self._view
-        ahead = released(view.now, view.pool.free, view.pool.running)
+        ahead = released(view.now, view.pool.free, view.pool.running, view.resolution)
         for planned in self._plan:
             if planned.start != _INF:
                 ahead.reserve(planned.start, planned.start + planned.runtime, planned.processors)
@@ -381,8 +381,12 @@ class Turns:
         return ahead
 
 
-def shadow(processors: int, now: float, free: int, running: Sequence[RunningEntry]) -> tuple[float, int]:
+def shadow(
+    processors: int, now: float, free: int, running: Sequence[RunningEntry], grid: float = 0.0
+) -> tuple[float, int]:
     """When so many processors are free by the expected ends of the running jobs, and how many more are then.
+
+    ``grid``: ends are rounded up to multiples of so many seconds.
 
     (infinity, 0) if they never are.
     """
@@ -396,6 +400,8 @@ def shadow(processors: int, now: float, free: int, running: Sequence[RunningEntr
         if need <= 0:
             # Overdue: whoever holds them will leave any moment.
             start = end if end > now else next_after(now)
+            if grid:
+                start = rounded_up(start, grid)
             break
     else:
         return _INF, 0
@@ -406,8 +412,15 @@ def shadow(processors: int, now: float, free: int, running: Sequence[RunningEntr
     return start, -need
 
 
-def released(now: float, free: int, running: Sequence[RunningEntry]) -> Ahead:
-    """What will be free by the expected ends of the running jobs."""
+def released(now: float, free: int, running: Sequence[RunningEntry], grid: float = 0.0) -> Ahead:
+    """What will be free by the expected ends of the running jobs; ``grid`` as for :func:`shadow`."""
+    if grid:
+        soonest = next_after(now)
+        coarse = {now: free}
+        for end, _, processors, _ in running:
+            free += processors
+            coarse[rounded_up(max(end, soonest), grid)] = free
+        return Coarse.of_steps(list(coarse), list(coarse.values()), grid)
     if running and running[0][0] <= next_after(now):
         profile = Profile.of_releases(now, free, ((entry[0], entry[2]) for entry in running))
         return Ahead.of(profile.times, profile.free)

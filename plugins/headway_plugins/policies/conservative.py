@@ -13,6 +13,9 @@ choose others by then.)
 Ours: with the option ``depth`` only so many waiting jobs are booked, the first ones. Those behind them
 start where they fit before all bookings. With a depth of 1 that is EASY.
 
+The options of :mod:`.tuning` bound what is looked at: ``depth`` is about bookings, ``queue_depth`` about
+jobs.
+
 ``guarantees: keep`` is the other reading of conservative backfilling: a job is promised a time when it
 arrives,
 the first at which it fits beside everybody's promises, and keeps it. When something ended or was changed,
@@ -36,16 +39,16 @@ from headway.decisions import Decision
 from headway.errors import UserError
 from headway.events import Event, JobEnded, JobStarted, JobSubmitted
 from headway.hookspecs import Plugin, hookimpl
-from headway.state import State
+from headway.state import Job, State
 from headway.view import View
+from headway_plugins.policies.tuning import Tuning, serve, why_not
 
 _INF = float("inf")
+_BEFORE = "fits before all bookings of earlier jobs"
 
 
-class ConservativeOptions(pydantic.BaseModel):
+class ConservativeOptions(Tuning):
     """Options of conservative backfilling."""
-
-    model_config = pydantic.ConfigDict(extra="forbid")
 
     depth: int | None = pydantic.Field(
         default=None,
@@ -61,8 +64,14 @@ class ConservativeOptions(pydantic.BaseModel):
 
     @pydantic.model_validator(mode="after")
     def _no_depth_with_guarantees(self) -> ConservativeOptions:
-        if self.guarantees == "keep" and self.depth is not None:
-            raise ValueError("no depth with guarantees: keep, which promises a time to every job")
+        if self.guarantees == "keep":
+            if self.depth is not None:
+                raise ValueError("no depth with guarantees: keep, which promises a time to every job")
+            if self.in_part or self.resolution is not None:
+                named = next(name for name in Tuning.model_fields if getattr(self, name) is not None)
+                raise ValueError(
+                    f"no {named} with guarantees: keep, which promises an exact time to every job"
+                )
         return self
 
 
@@ -82,9 +91,23 @@ class Conservative(Plugin):
 
     @hookimpl
     def schedule(self, view: View) -> list[Decision]:
-        new = view.queue if view.fresh < 0 else view.queue[len(view.queue) - view.fresh :]
-        view.serve(new, "fits before all bookings of earlier jobs", self.options.depth)
+        options = self.options
+        view.coarsen(options.resolution or 0)
+        if options.in_part:
+            serve(view, options, self._most, lambda job: _BEFORE)
+        else:
+            new = view.queue if view.fresh < 0 else view.queue[len(view.queue) - view.fresh :]
+            view.serve(new, _BEFORE, options.depth)
         return view.made
+
+    @property
+    def _most(self) -> float:
+        """How many jobs are booked."""
+        return _INF if self.options.depth is None else self.options.depth
+
+    def why_waiting(self, job: Job, view: View) -> str:
+        """Why the options keep a job waiting; "" if they do not."""
+        return why_not(job, view, self.options, self._most)
 
 
 class KeepingGuarantees(Conservative):

@@ -15,6 +15,10 @@ fits in the extra processors, which shrink as such jobs start.
 D. G. Feitelson: Backfilling Using System-Generated Predictions Rather Than User Runtime Estimates. IEEE TPDS
 18(6), 2007); of equally long ones the first in the queue.
 
+With ``bookings: N`` the first N waiting jobs are booked, not only the first one, and a job starts if it
+delays none of them (EASY with N reservations; Maui's ``RESERVATIONDEPTH``). ``backfill: shortest-first`` is
+then about those behind the last one that is booked. The other options are those of :mod:`.tuning`.
+
 Where only arrivals happened since the last cycle, what was refused then would be refused again
 (the booking stands, nothing became free, and every expected end moved later with the clock), so
 only the new jobs are tried.
@@ -26,23 +30,25 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from headway.decisions import Decision
 from headway.hookspecs import Plugin, hookimpl
 from headway.state import Job
 from headway.view import Booking, View
+from headway_plugins.policies.tuning import Tuning, serve, why_not
 
 _INF = float("inf")
 
 
-class EasyOptions(BaseModel):
+class EasyOptions(Tuning):
     """Options of EASY."""
 
-    model_config = ConfigDict(extra="forbid")
-
+    bookings: int = Field(
+        default=1, ge=1, le=1_000_000, description="how many waiting jobs are booked, the first ones"
+    )
     backfill: Literal["in-order", "shortest-first"] = Field(
-        "in-order", description="which of the jobs behind the head is tried first"
+        default="in-order", description="which of the jobs behind the head is tried first"
     )
 
 
@@ -53,11 +59,16 @@ class Easy(Plugin):
     Options = EasyOptions
 
     def __init__(self, options: EasyOptions | None = None) -> None:
-        super().__init__(options)
-        self._shortest = options is not None and options.backfill == "shortest-first"
+        super().__init__(options or EasyOptions())
+        self._shortest = self.options.backfill == "shortest-first"
+        self._one = self.options.bookings == 1 and not self.options.in_part
 
     @hookimpl
     def schedule(self, view: View) -> list[Decision]:
+        view.coarsen(self.options.resolution or 0)
+        if not self._one:
+            self._serve(view)
+            return view.made
         queue, pool = view.queue, view.pool
         booking = view.booked(queue[0]) if view.fresh >= 0 else None
         if booking is not None:
@@ -95,6 +106,29 @@ class Easy(Plugin):
                 if not free:
                     break
         return view.made
+
+    def _serve(self, view: View) -> None:
+        """Serve the queue where it is not one booking and all jobs behind it."""
+        bookings, queue = self.options.bookings, view.queue
+        if self._shortest or self.options.in_part:
+            serve(view, self.options, bookings, lambda job: _why(job, view), shortest=self._shortest)
+        else:
+            new = queue if view.fresh < 0 else queue[len(queue) - view.fresh :]
+            view.serve(new, f"delays none of the first {bookings} waiting jobs", bookings)
+
+    def why_waiting(self, job: Job, view: View) -> str:
+        """Why the options keep a job waiting; "" if they do not."""
+        return why_not(job, view, self.options, self.options.bookings)
+
+
+def _why(job: Job, view: View) -> str:
+    """The reason of a job's start, told before it is tried."""
+    bookings = view.bookings
+    if not bookings:
+        return "first in the queue" if view.queue[0] is job else "nothing is booked before it"
+    if len(bookings) == 1:
+        return why_backfilled(bookings[0], job, view.now)
+    return f"backfilled: delays none of the {len(bookings)} jobs that are booked"
 
 
 def _runtime(job: Job) -> float:

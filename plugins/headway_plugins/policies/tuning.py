@@ -1,0 +1,178 @@
+"""What operators tune in backfilling, whatever the policy: how far a cycle looks, and how exactly.
+
+The options have counterparts in Slurm (``SchedulerParameters``) and Maui: ``queue_depth`` is
+``bf_max_job_test``, ``queue_depth_per_user`` ``bf_max_job_user``, ``window`` ``bf_window``, ``resolution``
+``bf_resolution``; how many jobs are booked, an option of the policy, is Maui's ``RESERVATIONDEPTH``.
+
+Decisions on what they mean where something is examined only when something happened:
+
+- A depth counts the jobs that stay waiting. One that starts makes room for the next, else processors could
+  stand idle with nobody looked at until something else happens. So who is looked at follows from the queue
+  alone.
+- Who is left out because of their user's depth takes no place of ``queue_depth``.
+- A job that could start only after the window is not booked, and takes none of the bookings that the policy
+  makes; the next job may. As time passes it comes into the window, so with a window each look begins anew.
+- A resolution puts off what becomes free, never what is taken: no booking starts before there is room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pydantic
+
+from headway.durations import WholeSeconds
+from headway.state import Job, Status
+from headway.view import View
+
+_INF = float("inf")
+
+
+class Tuning(pydantic.BaseModel):
+    """Options that bound what a cycle looks at."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    queue_depth: int | None = pydantic.Field(
+        default=None,
+        ge=1,
+        description="how many of the waiting jobs are looked at, from the head of the queue on; who starts "
+        "does not count (default: all)",
+    )
+    queue_depth_per_user: int | None = pydantic.Field(
+        default=None, ge=1, description="the same for each user's jobs (default: all)"
+    )
+    window: WholeSeconds | None = pydantic.Field(
+        default=None,
+        description="nothing is booked that would start more than this time from now; shorter than jobs "
+        "run, it lets large jobs starve (default: any time)",
+    )
+    resolution: WholeSeconds | None = pydantic.Field(
+        default=None,
+        description="expected ends are rounded up to multiples of this time (default: they are exact)",
+    )
+
+    @property
+    def in_part(self) -> bool:
+        """Whether not all waiting jobs are served as they would be without these options."""
+        return any(bound is not None for bound in (self.queue_depth, self.queue_depth_per_user, self.window))
+
+
+class Depth:
+    """Who of a queue is looked at, in order."""
+
+    def __init__(self, options: Tuning) -> None:
+        self._left = options.queue_depth if options.queue_depth is not None else _INF
+        self._most = options.queue_depth_per_user
+        self._of: dict[str, int] = {}
+
+    @property
+    def reached(self) -> bool:
+        """Whether nobody is looked at any more."""
+        return self._left <= 0
+
+    def leaves_out(self, job: Job) -> bool:
+        """Whether the job's user has so many waiting jobs before it."""
+        return self._most is not None and self._of.get(job.user, 0) >= self._most
+
+    def count(self, job: Job) -> None:
+        """The job was looked at and waits."""
+        self._left -= 1
+        if self._most is not None:
+            self._of[job.user] = self._of.get(job.user, 0) + 1
+
+
+def looked_at(view: View, options: Tuning) -> Iterator[tuple[Job, bool]]:
+    """The waiting jobs that are looked at, in queue order, and whether each is new since the last cycle.
+
+    What is not started when the next one is asked for counts as waiting.
+    """
+    depth, pending = Depth(options), Status.PENDING
+    first = 0 if view.fresh < 0 else len(view.queue) - view.fresh
+    for at, job in enumerate(view.queue):
+        if depth.reached:
+            return
+        if job.status is not pending or depth.leaves_out(job):
+            continue
+        yield job, at >= first
+        if job.status is pending:
+            depth.count(job)
+
+
+def serve(
+    view: View, options: Tuning, bookings: float, why: Callable[[Job], str], *, shortest: bool = False
+) -> None:
+    """Serve the jobs that are looked at in queue order: each starts if it can, and is booked if not until
+    ``bookings`` of them are.
+
+    ``shortest``: of those behind the last one that is booked the one that is expected to run for the shortest
+    time is tried first.
+    """
+    if options.window is not None:
+        view.forget()
+        view.fresh = -1
+    latest = view.now + options.window if options.window is not None else _INF
+    pool, pending = view.pool, Status.PENDING
+    made = 0
+    if view.fresh >= 0:
+        new = set(view.queue[len(view.queue) - view.fresh :])
+        made = sum(b.job.status is pending and b.job not in new for b in view.bookings)
+    behind: list[Job] = []
+    for job, is_new in looked_at(view, options):
+        if made >= bookings and not pool.free:
+            break
+        if not is_new:
+            continue
+        if made < bookings:
+            if view.start(job, why(job)) is None and view.book_by(job, latest) is not None:
+                made += 1
+        elif job.processors <= pool.free:
+            if shortest:
+                behind.append(job)
+            else:
+                view.start(job, why(job))
+    if behind:
+        _serve_shortest(view, options, behind, why)
+
+
+def _serve_shortest(view: View, options: Tuning, jobs: list[Job], why: Callable[[Job], str]) -> None:
+    """Start who may of these, shortest first; then those whom they make room for in the depth."""
+    tried: set[Job] = set()
+    while jobs:
+        started = False
+        for job in sorted(jobs, key=_runtime):
+            if job.processors <= view.pool.free:
+                started = view.start(job, why(job)) is not None or started
+        tried.update(jobs)
+        if not started or not options.in_part:
+            return
+        jobs = [job for job, new in looked_at(view, options) if new and job not in tried]
+        jobs = [job for job in jobs if view.booked(job) is None]
+
+
+def _runtime(job: Job) -> float:
+    return job.expected_runtime
+
+
+def why_not(job: Job, view: View, options: Tuning, bookings: float) -> str:
+    """Why these options keep a waiting job without a booking from being looked at or booked, as a sentence
+    without its full stop; "" if they do not."""
+    depth = Depth(options)
+    for other in view.queue:
+        if other.status is not Status.PENDING:
+            continue
+        if depth.reached:
+            return f"Only the first {options.queue_depth} waiting jobs are looked at (queue_depth)"
+        if depth.leaves_out(other):
+            if other is job:
+                return (
+                    f"Only the first {options.queue_depth_per_user} waiting jobs of user {job.user} are "
+                    "looked at (queue_depth_per_user)"
+                )
+            continue
+        if other is job:
+            break
+        depth.count(other)
+    if options.window is not None and len(view.bookings) < bookings:
+        return f"It cannot start within {options.window} s, so nothing is booked for it yet (window)"
+    return ""
