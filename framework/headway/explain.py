@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from headway.decisions import Decision, Start
+from headway.decisions import Decision, Migrate, Start, SwapTiers
 from headway.events import (
     DecisionFailed,
     Event,
@@ -16,8 +16,10 @@ from headway.events import (
     JobSuspended,
 )
 from headway.journal import HistoryEntry
+from headway.model import Placement
 from headway.scheduler import Scheduler
 from headway.state import Job, Status
+from headway.state.occupation import BACKGROUND, FOREGROUND
 from headway.state.records import ON_NODES
 from headway.view import Booking, View
 
@@ -151,25 +153,49 @@ def explain(
         lines.append(_predicted(scheduler, job))
     for decision in wished:
         if isinstance(decision, Start) and decision.job_id == job.id:
-            where = ", ".join(name for name, _ in decision.placement)
-            lines.append(
-                f"It would be started now{' on ' + where if where else ''}: {decision.reason or 'it fits'}."
-            )
+            where = _where(decision.placement, decision.tier)
+            lines.append(f"It would be started now{where}: {decision.reason or 'it fits'}.")
             return lines
     if job.status in (Status.RUNNING, Status.SUSPENDED, Status.STARTING):
-        where = ", ".join(name for name, _ in job.placement)
         verb = {"running": "runs", "suspended": "is suspended", "starting": "is being started"}[
             job.status.value
         ]
-        lines.append(
-            f"It {verb}{' on ' + where if where else ''}, expected to end by {clock(job.expected_end)}."
-        )
-        return lines
+        # A move that would be decided now counts from then on; nobody has carried it out.
+        placement, tier, _ = scheduler.state.before_move.get(job.id, (job.placement, job.tier, None))
+        where = _where(placement, tier)
+        return [
+            *lines,
+            f"It {verb}{where}, expected to end by {clock(job.expected_end)}.",
+            *_moved(job, wished),
+        ]
     reason = scheduler.state.why_waiting(job, clock)
     if reason:
         lines.append(f"It cannot start: {reason}.")
         return lines
     lines.extend(_in_queue(scheduler, job, clock))
+    return lines
+
+
+def _where(placement: Placement, tier: str) -> str:
+    """Where a job runs or would run, after its verb."""
+    nodes = ", ".join(name for name, _ in placement)
+    behind = " in the background" if tier == BACKGROUND else ""
+    return f"{behind} on {nodes}" if nodes else behind
+
+
+def _moved(job: Job, wished: Sequence[Decision]) -> list[str]:
+    """What would become now of a job that has its processors already."""
+    lines = []
+    for decision in wished:
+        if isinstance(decision, SwapTiers) and job.id in (decision.job_id, decision.other_job_id):
+            tier = FOREGROUND if job.id == decision.job_id else BACKGROUND
+            what = f"moved to the {tier} of its own processors"
+        elif isinstance(decision, Migrate) and job.id == decision.job_id:
+            what = "begun again" if decision.restart else "moved, to go on"
+            what += _where(decision.placement or job.placement, decision.tier or job.tier)
+        else:
+            continue
+        lines.append(f"It would be {what} now: {decision.reason or 'the policy has it so'}.")
     return lines
 
 

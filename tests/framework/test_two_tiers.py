@@ -9,6 +9,7 @@ from building import alike, described, emulate, node_cluster, plugged, traced
 from headway import events as ev
 from headway.decisions import Migrate, Start, SwapTiers
 from headway.errors import StateError
+from headway.explain import explain
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription, NodeDescription
 from headway.scheduler import Scheduler
@@ -214,6 +215,29 @@ def test_a_job_starts_behind_another_is_promoted_and_ends():
     assert [event.tier for event in run.adapter.told if isinstance(event, ev.JobTierChanged)] == [
         "foreground"
     ]
+
+
+def test_what_would_become_of_a_job_in_the_background_is_explained():
+    def said(scheduler, job_id, wished):
+        return explain(scheduler, job_id, lambda time: f"{time:g}", wished)[1:]
+
+    whole = [["n0", 4]]
+    scheduler = Scheduler(NODES, plugged(Behind()))
+    first, second = (described(name, 4, attributes={"on": whole}) for name in "ab")
+    wished = scheduler.step(0, [ev.JobSubmitted(0, first), ev.JobSubmitted(0, second)])
+    assert said(scheduler, "b", wished) == ["It would be started now in the background on n0: behind others."]
+    scheduler.step(
+        1, [ev.JobStarted(0, "a", (("n0", 4),)), ev.JobStarted(0, "b", (("n0", 4),), "background")]
+    )
+    assert said(scheduler, "b", []) == ["It runs in the background on n0, expected to end by 100."]
+    wished = scheduler.step(5, [ev.JobEnded(5, "a")])
+    runs, promoted = said(scheduler, "b", wished)
+    assert runs.startswith("It runs in the background on n0, expected to end by ")
+    assert promoted == (
+        "It would be moved to the foreground of its own processors now: its processors are idle."
+    )
+    moved = [Migrate("b", (("n1", 4),), "n1 is idle", "foreground", restart=True)]
+    assert said(scheduler, "b", moved)[1] == "It would be begun again on n1 now: n1 is idle."
 
 
 def test_a_policy_that_fails_after_a_promotion_has_promoted_nobody():

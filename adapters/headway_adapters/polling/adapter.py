@@ -681,7 +681,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         """Set what a job's start was told with."""
         if problem := self._actuators.set_frequency(wish, job.placement):
             self._not_kept(wish.job_id)
-            self._refuse(wish, problem, self._clock())
+            self._refuse([(wish, problem)], self._clock())
 
     def _not_kept(self, job_id: str) -> None:
         """The frequency that a job's start was told with could not be set."""
@@ -800,19 +800,33 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
             else:
                 outcomes.append(self._carry_out(decisions[at], now))
                 at += 1
-        for decision, outcome in zip(decisions, outcomes, strict=True):
-            if not outcome.accepted:
-                self._refuse(cast(d.AnyDecision, decision), outcome.message, now)
+        refused = [
+            (cast(d.AnyDecision, decision), outcome.message)
+            for decision, outcome in zip(decisions, outcomes, strict=True)
+            if not outcome.accepted
+        ]
+        self._refuse(refused, now)
         self._confirm_pause = self._pace.confirm_interval
         self._next_look = min(self._next_look, time.monotonic() + self._pace.confirm_interval)
         if self._down_since is not None:
             self._next_look = max(self._next_look, time.monotonic() + self._pace.confirm_interval)
         return outcomes
 
-    def _refuse(self, decision: d.AnyDecision, message: str, now: float) -> None:
-        self._log.warning(f"{self.system} refused", decision=type(decision).__name__,
-                          job=getattr(decision, "job_id", None), error=message)  # fmt: skip
-        self._told.append(ev.DecisionFailed(time=now, decision=decision, message=message))
+    def _refuse(self, refused: Sequence[tuple[d.AnyDecision, str]], now: float) -> None:
+        """Tell what the batch system refused and why; of elements of one array (somebody cancelled it, say)
+        the log tells in one line."""
+        lines: dict[tuple[str, str, str], list[tuple[str | None, str]]] = {}
+        for number, (decision, message) in enumerate(refused):
+            self._told.append(ev.DecisionFailed(time=now, decision=decision, message=message))
+            job_id: str | None = getattr(decision, "job_id", None)
+            job = self.known(job_id) if job_id else None
+            array = job.job.array_id if job is not None else ""
+            alike = (array, message.replace(job_id, "")) if job_id and array else ("", str(number))
+            lines.setdefault((type(decision).__name__, *alike), []).append((job_id, message))
+        for (name, _, _), told in lines.items():
+            job_id, message = told[0]
+            more = {"elements": len(told)} if len(told) > 1 else {}
+            self._log.warning(f"{self.system} refused", decision=name, job=job_id, error=message, **more)
 
     def _start_all(self, starts: Sequence[d.Start]) -> list[Outcome]:
         outcomes: dict[int, Outcome] = {}

@@ -23,11 +23,15 @@ class Log:
     def __init__(self) -> None:
         self.said: list[tuple[str, str]] = []
 
+        self.more: list[dict[str, Any]] = []
+
     def error(self, what: str, **more: Any) -> None:
         self.said.append(("error", what))
+        self.more.append(more)
 
     def info(self, what: str, **more: Any) -> None:
         self.said.append(("info", what))
+        self.more.append(more)
 
     warning = info
 
@@ -126,6 +130,31 @@ def test_who_is_refused_during_every_look_does_not_make_all_looks_vain() -> None
         return seen == ["a", "b"]
 
     until(step, "the second look is told", pause=0.0)
+    adapter.close()
+
+
+def test_elements_of_an_array_that_are_refused_alike_are_one_line_and_each_is_told() -> None:
+    jobs = [described("a", pool="p")]
+    jobs += [described(f"7_{n}", pool="p", array_id="7", array_index=n) for n in range(50)]
+    shown = Snapshot(
+        1, {job.id: SnapshotJob(job, "pending") for job in jobs}, {}, {"p": PoolDescription("p")}
+    )
+    adapter = Scripted(shown)
+    why = {"a": "no", "7_49": "not on a Sunday"}
+    adapter.carry_out = lambda decision, now: Outcome(  # type: ignore[method-assign]
+        False, why.get(decision.job_id, f"job {decision.job_id} is over")
+    )
+    adapter.capabilities = frozenset({Requeue})
+    assert adapter.wait(None) is not None
+    asked = [Requeue(job.id) for job in jobs]
+    assert not any(outcome.accepted for outcome in adapter.apply(1.0, asked))
+    refusals = [more for (_, what), more in zip(adapter.log.said, adapter.log.more, strict=True)
+                if what == "toy refused"]  # fmt: skip
+    assert [(more["job"], more["error"], more.get("elements")) for more in refusals] == [
+        ("a", "no", None), ("7_0", "job 7_0 is over", 49), ("7_49", "not on a Sunday", None),
+    ]  # fmt: skip
+    failed = [event for event in adapter._told if isinstance(event, ev.DecisionFailed)]
+    assert [event.decision for event in failed] == asked
     adapter.close()
 
 

@@ -61,6 +61,19 @@ def test_a_running_job_is_told_when_it_ends(headway: Headway, config: Path, reco
     assert "It runs, expected to end by " in headway("explain", 1, "-c", config, "--journal-only").out
 
 
+def test_a_job_in_the_background_is_told_that_it_is_there(
+    headway: Headway, config: Path, tmp_path: Path
+) -> None:
+    job = JobDescription("1", 0.0, Request(3, 100.0), user="ann")
+    with Journal.open(tmp_path / "runs.db") as journal:
+        cluster = ClusterDescription.flat(4, name="four")
+        journal.begin_run(RunInfo(Mode.DRY_RUN, 0.0, __version__, config.read_text(), 0, cluster))
+        journal.record_events(1, 0.0, [JobSubmitted(0.0, job), JobStarted(0.0, "1", (), tier="background")])
+        journal.end_run("finished")
+    said = headway("explain", 1, "-c", config, "--journal-only").out
+    assert "It runs in the background, expected to end by " in said
+
+
 def test_of_a_job_that_is_gone_the_journal_knows_the_history(
     headway: Headway, config: Path, trace: Path, tmp_path: Path
 ) -> None:
