@@ -112,19 +112,42 @@ class Free:
         )
 
 
+def bits(nodes: Bools) -> int:
+    """A set of nodes as a number: one bit a node, the first node's being the lowest."""
+    return int.from_bytes(np.packbits(nodes, bitorder="little").tobytes(), "little")
+
+
+def nodes_of(nodes: int) -> list[int]:
+    """The nodes of a set (:func:`bits`), in their order."""
+    if nodes.bit_count() > _MANY:
+        octets = np.frombuffer(nodes.to_bytes(nodes.bit_length() + 7 >> 3, "little"), np.uint8)
+        found: list[int] = np.unpackbits(octets, bitorder="little").nonzero()[0].tolist()
+        return found
+    found = []
+    while nodes:
+        lowest = nodes & -nodes
+        found.append(lowest.bit_length() - 1)
+        nodes ^= lowest
+    return found
+
+
 class Located:
     """A placement by the indices of its nodes, in its order; nodes that nobody knows are left out."""
 
-    __slots__ = ("arrays", "clear", "counts", "nodes", "placement", "processors")
+    __slots__ = ("_bits", "arrays", "clear", "counts", "nodes", "placement", "processors")
 
-    def __init__(self, placement: Placement, index: Mapping[str, int]) -> None:
+    def __init__(
+        self, placement: Placement, index: Mapping[str, int], nodes: list[int] | None = None, bits: int = -1
+    ) -> None:
+        """``nodes``, ``bits``: the indices of its nodes, if they are known."""
         #: Kept here, so that nobody else has its identity.
         self.placement = placement
+        self._bits = bits
         self.counts = counts = [count for _, count in placement]
         #: Of all of its nodes.
         self.processors = sum(counts)
         try:
-            self.nodes = nodes = [index[name] for name, _ in placement]
+            self.nodes = nodes = nodes or [index[name] for name, _ in placement]
         except KeyError:
             known = [(index[name], count) for name, count in placement if name in index]
             self.nodes = nodes = [node for node, _ in known]
@@ -136,6 +159,15 @@ class Located:
         if len(nodes) > _MANY:
             self.arrays = np.array(nodes), np.array(counts)
 
+    @property
+    def bits(self) -> int:
+        """The set of its nodes (:func:`bits`)."""
+        if self._bits < 0:
+            self._bits = 0
+            for node in self.nodes:
+                self._bits |= 1 << node
+        return self._bits
+
 
 class NodeTable:
     """All nodes of a cluster."""
@@ -144,6 +176,8 @@ class NodeTable:
         self.descriptions: dict[str, NodeDescription] = {}
         self.index: dict[str, int] = {}
         self.names: list[str] = []
+        #: One processor of each.
+        self._pairs: list[tuple[str, int]] = []
         self.total: Ints = np.zeros(0, np.int64)
         self.free = Free(np.zeros(0, np.int64), np.zeros(0, np.int64), {})
         #: What the nodes have when they are idle.
@@ -227,6 +261,7 @@ class NodeTable:
         at = len(self.names)
         self._located.clear()
         self.names.append(node.name)
+        self._pairs.append((node.name, 1))
         self.index[node.name] = at
         if at == len(self.total):
             self._grow(max(64, 2 * at))
@@ -288,6 +323,16 @@ class NodeTable:
                 self._located.clear()
             found = self._located[id(placement)] = Located(placement, self.index)
         return found
+
+    def ones(self, nodes: int) -> Placement:
+        """A processor of each node of a set (:func:`bits`), in their order; it is located at once."""
+        found = nodes_of(nodes)
+        pairs = self._pairs
+        placement = tuple([pairs[node] for node in found])
+        if len(self._located) >= _KEPT:
+            self._located.clear()
+        self._located[id(placement)] = Located(placement, self.index, found, nodes)
+        return placement
 
     def take(self, request: Request, placement: Placement) -> dict[str, tuple[int, int]]:
         """A job occupies its nodes. Returns for each pool its processors: all, and those on usable nodes."""

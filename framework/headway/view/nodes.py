@@ -11,14 +11,14 @@ import numpy as np
 from headway.decisions import Start
 from headway.errors import StateError
 from headway.model import Placement, Request
-from headway.nodes import Bools, Free, Offer, layout_is_open
+from headway.nodes import Bools, Free, Offer, bits, layout_is_open
 from headway.placing_parts import place_parts
 from headway.state import Status
 from headway.view.ahead import rounded_up
 from headway.view.booking import Booking
 from headway.view.interface import View
 from headway.view.releases import Releases
-from headway.view.timeline import Timeline, bits
+from headway.view.timeline import Timeline
 
 if TYPE_CHECKING:
     from headway.state import Job

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.model import Request
-from headway.nodes import Bools, Free, Ints, memory_on_node
+from headway.nodes import Bools, Free, Ints, bits, memory_on_node
 from headway.parts import divided
 from headway.view.ahead import rounded_up
 from headway.view.booking import Booking
@@ -24,11 +24,6 @@ from headway.view.releases import Releases
 _INF = float("inf")
 #: To pick out a node's level takes as long as to go along so many.
 _FEW = 8
-
-
-def bits(nodes: Bools) -> int:
-    """One bit a node, the first node's being the lowest."""
-    return int.from_bytes(np.packbits(nodes, bitorder="little").tobytes(), "little")
 
 
 class Timeline:

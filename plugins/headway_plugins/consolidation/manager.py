@@ -37,8 +37,7 @@ Decisions on what the paper leaves open
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from heapq import merge
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from operator import attrgetter
 from typing import Any, Literal
@@ -50,7 +49,7 @@ from headway.errors import UserError
 from headway.events import Event, JobEnded, JobMigrated, JobResumed, JobSuspended
 from headway.hookspecs import Plugin, hookimpl
 from headway.sharing import Sharing
-from headway.state import Job, State, Status
+from headway.state import Job, RunningEntry, State, Status
 from headway.view import View
 from headway_plugins.consolidation.single import SingleSlots
 from headway_plugins.consolidation.slots import Slots
@@ -209,7 +208,7 @@ class Consolidation(Plugin):
         if not behind:
             candidates: Iterable[Job] = view.queue
         elif view.queue is pool.queue:
-            candidates = merge(view.queue, behind, key=_order)
+            candidates = _in_order(view.queue, behind)
         else:
             candidates = chain(behind, view.queue)
         head = None
@@ -221,14 +220,14 @@ class Consolidation(Plugin):
             return
         now = view.now
         reservation: tuple[float, int] | None = None
-        shadow, extra, when = _INF, 0, ""
+        shadow, extra = _INF, 0
         fitting: Iterator[Job] = view.fitting()
         # Nothing becomes free in front from here on, so who does not fit now never will.
         left = [job for job in behind if job.processors <= pool.free and job.behind]
         if not left:
             others: Iterable[Job] = fitting
         elif view.queue is pool.queue:
-            others = merge(fitting, left, key=_order)
+            others = _in_order(fitting, left)
         else:
             others = (*left, *fitting)
         for job in others:
@@ -238,10 +237,10 @@ class Consolidation(Plugin):
             if reservation is None:
                 # Without a candidate nobody needs to know it.
                 reservation = shadow, extra = self._reservation(view, slots, head)
-                when = view.clock(shadow)
             past = now + self._runtime(slots, job, now) > shadow + _EQUAL
             if past and processors > extra:
                 continue
+            when = view.clock(shadow)
             why = (
                 f"backfilled: needs no processor that job {head.id} will need at {when}"
                 if past
@@ -268,27 +267,35 @@ class Consolidation(Plugin):
         if self.options.variant == "reasy" and head.behind:
             tenants = view.tenants
             own = set(tenants.nodes_of(head))
-            over = (job for *_, job in view.running if not own.isdisjoint(tenants.nodes_of(job)))
-            shadow = max((self._end(job, now) for job in over), default=now)
-            return shadow, slots.idle_outside(head)
-        ends = sorted((self._end(job, now), processors) for _, _, processors, job in view.running)
-        reach, shadow = pool.free, now
-        if reach < head.processors:
-            shadow = _INF
-            for end, processors in ends:
-                if end > shadow + _EQUAL:
-                    break
-                reach += processors
-                if shadow == _INF and reach >= head.processors:
-                    shadow = end
-        return shadow, reach - head.processors if shadow < _INF else pool.total
+            over = [entry for entry in view.running if not own.isdisjoint(tenants.nodes_of(entry[3]))]
+            ends = self._ends(over, now)
+            return ends[-1][0] if ends else now, slots.idle_outside(head)
+        need = head.processors - pool.free
+        if need <= 0:
+            return now, -need
+        shadow = _INF
+        for end, processors in self._ends(view.running, now):
+            if end > shadow + _EQUAL:
+                break
+            need -= processors
+            if shadow == _INF and need <= 0:
+                shadow = end
+        return shadow, -need if shadow < _INF else pool.total
 
-    def _end(self, job: Job, now: float) -> float:
-        """When a job in front is expected to end, if it goes at full speed from now on."""
-        begins = now
-        if self._pauses:
-            begins = max(now, self._pauses.get(job.id, now))
-        return begins + max(0.0, job.expected_runtime - job.done(now))
+    def _ends(self, running: Iterable[RunningEntry], now: float) -> list[tuple[float, int]]:
+        """When each of these jobs in front is expected to end if it goes at full speed from now on, and its
+        processors; soonest first."""
+        pauses = self._pauses
+        ends = []
+        for _, _, processors, job in running:
+            begins = max(now, pauses.get(job.id, now)) if pauses else now
+            pace = job.pace
+            # As Job.done, without the call where the cluster tells how far the job is.
+            done = pace.done + (now - pace.since) * pace.rate if pace is not None else job.done(now)
+            left = job.expected_runtime - done
+            ends.append((begins + left if left > 0.0 else begins, processors))
+        ends.sort()
+        return ends
 
     def _deploy(self, view: View, slots: Slots, job: Job, why: str) -> bool:
         """Bring a candidate to the front: Algorithm 2."""
@@ -320,3 +327,14 @@ class Consolidation(Plugin):
             if placement is not None:
                 why = "in the background, on what others leave idle"
                 view.start_on(job, placement, "background", why)
+
+
+def _in_order(waiting: Iterable[Job], behind: Sequence[Job]) -> Iterator[Job]:
+    """Both in queue order, as one."""
+    at, count = 0, len(behind)
+    for job in waiting:
+        while at < count and behind[at].order < job.order:
+            yield behind[at]
+            at += 1
+        yield job
+    yield from behind[at:]

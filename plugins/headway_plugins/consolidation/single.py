@@ -7,15 +7,47 @@ used are found use by use, not node by node.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from headway.model import Placement
-from headway.nodes import Bools
+from headway.nodes import bits, nodes_of
 from headway.state import Job
 from headway_plugins.consolidation.slots import Slots, is_plain
+
+
+class Tier:
+    """The nodes that have a process in one tier."""
+
+    __slots__ = ("by_use", "crowded", "taken", "used")
+
+    def __init__(self) -> None:
+        #: All of them; and those whose process uses something.
+        self.taken = 0
+        self.used = 0
+        #: The use of a process -> the nodes that have such a one.
+        self.by_use: dict[float, int] = {}
+        #: A node was seen to have more than one, so that these sets do not tell which nodes have none.
+        self.crowded = False
+
+    def enter(self, nodes: int, use: float) -> None:
+        """A job has come, with one process on each of these nodes."""
+        if self.taken & nodes:
+            self.crowded = True
+        self.taken |= nodes
+        if use > 0:
+            self.used |= nodes
+            self.by_use[use] = self.by_use.get(use, 0) | nodes
+
+    def leave(self, nodes: int, use: float) -> None:
+        """It has left."""
+        self.taken &= ~nodes
+        if use > 0:
+            self.used &= ~nodes
+            rest = self.by_use[use] & ~nodes
+            if rest:
+                self.by_use[use] = rest
+            else:
+                del self.by_use[use]
 
 
 class SingleSlots(Slots):
@@ -26,128 +58,126 @@ class SingleSlots(Slots):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        #: The use of a process -> the nodes that have such a one, in front and behind; used by somebody.
-        self._front_by_use: dict[float, int] = {}
-        self._behind_by_use: dict[float, int] = {}
+        self._in_front = Tier()
+        self._in_back = Tier()
         #: The nodes whose process in front leaves the background nothing.
         self._full_nodes = 0
         #: What each job there was counted with: its nodes, their use, whether that is behind, and in full.
         self._there: dict[Job, tuple[int, float, bool, bool]] = {}
         self._usable_nodes = 0
-        #: What the background has left; -1: to be found.
+        #: The nodes that the background has left, and how many they are; -1: to be found.
         self._open_behind = -1
+        self._count_behind = -1
 
     def _look_at_nodes(self) -> None:
         super()._look_at_nodes()
-        self._usable_nodes = _set_of(self._usable & (self._nodes.total > 0))
+        self._usable_nodes = bits(self._usable & (self._nodes.total > 0))
         self._open_behind = -1
+
+    def idle_in_front(self, job: Job) -> bool:
+        self._look()
+        there = self._there.get(job)
+        if there is None or self._in_front.crowded:
+            return super().idle_in_front(job)
+        return not there[0] & self._in_front.taken
 
     def front(self, job: Job, now: float) -> Placement | None:
         self._look()
         if not is_plain(job.request) or self._nodes.reservations:
             self._fill()
             return super().front(job, now)
-        idle = _set_of(self._nodes.free.processors > 0) & self._usable_nodes
+        if self._in_front.crowded:
+            idle = bits(self._nodes.free.processors > 0) & self._usable_nodes
+        else:
+            idle = self._usable_nodes & ~self._in_front.taken
         # One in the background leaves it first.
         own = self._there[job][0] if job.behind and job in self._there else 0
-        return self._least_used(idle, job.processors, self._behind_by_use, own)
+        return self._least_used(idle, job.processors, self._in_back, own)
 
     def room_behind(self) -> int:
         self._look()
-        return self._left_behind().bit_count()
+        if self._open_behind < 0:
+            self._left_behind()
+        return self._count_behind
 
     def behind(self, job: Job, now: float) -> Placement | None:
         self._look()
         if not is_plain(job.request) or self._nodes.reservations:
             self._fill()
             return super().behind(job, now)
-        return self._least_used(self._left_behind(), job.processors, self._front_by_use, 0)
+        return self._least_used(self._left_behind(), job.processors, self._in_front, 0)
 
     def _left_behind(self) -> int:
         if self._open_behind < 0:
-            nodes = self._nodes
-            self._open_behind = _set_of(nodes.behind < nodes.total) & self._usable_nodes & ~self._full_nodes
+            if self._in_back.crowded:
+                nodes = self._nodes
+                left = bits(nodes.behind < nodes.total) & self._usable_nodes
+            else:
+                left = self._usable_nodes & ~self._in_back.taken
+            self._open_behind = left & ~self._full_nodes
+            self._count_behind = self._open_behind.bit_count()
         return self._open_behind
 
-    def _least_used(self, room: int, wanted: int, by_use: dict[float, int], unused: int) -> Placement | None:
+    def _least_used(self, room: int, wanted: int, other: Tier, unused: int) -> Placement | None:
         """So many of these nodes, first those whose process in the other tier uses least, ties by their
         order; ``unused``: nodes whose process there does not count."""
         left = room.bit_count() - wanted
         if left < 0:
             return None
-        if left and self._usage.known:
-            # From the other end: who uses most is left out.
-            for use in sorted(by_use, reverse=True):
-                if use <= 0:
-                    break
-                most = by_use[use] & room & ~unused
-                count = most.bit_count()
-                if count > left:
-                    room &= ~most | _first(most, count - left)
-                    left = 0
-                else:
+        if left and self._usage.known and other.used:
+            used = other.used & ~unused
+            idle = room & ~used
+            if idle.bit_count() >= wanted:
+                room = idle
+            else:
+                # From the other end: who uses most is left out.
+                for use in sorted(other.by_use, reverse=True):
+                    most = other.by_use[use] & room & ~unused
+                    count = most.bit_count()
+                    if count > left:
+                        room &= ~most | _first(most, count - left)
+                        break
                     room &= ~most
                     left -= count
-                if not left:
-                    break
-        if left:
+                    if not left:
+                        break
+        if room.bit_count() > wanted:
             room = _first(room, wanted)
-        names = self._nodes.names
-        return tuple([(names[node], 1) for node in _nodes_of(room)])
+        return self._nodes.ones(room)
 
     def _look(self) -> None:
         changes = self._changes
         if not changes:
             return
         self._open_behind = -1
-        if self._usage.known:
-            for job, place, behind, sign in changes:
-                if sign > 0:
-                    nodes = 0
-                    for node in place.nodes:
-                        nodes |= 1 << node
+        known = self._usage.known
+        for job, place, behind, sign in changes:
+            if sign > 0:
+                nodes, use, full = place.bits, 0.0, False
+                if known:
                     use = self._usage.of(job)
                     full = not behind and use >= self._threshold
                     if full:
                         self._full_nodes |= nodes
                     # Rounding must not tell equal processors apart.
                     use = round(use * 1e9) / 1e9
-                    by_use = self._behind_by_use if behind else self._front_by_use
-                    by_use[use] = by_use.get(use, 0) | nodes
-                    self._there[job] = nodes, use, behind, full
-                elif job in self._there:
-                    nodes, use, behind, full = self._there.pop(job)
-                    if full:
-                        self._full_nodes &= ~nodes
-                    by_use = self._behind_by_use if behind else self._front_by_use
-                    rest = by_use[use] & ~nodes
-                    if rest:
-                        by_use[use] = rest
-                    else:
-                        del by_use[use]
+                (self._in_back if behind else self._in_front).enter(nodes, use)
+                self._there[job] = nodes, use, behind, full
+            elif job in self._there:
+                nodes, use, behind, full = self._there.pop(job)
+                if full:
+                    self._full_nodes &= ~nodes
+                (self._in_back if behind else self._in_front).leave(nodes, use)
         changes.clear()
 
     def _fill(self) -> None:
         """The same as arrays."""
-        for array, by_use in ((self._front, self._front_by_use), (self._behind, self._behind_by_use)):
+        for array, tier in ((self._front, self._in_front), (self._behind, self._in_back)):
             array[:] = 0.0
-            for use, nodes in by_use.items():
-                array[list(_nodes_of(nodes))] = use
+            for use, nodes in tier.by_use.items():
+                array[nodes_of(nodes)] = use
         self._full[:] = 0
-        self._full[list(_nodes_of(self._full_nodes))] = 1
-
-
-def _set_of(mask: Bools) -> int:
-    """The nodes of a mask."""
-    return int.from_bytes(np.packbits(mask, bitorder="little").tobytes(), "little")
-
-
-def _nodes_of(nodes: int) -> Iterator[int]:
-    """The nodes of a set, in their order."""
-    while nodes:
-        lowest = nodes & -nodes
-        yield lowest.bit_length() - 1
-        nodes ^= lowest
+        self._full[nodes_of(self._full_nodes)] = 1
 
 
 def _first(nodes: int, count: int) -> int:

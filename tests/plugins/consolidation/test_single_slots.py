@@ -6,8 +6,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from building import alike, emulate, node_cluster, traced
+from building import alike, described, emulate, node_cluster, plugged, traced
 
+from headway import events as ev
+from headway.decisions import Start
+from headway.scheduler import Scheduler
 from headway.sharing import Sharing
 from headway.workload import TraceJob
 from headway_plugins.consolidation import manager
@@ -56,3 +59,19 @@ def test_the_same_processors(variant: str, options: dict[str, Any], monkeypatch:
     # What serves all nodes is then made anew in each cycle, from who is there.
     monkeypatch.setattr(manager, "SingleSlots", Slots)
     assert single == schedule()
+
+
+def test_a_node_on_which_the_batch_system_shows_two_jobs_is_idle_once_both_are_gone() -> None:
+    scheduler = Scheduler(
+        node_cluster(*alike(3, 1)), plugged(Consolidation(ConsolidationOptions(variant="reasy")))
+    )
+    there = [described(name, 1) for name in "abc"]
+    scheduler.step(0, [event for job in there for event in (
+        ev.JobSubmitted(0, job), ev.JobStarted(0, job.id, (("n0" if job.id in "ab" else "n1", 1),)),
+    )])  # fmt: skip
+    # The policy looks at the nodes, and finds nothing for this one.
+    scheduler.step(1, [ev.JobSubmitted(1, described("large", 3))])
+    scheduler.step(2, [ev.JobEnded(2, "a"), ev.JobEnded(2, "c"), ev.JobEnded(2, "large")])
+    [start] = scheduler.step(3, [ev.JobSubmitted(3, described("d", 2))])
+    assert isinstance(start, Start) and start.placement == (("n1", 1), ("n2", 1))
+    assert scheduler.problems == []
