@@ -27,6 +27,8 @@ class Association(msgspec.Struct, frozen=True, omit_defaults=True):
     default: bool = False
     #: What a user has used until now, as it counts today, billed units x seconds.
     usage: float = 0.0
+    #: What was used of processors, below an account as well, as it counts today.
+    processor_minutes: float = 0.0
 
 
 class SitePolicy(msgspec.Struct, frozen=True, omit_defaults=True):

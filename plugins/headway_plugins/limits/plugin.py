@@ -14,28 +14,40 @@ Decisions on what is left open:
   for as many as it has.
 - ``processor_minutes`` counts walltimes, not predictions; what has run past its own counts for nothing.
 - A job that is too large for a limit by itself waits until it, or the configuration, is changed.
-- All limits hold at once: that of a QOS does not replace that of an account.
+- All limits hold at once: that of a QOS does not replace that of an account. Slurm's (``of: from-slurm``) do
+  as in Slurm: what a job's QOS limits for all together, its accounts do not; what it limits for each user,
+  the association does not; what it limits for one job, nobody else does.
+- A ``budget`` is what was used, decaying with ``half_life``, and what running jobs may still use: a job
+  starts only if it can run to its limit within it. Over a restart it is in the checkpoint, with the jobs that run.
 - Nothing is kept for a job that waits for a limit. So several small jobs can use up what a large one of the
   same account waits for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from functools import partial
 from heapq import heappop, heappush
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pydantic
 
-from headway.events import Event, JobChanged
+from headway.errors import UserError
+from headway.events import Event, JobChanged, SitePolicyChanged
 from headway.hookspecs import hookimpl
+from headway.model import SitePolicy
 from headway.state import Barrier, Job, State
 from headway_plugins.limits.rules import Amounts, Rule, dimensions_of
-from headway_plugins.limits.use import MINUTES, Holder
+from headway_plugins.limits.use import TIMED, UNRULED, Holder, Ruled
+from headway_plugins.priority.fair_share import entry_of, same_shares
+from headway_plugins.priority.options import OrFromSlurm, Seconds, is_from_slurm
 from headway_plugins.priority.tree import ROOT, Entry, Tree
 from headway_plugins.priority.tree_files import configured
+
+#: Who bars jobs that are too large for a limit by themselves, where limits may change.
+_TOO_LARGE = "limits: too large"
 
 
 class LimitsOptions(pydantic.BaseModel):
@@ -43,12 +55,15 @@ class LimitsOptions(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
-    of: dict[str, dict[str, Amounts]] = pydantic.Field(
-        min_length=1,
-        description="user, account, group, qos, pool, several (user+pool), or all -> name or * -> limits",
+    of: Annotated[dict[str, dict[str, Amounts]], pydantic.Field(min_length=1), OrFromSlurm] = pydantic.Field(
+        description="user, account, own_account, association, group, qos, pool, several (user+pool), or all "
+        "-> name or * -> limits; from-slurm: the running Slurm's, of associations and QOS, with its accounts",
     )
     accounts: dict[Any, Any] | None = pydantic.Field(
         default=None, description="the tree of accounts, as fair-tree has it: an account counts all below it"
+    )
+    half_life: Seconds | None = pydantic.Field(
+        default=None, description="in so long what was used of a budget counts half; null: it stays"
     )
     file: Path | None = pydantic.Field(
         default=None, description="a file with that tree: YAML, or what `sacctmgr dump CLUSTER` writes"
@@ -59,11 +74,10 @@ class LimitsOptions(pydantic.BaseModel):
 
     @pydantic.model_validator(mode="after")
     def _read(self, info: pydantic.ValidationInfo) -> LimitsOptions:
-        for key, table in self.of.items():
-            try:
-                self._rules.append(Rule(dimensions_of(key), table))
-            except ValueError as error:
-                raise ValueError(f"of: {key}: {error}") from error
+        if not is_from_slurm(self.of):
+            self._rules = rules_of(self.of)
+        elif self.accounts is not None or self.file is not None:
+            raise ValueError("no accounts and no file where limits are from-slurm, found one of them")
         self._entries = configured(self.accounts, self.file, info)
         return self
 
@@ -74,6 +88,17 @@ class LimitsOptions(pydantic.BaseModel):
     def tree(self) -> Tree:
         """The accounts."""
         return Tree(self._entries)
+
+
+def rules_of(of: Mapping[str, Mapping[str, Amounts]]) -> list[Rule]:
+    """The limits, kind by kind; ValueError names the one that is wrong."""
+    found = []
+    for key, table in of.items():
+        try:
+            found.append(Rule(dimensions_of(key), table))
+        except ValueError as error:
+            raise ValueError(f"of: {key}: {error}") from error
+    return found
 
 
 class Limits:
@@ -97,9 +122,20 @@ class Limits:
         self._due: list[tuple[float, int, Holder]] = []
         self._known_due: set[tuple[float, Holder]] = set()
         self._told = 0
+        #: Whether limits are the running batch system's; what it said last, and what is not taken up yet.
+        self.needs_policy = is_from_slurm(options.of)
+        self._policy: SitePolicy | None = None
+        self._new_policy: SitePolicy | None = None
+        self._half_life = options.half_life
+        #: What a job says of itself -> of whom some limits are its QOS's to say.
+        self._ruled: dict[tuple[str, str, str, str, str], dict[Holder, Ruled]] = {}
+        #: What earlier runs spent of budgets, until it is taken up.
+        self._saved: dict[str, Any] | None = None
+        self._state: State | None = None
 
     @hookimpl
     def startup(self, state: State) -> None:
+        self._state = state
         state.watch(self)
 
     # ------------------------------------------------------------------ counting
@@ -109,21 +145,26 @@ class Limits:
         holders = self._holders_of(job)
         if not holders:
             return
-        counted = []
+        counted, now = [], self._now()
         for holder in holders:
             before = holder.full()
-            counted.append((holder, holder.add(job)))
+            counted.append((holder, holder.add(job, now)))
             self._full = self._full or (not before and holder.full())
         self._counted[job.id] = tuple(counted)
 
     def gave(self, job: Job) -> None:
         """See :class:`headway.state.Watcher`."""
         for holder, added in self._counted.pop(job.id, ()):
-            holder.take_off(job, added)
+            holder.take_off(job, added, self._now())
             self._room[holder] = None
+
+    def _now(self) -> float:
+        return self._state.now if self._state is not None else 0.0
 
     @hookimpl
     def observe(self, event: Event, state: State) -> None:
+        if self.needs_policy and isinstance(event, SitePolicyChanged):
+            self._new_policy = event.policy
         if isinstance(event, JobChanged) and event.job.id in self._counted:
             job = state.jobs.get(event.job.id)
             if job is not None:
@@ -135,20 +176,24 @@ class Limits:
     @hookimpl
     def bar_job(self, job: Job, state: State) -> Barrier | None:
         now = state.now
-        for holder in self._holders_of(job):
-            measure = holder.over(job, now)
-            if (measure or holder.single) and (why := holder.too_large(job)):
-                return Barrier(why)
+        holders = self._holders_of(job)
+        ruled = self._ruled.get(_about(job), {}) if self._ruled else {}
+        for holder in holders:
+            others = ruled.get(holder, UNRULED)
+            measure = holder.over(job, now, others)
+            if (measure or holder.single) and (why := holder.too_large(job, others)):
+                # Other limits help as well.
+                return Barrier(why, _TOO_LARGE if self.needs_policy else None)
             if measure:
-                if measure == MINUTES:
-                    self._look_at(holder, holder.room_at(job, now), job, state)
+                if measure in TIMED:
+                    self._look_at(holder, holder.room_at(job, measure, now), job, state)
                 # What is in use changes while it waits.
                 return Barrier(partial(_why, holder, job, measure, state), holder.key)
         return None
 
     def _look_at(self, holder: Holder, when: float, job: Job, state: State) -> None:
         """There may be room at that moment, whatever else happens."""
-        if (when, holder) not in self._known_due:
+        if math.isfinite(when) and (when, holder) not in self._known_due:
             self._known_due.add((when, holder))
             self._told += 1
             heappush(self._due, (when, self._told, holder))
@@ -156,6 +201,11 @@ class Limits:
 
     @hookimpl
     def react(self, state: State) -> None:
+        if self._new_policy is not None:
+            policy, self._new_policy = self._new_policy, None
+            self._follow(policy, state)
+        if self._saved is not None and (not self.needs_policy or self._policy is not None):
+            self._take_up(state)
         while self._due and self._due[0][0] <= state.now:
             when, _, holder = heappop(self._due)
             self._known_due.discard((when, holder))
@@ -164,7 +214,7 @@ class Limits:
             room, self._room = self._room, {}
             for holder in room:
                 # Whom minutes keep out is to say anew when there may be room for it.
-                easy = MINUTES not in holder.limits
+                easy = not TIMED.intersection(holder.limits)
                 state.lifted(holder.key, partial(holder.has_room, now=state.now) if easy else None)
         if self._full:
             # Whoever started: those who are in a queue and may not start any more leave it.
@@ -173,39 +223,157 @@ class Limits:
                 state.bar_queued(pool)
 
     def _holders_of(self, job: Job) -> tuple[Holder, ...]:
-        about = job.description
-        key = (about.user, about.account, about.group, about.qos, job.pool.name)
+        key = _about(job)
         found = self._of.get(key)
         if found is None:
             found = self._of[key] = tuple(self._find(*key))
+            if self.needs_policy and (ruled := self._ruled_by_qos(found)):
+                self._ruled[key] = ruled
         return found
 
     def _find(self, user: str, account: str, group: str, qos: str, pool: str) -> list[Holder]:
+        node, _ = self._tree.node(account, group, user)
+        own = self._tree.entries[node].account
         values = {
-            "user": (user,), "group": (group,), "qos": (qos,), "pool": (pool,),
-            "account": self._accounts(account, group, user),
+            "user": (user,), "group": (group,), "qos": (qos,), "pool": (pool,), "own_account": (own,),
+            "association": (f"{own}:{user}",), "account": self._accounts(own),
         }  # fmt: skip
         found = []
         for number, rule in enumerate(self._rules):
             for names in rule.holders(values):
-                amounts = rule.amounts(names)
-                if amounts is None:
-                    continue
-                key = (number, names)
-                holder = self._holders.get(key)
-                if holder is None:
-                    holder = self._holders[key] = Holder(key, rule.label(names), amounts)
-                found.append(holder)
+                holder = self._holder(number, names)
+                if holder is not None:
+                    found.append(holder)
         return found
 
-    def _accounts(self, account: str, group: str, user: str) -> tuple[str, ...]:
-        """The job's account, the one above it, and so on; the root is not one of them."""
-        node, _ = self._tree.node(account, group, user)
-        name, found = self._tree.entries[node].account, []
+    def _holder(self, number: int, names: tuple[str, ...]) -> Holder | None:
+        """Who these are by a rule, if that says anything of them."""
+        key = (number, names)
+        holder = self._holders.get(key)
+        if holder is None and (amounts := self._rules[number].amounts(names)) is not None:
+            label = self._rules[number].label(names)
+            holder = self._holders[key] = Holder(key, label, amounts, self._half_life)
+        return holder
+
+    def _ruled_by_qos(self, holders: Sequence[Holder]) -> dict[Holder, Ruled]:
+        """What Slurm does not ask accounts and users about, since the job's QOS says it."""
+        together: frozenset[str] = frozenset()
+        each: frozenset[str] = frozenset()
+        single: frozenset[str] = frozenset()
+        of = {holder: self._rules[holder.key[0]].dimensions for holder in holders}
+        for holder, dimensions in of.items():
+            if dimensions == ("qos",):
+                together |= frozenset(holder.limits)
+                single |= frozenset(holder.single)
+            elif "qos" in dimensions:
+                each |= frozenset(holder.limits)
+        found = {}
+        for holder, dimensions in of.items():
+            if "qos" not in dimensions:
+                said = Ruled(together | each if dimensions == ("association",) else together, single)
+                if said != UNRULED:
+                    found[holder] = said
+        return found
+
+    # ------------------------------------------------------------------ as the batch system has it
+
+    def _follow(self, policy: SitePolicy, state: State) -> None:
+        """The limits and accounts are these from now on, and what runs is counted anew under them."""
+        before, self._policy = self._policy, policy
+        if before is not None and before.limits == policy.limits and same_shares(before, policy):
+            return
+        try:
+            of = {
+                kind: {name: Amounts.model_validate(amounts) for name, amounts in table.items()}
+                for kind, table in policy.limits.items()
+            }
+            rules, tree = rules_of(of), Tree(map(entry_of, policy.associations))
+        except (ValueError, UserError) as error:
+            state.anomalies.append(
+                f"the batch system's limits cannot be used, they stay as they were: {error}"
+            )
+            return
+        if before is not None and self._saved is None:
+            self._saved = self.checkpoint()
+        if policy.half_life is not None and "half_life" not in self.options.model_fields_set:
+            self._half_life = policy.half_life or None
+        gone = list(self._holders.values())
+        running = [job for name in self._counted if (job := state.jobs.get(name)) is not None]
+        self._rules, self._tree = rules, tree
+        for table in (self._holders, self._of, self._ruled, self._counted, self._room, self._known_due):
+            table.clear()
+        self._due.clear()
+        for job in running:
+            self.took(job)
+        if before is None and self._saved is None:
+            self._seed(policy, state)
+        for holder in gone:
+            state.lifted(holder.key)
+        state.lifted(_TOO_LARGE)
+        self._full = True
+
+    def _seed(self, policy: SitePolicy, state: State) -> None:
+        """At the first start everybody has spent what the batch system says, running jobs included."""
+        spent = {(one.account, one.user): one.processor_minutes for one in policy.associations}
+        for number, rule in enumerate(self._rules):
+            if rule.dimensions not in (("account",), ("association",)):
+                continue
+            for (account, user), minutes in spent.items():
+                if bool(user) != (rule.dimensions == ("association",)):
+                    continue
+                holder = self._holder(number, (f"{account}:{user}" if user else account,))
+                if holder is not None and holder.spent is not None:
+                    more = minutes - float(holder.spent.at(state.now, 1)[0])
+                    holder.spent.grant(0, max(more, 0.0), state.now)
+
+    # ------------------------------------------------------------------ over a restart
+
+    @hookimpl
+    def checkpoint(self) -> dict[str, Any] | None:
+        if self._saved is not None:
+            return self._saved
+        now, budgets = self._now(), []
+        for (number, names), holder in self._holders.items():
+            if holder.spent is not None:
+                runs = {name: [rate, since] for name, (_, rate, since) in holder.spent.running.items()}
+                ended = float(holder.spent.settled(now, 1)[0])
+                budgets.append([list(self._rules[number].dimensions), list(names), ended, runs])
+        return {"at": now, "budgets": budgets} if budgets else None
+
+    @hookimpl
+    def restore(self, saved: dict[str, Any]) -> None:
+        self._saved = saved
+
+    def _take_up(self, state: State) -> None:
+        """What was spent is spent; of jobs that run no longer nothing is known since it was saved."""
+        saved, self._saved = self._saved, None
+        assert saved is not None
+        numbers = {rule.dimensions: number for number, rule in enumerate(self._rules)}
+        for dimensions, names, ended, runs in saved["budgets"]:
+            number = numbers.get(tuple(dimensions))
+            holder = None if number is None else self._holder(number, tuple(names))
+            if holder is None or holder.spent is None:
+                continue
+            holder.spent.grant(0, ended, saved["at"])
+            for name, (rate, since) in runs.items():
+                if name not in holder.spent.running and saved["at"] > since:
+                    holder.spent.add(0, rate, since, saved["at"])
+            self._room[holder] = None
+            self._full = True
+
+    def _accounts(self, account: str) -> tuple[str, ...]:
+        """The account, the one above it, and so on; the root is not one of them."""
+        name, found = account, []
         while name != ROOT:
             found.append(name)
             name = self._tree.entries[self._tree.accounts[name]].parent
         return tuple(found)
+
+
+def _about(job: Job) -> tuple[str, str, str, str, str]:
+    """What limits may be of."""
+    about = job.description
+    return about.user, about.account, about.group, about.qos, job.pool.name
 
 
 def _why(holder: Holder, job: Job, measure: str, state: State) -> str:

@@ -1,6 +1,7 @@
 """What limits a site writes down, and which of them a job is under.
 
 A limit is of something that jobs have in common: their ``user``, ``account``, ``group``, ``qos`` or ``pool``,
+their ``own_account`` (that account alone), their ``association`` (a user in an account, as ``physics:ann``),
 several of these together (``user+pool``), or nothing (``all``). Under it each value, or each combination, is
 counted by itself::
 
@@ -25,7 +26,7 @@ from headway.errors import nearest
 from headway_plugins.priority.options import Seconds, Weight
 
 #: What limits may be of.
-DIMENSIONS = ("user", "account", "group", "qos", "pool")
+DIMENSIONS = ("user", "account", "own_account", "association", "group", "qos", "pool")
 EVERYBODY = "all"
 ANY = "*"
 
@@ -58,6 +59,9 @@ class Amounts(pydantic.BaseModel):
     memory: Weight | None = pydantic.Field(default=None, description="GiB of these")
     processor_minutes: Weight | None = pydantic.Field(
         default=None, description="processors x minutes that are left until their limits"
+    )
+    budget: Weight | None = pydantic.Field(
+        default=None, description="processor-minutes that were used, and that running jobs may still use"
     )
     resources: dict[str, Weight] = pydantic.Field(default={}, description="generic resources, such as gpu")
     largest: Largest = pydantic.Field(default=Largest(), description="the same for one job, and walltime")
@@ -114,7 +118,9 @@ class Rule:
 
     def label(self, names: tuple[str, ...]) -> str:
         """Whose limit it is, for a person."""
-        said = [f"{what} {name!r}" for what, name in zip(self.dimensions, names, strict=True)]
+        said = [
+            f"{what.replace('_', ' ')} {name!r}" for what, name in zip(self.dimensions, names, strict=True)
+        ]
         return ", ".join(said) if said else "all jobs together"
 
     def holders(self, values: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, ...]]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from headway.state import Job
 from headway_plugins.limits.rules import Amounts
 from headway_plugins.priority.fair_share import amount
+from headway_plugins.priority.usage import Decaying
 
 #: Measures in the words of messages.
 UNITS = {
@@ -15,10 +18,14 @@ UNITS = {
     "nodes": "nodes",
     "memory": "GiB of memory",
     "processor_minutes": "processor-minutes that are left to run",
+    "budget": "processor-minutes, used and still to run,",
     "walltime": "seconds of walltime",
 }
 RESOURCE = "resource:"
 MINUTES = "processor_minutes"
+BUDGET = "budget"
+#: What changes as time passes.
+TIMED = frozenset({MINUTES, BUDGET})
 #: What sums of sizes may be wrong by.
 _ROUNDING = 1e-6
 
@@ -33,7 +40,7 @@ def asked(job: Job, measure: str) -> float:
         return float(len(job.placement) or max(job.request.nodes, 1))
     if measure == "walltime":
         return job.estimate
-    if measure == MINUTES:
+    if measure in TIMED:
         return job.processors * job.estimate / 60.0
     return amount(job.request, measure.removeprefix(RESOURCE), job.processors)
 
@@ -47,7 +54,7 @@ def limits_of(amounts: Amounts) -> tuple[dict[str, float], dict[str, float]]:
     """Measure -> limit: of all jobs that run, and of one job."""
     together = {
         name: float(value)
-        for name in ("jobs", "processors", "nodes", "memory", MINUTES)
+        for name in ("jobs", "processors", "nodes", "memory", MINUTES, BUDGET)
         if (value := getattr(amounts, name)) is not None
     }
     together |= {f"{RESOURCE}{name}": value for name, value in amounts.resources.items()}
@@ -66,12 +73,29 @@ def _highest(limit: float) -> float:
     return limit + _ROUNDING * max(limit, 1.0)
 
 
+class Ruled(NamedTuple):
+    """Measures that somebody else has the say about."""
+
+    together: frozenset[str] = frozenset()
+    single: frozenset[str] = frozenset()
+
+
+UNRULED = Ruled()
+
+
 class Holder:
     """Somebody who is counted by themselves: what they may have, and what they have."""
 
-    __slots__ = ("_most", "jobs", "key", "label", "limits", "single", "use")
+    __slots__ = ("_most", "jobs", "key", "label", "limits", "single", "spent", "use")
 
-    def __init__(self, key: tuple[int, tuple[str, ...]], label: str, amounts: Amounts) -> None:
+    def __init__(
+        self,
+        key: tuple[int, tuple[str, ...]],
+        label: str,
+        amounts: Amounts,
+        half_life: float | None = None,
+    ) -> None:
+        """``half_life``: in so many seconds what was used of a budget counts half; None: it stays."""
         self.key = key
         self.label = label
         self.limits, self.single = limits_of(amounts)
@@ -79,36 +103,46 @@ class Holder:
         self.use = dict.fromkeys(self.limits, 0.0)
         #: The jobs that run, where minutes that are left count.
         self.jobs: dict[str, Job] = {}
+        #: Processor-minutes that were used, where there is a budget.
+        self.spent = Decaying(half_life) if BUDGET in self.limits else None
 
-    def add(self, job: Job) -> Mapping[str, float]:
+    def add(self, job: Job, now: float) -> Mapping[str, float]:
         """The job runs; what it counts for."""
         added = {}
+        if self.spent is not None:
+            begun = now if job.start_time is None else job.start_time
+            self.spent.begin(job.id, 0, job.processors / 60.0, begun)
         for measure in self.limits:
-            if measure == MINUTES:
+            if measure in TIMED:
                 self.jobs[job.id] = job
             else:
                 added[measure] = asked(job, measure)
                 self.use[measure] += added[measure]
         return added
 
-    def take_off(self, job: Job, added: Mapping[str, float]) -> None:
+    def take_off(self, job: Job, added: Mapping[str, float], now: float) -> None:
         """It runs no longer."""
+        if self.spent is not None:
+            self.spent.end(job.id, now)
         for measure, value in added.items():
             self.use[measure] -= value
         self.jobs.pop(job.id, None)
 
     def used(self, measure: str, now: float) -> float:
         """What is in use."""
-        if measure != MINUTES:
+        if measure not in TIMED:
             return self.use[measure]
-        return sum(job.processors * left(job, now) for job in self.jobs.values()) / 60.0
+        to_run = sum(job.processors * left(job, now) for job in self.jobs.values()) / 60.0
+        if measure == MINUTES or self.spent is None:
+            return to_run
+        return to_run + float(self.spent.at(now, 1)[0])
 
-    def too_large(self, job: Job) -> str:
-        """Why the job may never run as it is; "" if it may."""
-        for limits in (self.single, self.limits):
+    def too_large(self, job: Job, ruled: Ruled = UNRULED) -> str:
+        """Why the job may never run as it is; "" if it may. ``ruled``: what is somebody else's to say."""
+        for limits, others in zip((self.single, self.limits), (ruled.single, ruled.together), strict=True):
             for measure, limit in limits.items():
                 wanted = asked(job, measure)
-                if wanted > _highest(limit):
+                if wanted > _highest(limit) and measure not in others:
                     whom = "one job of " if limits is self.single else ""
                     return (
                         f"it asks for {wanted:g} {unit(measure)}, and the limit of {whom}{self.label} is "
@@ -116,10 +150,10 @@ class Holder:
                     )
         return ""
 
-    def over(self, job: Job, now: float) -> str:
+    def over(self, job: Job, now: float, ruled: Ruled = UNRULED) -> str:
         """The measure of which the job would use too much; "" if there is none."""
         for measure, most in self._most.items():
-            if self.used(measure, now) + asked(job, measure) > most:
+            if self.used(measure, now) + asked(job, measure) > most and measure not in ruled.together:
                 return measure
         return ""
 
@@ -142,11 +176,23 @@ class Holder:
             if measure in self.limits
         )
 
-    def room_at(self, job: Job, now: float) -> float:
-        """The earliest moment at which so many minutes are left less that the job may start."""
+    def room_at(self, job: Job, measure: str, now: float) -> float:
+        """The earliest moment at which time alone has made room for the job; ``math.inf``: never."""
+        if measure == BUDGET:
+            return self._forgotten_at(job, now)
         excess = self.used(MINUTES, now) + asked(job, MINUTES) - self.limits[MINUTES]
         rate = sum(other.processors for other in self.jobs.values() if left(other, now) > 0)
         return now + max(excess * 60.0 / rate if rate else 0.0, 1.0)
+
+    def _forgotten_at(self, job: Job, now: float) -> float:
+        """When so much of what was used is forgotten; the end of a running job is told."""
+        assert self.spent is not None
+        half_life = self.spent.half_life
+        spent = float(self.spent.at(now, 1)[0])
+        may = self.limits[BUDGET] - asked(job, BUDGET) - (self.used(BUDGET, now) - spent)
+        if half_life is None or may <= 0 or spent <= 0:
+            return math.inf
+        return now + max(half_life * math.log2(spent / may), 1.0)
 
 
 def left(job: Job, now: float) -> float:

@@ -27,7 +27,7 @@ import zoneinfo
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pydantic
@@ -48,7 +48,7 @@ from headway.hookspecs import hookimpl
 from headway.model import Association, JobDescription, Placement, Request, SitePolicy, processors_of
 from headway.state import Factor, Job, State
 from headway_plugins.priority.calendar import Period, next_period, period_begin
-from headway_plugins.priority.options import FROM_SLURM, FromSlurm, Seconds, Weight
+from headway_plugins.priority.options import OrFromSlurm, Seconds, Weight, is_from_slurm
 from headway_plugins.priority.tree import ROOT, Entry, Floats, Tree
 from headway_plugins.priority.tree_files import configured
 from headway_plugins.priority.usage import Decaying, Ledger
@@ -61,7 +61,7 @@ class CountingOptions(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
-    accounts: dict[Any, Any] | FromSlurm | None = pydantic.Field(
+    accounts: Annotated[dict[Any, Any] | None, OrFromSlurm] = pydantic.Field(
         default=None,
         description="the tree of accounts: account -> shares, users, accounts (docs: policy.md); from-slurm: "
         "the running Slurm's, with what was used until the first start",
@@ -136,7 +136,7 @@ class FairShare:
         self.tree: Tree = self.options.tree()
         self.ledger: Ledger = self.make_ledger()
         #: Whether the tree is the running batch system's, and what it said of it last.
-        self.needs_policy = self.options.accounts == FROM_SLURM
+        self.needs_policy = is_from_slurm(self.options.accounts)
         self._policy: SitePolicy | None = None
         #: Nobody knows yet what was used before the first start.
         self._seeds = self.needs_policy
@@ -284,10 +284,10 @@ class FairShare:
     def _follow(self, policy: SitePolicy, now: float, state: State) -> None:
         """The accounts, QOS and the half-life are these from now on."""
         before, self._policy = self._policy, policy
-        if before is not None and _same_shares(before, policy):
+        if before is not None and same_shares(before, policy):
             return
         try:
-            tree = self.options.tree(list(map(_entry, policy.associations)))
+            tree = self.options.tree(list(map(entry_of, policy.associations)))
         except UserError as error:
             state.anomalies.append(
                 f"the batch system's accounts cannot be used, they stay as they were: {error}"
@@ -453,7 +453,8 @@ class FairShare:
         return self.needs_policy and "half_life" not in self.options.model_fields_set
 
 
-def _entry(one: Association) -> Entry:
+def entry_of(one: Association) -> Entry:
+    """A node of the batch system's accounts as one of a tree."""
     where = f"account {one.account}" if not one.user else f"account {one.account}, user {one.user}"
     return Entry(
         one.account, one.user, one.account if one.user else one.parent or ROOT, one.shares, one.priority,
@@ -461,11 +462,11 @@ def _entry(one: Association) -> Entry:
     )  # fmt: skip
 
 
-def _same_shares(one: SitePolicy, other: SitePolicy) -> bool:
+def same_shares(one: SitePolicy, other: SitePolicy) -> bool:
     """Whether nothing is otherwise but what was used and what others than fair share go by."""
     if one.half_life != other.half_life or one.qos_billing != other.qos_billing:
         return False
-    return [_entry(a) for a in one.associations] == [_entry(a) for a in other.associations]
+    return [entry_of(a) for a in one.associations] == [entry_of(a) for a in other.associations]
 
 
 def amount(request: Request, name: str, processors: int) -> float:

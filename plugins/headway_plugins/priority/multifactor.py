@@ -40,7 +40,7 @@ from headway.hookspecs import hookimpl
 from headway.model import SitePolicy
 from headway.state import Factor, Job, PoolState, State, Status
 from headway_plugins.priority import factors
-from headway_plugins.priority.options import FROM_SLURM, FromSlurm, Seconds, Weight
+from headway_plugins.priority.options import OrFromSlurm, Seconds, Weight, is_from_slurm
 from headway_plugins.priority.tree import Floats
 
 _WAITS = (Status.PENDING, Status.WAITING)
@@ -57,7 +57,7 @@ class MultifactorOptions(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
-    weights: dict[str, _Signed] | FromSlurm = pydantic.Field(
+    weights: Annotated[dict[str, _Signed], OrFromSlurm] = pydantic.Field(
         default={"age": 1.0},
         description="factor -> weight; from-slurm: the running Slurm's, with its QOS, partitions and times "
         "where no option here names them",
@@ -84,7 +84,7 @@ class MultifactorOptions(pydantic.BaseModel):
 
     @pydantic.field_validator("weights")
     @classmethod
-    def _some(cls, value: dict[str, float] | str) -> dict[str, float] | str:
+    def _some(cls, value: dict[str, float]) -> dict[str, float]:
         if not value:
             raise ValueError("at least one factor with its weight, found none")
         return value
@@ -98,8 +98,8 @@ class Multifactor:
     def __init__(self, options: MultifactorOptions | None = None) -> None:
         self.options = options = options if options is not None else MultifactorOptions()
         #: Whether the weights are the running batch system's.
-        self.needs_policy = options.weights == FROM_SLURM
-        said = {} if isinstance(options.weights, str) else options.weights
+        self.needs_policy = is_from_slurm(options.weights)
+        said = {} if self.needs_policy else options.weights
         self._weights = {name: weight for name, weight in said.items() if weight}
         #: The factors that are here, as the options or the batch system want them.
         self._own = self._made(options, said)

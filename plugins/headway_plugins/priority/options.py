@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 import pydantic
 
@@ -12,8 +12,20 @@ from headway.durations import as_seconds
 Seconds = Annotated[float, pydantic.BeforeValidator(as_seconds), pydantic.Field(gt=0, le=1e11)]
 
 #: What an option says that is to be as the running batch system has it.
-FROM_SLURM: Literal["from-slurm"] = "from-slurm"
-FromSlurm = Literal["from-slurm"]
+FROM_SLURM = "from-slurm"
+
+
+def _unless_from_slurm(value: Any, validated: pydantic.ValidatorFunctionWrapHandler) -> Any:
+    return value if value == FROM_SLURM else validated(value)
+
+
+def is_from_slurm(value: object) -> bool:
+    """Whether an option is to be as the running batch system has it."""
+    return value == FROM_SLURM
+
+
+#: With a type: that, or :data:`FROM_SLURM`.
+OrFromSlurm = pydantic.WrapValidator(_unless_from_slurm)
 
 #: A weight, a share, a rate: finite, and not so large that sums overflow.
 Weight = Annotated[float, pydantic.Field(ge=0, le=1e12, allow_inf_nan=False)]

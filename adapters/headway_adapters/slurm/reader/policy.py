@@ -28,7 +28,7 @@ QOS = (
     "Name", "Priority", "UsageFactor", "GrpJobs", "GrpTRES", "GrpTRESMins", "GrpTRESRunMins", "GrpWall",
     "MaxJobsPU", "MaxTRESPU", "MaxTRES", "MaxTRESMins", "MaxWall", "MaxTRESPerNode", "MaxJobsPA", "MaxTRESPA",
 )  # fmt: skip
-USAGE = ("Account", "User", "Partition", "RawUsage")
+USAGE = ("Account", "User", "Partition", "RawUsage", "GrpTRESRaw")
 
 _WEIGHTS = {
     "PriorityWeightAge": "age", "PriorityWeightAssoc": "association", "PriorityWeightFairShare": "fairshare",
@@ -47,7 +47,7 @@ def read_policy(
 ) -> SitePolicy:  # fmt: skip
     """All of it; the texts are what the commands printed."""
     used = {
-        (row["Account"], row["User"]): values.number(row["RawUsage"]) or 0.0
+        (row["Account"], row["User"]): (values.number(row["RawUsage"]) or 0.0, _minutes(row["GrpTRESRaw"]))
         for row in _rows(usage, USAGE) if not row["Partition"]
     }  # fmt: skip
     default = {row["User"]: row["DefaultAccount"] for row in _rows(users, USERS)}
@@ -63,13 +63,14 @@ def read_policy(
         limits.of_association(row)
         if account == "root" and not user:
             continue
+        spent, minutes = used.get((account, user), (0.0, 0.0))
         share = None if row["Share"] in _PARENT else values.number(row["Share"])
         found.append(
             Association(
                 account, user, row["ParentName"] if not user and row["ParentName"] != "root" else "",
                 None if row["Share"] in _PARENT else float(share if share is not None else 1),
                 float(values.number(row["Priority"]) or 0), bool(user) and default.get(user) == account,
-                float(used.get((account, user), 0.0)) if user else 0.0,
+                float(spent) if user else 0.0, minutes,
             )
         )  # fmt: skip
     priorities, billing = {}, {}
@@ -92,6 +93,11 @@ def read_policy(
         size_over_time="SMALL_RELATIVE_TO_TIME" in flags,
         half_life=None if half_life is None or math.isinf(half_life) else half_life,
     )  # fmt: skip
+
+
+def _minutes(text: str) -> float:
+    """Those of processors, of ``cpu=3,mem=0,...``."""
+    return next((_float(item[4:]) or 0.0 for item in text.split(",") if item.startswith("cpu=")), 0.0)
 
 
 def _rows(text: str, columns: tuple[str, ...]) -> Iterator[dict[str, str]]:

@@ -1,0 +1,153 @@
+"""Limits as the batch system tells them, those of QOS before those of accounts; budgets."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from building import described, plugged
+
+from headway import events as ev
+from headway.decisions import Start
+from headway.errors import UserError
+from headway.explain import explain
+from headway.model import Association, ClusterDescription, SitePolicy
+from headway.plugins import PluginConfig, make_plugin
+from headway.scheduler import Scheduler, plain_clock
+from headway_plugins.limits.plugin import Limits, LimitsOptions
+from headway_plugins.policies.easy import Easy
+
+ACCOUNTS = (
+    Association("x", processor_minutes=50.0), Association("y", parent="x"),
+    Association("x", "ann", processor_minutes=30.0), Association("y", "ann"), Association("y", "bob"),
+)  # fmt: skip
+
+
+def scheduler(saved=None, of="from-slurm", **options):
+    limits = Limits(LimitsOptions(of=of, **options))
+    return Scheduler(ClusterDescription.flat(8), plugged(limits, Easy()), saved=saved), limits
+
+
+def step(s, now, *events):
+    made = [d.job_id for d in s.step(now, events) if isinstance(d, Start)]
+    if made:
+        made += [d.job_id for d in s.step(now, [ev.JobStarted(now, name) for name in made])]
+    assert s.problems == []
+    return "".join(made)
+
+
+def told(now=0.0, **limits):
+    return ev.SitePolicyChanged(now, SitePolicy(ACCOUNTS, {kind: dict(t) for kind, t in limits.items()}))
+
+
+def arrive(s, now, *jobs):
+    return step(s, now, *(ev.JobSubmitted(now, job) for job in jobs))
+
+
+def ann(name, account="x", **more):
+    return described(name, user="ann", account=account, **more)
+
+
+def test_limits_hold_from_the_first_step_on():
+    s, _ = scheduler()
+    jobs = [ev.JobSubmitted(0, ann(name)) for name in "abc"]
+    assert step(s, 0, *jobs, told(account={"x": {"jobs": 2}})) == "ab"
+    assert "limit of 2 running jobs of account 'x' is reached" in str(explain(s, "c", plain_clock))
+
+
+def test_an_association_is_a_user_in_that_account_alone():
+    s, _ = scheduler()
+    step(s, 0, told(association={"x:ann": {"jobs": 1}}, own_account={"x": {"processors": 3}}))
+    assert (
+        arrive(s, 1, ann("a"), ann("b"), ann("c", "y"), described("d", 4, user="bob", account="y")) == "acd"
+    )
+
+
+def test_limits_that_change_while_jobs_run_and_wait():
+    s, _ = scheduler()
+    step(s, 0, told(account={"x": {"jobs": 1, "largest": {"processors": 2}}}))
+    assert arrive(s, 1, ann("a"), ann("b"), ann("c", processors=3)) == "a"
+    # One more: what runs already counts. One that was too large for a limit is no longer.
+    assert step(s, 2, told(2, account={"x": {"jobs": 2}})) == "b"
+    assert step(s, 3, told(3, qos={"gone": {"jobs": 0}})) == "c"
+    assert step(s, 4, told(4, account={"x": {"jobs": 0}})) == ""
+    assert arrive(s, 5, ann("d")) == ""
+    assert step(s, 6, told(6)) == "d"
+
+
+def test_what_a_qos_limits_its_accounts_do_not():
+    s, _ = scheduler()
+    step(s, 0, told(
+        account={"x": {"processors": 1, "jobs": 3}}, qos={"high": {"processors": 4, "largest": {"walltime": 900}}},
+        association={"x:ann": {"jobs": 1, "largest": {"walltime": 60}}}, **{"user+qos": {"*+high": {"jobs": 2}}},
+    ))  # fmt: skip
+    assert arrive(s, 1, *(ann(n, qos="high", estimate=600, processors=2) for n in "abc")) == "ab"
+    # Without that QOS those of the account and the association hold.
+    assert arrive(s, 2, ann("d", estimate=30)) == ""
+
+
+def test_limits_that_make_no_sense_change_nothing():
+    s, limits = scheduler()
+    step(s, 0, told(account={"x": {"jobs": 1}}))
+    s.step(1, [told(1, account={"x": {"job": 5}})])
+    assert "the batch system's limits cannot be used, they stay as they were" in s.problems[0].message
+    s.problems.clear()
+    assert arrive(s, 2, ann("a"), ann("b")) == "a"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"of": "from-slrum"}, "of: expected"),
+        (
+            {"of": "from-slurm", "accounts": {"x": None}},
+            "no accounts and no file where limits are from-slurm",
+        ),
+    ],
+)
+def test_options_that_make_no_sense_are_named(options, said):
+    with pytest.raises(UserError) as error:
+        make_plugin(Limits, PluginConfig("limits", options, "site.yaml"))
+    assert said in str(error.value)
+
+
+# ------------------------------------------------------------------ budgets
+
+
+def test_a_budget_counts_what_was_used_and_what_runs_may_still_use():
+    s, limits = scheduler(of={"user": {"ann": {"budget": 10}}})
+    assert arrive(s, 0, ann("a", estimate=300), ann("b", estimate=300), ann("c", estimate=60)) == "ab"
+    # After a minute of five a gives four back.
+    assert step(s, 60, ev.JobEnded(60, "a")) == "c"
+    assert arrive(s, 61, ann("d", estimate=200)) == ""
+    assert "processor-minutes, used and still to run, of user 'ann'" in str(explain(s, "d", plain_clock))
+    saved = json.loads(json.dumps(s.checkpoint()))
+    # The next run is told of b, and c was over meanwhile.
+    again, _ = scheduler(saved, of={"user": {"ann": {"budget": 10}}})
+    jobs = [ann("b", estimate=300), ann("e", estimate=180), ann("f", estimate=178)]
+    assert step(again, 62, ev.JobSubmitted(0, jobs[0]), ev.JobStarted(0, "b")) == ""
+    # 1 of a, 5 of b, 1/60 of c are gone: 3.98 are left.
+    assert arrive(again, 63, ann("e", estimate=240)) == ""
+    assert arrive(again, 64, ann("f", estimate=238)) == "f"
+
+
+def test_a_budget_has_room_again_as_usage_is_forgotten():
+    s, _ = scheduler(of={"account": {"x": {"budget": 10}}}, half_life=100, accounts={"x": None})
+    assert arrive(s, 0, ann("a", estimate=600)) == "a"
+    assert step(s, 600, ev.JobEnded(600, "a")) == ""
+    assert arrive(s, 601, ann("b", estimate=540)) == ""
+    due = s.next_wakeup()
+    assert due is not None and 601 < due < 800
+    assert step(s, due) == "b"
+
+
+def test_a_budget_begins_with_what_the_batch_system_says_was_used():
+    s, _ = scheduler()
+    running = [ev.JobSubmitted(-60, ann("r", processors=2, estimate=60)), ev.JobStarted(-60, "r")]
+    limits = {"account": {"x": {"budget": 55}}, "association": {"x:ann": {"budget": 33}}}
+    step(s, 0, *running, told(**limits))
+    # 50 and 30 were used, two of them by the job that runs.
+    assert arrive(s, 1, ann("a", estimate=240)) == ""
+    assert arrive(s, 2, ann("b", estimate=180)) == "b"
+    assert arrive(s, 3, described("c", user="bob", account="y", estimate=180)) == ""
+    assert arrive(s, 4, described("d", user="bob", account="y", estimate=119)) == "d"
