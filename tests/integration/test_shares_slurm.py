@@ -41,7 +41,7 @@ def accounted(slurm_factory: Callable[..., SlurmCluster]) -> SlurmCluster:
     if missing:
         pytest.skip(f"Slurm's accounting is not installed: {' '.join(missing)} (slurmdbd, mariadb-server)")
     said = {
-        "AccountingStorageEnforce": "associations",
+        "AccountingStorageEnforce": "associations,limits,qos",
         "PriorityType": "priority/multifactor", "PriorityDecayHalfLife": "0",
         "PriorityUsageResetPeriod": "NONE", "PriorityCalcPeriod": "00:01:00", "PriorityMaxAge": "00:10:00",
         **{f"PriorityWeight{name}": str(weight) for name, weight in WEIGHTS.items()},
@@ -52,12 +52,14 @@ def accounted(slurm_factory: Callable[..., SlurmCluster]) -> SlurmCluster:
         cluster.run("sacctmgr", "-i", "add", "qos", name, f"priority={priority}", f"usagefactor={factor}")
     cluster.run("sacctmgr", "-i", "load", str(ACCOUNTS))
     cluster.run("sacctmgr", "-i", "modify", "account", "root", "set", "qos=normal,high,low")
-    # A slurmctld that began without accounts counts no usage.
-    cluster.kill("slurmctld")
-    cluster.up("slurmctld")
     # One who shares what the account has, and an account without shares of its own.
     cluster.run("sacctmgr", "-i", "modify", "user", "sys", "account=lab", "set", "fairshare=parent")
     cluster.run("sacctmgr", "-i", "modify", "account", "deep", "set", "fairshare=parent")
+    # A slurmctld that began without accounts counts no usage.
+    cluster.kill("slurmctld", "TERM")
+    until(lambda: "is DOWN" in cluster.run("scontrol", "ping", check=False), what="slurmctld is down")
+    cluster.up("slurmctld")
+    until(lambda: "is UP" in cluster.run("scontrol", "ping", check=False), what="slurmctld is up")
     return cluster
 
 

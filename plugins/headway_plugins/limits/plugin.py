@@ -18,7 +18,8 @@ Decisions on what is left open:
   as in Slurm: what a job's QOS limits for all together, its accounts do not; what it limits for each user,
   the association does not; what it limits for one job, nobody else does.
 - A ``budget`` is what was used, decaying with ``half_life``, and what running jobs may still use: a job
-  starts only if it can run to its limit within it. Over a restart it is in the checkpoint, with the jobs that run.
+  starts only if it can run to its limit within it. Over a restart it is in the checkpoint, with the jobs
+  that run.
 - Nothing is kept for a job that waits for a limit. So several small jobs can use up what a large one of the
   same account waits for.
 """

@@ -77,17 +77,20 @@ def test_limits_that_change_while_jobs_run_and_wait():
 
 def test_what_a_qos_limits_its_accounts_do_not():
     s, _ = scheduler()
-    step(s, 0, told(
-        account={"x": {"processors": 1, "jobs": 3}}, qos={"high": {"processors": 4, "largest": {"walltime": 900}}},
-        association={"x:ann": {"jobs": 1, "largest": {"walltime": 60}}}, **{"user+qos": {"*+high": {"jobs": 2}}},
-    ))  # fmt: skip
+    limits = {
+        "account": {"x": {"processors": 1, "jobs": 3}},
+        "qos": {"high": {"processors": 4, "largest": {"walltime": 900}}},
+        "association": {"x:ann": {"jobs": 1, "largest": {"walltime": 60}}},
+        "user+qos": {"*+high": {"jobs": 2}},
+    }
+    step(s, 0, told(**limits))
     assert arrive(s, 1, *(ann(n, qos="high", estimate=600, processors=2) for n in "abc")) == "ab"
     # Without that QOS those of the account and the association hold.
     assert arrive(s, 2, ann("d", estimate=30)) == ""
 
 
 def test_limits_that_make_no_sense_change_nothing():
-    s, limits = scheduler()
+    s, _ = scheduler()
     step(s, 0, told(account={"x": {"jobs": 1}}))
     s.step(1, [told(1, account={"x": {"job": 5}})])
     assert "the batch system's limits cannot be used, they stay as they were" in s.problems[0].message
@@ -115,7 +118,7 @@ def test_options_that_make_no_sense_are_named(options, said):
 
 
 def test_a_budget_counts_what_was_used_and_what_runs_may_still_use():
-    s, limits = scheduler(of={"user": {"ann": {"budget": 10}}})
+    s, _ = scheduler(of={"user": {"ann": {"budget": 10}}})
     assert arrive(s, 0, ann("a", estimate=300), ann("b", estimate=300), ann("c", estimate=60)) == "ab"
     # After a minute of five a gives four back.
     assert step(s, 60, ev.JobEnded(60, "a")) == "c"
