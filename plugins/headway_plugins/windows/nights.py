@@ -12,9 +12,12 @@ Like a trace (:func:`night`): the paper publishes statistics of 56 nights on 500
 no trace. Decisions, from its tables:
 
 - Jobs a night normal (43, 18) within 5 to 79; tasks a job lognormal (median 84, sigma 0.814) within 3 to
-  1,328; seconds a task lognormal (median 5,356, sigma 0.961) within 1 to 85,686.
-- Stages a job 3 to 7, each as likely. One or two of them, each as likely, share most tasks; the others have 1
-  to 3 (with the published shares of stages of 1, 2 and 3 tasks).
+  1,328; seconds a task lognormal (median 5,356, sigma 0.961) within 1 to 85,686. Of that sigma 0.928 is
+  between jobs and 0.25 within one, for tasks of one stage are alike: were each task drawn by itself, the
+  longest of a hundred would make the median critical path 17 hours, where 3.42 are published.
+- Stages a job 3 to 7, each as likely. One of them, or two of a third of the jobs, share most tasks; the
+  others have 1 to 3 (with the published shares of stages of 1, 2 and 3 tasks), a tenth as long, for one
+  stage is to make up most of the critical path.
 - Priority bands by their published shares; a job's number within its band is uniform. What a band earns is
   not published: 10, 5, 2 and 1 unless told otherwise.
 - What is believed before a night differs from what comes true: by exp(N(0, 0.5)) for the critical path and
@@ -44,6 +47,8 @@ BANDS = (1318, 193, 853, 24)
 BAND_WIDTH = 100
 #: What a job of each band earns.
 REWARDS = (10, 5, 2, 1)
+#: Sigma of the tasks' seconds between jobs and within one; of stages of few tasks their share of the usual.
+BETWEEN, WITHIN, SHORT = 0.928, 0.25, 0.1
 #: Of stages with one to three tasks: how many have 1, 2, 3.
 _SMALL = np.array([2.24, 1.07, 0.21])
 
@@ -120,10 +125,12 @@ def night(rng: np.random.Generator, rewards: Sequence[float] = REWARDS) -> Night
     jobs = []
     for number in range(1, count + 1):
         tasks = int(np.clip(np.rint(rng.lognormal(np.log(84), 0.814)), 3, 1328))
+        usual = rng.lognormal(np.log(5356), BETWEEN)
         stages = tuple(
-            tuple(np.clip(rng.lognormal(np.log(5356), 0.961, size), 1.0, 85686.0).tolist())
+            tuple(np.clip(usual * (1.0 if size > 3 else SHORT) * rng.lognormal(0, WITHIN, size), 1.0, 85686.0)
+                  .tolist())
             for size in _sizes(rng, tasks)
-        )
+        )  # fmt: skip
         band = int(rng.choice(len(BANDS), p=shares))
         priority = band * BAND_WIDTH + int(rng.integers(BAND_WIDTH))
         jobs.append(Staged(str(number), stages, float(rewards[band]), float(priority)))
@@ -139,7 +146,7 @@ def night(rng: np.random.Generator, rewards: Sequence[float] = REWARDS) -> Night
 def _sizes(rng: np.random.Generator, tasks: int) -> list[int]:
     """Tasks of each stage of a job."""
     stages = min(int(rng.integers(3, 8)), tasks)
-    large = int(rng.integers(1, 3))
+    large = 1 + int(rng.random() < 1 / 3)
     sizes = [1] * stages
     if stages > large:
         small = rng.choice(3, stages - large, p=_SMALL / _SMALL.sum()) + 1

@@ -534,6 +534,14 @@ def test_how_jobs_ended_from_scontrol() -> None:
     [
         ("headway:dedicated", {"requested_start": NOW + 500}),
         ("headway:malleable", {"malleable": True}),
+        ("headway:moldable", {"moldable": True}),
+        ("headway:moldable=2,malleable", {"moldable": 2, "malleable": True}),
+        (
+            "headway:job=film7,stage=2,reward=10,length=5400",
+            {"window": {"job": "film7", "stage": 2, "reward": 10.0, "length": 5400.0}},
+        ),
+        # What is damaged is kept, for whoever says what is wrong with it.
+        ("headway:job=x,stage=two", {"window": {"job": "x", "stage": "two"}}),
         ("headway:dedicated,malleable", {"requested_start": NOW + 500, "malleable": True}),
         ("headway:unknown", None), ("dedicated", None), ("", None),
     ],

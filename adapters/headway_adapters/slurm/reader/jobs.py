@@ -8,7 +8,7 @@ Choices that Slurm leaves to us:
 * Each pending element of a job array is a job of its own, ``123_4``.
 * A user's comment (``sbatch --comment=headway:dedicated``) says what Slurm has no word for:
   ``dedicated``: the job must start at its begin time; ``malleable``: it may lose processors while it
-  runs; both with a comma between.
+  runs; more in :mod:`headway_adapters.polling.marks`; with commas between.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any
 
 from headway.errors import Failure
 from headway.model import FOR_JOB, Dependency, JobDescription, Placement, Request
+from headway_adapters.polling.marks import marks
 from headway_adapters.polling.snapshot import SnapshotJob
 from headway_adapters.slurm import marker, values
 from headway_adapters.slurm.reader.arrays import elements_in, task_list
@@ -250,7 +251,7 @@ class _Reading:
             marked["requested_start"] = due or self.now
         if "malleable" in words:
             marked["malleable"] = True
-        return marked or None
+        return {**marked, **marks(words)} or None
 
     def _reservation(self, record: JobRecord, job_id: str) -> str:
         """The reservation that its user named; "" for the one into which headway put it."""

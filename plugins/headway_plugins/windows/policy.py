@@ -1,0 +1,536 @@
+"""Jobs of stages in a queue: for each window the set that earns most is chosen, and only its tasks start.
+
+Y. Zhou, T. Kelly, J. Wiener, E. Anderson: An Extended Evaluation of Two-Phase Scheduling Methods for
+Animation Rendering. JSSPP 2005.
+A task is a job of the batch system, an element of an array for example; its attribute ``window`` says of
+which job of stages it is a part: ``{"job": name, "stage": 1, 2, ...}``, if wanted with ``reward``,
+``priority`` and ``length`` (seconds that it is expected to take). Jobs of one name and user in one pool are
+one job of stages. Other jobs start where no task of the set waits.
+
+Decisions on what the paper leaves open:
+
+- Who is not in the set is *barred*: in no queue, with the reason. On a batch system every waiting job is
+  held by headway anyway, and simply stays so: nothing more is written there, and nothing can stay held by
+  mistake.
+- No task starts before all of the stage before have ended, whether or not the batch system knows that.
+- Work and paths are what jobs are expected to run, of what is left of them.
+- What runs when the window opens is there until it is expected to end.
+- Chosen again, at most once in ``reselect``, when the queue is not what was chosen from any more: a task
+  came, failed, went back to the queue. Jobs that have begun stay in the set as long as they can end in
+  time, and their work comes first; a job of which a task failed can no longer be done, and goes.
+- At the end of the window what runs may end, unless ``leftovers: kill``; what is left waits for the next.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+import pydantic
+
+from headway.decisions import Decision, Kill
+from headway.durations import as_seconds
+from headway.errors import UserError
+from headway.events import Event, JobChanged, JobEnded, JobRequeued, JobSubmitted, NodeUp, PoolChanged
+from headway.hookspecs import Plugin, hookimpl
+from headway.results import RunResult
+from headway.state import Barrier, Job, PoolState, State, Status
+from headway.view import View
+from headway_plugins.windows.clock import DAYS, Day, Window, Windows, time_of_day
+from headway_plugins.windows.dispatch import OrderName
+from headway_plugins.windows.plan import why_out
+from headway_plugins.windows.selection import select
+from headway_plugins.windows.staged import CAUTION, Staged, fill, room
+
+#: The attribute of a task.
+WINDOW = "window"
+#: Seconds: what a task is expected to take at least.
+LEAST = 1e-3
+
+
+class TwoPhaseOptions(pydantic.BaseModel):
+    """Options of the policy for windows with a deadline."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    opens: str = pydantic.Field(default="20:00", description="time of the day at which the window opens")
+    length: Annotated[float, pydantic.BeforeValidator(as_seconds)] = pydantic.Field(
+        default=13 * 3600.0, ge=1, le=86400, description="from its opening to the deadline, at most a day"
+    )
+    days: list[Day] = pydantic.Field(default=list(DAYS), min_length=1, description="days on which it opens")
+    timezone: str = pydantic.Field(default="UTC", description="time zone of `opens` and `days`")
+    order: OrderName = pydantic.Field(
+        default="LCPF",
+        description="whose tasks go first: longest critical path, least work, any, or by priority; with "
+        "PRIO nothing is selected",
+    )
+    fill: float | None = pydantic.Field(
+        default=None, gt=0, le=1, description="r: how much of the window is filled; None: from `caution`"
+    )
+    caution: float = pydantic.Field(
+        default=CAUTION, ge=0, le=1, description="how much is left free for the longest critical path"
+    )
+    reselect: Annotated[float, pydantic.BeforeValidator(as_seconds)] = pydantic.Field(
+        default=900.0, ge=0, description="at most one new choice in so many seconds"
+    )
+    leftovers: Literal["keep", "kill"] = pydantic.Field(
+        default="keep", description="what becomes of tasks that run when the window closes"
+    )
+
+    @pydantic.field_validator("opens", mode="before")
+    @classmethod
+    def _clock(cls, value: Any) -> Any:
+        if isinstance(value, int):
+            # YAML reads 17:30 as a number to the base of 60.
+            clock = f"{value // 60:02d}:{value % 60:02d}" if 60 <= value < 1440 else "20:00"
+            raise ValueError(f'a time of day in quotes, such as "{clock}", found the number {value}')
+        time_of_day(str(value))
+        return value
+
+    @pydantic.field_validator("timezone")
+    @classmethod
+    def _zone(cls, value: str) -> str:
+        try:
+            Windows("00:00", 1, DAYS, value)
+        except (KeyError, ValueError, OSError):
+            raise ValueError(f"a time zone such as Europe/Berlin, found {value!r}") from None
+        return value
+
+
+#: Pool, user, name.
+Key = tuple[str, str, str]
+
+
+@dataclass
+class Group:
+    """A job of stages, as far as its tasks are known."""
+
+    key: Key
+    #: Order of arrival.
+    number: int
+    #: Of each stage the tasks that have not ended, by id.
+    left: dict[int, dict[str, Job]] = field(default_factory=dict)
+    #: Stages of which a task has completed.
+    done: set[int] = field(default_factory=set)
+    #: Task that did not complete -> what became of it.
+    failed: dict[str, str] = field(default_factory=dict)
+    reward: float | None = None
+    priority: float = 0.0
+    #: What is wrong with what its tasks say; "" if nothing.
+    wrong: str = ""
+    #: Why it is not in the set; "" if it is.
+    why: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.key[2]
+
+    @property
+    def begun(self) -> bool:
+        """Whether something of it ran already."""
+        return bool(self.done) or any(
+            job.entries is not None for tasks in self.left.values() for job in tasks.values()
+        )
+
+    def first(self) -> int:
+        """The stage that is open."""
+        return min(self.left, default=0)
+
+    def gap(self) -> int:
+        """A stage that is missing between two others; 0: none is."""
+        known = self.done | set(self.left)
+        if not known:
+            return 0
+        return next((stage for stage in range(min(known), max(known)) if stage not in known), 0)
+
+    def staged(self, now: float) -> Staged:
+        """What is left of it, in seconds of one processor; tasks on several count as often."""
+        stages = []
+        for stage in sorted(self.left):
+            tasks = self.left[stage].values()
+            stages.append(tuple(max(_left(job, now), LEAST) for job in tasks for _ in range(job.processors)))
+        return Staged(self.name, tuple(stages), self.reward, self.priority)
+
+
+def _left(job: Job, now: float) -> float:
+    return job.expected_end - now if job.entries is not None else job.expected_runtime
+
+
+@dataclass
+class _Night:
+    """What was chosen in a pool."""
+
+    window: Window
+    #: When, absolute seconds; and by how much a better choice could be better.
+    made: float
+    chosen: set[Key]
+    gap: float = 0.0
+    share: float = 0.0
+    capacity: float = 0.0
+    stale: bool = False
+    #: The whole window, with nothing else in the pool, was of no use to anybody.
+    vain: bool = False
+
+
+class TwoPhase(Plugin):
+    """Chooses the jobs of stages of a window, and dispatches their tasks."""
+
+    Options = TwoPhaseOptions
+    paper = (
+        "Y. Zhou, T. Kelly, J. Wiener, E. Anderson: An Extended Evaluation of Two-Phase Scheduling Methods "
+        "for Animation Rendering, JSSPP 2005"
+    )
+
+    def __init__(self, options: TwoPhaseOptions | None = None) -> None:
+        super().__init__(options or TwoPhaseOptions())
+        own = self.options
+        self._windows = Windows(own.opens, own.length, own.days, own.timezone)
+        self._groups: dict[Key, Group] = {}
+        #: Task -> its group and stage.
+        self._tasks: dict[str, tuple[Group, int]] = {}
+        self._nights: dict[str, _Night] = {}
+        #: Groups of which a stage has ended, or that can be done no longer: their tasks are asked about.
+        self._moved: dict[Key, None] = {}
+        self._keys: dict[Key, float] = {}
+        self._count = 0
+        #: Of each pool: how many groups have tasks there, its window, and when it is looked at.
+        self._of_pool: dict[str, int] = {}
+        self._next: dict[str, Window] = {}
+        self._woken: dict[str, set[float]] = {}
+        #: Pools in which no window is of use to anybody until something changes.
+        self._vain: set[str] = set()
+        #: Tasks that were known when the journal was written.
+        self._before: set[str] = set()
+
+    @hookimpl
+    def startup(self, state: State, capabilities: frozenset[type]) -> None:
+        if self.options.leftovers == "kill" and Kill not in capabilities:
+            raise UserError("plugin 'two-phase': leftovers: kill: the cluster cannot end running jobs")
+
+    # ------------------------------------------------------------------ tasks come and go
+
+    @hookimpl
+    def queue_key(self, job: Job, state: State) -> tuple[Any, ...]:
+        self._described(job)
+        return self._place(job)
+
+    def _place(self, job: Job) -> tuple[Any, ...]:
+        known = self._tasks.get(job.id)
+        if known is None:
+            return (1,)
+        group, stage = known
+        return 0, self._keys.get(group.key, 0.0), group.number, stage, job.description.array_index or 0
+
+    @hookimpl
+    def observe(self, event: Event, state: State) -> None:
+        if isinstance(event, JobSubmitted | JobChanged):
+            job = state.jobs.get(event.job.id)
+            if job is not None:
+                self._described(job)
+        elif isinstance(event, JobEnded):
+            self._ended(event)
+        elif isinstance(event, NodeUp | PoolChanged):
+            self._vain.clear()
+        elif isinstance(event, JobRequeued) and (known := self._tasks.get(event.job_id)) is not None:
+            self._make_stale(known[0])
+
+    def _described(self, job: Job) -> None:
+        """A task is new, or described anew."""
+        said, known = job.attribute(WINDOW), self._tasks.get(job.id)
+        if said is None:
+            if known is not None:
+                self._forget(job.id)
+            return
+        name, stage, reward, priority, wrong = read_mark(said)
+        key = job.pool.name, job.user, name
+        if known is not None and (known[0].key, known[1]) == (key, stage):
+            if wrong or (known[0].reward, known[0].priority) == (reward, priority):
+                return
+        elif known is not None:
+            self._forget(job.id)
+        group = self._groups.get(key)
+        if group is None:
+            self._count += 1
+            group = self._groups[key] = Group(key, self._count)
+        if not group.left:
+            self._of_pool[key[0]] = self._of_pool.get(key[0], 0) + 1
+        group.left.setdefault(stage, {})[job.id] = job
+        group.reward, group.priority = reward, priority
+        group.wrong = wrong
+        self._tasks[job.id] = group, stage
+        if known is None and job.id not in self._before:
+            # A task in the place of one that failed.
+            for other in [one for one in group.failed if group.failed[one].startswith(f"stage {stage}:")][:1]:
+                del group.failed[other]
+        self._moved[key] = None
+        self._make_stale(group)
+
+    def _forget(self, job_id: str) -> Group:
+        """A task is no longer one of its group's."""
+        group, stage = self._tasks.pop(job_id)
+        tasks = group.left[stage]
+        del tasks[job_id]
+        if not tasks:
+            del group.left[stage]
+        if not group.left:
+            del self._groups[group.key]
+            self._keys.pop(group.key, None)
+            self._of_pool[group.key[0]] -= 1
+        self._moved[group.key] = None
+        return group
+
+    def _ended(self, event: JobEnded) -> None:
+        known = self._tasks.get(event.job_id)
+        if known is None:
+            return
+        _, stage = known
+        group = self._forget(event.job_id)
+        if event.outcome == "completed":
+            group.done.add(stage)
+            return
+        group.failed[event.job_id] = f"stage {stage}: job {event.job_id} {event.outcome}"
+        self._make_stale(group)
+
+    def _make_stale(self, group: Group) -> None:
+        self._vain.discard(group.key[0])
+        if (night := self._nights.get(group.key[0])) is not None:
+            night.stale = True
+
+    # ------------------------------------------------------------------ who may start
+
+    @hookimpl
+    def bar_job(self, job: Job, state: State) -> Barrier | None:
+        known = self._tasks.get(job.id)
+        if known is None:
+            return None
+        group, stage = known
+        why = self._hopeless(group)
+        if why:
+            return Barrier(why, (WINDOW, *group.key))
+        night = self._nights.get(job.pool.name)
+        if night is None:
+            when = f"{self.options.opens} ({self.options.timezone})"
+            return Barrier(f"it waits for its window, which opens at {when}", (WINDOW, job.pool.name))
+        if group.key not in night.chosen:
+            return Barrier(group.why or "nothing was chosen since it came", (WINDOW, job.pool.name))
+        if stage != group.first():
+            return Barrier(f"stage {group.first()} of job {group.name} has not ended", (WINDOW, *group.key))
+        return None
+
+    @staticmethod
+    def _hopeless(group: Group) -> str:
+        """Why a job of stages cannot be done, whatever the window; "" if it can."""
+        if group.wrong:
+            return group.wrong
+        if group.failed:
+            return f"job {group.name} can no longer be done ({next(iter(group.failed.values()))})"
+        if missing := group.gap():
+            return f"job {group.name} has no stage {missing}"
+        return ""
+
+    @hookimpl
+    def react(self, state: State) -> Iterator[Decision]:
+        for pool in state.pools.values():
+            yield from self._look(state, pool)
+        moved, self._moved = self._moved, {}
+        for key in moved:
+            state.lifted((WINDOW, *key))
+            if (group := self._groups.get(key)) is not None and self._hopeless(group):
+                state.bar_queued(state.pools[key[0]])
+
+    def _look(self, state: State, pool: PoolState) -> Iterator[Decision]:
+        """Open the window, close it, or choose again."""
+        now, name = state.now, pool.name
+        night = self._nights.get(name)
+        if night is not None and not night.window.open_at(now):
+            yield from self._close(state, pool)
+            night = None
+        if not self._of_pool.get(name) or (night is not None and not night.stale):
+            return
+        window = self._next.get(name)
+        if window is None or now >= window.opens:
+            window = self._next[name] = self._windows.at(now)
+        if not window.open_at(now):
+            if name not in self._vain:
+                self._wake(state, pool, window.opens)
+            return
+        self._wake(state, pool, window.closes)
+        if night is not None and now < night.made + self.options.reselect:
+            self._wake(state, pool, night.made + self.options.reselect)
+            return
+        self._choose(state, pool, window)
+
+    def _groups_of(self, pool: PoolState) -> list[Group]:
+        return [group for group in self._groups.values() if group.key[0] == pool.name and group.left]
+
+    def _wake(self, state: State, pool: PoolState, when: float) -> None:
+        known = self._woken.setdefault(pool.name, set())
+        if when not in known:
+            self._woken[pool.name] = {one for one in known if one > state.now} | {when}
+            state.wake_at(when, pool)
+
+    def _close(self, state: State, pool: PoolState) -> Iterator[Decision]:
+        if self._nights.pop(pool.name).vain:
+            self._vain.add(pool.name)
+        state.lifted((WINDOW, pool.name))
+        state.bar_queued(pool)
+        if self.options.leftovers == "kill":
+            for group in self._groups_of(pool):
+                for tasks in group.left.values():
+                    for job in tasks.values():
+                        if job.status in (Status.RUNNING, Status.SUSPENDED):
+                            yield Kill(job.id, "its window is over")
+
+    def _choose(self, state: State, pool: PoolState, window: Window) -> None:
+        """The set from now on."""
+        now, own, mine = state.now, self.options, self._groups_of(pool)
+        time = window.closes - now
+        staged: dict[Key, Staged] = {}
+        for group in mine:
+            group.why = self._hopeless(group)
+            if not group.why:
+                staged[group.key] = group.staged(now)
+        able = [group for group in mine if group.key in staged and staged[group.key].path <= time]
+        longest = max((staged[group.key].path for group in able), default=0.0)
+        processors = max(pool.total, 1)
+        share = own.fill if own.fill is not None else fill(processors, time, longest, own.caution)
+        # What others have of the window, jobs that are given up among them; what has begun goes on first.
+        goes_on = {group.key for group in able}
+        others = math.fsum(
+            size * min(max(end - now, 0.0), time)
+            for end, _, size, job in pool.running
+            if (known := self._tasks.get(job.id)) is None or known[0].key not in goes_on
+        )
+        begun = [group for group in able if group.begun]
+        taken = math.fsum(staged[group.key].work for group in begun)
+        capacity = max(0.0, room(share, processors, time) - others - taken)
+        fresh = [group for group in able if not group.begun]
+        found = select(
+            [staged[group.key].work for group in fresh],
+            [staged[group.key].worth for group in fresh],
+            capacity,
+        )
+        new = fresh if own.order == "PRIO" else [fresh[at] for at in found.chosen]
+        chosen = {group.key for group in (*begun, *new)}
+        used = math.fsum(staged[group.key].work for group in new)
+        for group in mine:
+            if group.key in chosen:
+                group.why = ""
+            elif not group.why:
+                group.why = why_out(staged[group.key], time, used, capacity)
+        vain = not chosen and not pool.running and now <= window.opens + 1.0
+        self._nights[pool.name] = _Night(window, now, chosen, found.gap, share, capacity, vain=vain)
+        self._keys = {key: kept for key, kept in self._keys.items() if key in self._groups}
+        self._keys |= {
+            key: self._key(one)
+            for key, one in staged.items()
+            if key not in self._keys or not self._groups[key].begun
+        }
+        state.rekey([job for group in mine for tasks in group.left.values() for job in tasks.values()
+                     if job.entries is None])  # fmt: skip
+        state.lifted((WINDOW, pool.name))
+        state.bar_queued(pool)
+        pool.touch()
+
+    def _key(self, job: Staged) -> float:
+        order = self.options.order
+        if order == "LCPF":
+            return -job.path
+        return job.work if order == "STCPU" else job.priority if order == "PRIO" else 0.0
+
+    # ------------------------------------------------------------------ dispatching
+
+    @hookimpl
+    def schedule(self, view: View) -> list[Decision]:
+        night = self._nights.get(view.pool.name)
+        if self.options.order == "RANDOM":
+            tasks = [job for job in view.queue if job.id in self._tasks]
+            for at in view.rng.permutation(len(tasks)).tolist():
+                if not view.free:
+                    return view.made
+                view.start(tasks[at], "a task of the set")
+        until = view.clock(night.window.closes) if night is not None else ""
+        for job in view.fitting():
+            mine = job.id in self._tasks
+            view.start(job, f"in the set until {until}" if mine else "no task of a set waits")
+        return view.made
+
+    @hookimpl
+    def predict_runtime(self, job: Job) -> float | None:
+        said = job.attribute(WINDOW)
+        length = said.get("length") if isinstance(said, dict) else None
+        if isinstance(length, bool) or not isinstance(length, int | float) or not 0 < length < job.estimate:
+            return None
+        return float(length)
+
+    # ------------------------------------------------------------------ what is kept, what is measured
+
+    @hookimpl
+    def checkpoint(self) -> dict[str, Any]:
+        return {
+            "groups": [
+                [*group.key, sorted(group.done), group.failed] for group in self._groups.values()
+                if group.done or group.failed
+            ],
+            "tasks": sorted(self._tasks),
+        }  # fmt: skip
+
+    @hookimpl
+    def restore(self, saved: dict[str, Any]) -> None:
+        self._before = set(saved["tasks"])
+        for pool, user, name, done, failed in saved["groups"]:
+            self._count += 1
+            key = pool, user, name
+            self._groups[key] = Group(key, self._count, done=set(done), failed=dict(failed))
+
+    @hookimpl
+    def register_metrics(self) -> dict[str, Any]:
+        return {"two_phase": self._figures}
+
+    def _figures(self, result: RunResult) -> dict[str, float]:
+        """What was earned: rewards of jobs of stages that ended while a window was open, how many did and did
+        not, and the processor-seconds of those that did not."""
+        ends: dict[Key, float] = {}
+        work: dict[Key, float] = {}
+        rewards: dict[Key, float | None] = {}
+        for one in result.jobs:
+            if (said := (one.job.attributes or {}).get(WINDOW)) is None:
+                continue
+            name, _, reward, _, _ = read_mark(said)
+            key = one.job.pool, one.job.user, name
+            ended = one.end_time if one.end_time is not None and one.state == "completed" else math.inf
+            ends[key] = max(ends.get(key, -math.inf), ended)
+            work[key] = work.get(key, 0.0) + one.runtime * one.job.request.processors
+            rewards[key] = reward
+        good = {
+            key for key, end in ends.items()
+            # What ends with the window is in time.
+            if end < math.inf and self._windows.at(math.nextafter(end, -math.inf)).open_at(
+                math.nextafter(end, -math.inf))
+        }  # fmt: skip
+        return {
+            "reward": math.fsum(work[k] if rewards[k] is None else rewards[k] or 0.0 for k in good),
+            "completed": float(len(good)),
+            "not completed": float(len(ends) - len(good)),
+            "wasted processor-seconds": math.fsum(work[key] for key in ends if key not in good),
+        }
+
+
+def read_mark(said: Any) -> tuple[str, int, float | None, float, str]:
+    """What a task says: job, stage, reward, priority; and what is wrong with it, "" if nothing."""
+    if not isinstance(said, dict):
+        return "", 1, None, 0.0, f"expected a job and a stage in its attribute {WINDOW}, found {said!r}"
+    name, stage = said.get("job"), said.get("stage")
+    if not isinstance(name, str) or not name:
+        return "", 1, None, 0.0, f"expected the name of a job of stages, found {name!r}"
+    if not isinstance(stage, int) or isinstance(stage, bool) or stage < 1:
+        return name, 1, None, 0.0, f"job {name}: expected a stage from 1 on, found {stage!r}"
+    reward, priority = said.get("reward"), said.get("priority", 0.0)
+    for what, value in (("reward", reward), ("priority", priority), ("length", said.get("length"))):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            return name, stage, None, 0.0, f"job {name}: expected a number as its {what}, found {value!r}"
+    if reward is not None and not 0 < reward < math.inf:
+        return name, stage, None, 0.0, f"job {name}: expected a reward above 0, found {reward:g}"
+    return name, stage, reward, float(priority or 0.0), ""
