@@ -13,6 +13,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import msgspec
 import pydantic
 
 from headway.decisions import Decision
@@ -70,6 +71,9 @@ class EmulationConfig(_Section):
     nodes: list[NodesConfig] = pydantic.Field(
         default_factory=list, description="nodes, instead of a flat pool"
     )
+    licences: dict[str, Annotated[int, pydantic.Field(ge=0)]] = pydantic.Field(
+        default_factory=dict, description="amounts of what belongs to no node, such as {matlab: 4}"
+    )
     trace: str | None = pydantic.Field(
         default=None, description="trace file for `headway run` in mode dry-run"
     )
@@ -91,6 +95,15 @@ class EmulationConfig(_Section):
 
     def description(self, processors: int | None = None) -> ClusterDescription | None:
         """The cluster that is configured, a flat one of ``processors``, or None if neither says a size."""
+        cluster = self._bare(processors)
+        return self.with_licences(cluster) if cluster is not None else None
+
+    def with_licences(self, cluster: ClusterDescription) -> ClusterDescription:
+        """The cluster with the configured licences."""
+        return msgspec.structs.replace(cluster, licences=tuple(self.licences.items()))
+
+    def _bare(self, processors: int | None) -> ClusterDescription | None:
+        """Processors or nodes alone."""
         size = processors if processors is not None else self.processors
         if self.nodes and processors is None:
             nodes = []

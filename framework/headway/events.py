@@ -252,6 +252,13 @@ class NodePowerChanged(Event, frozen=True):
     power: str
 
 
+class LicencesChanged(Event, frozen=True):
+    """There is another amount of something that belongs to no node."""
+
+    licence: str
+    total: int
+
+
 class ReservationMade(Event, frozen=True):
     """A reservation exists, or changed."""
 
@@ -316,6 +323,7 @@ AnyEvent = (
     | NodeDown
     | NodeFrequencyChanged
     | NodePowerChanged
+    | LicencesChanged
     | ReservationMade
     | ReservationStarted
     | ReservationEnded

@@ -233,8 +233,11 @@ def _in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> 
         lines.append(f"The policy would start it, but a plugin vetoes that: {job.veto}.")
     elif booking is not None:
         lines.append(_booked(view, booking, clock))
+        lines.extend(filter(None, [_lacking(scheduler, job)]))
     elif why := _policys_reason(scheduler, job, view):
         lines.append(f"{why}.")
+    elif lacking := _lacking(scheduler, job):
+        lines.append(lacking)
     elif job.processors > pool.free:
         lines.append(f"It waits for {job.processors - pool.free} more processors.")
     elif view.bookings:
@@ -254,6 +257,18 @@ def _in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> 
     elif not pool.flat:
         lines.append("Enough processors are free, but not on nodes that fit its request.")
     return lines
+
+
+def _lacking(scheduler: Scheduler, job: Job) -> str:
+    """Which of its licences are not free now, as a sentence; "" if all are."""
+    licences = scheduler.state.licences
+    if licences is None:
+        return ""
+    for name, amount in job.request.licences:
+        total, used = licences.total.get(name, 0), licences.used(name)
+        if amount > total - used:
+            return f"It needs {amount} of licence {name!r}, of which {used} of {total} are in use."
+    return ""
 
 
 def _policys_reason(scheduler: Scheduler, job: Job, view: View) -> str:

@@ -252,6 +252,8 @@ class Scheduler:
             # An order may follow what happens in other pools, and time has passed in any case.
             for pool, _ in self._pools:
                 pool.changed = pool.changed or bool(pool.queue)
+        if state.licences is not None and len(self._pools) > 1:
+            self._look_together()
         self.cycles += 1
         decisions: list[Decision] = []
         if self._has_reactors:
@@ -311,6 +313,22 @@ class Scheduler:
         if due is None or wakeup is None:
             return wakeup if due is None else due
         return min(due, wakeup)
+
+    def _look_together(self) -> None:
+        """Pools whose jobs wait for the cluster's licences are looked at together, with bookings made anew:
+        what one of them books or gives back is the others' business."""
+        licences = self.state.licences
+        assert licences is not None
+        sharing = [
+            (pool, view)
+            for pool, view in self._pools
+            if any(job.request.licences for job in pool.queue)
+            or any(booking.job.request.licences for booking in view.bookings)
+        ]
+        if licences.changed or any(pool.changed for pool, _ in sharing):
+            for _, view in sharing:
+                view.clear()
+        licences.changed = False
 
     def _call_reactors(self, decisions: list[Decision]) -> None:
         """Decisions that come before the policies, which must see what they will change."""

@@ -82,11 +82,13 @@ class Compared:
     @hookimpl
     def schedule(self, view):
         queue = [
-            reference.Waiting(job.id, job.processors, int(job.expected_runtime), job.user)
+            reference.Waiting(
+                job.id, job.processors, int(job.expected_runtime), job.user, job.request.licences
+            )
             for job in view.queue
             if job.status is Status.PENDING
         ]
-        running = [(int(end), processors) for end, _, processors, _ in view.running]
+        running = [(int(end), size, job.request.licences) for end, _, size, job in view.running]
         started, booked = reference.cycle(self.options, view.free, running, queue, int(view.now))
         decisions = self.policy.schedule(view)
         assert {d.job_id for d in decisions} == set(started)

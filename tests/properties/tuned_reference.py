@@ -14,6 +14,7 @@ class Waiting:
     processors: int
     estimate: int
     user: str
+    licences: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class Options:
     window: int | None = None
     resolution: int | None = None
     shortest: bool = False
+    #: How much there is of each licence.
+    licences: tuple[tuple[str, int], ...] = ()
 
 
 def up(time: int, options: Options) -> int:
@@ -34,21 +37,28 @@ def up(time: int, options: Options) -> int:
 
 
 class Levels:
-    """Free processors in each second from now on."""
+    """Free processors, and free licences, in each second from now on."""
 
     def __init__(self, options, free, running, queue, now):
         self.options, self.now = options, now
-        last = max([end for end, _ in running], default=now)
+        last = max([end for end, *_ in running], default=now)
         horizon = last - now + sum(job.estimate for job in queue)
         horizon += (len(queue) + 2) * (options.resolution or 1) + 2
         self.free = [free] * horizon
-        for end, processors in running:
+        self.licences = {name: [total] * horizon for name, total in options.licences}
+        for end, processors, licences in running:
             for second in range(up(end, options) - now, horizon):
                 self.free[second] += processors
+            for name, amount in licences:
+                for second in range(up(end, options) - now):
+                    self.licences[name][second] -= amount
 
     def fits(self, job, start):
         """``start`` is counted from now."""
-        return min(self.free[start : start + job.estimate]) >= job.processors
+        span = slice(start, start + job.estimate)
+        return min(self.free[span]) >= job.processors and all(
+            min(self.licences[name][span]) >= amount for name, amount in job.licences
+        )
 
     def earliest(self, job):
         last = len(self.free) - job.estimate
@@ -57,6 +67,9 @@ class Levels:
     def take(self, job, start):
         for second in range(start, up(self.now + start + job.estimate, self.options) - self.now):
             self.free[second] -= job.processors
+        for name, amount in job.licences:
+            for second in range(start, up(self.now + start + job.estimate, self.options) - self.now):
+                self.licences[name][second] -= amount
 
 
 def looked_at(options, queue, started):
@@ -75,7 +88,7 @@ def looked_at(options, queue, started):
 
 
 def cycle(options, free, running, queue, now):
-    """Who starts, in order, and who is booked when. ``running``: (expected end, processors)."""
+    """Who starts, in order, and who is booked when. ``running``: (expected end, processors, licences)."""
     levels = Levels(options, free, running, queue, now)
     started, booked, served = [], {}, set()
     most = len(queue) if options.bookings is None else options.bookings

@@ -134,7 +134,7 @@ class EmulatedAdapter(ClusterAdapter):
         self._failures = Failures(machine, ends, self._faults, self._rng)
         reservations = Reservations(machine)
         self._dependencies = Dependencies(machine)
-        guard = Guard(machine, reservations, self._dependencies)
+        guard = Guard(machine, reservations, self._dependencies, self._faults.licences)
         self._tiers = tiers = Tiers(machine, guard, self._rates, sharing, Random(sharing_seed))
         #: What is not further apart is one instant: sums of times have rounding.
         self._instant = _INSTANT if tiers.told else 0.0

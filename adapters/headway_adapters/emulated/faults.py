@@ -5,8 +5,19 @@ from __future__ import annotations
 import pydantic
 
 
+class LicenceChange(pydantic.BaseModel):
+    """There is another amount of something that belongs to no node."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    #: Seconds of the run's clock.
+    at: float
+    licence: str
+    total: int = pydantic.Field(ge=0)
+
+
 class Faults(pydantic.BaseModel):
-    """Node failures, slow commands, failing commands. All off by default."""
+    """Node failures, slow commands, failing commands, other amounts of licences. All off by default."""
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
@@ -22,3 +33,5 @@ class Faults(pydantic.BaseModel):
     latency: float = pydantic.Field(default=0.0, ge=0)
     #: Probability that a command is refused.
     failure_rate: float = pydantic.Field(default=0.0, ge=0, lt=1)
+    #: When there is more or less of a licence than before.
+    licences: list[LicenceChange] = pydantic.Field(default_factory=list)

@@ -13,6 +13,8 @@ from headway.model import FOR_JOB, JobDescription, Placement, Reservation
 from headway.profile import Profile, next_after
 from headway_adapters.emulated.dependencies import Dependencies
 from headway_adapters.emulated.execution import BACKGROUND, FOREGROUND, Execution
+from headway_adapters.emulated.faults import LicenceChange
+from headway_adapters.emulated.licences import Licences
 from headway_adapters.emulated.machine import Machine
 from headway_adapters.emulated.reservations import Reservations
 
@@ -20,8 +22,15 @@ from headway_adapters.emulated.reservations import Reservations
 class Guard:
     """Says why a job may not start now."""
 
-    def __init__(self, machine: Machine, reservations: Reservations, dependencies: Dependencies) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        reservations: Reservations,
+        dependencies: Dependencies,
+        licence_changes: list[LicenceChange],
+    ) -> None:
         self._machine = machine
+        self._licences = Licences(machine, reservations, self._inside, licence_changes)
         self._reservations = reservations
         self._dependencies = dependencies
         self._closed = frozenset(pool.name for pool in machine.cluster.pools if not pool.open)
@@ -39,6 +48,8 @@ class Guard:
         pool = job.pool or self._machine.only
         if full := self.no_room(job, placement, tier):
             return full
+        if job.request.licences and (lacking := self._licences.lacking(job)):
+            return lacking
         if self._closed and pool in self._closed:
             return f"pool {pool!r} is closed"
         if job.reservation or self._reservations.kept:
@@ -91,14 +102,18 @@ class Guard:
         end = now + job.request.walltime
         if pool in self._machine.free:
             return self._breaks_flat(job, pool, own, end)
-        if own is not None and (strange := [node for node, _ in placement if node not in own.nodes]):
+        if (
+            own is not None
+            and not own.only_licences
+            and (strange := [node for node, _ in placement if node not in own.nodes])
+        ):
             return f"node {strange[0]} is not in reservation {named}, which job {job.id} asks for"
         broken = self._machine.nodes.broken(placement, now, end, self._inside(job))
         return f"job {job.id} would break reservation {broken.id} on its nodes" if broken is not None else ""
 
     def _breaks_flat(self, job: JobDescription, pool: str, own: Reservation | None, end: float) -> str:
         machine, processors = self._machine, job.request.processors
-        if own is not None:
+        if own is not None and not own.only_licences:
             used = sum(
                 execution.job.request.processors
                 for execution in machine.running.values()

@@ -42,7 +42,7 @@ from headway.adapter import Check, ClusterAdapter, Oddity, Outage, Outcome, Wish
 from headway.clock import RunClock
 from headway.errors import Failure, HeadwayError, UserError
 from headway.model import ClusterDescription
-from headway_adapters.federation.names import Elsewhere, Names
+from headway_adapters.federation.names import LICENCE, Elsewhere, Names
 from headway_adapters.polling.bell import Bell
 
 #: How long the federation waits for one cluster before it goes on without it.
@@ -276,6 +276,7 @@ class Federation(ClusterAdapter):
             reservations=tuple(one for part in parts for one in part.reservations),
             # Their names would have to tell jobs of several clusters.
             enters_reservations=False,
+            licences=tuple(one for part in parts for one in part.licences),
             shares_out=any(part.shares_out for part in parts),
         )
 
@@ -292,6 +293,7 @@ class Federation(ClusterAdapter):
             pools=tuple(outward.renamed(pool) for pool in description.pools),
             nodes=tuple(outward.renamed(node) for node in description.nodes),
             reservations=tuple(outward.renamed(one) for one in description.reservations),
+            licences=tuple((outward.rename(LICENCE, name), n) for name, n in description.licences),
         )
 
     def asked_before(self, starts: Mapping[str, float]) -> None:

@@ -1,6 +1,6 @@
 """Names of a federation: the same things under the names of their cluster and under those of all.
 
-``batch`` of cluster ``siteA`` is ``siteA:batch``; likewise jobs, array ids, nodes and reservations.
+``batch`` of cluster ``siteA`` is ``siteA:batch``; likewise jobs, array ids, nodes, licences and reservations.
 Cluster names hold no colon, so the part before the first one is the cluster, whatever follows.
 
 Reservations are the exception, because headway makes some under names of its own, and must find them
@@ -29,26 +29,28 @@ from headway.model import (
     Request,
     Reservation,
 )
+from headway.model.policy import SitePolicy
 
 T = TypeVar("T")
 Rename = Callable[[str], str]
 
-JOB, NODE, POOL, RESERVATION = "job", "node", "pool", "reservation"
+JOB, NODE, POOL, RESERVATION, LICENCE = "job", "node", "pool", "reservation", "licence"
 
 #: What the fields of events and decisions name.
 _FIELDS = {
     "job_id": JOB, "other_job_id": JOB, "parent_id": JOB, "node": NODE, "nodes": NODE, "pool": POOL,
-    "reservation_id": RESERVATION, "placement": NODE,
+    "reservation_id": RESERVATION, "placement": NODE, "licence": LICENCE,
 }  # fmt: skip
 #: What the fields of descriptions name.
 _OF: dict[type, dict[str, str]] = {
     JobDescription: {"id": JOB, "array_id": JOB, "pool": POOL, "reservation": RESERVATION},
-    Request: {"required_nodes": NODE, "excluded_nodes": NODE},
+    Request: {"required_nodes": NODE, "excluded_nodes": NODE, "licences": LICENCE},
     Dependency: {"job_id": JOB},
     NodeDescription: {"name": NODE, "pools": POOL},
     PoolDescription: {"name": POOL},
     # Its own id is a matter of who made it: see Names.
-    Reservation: {"pool": POOL, "nodes": NODE},
+    Reservation: {"pool": POOL, "nodes": NODE, "licences": LICENCE},
+    SitePolicy: {"pools": POOL},
 }  # fmt: skip
 
 
@@ -115,11 +117,13 @@ class _Direction:
                 return tuple(self.renamed(one) for one in value)
             if kind is None:
                 return value
-            # A placement is of nodes and counts.
+            # A placement is of nodes and counts, licences are names and amounts.
             return tuple(
                 (self.rename(kind, one[0]), *one[1:]) if isinstance(one, tuple) else self.rename(kind, one)
                 for one in value
             )
+        if isinstance(value, dict) and kind is not None:
+            return {self.rename(kind, name): said for name, said in value.items()}
         return self.rename(kind, value) if kind is not None and isinstance(value, str) else value
 
 

@@ -82,6 +82,9 @@ FACTOR = click.FloatRange(min=0, min_open=True)
 @click.option("--energy", "energy", metavar="PROFILE",
               help="Energy profile, installed (chandio2014, present-day) or a file: adds power and energy "
               "to the results.")  # fmt: skip
+@click.option("--licences", "licences_path", type=click.Path(path_type=Path), metavar="FILE",
+              help="Which licences jobs need, lines job_id,licence,amount; how many there are is "
+              "emulation.licences.")  # fmt: skip
 @click.option("--cpu", "cpu_path", type=click.Path(path_type=Path), metavar="FILE",
               help="How much of a processor each process of a job uses, lines job_id,cpu (for policies that "
               "share processors). Default: drawn.")  # fmt: skip
@@ -123,6 +126,7 @@ def command(
     plugin_files: tuple[Path, ...],
     energy: str | None,
     cpu_path: Path | None,
+    licences_path: Path | None,
     limit: int | None,
     first: int | None,
     last: int | None,
@@ -148,6 +152,7 @@ def command(
     from headway.plugins import Catalogue
     from headway.workload import estimated_trace, read_trace
     from headway.workload.cpu_use import jobs_with_cpu_use, read_cpu_use
+    from headway.workload.licence_use import jobs_with_licences, read_licence_use
 
     if sum((from_cluster, trace_path is not None, workload is not None)) != 1:
         raise click.UsageError("expected one of --trace FILE, --workload MODEL or -c CONFIG --from-cluster")
@@ -164,7 +169,7 @@ def command(
     if from_cluster:
         _refuse_trace_options(
             "--from-cluster", processors=processors, journal=journal_path, cpu=cpu_path,
-            draws=draws if draws > 1 else None, estimates=estimates,
+            licences=licences_path, draws=draws if draws > 1 else None, estimates=estimates,
         )  # fmt: skip
     if out is not None:
         need_report("--out")
@@ -199,6 +204,8 @@ def command(
         del trace
     if cpu_path is not None:
         work = replace(work, jobs=jobs_with_cpu_use(work.jobs, read_cpu_use(cpu_path)))
+    if licences_path is not None:
+        work = replace(work, jobs=jobs_with_licences(work.jobs, read_licence_use(licences_path)))
     cluster = config.with_energy(work.cluster, energy)
     if verbose:
         for one in work.refused:
@@ -421,7 +428,7 @@ def machine(config: Config, trace: Trace, processors: int | None) -> ClusterDesc
         raise UserError(
             f"{trace.path}: the header names no machine size (MaxProcs or MaxNodes); give --processors N"
         )
-    return ClusterDescription.flat(trace.max_processors, name="emulated")
+    return config.emulation.with_licences(ClusterDescription.flat(trace.max_processors, name="emulated"))
 
 
 def filtered(

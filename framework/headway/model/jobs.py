@@ -41,6 +41,9 @@ class Request(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     #: What each node must have at least (:attr:`NodeDescription.sizes`) and the job takes nothing of, such
     #: as ``(("memory", 2**30),)`` where the batch system gives no memory out.
     least_sizes: tuple[tuple[str, int], ...] = ()
+    #: What it needs of what is counted for the whole cluster (:attr:`ClusterDescription.licences`), such as
+    #: ``(("matlab", 2),)``, each name once.
+    licences: tuple[tuple[str, int], ...] = ()
     #: Parts that start together or not at all, each on nodes of its own (:mod:`headway.parts`): then
     #: ``processors`` is their sum and ``walltime`` the longest, and no other size is stated here.
     parts: tuple[Request, ...] = ()

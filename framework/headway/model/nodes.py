@@ -66,6 +66,8 @@ class ClusterDescription(msgspec.Struct, frozen=True, gc=False):
     #: Where a request leaves it open, the batch system itself decides, at the start, how many processors a
     #: job gets on each of the nodes that it was sent to.
     shares_out: bool = False
+    #: Amounts of what is counted for the whole cluster and belongs to no node, such as ``(("matlab", 4),)``.
+    licences: tuple[tuple[str, int], ...] = ()
 
     def in_nodes(self) -> ClusterDescription:
         """The same with a node for each processor of a flat pool: P1, P2, ..., where there are several pools

@@ -26,9 +26,16 @@ class Reservation(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     nodes: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
     accounts: tuple[str, ...] = ()
+    #: What is kept of the cluster's licences, such as ``(("matlab", 2),)``; there may be nothing else.
+    licences: tuple[tuple[str, int], ...] = ()
     #: True when headway made it (and so may change or remove it).
     ours: bool = False
     reason: str = ""
+
+    @property
+    def only_licences(self) -> bool:
+        """It is made of licences alone, so its jobs may run anywhere."""
+        return bool(self.licences) and not self.nodes and not self.processors
 
     @property
     def job_id(self) -> str:

@@ -9,6 +9,7 @@ from headway.energy import EnergyModel
 from headway.model import ClusterDescription, JobDescription, Placement, Reservation
 from headway.nodes import NodeTable
 from headway.state.factors import Factor
+from headway.state.licence_use import Licences
 from headway.state.records import ON_NODES, Barrier, Job, Pace, PoolState, Watcher
 from headway.state.tenants import Tenants
 
@@ -29,6 +30,8 @@ class Facts:
         self.jobs: dict[str, Job] = {}
         self.reservations: dict[str, Reservation] = {}
         self.nodes = NodeTable()
+        #: What is counted for the whole cluster; None: nothing (:mod:`headway.state.licences`).
+        self.licences: Licences | None = None
         #: Things in events that made no sense, for the log; drained by the scheduler.
         self.anomalies: list[str] = []
         #: Called for each job that arrives, before it is queued.

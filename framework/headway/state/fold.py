@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from headway import events as ev
-from headway.state import capacity, frequency, lifecycle, reservations, running
+from headway.state import capacity, frequency, licences, lifecycle, reservations, running
 from headway.state.facts import Facts
 
 
@@ -36,6 +36,7 @@ HANDLERS: Mapping[type, Callable[[Any, Any], None]] = {
     ev.NodeUp: capacity.node_up,
     ev.NodeDown: capacity.node_down,
     ev.NodePowerChanged: capacity.power_changed,
+    ev.LicencesChanged: licences.licences_changed,
     ev.ReservationMade: reservations.reservation_made,
     ev.ReservationStarted: reservations.reservation_started,
     ev.ReservationEnded: reservations.reservation_ended,

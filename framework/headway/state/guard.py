@@ -6,13 +6,15 @@ from bisect import insort
 
 from headway.errors import StateError
 from headway.model import Placement
+from headway.state.belonging import confining, inside
 from headway.state.expectations import expect_again
 from headway.state.facts import Facts
+from headway.state.licences import guard_licences
 from headway.state.moves import begin_behind
 from headway.state.occupation import FOREGROUND, occupy, release
 from headway.state.queues import enqueue
 from headway.state.records import Job, PoolState, Status
-from headway.state.reservations import inside, kept, profile
+from headway.state.reservations import kept, profile
 from headway.state.watchers import tell_took
 
 _PENDING = Status.PENDING
@@ -33,6 +35,8 @@ def begin(state: Facts, job: Job, placement: Placement, tier: str, frequency: fl
         raise StateError(f"job {job.id} is {job.status.value}, not pending")
     if state.bars is not None and (barrier := state.bars(job)) is not None:
         raise StateError(f"job {job.id} may not start: {barrier}")
+    if state.licences is not None:
+        guard_licences(state, job)
     pool = job.pool
     if job.processors > pool.free:
         raise StateError(f"job {job.id} needs {job.processors} processors, {pool.free} are free")
@@ -67,7 +71,7 @@ def begin(state: Facts, job: Job, placement: Placement, tier: str, frequency: fl
 
 def guard_reservations(state: Facts, job: Job, pool: PoolState) -> None:
     """Raise :class:`StateError` if the job would break a reservation of its flat pool."""
-    own = state.reservations.get(job.description.reservation)
+    own = confining(state, job)
     end = state.now + job.expected_runtime
     if own is not None:
         if not own.start <= state.now < own.end:

@@ -52,6 +52,7 @@ def submitted(state: Facts, event: ev.JobSubmitted) -> None:
         and not description.dependencies
         and description.begin_time is None
         and not description.reservation
+        and not description.request.licences
         and not job.refusal
         and pool.flat
         and job.processors <= pool.total

@@ -11,11 +11,12 @@ from __future__ import annotations
 from headway.decisions import Migrate, SwapTiers
 from headway.errors import StateError
 from headway.model import Placement
+from headway.state.belonging import inside
 from headway.state.bundles import guard_bundle
 from headway.state.facts import Facts
+from headway.state.licences import guard_licences
 from headway.state.occupation import BACKGROUND, FOREGROUND, occupy, release
 from headway.state.records import Job, Pace, Status
-from headway.state.reservations import inside
 from headway.state.tenants import Tenants
 from headway.state.wakeups import wake_at
 
@@ -41,6 +42,7 @@ def begin_behind(state: Facts, job: Job, placement: Placement, tier: str, freque
         raise StateError(f"job {job.id} is {job.status.value}, not pending")
     if state.bars is not None and (barrier := state.bars(job)) is not None:
         raise StateError(f"job {job.id} may not start: {barrier}")
+    guard_licences(state, job)
     _guard(state, job, placement, tier)
     pool = job.pool
     looked = pool.changed, pool.fresh, pool.arrivals

@@ -16,6 +16,7 @@ import msgspec
 
 from headway.model import Request, Reservation
 from headway.placing_parts import can_host
+from headway.state.belonging import confining
 from headway.state.facts import Facts
 from headway.state.records import Job, Obstacle, PoolState
 
@@ -27,9 +28,10 @@ _NAMED = 8
 
 def find_obstacle(state: Facts, job: Job) -> Obstacle | None:
     """Why the job cannot run on what its pool has, or the reservation that it names; None if it can."""
+    if job.request.licences and (missing := _too_few_licences(state, job.request)) is not None:
+        return missing
     pool = job.pool
-    named = job.description.reservation
-    inside = state.reservations.get(named) if named else None
+    inside = confining(state, job) if job.description.reservation else None
     if pool.flat:
         return _too_large(job.processors, pool, inside)
     if inside is not None:
@@ -40,6 +42,15 @@ def find_obstacle(state: Facts, job: Job) -> Obstacle | None:
             pool.obstacles.clear()
         pool.obstacles[request] = _judge(state, pool, request, None)
     return pool.obstacles[request]
+
+
+def _too_few_licences(state: Facts, request: Request) -> Obstacle | None:
+    total = state.licences.total if state.licences is not None else {}
+    for name, amount in request.licences:
+        if amount > total.get(name, 0):
+            there = f"there are {total[name]}" if name in total else "the cluster does not have it"
+            return Obstacle(f"it needs {amount} of licence {name!r}, and {there}", passing=True)
+    return None
 
 
 def _too_large(processors: int, pool: PoolState, inside: Reservation | None) -> Obstacle | None:

@@ -6,30 +6,16 @@ from bisect import insort
 from collections.abc import Collection
 
 from headway import events as ev
-from headway.model import FOR_JOB, Reservation
+from headway.model import Reservation
 from headway.profile import Profile, next_after
+from headway.state.belonging import inside
 from headway.state.facts import Facts
 from headway.state.queues import leave_queue
-from headway.state.records import Job, PoolState, Status
+from headway.state.records import PoolState, Status
 from headway.state.waiting import queue_or_wait
 from headway.state.wakeups import wake_at
 
 _WAITING = Status.WAITING
-
-
-def kept_for(state: Facts, job: Job) -> Reservation | None:
-    """The reservation that headway keeps for this job alone. The job may use it, and other nodes too."""
-    found = state.reservations.get(FOR_JOB + job.id) if state.reservations else None
-    return found if found is not None and found.ours else None
-
-
-def inside(state: Facts, job: Job) -> str:
-    """The reservation that takes nothing from the job: the one that it names, or that is kept for it."""
-    named = job.description.reservation
-    if named or not state.reservations:
-        return named
-    kept = kept_for(state, job)
-    return kept.id if kept is not None else ""
 
 
 def profile(state: Facts, pool: PoolState, *, without: Collection[str] = ()) -> Profile:
@@ -93,6 +79,12 @@ def keep_from(state: Facts, pool: PoolState, reservation: Reservation) -> None:
         if pool.flat
         else state.nodes.any_in(pool.name, reservation.nodes)
     )
+    if reservation.licences and not mine:
+        # Others may have to wait for its licences, or get them back.
+        pool.touch()
+        for time in (reservation.start, reservation.end):
+            if time > state.now:
+                wake_at(state, time, pool)
     if mine:
         insort(pool.reservations, reservation, key=lambda r: (r.start, r.id))
         pool.touch()
@@ -107,6 +99,8 @@ def drop_reservation(state: Facts, reservation_id: str) -> None:
     if gone is None:
         return
     for pool in state.pools.values():
+        if gone.licences:
+            pool.touch()
         if gone in pool.reservations:
             pool.reservations.remove(gone)
             pool.touch()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from headway.model import ClusterDescription
 from headway.state import (
     barriers,
+    belonging,
     bundles,
     capacity,
     expectations,
@@ -12,6 +13,7 @@ from headway.state import (
     foresight,
     frequency,
     guard,
+    licences,
     moves,
     occupation,
     queues,
@@ -34,6 +36,8 @@ class State(Facts):
         for node in cluster.nodes:
             self.nodes.put(node)
         capacity.recount(self, self.pools)
+        if cluster.licences:
+            licences.begin_counting(self)
         for reservation in cluster.reservations:
             reservations.put_reservation(self, reservation)
         self.described.clear()
@@ -50,8 +54,9 @@ class State(Facts):
     why_waiting = waiting.why_waiting
     next_wakeup = wakeups.next_wakeup
     profile = reservations.profile
-    kept_for = reservations.kept_for
-    inside = reservations.inside
+    kept_for = belonging.kept_for
+    confining = belonging.confining
+    inside = belonging.inside
     kept = reservations.kept
     size = reservations.size
     frequencies = frequency.frequencies

@@ -199,3 +199,32 @@ def rounded_up(time: float, grid: float) -> float:
     multiple = ceil(time / grid) * grid
     # A quotient is rounded.
     return multiple if multiple >= time else multiple + grid
+
+
+def coarsened(profile: Profile, grid: float) -> Coarse:
+    """The profile with what becomes free put off to the next multiple of ``grid`` seconds; what is taken is
+    taken when it was."""
+    times, levels = profile.times[:1], profile.free[:1]
+    exact = low = levels[0]
+    border = _border(times[0], grid)
+    for time, level in zip(profile.times[1:], profile.free[1:], strict=True):
+        if time >= border:
+            if low != exact and border < time:
+                times.append(border)
+                levels.append(exact)
+            low = level if rounded_up(time, grid) == time else exact
+            border = _border(time, grid)
+        exact, low = level, min(low, level)
+        if low != levels[-1]:
+            times.append(time)
+            levels.append(low)
+    if low != exact:
+        times.append(border)
+        levels.append(exact)
+    return Coarse.of_steps(times, levels, grid)
+
+
+def _border(time: float, grid: float) -> float:
+    """The first multiple of ``grid`` after ``time``."""
+    multiple = rounded_up(time, grid)
+    return multiple if multiple > time else multiple + grid

@@ -9,7 +9,7 @@ import numpy as np
 from headway.decisions import Start
 from headway.profile import Profile
 from headway.state import Job, PoolState, State
-from headway.view.ahead import Ahead, Coarse, rounded_up
+from headway.view.ahead import Ahead, coarsened, rounded_up
 from headway.view.booking import Booking
 from headway.view.interface import View
 from headway.view.turns import Turns, released, shadow
@@ -52,7 +52,8 @@ class FlatView(View):
         pool, turns = self.pool, self._turns
         # A booking of no length takes nothing from a profile, and all from what is told by its start alone.
         # Where jobs may be barred, each start is asked about.
-        turns_alone = self._state.bars is None
+        # Turns know processors only.
+        turns_alone = self._state.bars is None and self._state.licences is None
         if self.queue is pool.queue and turns_alone and not self.started and not self._by_size().instant:
             most = _INF if depth is None else depth
             if turns is not None:
@@ -74,6 +75,8 @@ class FlatView(View):
     def start(self, job: Job, reason: str = "") -> Start | None:
         processors = job.processors
         if processors > self.pool.free or (self._state.bars is not None and self._state.refused(job)):
+            return None
+        if self._state.licences is not None and not self._may_have_licences(job):
             return None
         if self._turns is not None:
             self._leave_turns()
@@ -113,7 +116,7 @@ class FlatView(View):
 
     def _fits_profile(self, job: Job) -> bool:
         now, end = self.now, self.now + job.expected_runtime
-        own = self._state.reservations.get(job.description.reservation)
+        own = self._state.confining(job)
         if own is not None:
             if not own.start <= now < own.end or job.processors > self._state.kept(self.pool, own):
                 return False
@@ -145,7 +148,7 @@ class FlatView(View):
                 profile = self._state.profile(pool)
                 ahead: Ahead
                 if self.resolution:
-                    ahead = _coarsened(profile, self.resolution)
+                    ahead = coarsened(profile, self.resolution)
                 else:
                     ahead = Ahead.of(profile.times, profile.free)
             else:
@@ -167,7 +170,10 @@ class FlatView(View):
         if self._turns is not None:
             self._leave_turns()
         pool, now = self.pool, self.now
-        if after is None and not self._bookings and self._ahead is None and not pool.reservations:
+        licensed = self._state.licences is not None and bool(job.request.licences)
+        if licensed:
+            pass
+        elif after is None and not self._bookings and self._ahead is None and not pool.reservations:
             start, extra = shadow(job.processors, now, pool.free, pool.running, self.resolution)
             if start > latest:
                 return None
@@ -178,7 +184,7 @@ class FlatView(View):
         profile = self._full_profile()
         runtime = job.expected_runtime
         booking = Booking(job, _INF, pool.total, self._clock)
-        if not over and self._kept_for(job) is None:
+        if not over and not licensed and self._kept_for(job) is None:
             booking.start, left = profile.book(job.processors, runtime, now, after, latest)
             if booking.start > latest:
                 return None
@@ -187,13 +193,25 @@ class FlatView(View):
         else:
             open_to_it = self._for(job, profile, over)
             begin = now if after is None else max(now, after)
-            booking.start = open_to_it.earliest(job.processors, runtime, begin)
+            booking.start = self._earliest(open_to_it, job, begin, licensed)
             if booking.start > latest:
                 return None
             if booking.start != _INF:
                 self._book_in(profile, booking)
                 booking.extra = profile.free_at(booking.start)
+        if licensed and booking.start != _INF:
+            self._licences().take(job, booking.start, booking.start + runtime)
         return self._made(booking)
+
+    def _earliest(self, profile: Profile, job: Job, begin: float, licensed: bool) -> float:
+        """When the job can have its processors, and its licences, at the same time."""
+        while True:
+            start = profile.earliest(job.processors, job.expected_runtime, begin)
+            if not licensed or start == _INF:
+                return start
+            begin = self._licences().earliest(job, start)
+            if begin in (start, _INF):
+                return begin
 
     def _may_run_on(self, job: Job, before: float, after: float) -> bool:
         processors = job.processors
@@ -204,7 +222,7 @@ class FlatView(View):
                         return False
                     booking.extra -= processors
             return True
-        if job.description.reservation in self._state.reservations:
+        if self._state.confining(job) is not None:
             # It stays inside of its own (see `stretch`), so it takes nothing more from anybody.
             self._ahead = None
             return True
@@ -217,32 +235,3 @@ class FlatView(View):
         if len(self._bookings) == 1:
             self._count_anew()
         return True
-
-
-def _coarsened(profile: Profile, grid: float) -> Coarse:
-    """The profile with what becomes free put off to the next multiple of ``grid`` seconds; what is taken is
-    taken when it was."""
-    times, levels = profile.times[:1], profile.free[:1]
-    exact = low = levels[0]
-    border = _border(times[0], grid)
-    for time, level in zip(profile.times[1:], profile.free[1:], strict=True):
-        if time >= border:
-            if low != exact and border < time:
-                times.append(border)
-                levels.append(exact)
-            low = level if rounded_up(time, grid) == time else exact
-            border = _border(time, grid)
-        exact, low = level, min(low, level)
-        if low != levels[-1]:
-            times.append(time)
-            levels.append(low)
-    if low != exact:
-        times.append(border)
-        levels.append(exact)
-    return Coarse.of_steps(times, levels, grid)
-
-
-def _border(time: float, grid: float) -> float:
-    """The first multiple of ``grid`` after ``time``."""
-    multiple = rounded_up(time, grid)
-    return multiple if multiple > time else multiple + grid

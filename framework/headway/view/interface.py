@@ -15,6 +15,7 @@ from headway.profile import Profile
 from headway.sizes import JobsBySize
 from headway.state import Status
 from headway.view.booking import Booking
+from headway.view.licences import LicencesAhead
 
 if TYPE_CHECKING:
     from headway.nodes import NodeTable
@@ -38,7 +39,8 @@ class View:
     """
 
     __slots__ = (
-        "_ahead", "_booking_of", "_bookings", "_clock", "_cycle", "_looked", "_state", "arrivals", "fresh",
+        "_ahead", "_booking_of", "_bookings", "_clock", "_cycle", "_licensed", "_looked", "_state",
+        "arrivals", "fresh",
         "made", "now", "pool",
         "prepared", "queue", "resolution", "rng", "started",
     )  # fmt: skip
@@ -73,6 +75,8 @@ class View:
         self.made: list[Decision] = []
         #: What is free in the future (a Profile or a Timeline), bookings taken out; made when it is needed.
         self._ahead: Any = None
+        #: What is left of the cluster's licences in the future, bookings taken out; made when it is needed.
+        self._licensed: LicencesAhead | None = None
 
     @property
     def free(self) -> int:
@@ -143,7 +147,7 @@ class View:
         if seconds != self.resolution:
             self._leave_turns()
             self.resolution = seconds
-            self._ahead = None
+            self._ahead = self._licensed = None
 
     def clock(self, time: float) -> str:
         """A time for a person, for reasons."""
@@ -156,6 +160,7 @@ class View:
         self.queue = queue
         self.started = []
         self.made = []
+        self._licensed = None
         pool = self.pool
         if queue is pool.queue:
             self.fresh = fresh = pool.fresh
@@ -183,7 +188,41 @@ class View:
     def forget(self) -> None:
         """Drop the policy's bookings; those that were prepared for it stay."""
         del self._bookings[self.prepared :]
-        self._ahead = None
+        self._ahead = self._licensed = None
+
+    def clear(self) -> None:
+        """Drop all bookings; they are made anew in the pool's next cycle, which looks at everything."""
+        self.pool.touch()
+        self.prepared = 0
+        self.forget()
+
+    # ------------------------------------------------------------------ licences
+
+    def _licences(self) -> LicencesAhead:
+        """What is left of the licences beside all bookings, those of other pools included."""
+        if self._licensed is None:
+            self._licensed = LicencesAhead(self._state, self._licensed_bookings(), self.resolution)
+        return self._licensed
+
+    def _licensed_bookings(self, without: Job | None = None) -> Iterator[Booking]:
+        for pool in self._state.pools.values():
+            for booking in self._bookings if pool.view is self else getattr(pool.view, "bookings", ()):
+                job = booking.job
+                if job.request.licences and job is not without and job.status is Status.PENDING:
+                    yield booking
+
+    def _may_have_licences(self, job: Job) -> bool:
+        """Whether a job that is to be started can have its licences from now until its expected end."""
+        if not job.request.licences:
+            return True
+        ahead = self._licences()
+        if self.booked(job) is not None:
+            ahead = LicencesAhead(self._state, self._licensed_bookings(job), self.resolution)
+        if not ahead.fits(job, self.now, self.now + job.expected_runtime):
+            return False
+        # If it is started it has them, and its booking is gone.
+        self._licensed = None
+        return True
 
     def _unbook(self, booking: Booking) -> None:
         """A booked job starts: its booking is over."""
@@ -357,13 +396,16 @@ class View:
         if job.entries is None or job.start_time != now:
             return False
         before, after = now + job.expected_runtime, now + runtime
-        own = self._state.reservations.get(job.description.reservation)
+        own = self._state.confining(job)
         if after > before:
             if own is not None and after > own.end:
+                return False
+            if job.request.licences and not self._licences().fits(job, before, after):
                 return False
             if not self._may_run_on(job, before, after) and not (push and self._may_push(job, before, after)):
                 return False
         self._state.expect(job, runtime)
+        self._licensed = None
         return True
 
     def _may_push(self, job: Job, before: float, after: float) -> bool:

@@ -86,6 +86,8 @@ class NodeView(View):
     def start(self, job: Job, reason: str = "") -> Start | None:
         if job.processors > self.pool.free or self._state.refused(job):
             return None
+        if self._state.licences is not None and not self._may_have_licences(job):
+            return None
         mine = self.booked(job)
         bookings = self._bookings
         if mine is not None:
@@ -160,8 +162,9 @@ class NodeView(View):
             eligible = eligible & on
         if among is not None:
             eligible = eligible & among
-        named, inside = job.description.reservation, self._state.inside(job)
-        if inside != named:
+        inside = self._state.inside(job)
+        named = inside if self._state.confining(job) is not None else ""
+        if inside != named and not job.description.reservation:
             # Its own nodes first, so that what is reserved for it stays where it is.
             own = self._on(job, eligible, free, table.unreserved(start, end, inside))
             if own is not None:
@@ -213,13 +216,16 @@ class NodeView(View):
         known = self.booked(job)
         if known is not None:
             return known
-        if not self._bookings and after is None:
+        licensed = self._state.licences is not None and bool(job.request.licences)
+        if not self._bookings and after is None and not licensed:
             start, placement, room = self._first_opening(job, over, latest)
         else:
             begin = self.now if after is None else max(self.now, after)
             start, placement, room = self._next_opening(job, begin, over, latest)
         if start > latest:
             return None
+        if licensed and start != _INF:
+            self._licences().take(job, start, start + job.expected_runtime)
         table = self._state.nodes
         booking = Booking(job, start, self.pool.total, self._clock)
         if room is not None:
@@ -291,8 +297,12 @@ class NodeView(View):
         own = self._state.reservations.get(job.description.reservation)
         if own is not None:
             further.append(own.start)
+        licences = None
+        if self._state.licences is not None and job.request.licences:
+            licences = self._licences()
+            further += licences.times(job)
         shape = self._shape_of(job)
-        plain = not over and after == self.now and self._state.inside(job) == ""
+        plain = licences is None and not over and after == self.now and self._state.inside(job) == ""
         known = self._reach.setdefault(shape, []) if plain else []
         # A job of the same shape that runs no longer found nothing before.
         least = max((start for lasted, start in known if lasted <= runtime), default=after)
@@ -308,6 +318,8 @@ class NodeView(View):
             if moment > latest:
                 # Where it would start later is not known.
                 return found
+            if licences is not None and not licences.fits(job, moment, moment + runtime):
+                continue
             least = timeline.fitless(moment, moment + runtime, processors, whole, nodes)
             if least > moment:
                 continue

@@ -21,13 +21,14 @@ from headway.model import (
     Request,
     Reservation,
 )
+from headway.model.policy import SitePolicy
 from headway_adapters.federation.names import _FIELDS, _OF, Elsewhere, Names
 
 KINDS: dict[str, type] = {kind.__name__: kind for kind in (*get_args(ev.AnyEvent), *get_args(d.AnyDecision))}
 #: Fields of events and decisions that hold text, or structs of text, and name nothing of a cluster's.
 OTHERS = {
     "reason", "outcome", "message", "tier", "command", "user", "request", "beneficiary", "account", "power",
-    "job", "reservation", "decision",
+    "job", "reservation", "decision", "policy",
 }  # fmt: skip
 #: The same in descriptions.
 OTHERS_OF = {
@@ -39,6 +40,7 @@ OTHERS_OF = {
     PoolDescription: {"node_class"},
     # Its id is renamed by who made it.
     Reservation: {"id", "users", "accounts", "reason"},
+    SitePolicy: {"associations", "limits", "qos", "qos_billing", "weights"},
 }
 
 

@@ -12,8 +12,7 @@ from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription, Reservation
 from headway.profile import Profile
 from headway.scheduler import Scheduler, plain_clock
-from headway.view.ahead import Coarse, rounded_up
-from headway.view.flat import _coarsened
+from headway.view.ahead import Coarse, coarsened, rounded_up
 from headway_plugins.policies.conservative import Conservative, ConservativeOptions
 from headway_plugins.policies.easy import Easy, EasyOptions
 
@@ -128,7 +127,7 @@ def test_coarse_profiles_never_have_more_than_there_is():
     profile = Profile(7, 5)
     for span in [(9, 11, 3), (14, 33, 2), (21, 22, 2), (38, 41, 5), (30, 40, -1)]:
         profile.reserve(*span)
-    coarse = _coarsened(profile, 10)
+    coarse = coarsened(profile, 10)
     for time in range(7, 70):
         begin = max(time // 10 * 10, 7)
         assert coarse.free_at(time) == min(profile.free_at(t) for t in range(begin, time + 1)), time

@@ -1,0 +1,34 @@
+"""How much there is of each licence, and who has how much of it."""
+
+from __future__ import annotations
+
+from headway.state.records import Job
+
+
+class Licences:
+    """How much there is of what, and who has it; a watcher of the jobs that take and give back."""
+
+    def __init__(self, total: dict[str, int]) -> None:
+        self.total = total
+        #: Name -> jobs that have some -> how much.
+        self.holders: dict[str, dict[Job, int]] = {}
+        self._has: dict[Job, tuple[tuple[str, int], ...]] = {}
+        #: Somebody took or gave back some, or a total changed, since this was set to False.
+        self.changed = False
+
+    def used(self, name: str) -> int:
+        """What running jobs have of it."""
+        return sum(self.holders.get(name, {}).values())
+
+    def took(self, job: Job) -> None:
+        if wanted := job.request.licences:
+            self.changed = True
+            self._has[job] = wanted
+            for name, amount in wanted:
+                holders = self.holders.setdefault(name, {})
+                holders[job] = holders.get(job, 0) + amount
+
+    def gave(self, job: Job) -> None:
+        for name, _ in self._has.pop(job, ()):
+            self.changed = True
+            self.holders[name].pop(job, None)
