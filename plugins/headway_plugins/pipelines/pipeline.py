@@ -24,7 +24,7 @@ from typing import Any, Literal
 import pydantic
 
 from headway.errors import UserError, nearest
-from headway.strict_yaml import read_mapping
+from headway.strict_yaml import parse_yaml, read_mapping
 
 Value = bool | int | float | str
 Parameters = dict[str, Value]
@@ -130,14 +130,28 @@ class _PipelineOptions(pydantic.BaseModel):
 
 def read_pipeline(path: Path) -> Pipeline:
     """The pipeline that a file describes. Raises :class:`UserError` that says where it is wrong."""
+    return _described(read_mapping(path, "the pipeline", _keys()), str(path))
+
+
+def parsed_pipeline(text: str, source: str) -> Pipeline:
+    """The same, of a text that is there already."""
+    data = parse_yaml(text, source)
+    if not isinstance(data, dict):
+        raise UserError(f"{source}: expected keys {_keys()}; found {type(data).__name__}")
+    return _described(data, source)
+
+
+def _keys() -> str:
+    return ", ".join(_PipelineOptions.model_fields)
+
+
+def _described(data: Any, path: str) -> Pipeline:
     from headway.plugins import explain_validation
 
-    keys = ", ".join(_PipelineOptions.model_fields)
-    data = read_mapping(path, "the pipeline", keys)
     try:
         options = _PipelineOptions.model_validate(data)
     except pydantic.ValidationError as error:
-        raise UserError(explain_validation(error, str(path), _PipelineOptions)) from error
+        raise UserError(explain_validation(error, path, _PipelineOptions)) from error
     for name, values in options.parameters.items():
         if not re.fullmatch(_NAME, name):
             raise UserError(f"{path}: parameters: expected a name of letters and digits, found {name!r}")
@@ -152,7 +166,7 @@ def read_pipeline(path: Path) -> Pipeline:
     return Pipeline(options.program, _in_a_row(options.filters, path), planned, tuple(options.command))
 
 
-def _in_a_row(filters: list[_FilterOptions], path: Path) -> tuple[Filter, ...]:
+def _in_a_row(filters: list[_FilterOptions], path: str) -> tuple[Filter, ...]:
     """The filters in the order in which data reach them, the first of the list first."""
     place = f"{path}: filters"
     by_name: dict[str, _FilterOptions] = {}

@@ -135,31 +135,48 @@ class Store:
             yield
 
     def _entries(self) -> list[dict[str, Any]]:
+        text = self._text()
+        return [] if text is None else _entries_of(text, str(self.path))
+
+    def _text(self) -> str | None:
         try:
-            data = json.loads(self.path.read_text(encoding="utf-8"))
+            return self.path.read_text(encoding="utf-8")
         except FileNotFoundError:
-            return []
+            return None
         except OSError as error:
             raise UserError(f"{self.path}: the profiles cannot be read: {error.strerror}") from error
-        except ValueError as error:
+        except UnicodeDecodeError as error:
             raise UserError(f"{self.path}: not a store of profiles: {error}") from error
-        entries = data.get("profiles") if isinstance(data, dict) and data.get(_MARK) == _MAKE else None
-        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-            raise UserError(f"{self.path}: expected a store of profiles, found another file")
-        return entries
 
     def _read(self) -> list[Profile]:
-        found = []
-        for number, entry in enumerate(self._entries(), start=1):
-            if entry.get("program") != self.pipeline.program:
-                continue
-            place = f"{self.path}, profile {number}"
-            parameters = entry.get("parameters")
-            if not isinstance(parameters, dict):
-                raise UserError(f"{place}: expected parameters, found {_short(parameters)}")
-            checked = self.pipeline.checked(parameters, place)
-            found.append(parsed_profile(entry, self.pipeline, checked, place))
-        return found
+        text = self._text()
+        return [] if text is None else parsed_store(text, str(self.path), self.pipeline)
+
+
+def parsed_store(text: str, source: str, pipeline: Pipeline) -> list[Profile]:
+    """A pipeline's profiles from the text of a store. Raises :class:`UserError` if it is none, or its
+    profiles are not of these filters."""
+    found = []
+    for number, entry in enumerate(_entries_of(text, source), start=1):
+        if entry.get("program") != pipeline.program:
+            continue
+        place = f"{source}, profile {number}"
+        parameters = entry.get("parameters")
+        if not isinstance(parameters, dict):
+            raise UserError(f"{place}: expected parameters, found {_short(parameters)}")
+        found.append(parsed_profile(entry, pipeline, pipeline.checked(parameters, place), place))
+    return found
+
+
+def _entries_of(text: str, source: str) -> list[dict[str, Any]]:
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise UserError(f"{source}: not a store of profiles: {error}") from error
+    entries = data.get("profiles") if isinstance(data, dict) and data.get(_MARK) == _MAKE else None
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise UserError(f"{source}: expected a store of profiles, found another file")
+    return entries
 
 
 def nearest_two(profiles: Sequence[Profile], parameters: Parameters) -> list[tuple[Profile, float]]:
