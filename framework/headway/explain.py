@@ -150,6 +150,7 @@ def explain(
     first = f"Job {job.id} of {job.user or 'an unknown user'} asks for {asks} in pool {job.pool.name!r}"
     lines = [f"{first}; it was submitted at {clock(job.submit_time)}."]
     if scheduler.state.predict is not None:
+        lines.extend(_not_predicted(scheduler, job))
         lines.append(_predicted(scheduler, job))
     for decision in wished:
         if isinstance(decision, Start) and decision.job_id == job.id:
@@ -197,6 +198,14 @@ def _moved(job: Job, wished: Sequence[Decision]) -> list[str]:
             continue
         lines.append(f"It would be {what} now: {decision.reason or 'the policy has it so'}.")
     return lines
+
+
+def _not_predicted(scheduler: Scheduler, job: Job) -> Iterator[str]:
+    """Which plugins could have predicted how long it runs, and why they do not."""
+    for name, plugin in scheduler.plugins.by_name.items():
+        why_not = getattr(plugin, "why_not_predicted", None)
+        if why_not is not None and name != job.predicted_by and (reason := why_not(job)):
+            yield f"Plugin {name!r} does not predict it: {reason}."
 
 
 def _predicted(scheduler: Scheduler, job: Job) -> str:

@@ -57,6 +57,9 @@ Class attributes of a plugin that the framework reads, all optional:
 ``why_waiting(job, view)``
     for a policy: why it did not look at a waiting job without a booking, or does not book it, as a sentence
     without its full stop; "" if it did. ``headway explain`` shows it.
+``why_not_predicted(job)``
+    for a plugin with ``predict_runtime``: why it does not predict a job that it could have predicted, in the
+    same way; "" for others.
 ``paper``
     the reference of the paper that it implements.
 """

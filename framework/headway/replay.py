@@ -12,7 +12,7 @@ from headway.engine import Mode
 from headway.errors import UserError
 from headway.inputs import SAVED_AS, InputFiles
 from headway.journal import Journal, RunRecord
-from headway.plugins import Catalogue, Plugins
+from headway.plugins import Catalogue, Plugins, hooks_of
 from headway.scheduler import Scheduler
 
 
@@ -75,6 +75,15 @@ def learned(journal: Journal, run: RunRecord, catalogue: Catalogue) -> dict[str,
     for cycle in journal.cycles(run.id, None if kept is None else kept.seq):
         scheduler.follow(cycle.now, cycle.events)
     return scheduler.checkpoint()
+
+
+def learned_by_predictors(journal: Journal, run: RunRecord, catalogue: Catalogue) -> dict[str, Any]:
+    """The same of the plugins that predict runtimes alone: they go by events, not by decisions."""
+    return {
+        name: state
+        for name, state in learned(journal, run, catalogue).items()
+        if name in catalogue.names() and "predict_runtime" in hooks_of(catalogue.get(name))
+    }
 
 
 def replay(

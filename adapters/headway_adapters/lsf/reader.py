@@ -37,6 +37,7 @@ from headway.model import (
 from headway_adapters.lsf import depend, listing, values
 from headway_adapters.lsf.listing import Booking, Ending, Facts, HostState, Queue, Row
 from headway_adapters.lsf.resreq import Host, Requirements
+from headway_adapters.polling.remarks import remarks
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 
 #: LSF's word for a job's state -> ours.
@@ -87,8 +88,6 @@ _REASONS: tuple[tuple[str, str], ...] = (
 )
 #: Exit codes of a job that ``bkill`` ended: by SIGINT or SIGTERM.
 _KILLED = frozenset({130, 143})
-#: What a job description that is meant for headway begins with.
-MARK = "headway:"
 #: Our reservations' names in LSF.
 RESERVATION_PREFIX = "headway_"
 #: Most that a job may run over its limit before that counts as its end, seconds.
@@ -364,12 +363,13 @@ class _Reading:
         found: dict[str, Any] = {}
         if told.most > told.least:
             found["most_processors"] = told.most
-        if told.description.startswith(MARK):
-            words = told.description[len(MARK) :].split(",")
-            if "dedicated" in words:
-                found["requested_start"] = told.begin or row.submitted or self.now
-            if "malleable" in words:
-                found["malleable"] = True
+        words, said = remarks(told.description)
+        if "dedicated" in words:
+            found["requested_start"] = told.begin or row.submitted or self.now
+        if "malleable" in words:
+            found["malleable"] = True
+        if said:
+            found["comment"] = said
         return found or None
 
     def _description(

@@ -35,6 +35,7 @@ from headway_adapters.pbs import select, values
 from headway_adapters.pbs.cluster import Nodes, Queue, Site, mapping
 from headway_adapters.pbs.documents import JobRecord, Variables
 from headway_adapters.pbs.shapes import Shapes, largest_amounts, place_of, processors_of
+from headway_adapters.polling.remarks import LONGEST
 from headway_adapters.polling.snapshot import SnapshotJob
 
 #: Job state -> our state. B, the array itself, is no job.
@@ -434,6 +435,8 @@ class _Reader:
             return None
         words = re.split(r"[+,: ]", said)
         marked: dict[str, Any] = {}
+        if not {"dedicated", "malleable"} & set(words):
+            marked["comment"] = said[:LONGEST]
         if "dedicated" in words:
             # PBS forgets the begin time when it is reached: from then on the job is due.
             due = begin or self.when(record.etime) or self.when(record.ctime)

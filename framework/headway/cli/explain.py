@@ -121,19 +121,17 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
 def _what_predictors_know(config: Config, plugins: Plugins, catalogue: Catalogue) -> dict[str, Any]:
     """What the plugins that predict runtimes have learned by now in the last recorded run."""
     from headway.journal import Journal
-    from headway.replay import learned
+    from headway.replay import learned_by_predictors
 
-    names = {name for name, _ in plugins.implementations("predict_runtime")}
-    if not names or not _there(config):
+    if not plugins.implementations("predict_runtime") or not _there(config):
         return {}
     try:
         with Journal.open(config.journal, create=False, read_only=True) as journal:
             run = journal.last_run()
-            known = learned(journal, run, catalogue) if run is not None else {}
+            return learned_by_predictors(journal, run, catalogue) if run is not None else {}
     except HeadwayError as error:
         say(f"What was learned of runtimes is not known: {error}", messages(), style="yellow")
         return {}
-    return {name: state for name, state in known.items() if name in names}
 
 
 def _there(config: Config) -> bool:

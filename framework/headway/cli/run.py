@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headway.cli.common import examples, plugin_option, required_config_option, set_up_log, wall_clock
-from headway.errors import Failure, HeadwayError, Held, UserError
+from headway.errors import Damaged, Failure, HeadwayError, Held, UserError
 
 if TYPE_CHECKING:
     from headway.config import Config
@@ -199,7 +199,7 @@ def serve(
         with Journal.open(config.journal) as journal:
             if not journal.verify(LOOK_FOR_DAMAGE):
                 log.info("the journal is large; damage was looked for in a part of it")
-            saved = _saved_states(journal, log)
+            saved = {**_saved_states(journal, log), **_learned_since(journal, catalogue, log)}
             recent = clock() - RECENT
             adapter.asked_before(journal.recent_starts(recent))
             adapter.wished_before(journal.recent_frequencies(recent))
@@ -335,6 +335,22 @@ def _saved_states(journal: Any, log: Any) -> dict[str, Any]:
     checkpoint = journal.last_checkpoint(last.id)
     # A run that was killed before its first checkpoint leaves what it began with.
     return checkpoint.states if checkpoint is not None else last.info.plugin_states
+
+
+def _learned_since(journal: Any, catalogue: Any, log: Any) -> dict[str, Any]:
+    """What predictors knew at the end of a run that was killed: its last checkpoint is behind."""
+    from headway.replay import learned_by_predictors
+
+    last = journal.last_run()
+    if last is None or last.ended_at is not None:
+        return {}
+    try:
+        return learned_by_predictors(journal, last, catalogue)
+    except Damaged:
+        raise
+    except HeadwayError as error:
+        log.warning("what was learned of runtimes since the last checkpoint is not known", error=str(error))
+        return {}
 
 
 def _describe(adapter: Any, orders: Orders, patient: bool, log: Any) -> ClusterDescription | None:

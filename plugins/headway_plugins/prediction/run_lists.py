@@ -8,6 +8,7 @@ wanted ``application`` (only its runs are read), ``pool``, ``end`` (seconds, for
 from __future__ import annotations
 
 import csv
+import io
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,30 +31,46 @@ def read_runs(path: Path, name: str, application: Application) -> list[Recorded]
     """The runs of the application ``name`` in a file, by their ends.
 
     Raises :class:`UserError` that names the line of what is wrong, or that none is there."""
-    found: list[Recorded] = []
-    needed = [*application.parameters, *application.formulas]
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file, strict=True)
-            columns = [column.strip() for column in rows.fieldnames or ()]
-            rows.fieldnames = columns
-            for column in needed:
-                if columns.count(column) != 1:
-                    have = ", ".join(columns) or "none"
-                    raise UserError(f"{path}: expected one column {column!r}, found {have}")
-            for row in rows:
-                place = f"{path}, line {rows.line_num}"
-                if None in row or None in row.values():
-                    raise UserError(f"{place}: expected {len(columns)} fields, found another number")
-                if row.get("application", name).strip() == name:
-                    found.append(_recorded(row, application, place))
+        text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise UserError(f"{path}: the runs cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError as error:
         raise UserError(f"{path}: no CSV: {error}") from error
+    found = parse_runs(text, str(path), name, application)
     if not found:
         raise UserError(f"{path}: expected runs of {name!r}, found none")
+    return found
+
+
+def parse_runs(text: str, source: str, name: str, application: Application) -> list[Recorded]:
+    """The same of a file's text, [] if it has none; ``source`` leads messages."""
+    found: list[Recorded] = []
+    rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    try:
+        columns = [column.strip() for column in rows.fieldnames or ()]
+        rows.fieldnames = columns
+        if "application" not in columns:
+            _check(columns, application, source)
+        for row in rows:
+            place = f"{source}, line {rows.line_num}"
+            if None in row or None in row.values():
+                raise UserError(f"{place}: expected {len(columns)} fields, found another number")
+            if row.get("application", name).strip() == name:
+                if not found:
+                    _check(columns, application, source)
+                found.append(_recorded(row, application, place))
+    except csv.Error as error:
+        raise UserError(f"{source}: no CSV: {error}") from error
     return sorted(found, key=lambda one: one.run.end)
+
+
+def _check(columns: list[str], application: Application, source: str) -> None:
+    """Whether all that is needed of a run has a column."""
+    for column in (*application.parameters, *application.formulas):
+        if columns.count(column) != 1:
+            have = ", ".join(columns) or "none"
+            raise UserError(f"{source}: expected one column {column!r}, found {have}")
 
 
 def _recorded(row: dict[str, str], application: Application, place: str) -> Recorded:

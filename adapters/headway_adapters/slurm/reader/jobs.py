@@ -21,6 +21,7 @@ from typing import Any
 from headway.errors import Failure
 from headway.model import FOR_JOB, Dependency, JobDescription, Placement, Request
 from headway_adapters.polling.marks import marks
+from headway_adapters.polling.remarks import remarks
 from headway_adapters.polling.snapshot import SnapshotJob
 from headway_adapters.slurm import marker, values
 from headway_adapters.slurm.reader.arrays import elements_in, task_list
@@ -36,8 +37,6 @@ from headway_adapters.slurm.reader.reservations import RESERVATION_PREFIX
 from headway_adapters.slurm.reader.site import Site
 from headway_adapters.slurm.reader.states import job_state
 
-#: What a user's comment that is meant for headway begins with.
-MARK = "headway:"
 #: How a comment ends whose job its user has released: the submit filter's word, since the release itself
 #: would have let Slurm start it.
 RELEASED = "headway:released"
@@ -241,10 +240,10 @@ class _Reading:
         if nice := values.number(record.nice):
             attributes = {**(attributes or {}), "nice": nice}
         comment = values.text(record.comment).removesuffix(RELEASED).rstrip()
-        if not comment.startswith(MARK):
-            return attributes
-        words = comment[len(MARK) :].split(",")
+        words, said = remarks(comment)
         marked = dict(attributes or {})
+        if said:
+            marked["comment"] = said
         if "dedicated" in words:
             # Slurm forgets the begin time when the job is released at it: from then on it is due.
             due = values.seconds(record.eligible_time) or values.seconds(record.submit_time)

@@ -1,0 +1,391 @@
+"""Runtimes of applications from what their users say about them, and from the runs that were recorded.
+
+B. J. Lafreniere, A. C. Sodan: ScoPred - Scalable User-Directed Performance Prediction Using Complexity
+Modeling and Historical Data. JSSPP 2005. A job says which application it is a run of and with which
+parameters: ``sbatch --comment='scopred:app=ft;N=33554432'`` (the attribute ``comment`` of a job), or its name
+does. A prediction serves planning alone: the user's estimate remains the limit, and no prediction is beyond
+it. What cannot be predicted, or must not be used, is not answered, so the next predictor is asked, and then
+the estimate counts; ``headway explain`` says why.
+
+Decisions on what the paper leaves open:
+
+- Runs are recorded when a job ends, with the time from its last start on without what it was suspended; those
+  that did not complete are recorded and do not count. Of each application in each pool the last
+  ``keep`` runs are remembered, over a restart too.
+- The history of a pool is its own: other nodes, another history. ``classes`` names pools that are alike.
+- What a job was predicted when it came holds until it starts. A run that outlives its prediction is expected
+  to end by the upper end of its interval, and if it outlives that, by its limit.
+- The sizes of the allocation are recorded; before the start those that were asked for count.
+- Of parts a job that ends says nothing, so applications with parts learn from the file of runs alone.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, model_validator
+
+from headway.errors import UserError
+from headway.events import (
+    Event,
+    JobChanged,
+    JobEnded,
+    JobRequeued,
+    JobResumed,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+)
+from headway.hookspecs import hookimpl
+from headway.inputs import text_of
+from headway.model import JobDescription
+from headway.state import Job, State
+from headway_plugins.prediction.applications import RUNTIME, Application, parse_applications, parse_settings
+from headway_plugins.prediction.models import Model, Prediction, Run
+from headway_plugins.prediction.run_lists import parse_runs
+
+#: The attribute of a job that holds what its user wrote about it, and what is meant for us there.
+COMMENT, MARK = "comment", "scopred:"
+#: Characters of it that are looked at.
+_LONGEST = 1000
+#: Of the last so many runs one may be told again after a restart.
+_AGAIN = 200
+
+
+class ScopredOptions(BaseModel):
+    """The options of :class:`Scopred`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    applications: Path = Field(description="the applications: a file of YAML, see docs/papers/scopred.md")
+    runs: Path | None = Field(
+        None, description="runs from before: a CSV file with the columns application and pool"
+    )
+    classes: dict[str, str] = Field(
+        {}, description="pool -> kind of its nodes: pools of one kind share their history; default: its name"
+    )
+    keep: int = Field(1000, ge=2, le=100_000, description="runs of an application in a pool that are kept")
+    plan_with: Literal["mean", "upper"] = Field(
+        "mean", description="what is planned with: the mean, or the upper end of a run's interval"
+    )
+
+    _applications: dict[str, Application] = PrivateAttr()
+    _runs: list[tuple[str, str, Run]] = PrivateAttr()
+
+    @model_validator(mode="after")
+    def _read(self, info: ValidationInfo) -> ScopredOptions:
+        for option, path in (("applications", self.applications), ("runs", self.runs)):
+            if path is None:
+                self._runs = []
+                continue
+            try:
+                text = text_of(path, info.context)
+            except (OSError, UnicodeDecodeError) as error:
+                raise ValueError(f"{option}: {path} cannot be read: {error}") from error
+            try:
+                if option == "applications":
+                    self._applications = parse_applications(text, str(path))
+                else:
+                    self._runs = _all_runs(text, str(path), self._applications)
+            except UserError as error:
+                raise ValueError(str(error)) from error
+        return self
+
+    @property
+    def read(self) -> tuple[dict[str, Application], list[tuple[str, str, Run]]]:
+        """The applications by name; the runs with their application and pool."""
+        return self._applications, self._runs
+
+
+def _all_runs(text: str, source: str, applications: dict[str, Application]) -> list[tuple[str, str, Run]]:
+    found = []
+    for name, application in applications.items():
+        for one in parse_runs(text, source, name, application):
+            found.append((name, one.pool, one.run))
+    return found
+
+
+@dataclass
+class _Known:
+    """A job that is a run of an application, and has not ended."""
+
+    application: str
+    pool: str
+    #: What it says of its parameters.
+    given: dict[str, float]
+    #: What is wrong with what it says; "" if nothing is.
+    problem: str = ""
+    #: When it started, later by what it was suspended; its sizes, at first those asked for (0: not stated);
+    #: since when it is suspended.
+    started: float | None = None
+    nodes: int = 0
+    processors: int = 0
+    suspended: float | None = None
+    #: Seconds that it was predicted to take, and the upper end of the interval; None: it was not.
+    predicted: float | None = None
+    upper: float | None = None
+
+
+class Scopred:
+    """Predicts runtimes by regression, from formulas of applications and their recorded runs."""
+
+    Options = ScopredOptions
+    paper = "Lafreniere and Sodan, JSSPP 2005"
+
+    def __init__(self, options: ScopredOptions) -> None:
+        self._options = options
+        self._applications, runs = options.read
+        self._names = {
+            name: re.compile(application.match)
+            for name, application in self._applications.items()
+            if application.match
+        }
+        #: (application, kind of nodes) -> its runs; those that ended here, oldest first.
+        self._models: dict[tuple[str, str], Model] = {}
+        self._ended: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        self._before: dict[tuple[str, str], list[Run]] = {}
+        for name, pool, run in runs:
+            self._before.setdefault((name, self._class(pool)), []).append(run)
+        self._jobs: dict[str, _Known] = {}
+        #: Job -> what was said about it: why it was predicted so, or why it was not.
+        self._why: dict[str, str] = {}
+        self._why_not: dict[str, str] = {}
+
+    # ------------------------------------------------------------ what is kept
+
+    @hookimpl
+    def restore(self, saved: dict[str, Any]) -> None:
+        self._jobs = {
+            job_id: _Known(**known)
+            for job_id, known in saved["jobs"].items()
+            if known["application"] in self._applications
+        }
+        self._ended = {(one["application"], one["class"]): list(one["runs"]) for one in saved["runs"]}
+        self._models.clear()
+
+    @hookimpl
+    def checkpoint(self) -> dict[str, Any]:
+        return {
+            "jobs": {job_id: dict(vars(known)) for job_id, known in self._jobs.items()},
+            "runs": [
+                {"application": name, "class": kind, "runs": list(runs)}
+                for (name, kind), runs in self._ended.items()
+            ],
+        }
+
+    def model(self, application: str, pool: str) -> Model:
+        """The recorded runs of an application in a pool."""
+        return self._model((application, self._class(pool)))
+
+    # ------------------------------------------------------------ what happens
+
+    @hookimpl
+    def observe(self, event: Event, state: State) -> None:
+        if isinstance(event, JobSubmitted | JobChanged):
+            job = state.jobs.get(event.job.id)
+            self._came(event.job, job.pool.name if job is not None else event.job.pool)
+            return
+        known = self._jobs.get(getattr(event, "job_id", ""))
+        if known is None:
+            return
+        if isinstance(event, JobStarted):
+            if known.started is None or event.time > known.started:
+                # Otherwise it is told again, and what it was suspended since is known.
+                known.started, known.suspended = event.time, None
+            if event.placement:
+                known.nodes = len(event.placement)
+                known.processors = sum(count for _, count in event.placement)
+        elif isinstance(event, JobEnded):
+            self._over(event, known)
+        elif isinstance(event, JobRequeued):
+            known.started = known.suspended = None
+        elif isinstance(event, JobSuspended):
+            known.suspended = event.time
+        elif isinstance(event, JobResumed) and known.suspended is not None:
+            if known.started is not None:
+                known.started += event.time - known.suspended
+            known.suspended = None
+
+    @hookimpl
+    def predict_runtime(self, job: Job, state: State) -> float | None:
+        # A job is predicted before its arrival is shown to those that observe.
+        known = self._came(job.description, job.pool.name)
+        if known is None:
+            return None
+        if job.start_time is not None:
+            return self._corrected(job, known, state)
+        known.nodes, known.processors = _sizes(job)
+        known.predicted = known.upper = None
+        self._why.pop(job.id, None)
+        found, problem = self._predicted(known)
+        if found is None:
+            self._why_not[job.id] = problem
+            return None
+        self._why_not.pop(job.id, None)
+        self._why[job.id] = self._basis(found, known)
+        known.predicted, known.upper = found.mean, found.upper if math.isfinite(found.upper) else None
+        return found.upper if self._options.plan_with == "upper" else found.mean
+
+    def why_predicted(self, job: Job) -> str:
+        """What the prediction follows from, for a person."""
+        return self._why.get(job.id, "from what was known when it was submitted")
+
+    def why_not_predicted(self, job: Job) -> str:
+        """Why a run of an application is not predicted; "" if it is, or if the job is no such run."""
+        return self._why_not.get(job.id, "")
+
+    # ------------------------------------------------------------ inside
+
+    def _came(self, job: JobDescription, pool: str) -> _Known | None:
+        """Note what a job says of itself; None if it is no run of an application."""
+        found = self._said(job)
+        if found is None:
+            self._jobs.pop(job.id, None)
+            return None
+        application, given, problem = found
+        known = self._jobs.get(job.id)
+        if known is None or known.application != application:
+            known = self._jobs[job.id] = _Known(application, pool, given)
+        known.pool, known.given, known.problem = pool, given, problem
+        return known
+
+    def _said(self, job: JobDescription) -> tuple[str, dict[str, float], str] | None:
+        """The application of a job, its parameters, and what is wrong with what it says of them."""
+        comment = (job.attributes or {}).get(COMMENT)
+        for word in comment[:_LONGEST].split() if isinstance(comment, str) else ():
+            if word.startswith(MARK):
+                return self._marked(word[len(MARK) :])
+        for name, pattern in self._names.items():
+            if pattern.search(job.name):
+                return name, {}, ""
+        return None
+
+    def _marked(self, text: str) -> tuple[str, dict[str, float], str] | None:
+        """``app=ft;N=33554432``; None: of an application that nobody described."""
+        words: dict[str, str] = {}
+        for item in text.split(";"):
+            name, _, value = item.partition("=")
+            words[name] = value
+        application = words.pop("app", "")
+        if application not in self._applications:
+            return None
+        words.pop("", None)
+        try:
+            return application, parse_settings(words, "its comment"), ""
+        except UserError as error:
+            return application, {}, str(error)
+
+    def _predicted(self, known: _Known) -> tuple[Prediction | None, str]:
+        """What the recorded runs say about a job that has not started, or why they say nothing usable."""
+        if known.problem:
+            return None, known.problem
+        application, parameters = self._applications[known.application], dict(known.given)
+        for name, kind in application.sizes.items():
+            if asked := known.nodes if kind == "nodes" else known.processors:
+                parameters[name] = float(asked)
+        model = self._model((known.application, self._class(known.pool)))
+        for name in model.parameters:
+            if name not in parameters:
+                of = (
+                    f"its number of {application.sizes[name]}"
+                    if name in application.sizes
+                    else "its parameter"
+                )
+                return None, f"{of} {name} is not known"
+        found = model.predict(parameters)
+        if not found.valid:
+            where = f"{known.application} in {self._class(known.pool) or 'the pool'}"
+            return None, f"{found.problem} ({where}, {_count(model.counted)})"
+        return found, ""
+
+    def _basis(self, found: Prediction, known: _Known) -> str:
+        application = self._applications[known.application]
+        level = f"{100 * application.level:g} %"
+        where = f"{known.application} in {self._class(known.pool) or 'the pool'}"
+        if found.basis == "exact":
+            return (
+                f"the mean of {_count(found.n)} of {where} with just its parameters, "
+                f"{level} within {found.pi:.3g} s"
+            )
+        formulas = application.formula or " + ".join(application.parts.values())
+        return (
+            f"regression of {formulas} on {_count(found.n)} of {where}, R2 {found.r2:.4f}, "
+            f"{level} within {found.pi:.3g} s, leverage {found.leverage:.2g}"
+        )
+
+    def _corrected(self, job: Job, known: _Known, state: State) -> float | None:
+        """What a running job is expected to run: as before, or until the end of the interval."""
+        assert job.start_time is not None
+        run = state.now - job.start_time - job.paused
+        if known.predicted is None:
+            return None
+        if run < job.expected_runtime:
+            return job.expected_runtime
+        if known.upper is not None and run < known.upper:
+            if self._why.get(job.id) and "outlived" not in self._why[job.id]:
+                self._why[job.id] += "; it outlived the mean and is expected by the upper end"
+            return known.upper
+        self._why_not[job.id] = "it outlived the interval that it was predicted to end in"
+        return None
+
+    def _over(self, event: JobEnded, known: _Known) -> None:
+        """Record a run that ended."""
+        del self._jobs[event.job_id]
+        self._why.pop(event.job_id, None)
+        self._why_not.pop(event.job_id, None)
+        application = self._applications[known.application]
+        if known.started is None or known.problem or application.parts:
+            return
+        seconds = (event.time if known.suspended is None else known.suspended) - known.started
+        if seconds < 0:
+            return
+        parameters = dict(known.given)
+        for name, kind in application.sizes.items():
+            parameters[name] = float(known.nodes if kind == "nodes" else known.processors)
+        record = {
+            "job": event.job_id, "end": event.time, "parameters": parameters, RUNTIME: seconds,
+            "completed": event.outcome == "completed",
+        }  # fmt: skip
+        key = known.application, self._class(known.pool)
+        runs = self._ended.setdefault(key, [])
+        if any(one["job"] == event.job_id and one["end"] == event.time for one in runs[-_AGAIN:]):
+            return
+        runs.append(record)
+        if len(runs) > self._options.keep:
+            del runs[: len(runs) - self._options.keep]
+            self._models.pop(key, None)
+        elif key in self._models:
+            self._models[key].add(_run(record))
+
+    def _class(self, pool: str) -> str:
+        return self._options.classes.get(pool, pool)
+
+    def _model(self, key: tuple[str, str]) -> Model:
+        """The runs of an application on a kind of nodes; made anew when the oldest was given up."""
+        model = self._models.get(key)
+        if model is None:
+            runs = [*self._before.get(key, ()), *map(_run, self._ended.get(key, ()))]
+            model = self._models[key] = Model(self._applications[key[0]], runs)
+        return model
+
+
+def _run(record: dict[str, Any]) -> Run:
+    """A run as it is kept."""
+    return Run(record["parameters"], {RUNTIME: record[RUNTIME]}, record["end"], record["completed"])
+
+
+def _sizes(job: Job) -> tuple[int, int]:
+    """Nodes and processors that a job asks for; 0: not stated. Without nodes each processor is one."""
+    request = job.request
+    nodes = request.nodes
+    if not nodes and request.processors_per_node:
+        nodes = request.processors // request.processors_per_node
+    return nodes or (job.processors if job.pool.flat else 0), request.processors
+
+
+def _count(n: int) -> str:
+    return "1 completed run" if n == 1 else f"{n} completed runs"
