@@ -46,6 +46,7 @@ from headway.model import JobDescription
 from headway.state import Job, State
 from headway_plugins.prediction.applications import RUNTIME, Application, parse_applications, parse_settings
 from headway_plugins.prediction.models import Model, Prediction, Run
+from headway_plugins.prediction.regression import t_quantile
 from headway_plugins.prediction.run_lists import parse_runs
 
 #: The attribute of a job that holds what its user wrote about it, and what is meant for us there.
@@ -156,6 +157,11 @@ class Scopred:
         self._why_not: dict[str, str] = {}
 
     # ------------------------------------------------------------ what is kept
+
+    @hookimpl
+    def startup(self) -> None:
+        # A cluster is not driven for hours before somebody sees that SciPy is missing.
+        t_quantile(0.95, 1)
 
     @hookimpl
     def restore(self, saved: dict[str, Any]) -> None:

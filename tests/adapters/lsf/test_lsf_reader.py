@@ -210,7 +210,8 @@ def test_where_brun_cannot_say_the_slots_a_tile_that_is_no_whole_host_is_left_al
         ("headway:dedicated", {"requested_start": at(8, 0)}),
         ("headway:dedicated,malleable", {"requested_start": at(8, 0), "malleable": True}),
         ("headway:malleable", {"malleable": True}),
-        ("dedicated", None),
+        ("dedicated", {"comment": "dedicated"}),
+        ("headway:malleable scopred:app=ft;N=3", {"malleable": True, "comment": "scopred:app=ft;N=3"}),
         ("", None),
     ],
 )

@@ -369,7 +369,8 @@ def test_a_job_without_a_limit(queue: cluster.Queue, resources: dict[str, Any], 
 @pytest.mark.parametrize(
     ("said", "attributes"),
     [
-        ("malleable", {"malleable": True}), ("nonsense", None), ("", None),
+        ("malleable", {"malleable": True}), ("", None),
+        ("scopred:app=ft;N=3", {"comment": "scopred:app=ft;N=3"}),
         ("dedicated", {"requested_start": T0 - 148}),
         ("dedicated+malleable", {"requested_start": T0 - 148, "malleable": True}),
     ],

@@ -543,10 +543,11 @@ def test_how_jobs_ended_from_scontrol() -> None:
         # What is damaged is kept, for whoever says what is wrong with it.
         ("headway:job=x,stage=two", {"window": {"job": "x", "stage": "two"}}),
         ("headway:dedicated,malleable", {"requested_start": NOW + 500, "malleable": True}),
-        ("headway:unknown", None), ("dedicated", None), ("", None),
+        ("headway:unknown", None), ("dedicated", {"comment": "dedicated"}), ("", None),
+        ("headway:malleable scopred:app=ft;N=3", {"malleable": True, "comment": "scopred:app=ft;N=3"}),
     ],
 )  # fmt: skip
-def test_a_users_comment_marks_dedicated_and_malleable_jobs(
+def test_a_users_comment_marks_dedicated_and_malleable_jobs_and_the_rest_is_handed_on(
     comment: str, attributes: dict[str, Any] | None
 ) -> None:
     job = only(read(pending(comment=comment, eligible_time=int(NOW) + 500))).job
