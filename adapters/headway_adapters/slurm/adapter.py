@@ -854,6 +854,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
                 reservation_user=self.options.reservation_user,
                 reservation_exists=existing is not None and existing.ours,
                 running_nodes=_nodes_of(known.placement) if known is not None else (),
+                waits=detail is not None and detail.managed,
                 comment_free=detail is None or detail.comment_free or isinstance(decision, d.Release),
             )
         except writer.Unfit as error:

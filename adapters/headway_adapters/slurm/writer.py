@@ -205,11 +205,12 @@ def plan(
     reservation_exists: bool = False,
     running_nodes: tuple[str, ...] = (),
     comment_free: bool = True,
+    waits: bool = False,
 ) -> Plan:
     """The commands of every decision but :class:`Start`. Raises :class:`Unfit`.
 
     ``now``: absolute seconds. ``running_nodes``: where the job runs. ``comment_free``: its
-    AdminComment may be written.
+    AdminComment may be written. ``waits``: it is pending.
     """
     if isinstance(decision, d.Hold):
         update: Argv = ("scontrol", "update", f"JobId={job(decision.job_id)}", "Priority=0")
@@ -235,7 +236,7 @@ def plan(
         limit = minutes(decision.walltime)
         return Plan((("scontrol", "update", f"JobId={job(decision.job_id)}", f"TimeLimit={limit}"),))
     if isinstance(decision, d.Resize):
-        return _shrink(decision, running_nodes)
+        return _other_size(decision) if waits and not running_nodes else _shrink(decision, running_nodes)
     if isinstance(decision, d.Reserve):
         return Plan((_reserve(decision.reservation, now, reservation_user, reservation_exists),))
     if isinstance(decision, d.Unreserve):
@@ -272,6 +273,15 @@ def _some(names: tuple[str, ...]) -> str:
     if not names:
         raise Unfit("no nodes are named")
     return nodes(names)
+
+
+def _other_size(decision: d.Resize) -> Plan:
+    """A waiting job asks for another number of processors, one a task."""
+    if not 1 <= decision.processors < 1 << 31:
+        raise Unfit(f"{decision.processors!r} is no number of processors")
+    count = decision.processors
+    job_id = job(decision.job_id)
+    return Plan((("scontrol", "update", f"JobId={job_id}", f"NumCPUs={count}-{count}", f"NumTasks={count}"),))
 
 
 def _shrink(decision: d.Resize, running_nodes: tuple[str, ...]) -> Plan:

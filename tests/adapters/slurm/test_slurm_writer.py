@@ -131,6 +131,12 @@ def test_what_slurm_cannot_do_is_refused(decision: d.Decision) -> None:
         steps(decision)
 
 
+def test_a_waiting_job_gets_another_size() -> None:
+    assert steps(d.Resize("7", 2), waits=True) == ["scontrol update JobId=7 NumCPUs=2-2 NumTasks=2"]
+    with pytest.raises(writer.Unfit, match="no number of processors"):
+        steps(d.Resize("7", 0), waits=True)
+
+
 def test_shrinking_keeps_the_node_of_the_script() -> None:
     nodes = ("n1", "n2", "n3")
     shrunk = steps(d.Resize("7", 2, (("n1", 2),)), running_nodes=nodes)
