@@ -136,18 +136,15 @@ class Located:
 
     __slots__ = ("_bits", "arrays", "clear", "counts", "nodes", "placement", "processors")
 
-    def __init__(
-        self, placement: Placement, index: Mapping[str, int], nodes: list[int] | None = None, bits: int = -1
-    ) -> None:
-        """``nodes``, ``bits``: the indices of its nodes, if they are known."""
+    def __init__(self, placement: Placement, index: Mapping[str, int]) -> None:
         #: Kept here, so that nobody else has its identity.
         self.placement = placement
-        self._bits = bits
+        self._bits = -1
         self.counts = counts = [count for _, count in placement]
         #: Of all of its nodes.
         self.processors = sum(counts)
         try:
-            self.nodes = nodes = nodes or [index[name] for name, _ in placement]
+            self.nodes = nodes = [index[name] for name, _ in placement]
         except KeyError:
             known = [(index[name], count) for name, count in placement if name in index]
             self.nodes = nodes = [node for node, _ in known]
@@ -158,6 +155,17 @@ class Located:
         self.arrays: tuple[Ints, Ints] | None = None
         if len(nodes) > _MANY:
             self.arrays = np.array(nodes), np.array(counts)
+
+    @classmethod
+    def ones(cls, placement: Placement, nodes: list[int], bits: int) -> Located:
+        """A placement that has a processor of each of these nodes, of which none comes twice."""
+        made = cls.__new__(cls)
+        made.placement, made.nodes, made._bits = placement, nodes, bits
+        made.processors = count = len(nodes)
+        made.counts = [1] * count
+        made.clear = True
+        made.arrays = (np.array(nodes), np.ones(count, np.int64)) if count > _MANY else None
+        return made
 
     @property
     def bits(self) -> int:
@@ -331,7 +339,7 @@ class NodeTable:
         placement = tuple([pairs[node] for node in found])
         if len(self._located) >= _KEPT:
             self._located.clear()
-        self._located[id(placement)] = Located(placement, self.index, found, nodes)
+        self._located[id(placement)] = Located.ones(placement, found, nodes)
         return placement
 
     def take(self, request: Request, placement: Placement) -> dict[str, tuple[int, int]]:
@@ -345,25 +353,30 @@ class NodeTable:
     def _move(self, request: Request, placement: Placement, sign: int) -> dict[str, tuple[int, int]]:
         place = self.locate(placement)
         nodes, counts, arrays = place.nodes, place.counts, place.arrays
-        if arrays is not None and _takes_processors_alone(request):
-            if sign > 0:
-                self.free.processors[arrays[0]] -= arrays[1]
-            else:
-                self.free.processors[arrays[0]] += arrays[1]
-        else:
+        if not _takes_processors_alone(request):
             self.free.take(request, nodes, counts, sign)
-        whole: list[int] = nodes if request.exclusive else []
-        for part, its_nodes, _ in divided(request, nodes, counts) if request.parts else ():
-            whole.extend(its_nodes if part.exclusive else ())
-        if whole:
+        elif arrays is None:
+            processors = self.free.processors
+            for node, count in zip(nodes, counts, strict=True):
+                processors[node] -= sign * count
+        elif sign > 0:
+            self.free.processors[arrays[0]] -= arrays[1]
+        else:
+            self.free.processors[arrays[0]] += arrays[1]
+        if request.exclusive or request.parts:
+            whole: list[int] = nodes if request.exclusive else []
+            for part, its_nodes, _ in divided(request, nodes, counts) if request.parts else ():
+                whole.extend(its_nodes if part.exclusive else ())
             (self._whole_nodes.update if sign > 0 else self._whole_nodes.difference_update)(whole)
         if sign < 0:
             self._located.pop(id(placement), None)
-        shares: dict[str, tuple[int, int]] = {}
-        if self._same_pools is not None and arrays is not None:
+        if self._same_pools is not None and nodes and (self._all_available or arrays is not None):
             total = sum(counts)
-            usable = total if self._all_available else int(self.available[arrays[0]] @ arrays[1])
+            usable = total
+            if arrays is not None and not self._all_available:
+                usable = int(self.available[arrays[0]] @ arrays[1])
             return dict.fromkeys(self._same_pools, (total, usable))
+        shares: dict[str, tuple[int, int]] = {}
         for node, count in zip(nodes, counts, strict=True):
             usable = count if self.available[node] else 0
             for pool in self.descriptions[self.names[node]].pools:

@@ -90,7 +90,7 @@ class Sharing(msgspec.Struct, frozen=True):
 def with_cpu_use(jobs: Sequence[TraceJob], sharing: Sharing, seed: int) -> list[TraceJob]:
     """The jobs with the attribute ``cpu`` where they have none: 1 for a single process, else drawn for each
     job by its id and ``seed``, whatever other jobs there are."""
-    found = []
+    found, rng = [], Random()
     for trace in jobs:
         job = trace.job
         if job.attributes is None or CPU not in job.attributes:
@@ -99,7 +99,8 @@ def with_cpu_use(jobs: Sequence[TraceJob], sharing: Sharing, seed: int) -> list[
             elif sharing.fixed:
                 use = FIXED_CPU_USE
             else:
-                use = Random(f"{seed} cpu use of job {job.id}").uniform(*CPU_USE)
+                rng.seed(f"{seed} cpu use of job {job.id}")
+                use = rng.uniform(*CPU_USE)
             job = msgspec.structs.replace(job, attributes={**(job.attributes or {}), CPU: use})
             trace = msgspec.structs.replace(trace, job=job)
         found.append(trace)

@@ -46,7 +46,15 @@ import pydantic
 
 from headway.decisions import Migrate, SwapTiers
 from headway.errors import UserError
-from headway.events import Event, JobEnded, JobMigrated, JobResumed, JobSuspended
+from headway.events import (
+    Event,
+    JobEnded,
+    JobMigrated,
+    JobPaceChanged,
+    JobResumed,
+    JobSuspended,
+    JobTierChanged,
+)
 from headway.hookspecs import Plugin, hookimpl
 from headway.sharing import Sharing
 from headway.state import Job, RunningEntry, State, Status
@@ -60,6 +68,8 @@ _INF = float("inf")
 _EQUAL = 1e-6
 #: Of how many moves the measured cost is the mean.
 _MOVES = 50
+#: After these a job in front may go at another pace.
+_PACES = frozenset((JobPaceChanged, JobTierChanged, JobMigrated))
 _order = attrgetter("order")
 _PENDING = Status.PENDING
 _RUNNING = Status.RUNNING
@@ -125,6 +135,8 @@ class Consolidation(Plugin):
         self._still: dict[str, float] = {}
         self._moving: set[str] = set()
         self._costs: list[float] = []
+        #: No job in front makes less progress in a second, of those that make any.
+        self._slowest = 1.0
 
     @hookimpl
     def startup(self, state: State, capabilities: frozenset[type]) -> None:
@@ -148,11 +160,16 @@ class Consolidation(Plugin):
     def restore(self, saved: Any) -> None:
         self._costs = [float(cost) for cost in saved["costs"]]
 
-    # ------------------------------------------------------------------ what moves cost
+    # ------------------------------------------------------------------ what moves cost, who is slow
 
     @hookimpl
-    def observe(self, event: Event) -> None:
+    def observe(self, event: Event, state: State) -> None:
         kind = type(event)
+        if kind in _PACES:
+            job = state.jobs.get(event.job_id)  # type: ignore[attr-defined]
+            pace = job.pace if job is not None and not job.behind else None
+            if pace is not None and 0.0 < pace.rate < self._slowest:
+                self._slowest = pace.rate
         if kind is JobSuspended:
             self._still[event.job_id] = event.time  # type: ignore[attr-defined]
         elif kind is JobMigrated:
@@ -274,7 +291,7 @@ class Consolidation(Plugin):
         if need <= 0:
             return now, -need
         shadow = _INF
-        for end, processors in self._ends(view.running, now):
+        for end, processors in self._ends(view.running, now, need):
             if end > shadow + _EQUAL:
                 break
             need -= processors
@@ -282,18 +299,30 @@ class Consolidation(Plugin):
                 shadow = end
         return shadow, -need if shadow < _INF else pool.total
 
-    def _ends(self, running: Iterable[RunningEntry], now: float) -> list[tuple[float, int]]:
-        """When each of these jobs in front is expected to end if it goes at full speed from now on, and its
-        processors; soonest first."""
-        pauses = self._pauses
-        ends = []
-        for _, _, processors, job in running:
-            begins = max(now, pauses.get(job.id, now)) if pauses else now
+    def _ends(
+        self, running: Iterable[RunningEntry], now: float, need: float = _INF
+    ) -> list[tuple[float, int]]:
+        """When jobs in front are expected to end if they go at full speed from now on, and their processors;
+        soonest first, and at least until ``need`` processors are free."""
+        pauses, slowest = self._pauses, self._slowest
+        ends, enough = [], now
+        for end, _, processors, job in running:
+            if need <= 0 and now + (end - now) * slowest > enough + _EQUAL:
+                # They are in the order of their ends at the pace that they have: no further one ends sooner.
+                break
             pace = job.pace
-            # As Job.done, without the call where the cluster tells how far the job is.
-            done = pace.done + (now - pace.since) * pace.rate if pace is not None else job.done(now)
-            left = job.expected_runtime - done
+            if pace is not None:
+                # As Job.done.
+                left = job.expected_runtime - pace.done - (now - pace.since) * pace.rate
+            elif job.suspended_since is None:
+                left = end - now
+            else:
+                left = job.expected_runtime - job.done(now)
+            begins = max(now, pauses.get(job.id, now)) if pauses else now
             ends.append((begins + left if left > 0.0 else begins, processors))
+            if need > 0:
+                need -= processors
+                enough = max(enough, ends[-1][0])
         ends.sort()
         return ends
 

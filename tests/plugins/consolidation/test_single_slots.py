@@ -75,3 +75,25 @@ def test_a_node_on_which_the_batch_system_shows_two_jobs_is_idle_once_both_are_g
     [start] = scheduler.step(3, [ev.JobSubmitted(3, described("d", 2))])
     assert isinstance(start, Start) and start.placement == (("n1", 1), ("n2", 1))
     assert scheduler.problems == []
+
+
+@pytest.mark.parametrize(("runtime", "fits"), [(50, True), (57, False)])
+def test_a_reservation_counts_with_a_job_that_is_slow_now_as_if_it_were_not(
+    runtime: float, fits: bool
+) -> None:
+    scheduler = Scheduler(
+        node_cluster(*alike(3, 1)), plugged(Consolidation(ConsolidationOptions(variant="reasy")))
+    )
+    scheduler.step(0, [
+        ev.JobSubmitted(0, described("a", 1, 60)), ev.JobStarted(0, "a", (("n0", 1),)),
+        ev.JobSubmitted(0, described("b", 1, 55)), ev.JobStarted(0, "b", (("n1", 1),)),
+        ev.JobPaceChanged(0, "b", 0.0, 0.5),
+    ])  # fmt: skip
+    assert [entry[3].id for entry in scheduler.state.pools["pool"].running] == ["a", "b"]
+    # The head can start when b ends, at 55.5 at full speed, before a.
+    made = scheduler.step(
+        1, [ev.JobSubmitted(1, described("head", 2, 10)), ev.JobSubmitted(1, described("c", 1, runtime))]
+    )
+    [start] = [decision for decision in made if isinstance(decision, Start)]
+    assert (start.job_id, start.tier) == ("c", "foreground" if fits else "background")
+    assert scheduler.problems == []
