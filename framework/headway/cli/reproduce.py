@@ -16,7 +16,7 @@ from headway.errors import UserError, nearest
 from headway.extras import need_report
 
 if TYPE_CHECKING:
-    from headway.experiment.reproduction import Reproduction
+    from headway.experiment.reproduction import Context, Reproduction
 
 GROUP = "headway.reproductions"
 
@@ -87,8 +87,10 @@ def command(
         )
         claims = paper.run(context)
     table = claims_table(claims)
+    rules = broken_rules(context)
+    head = f"# {paper.title}\n\n`{call}`; ± is half of the 95 % confidence interval over the seeds."
     (out / "claims.md").write_text(
-        f"# {paper.title}\n\n`{call}`; ± is half of the 95 % confidence interval over the seeds.\n\n{table}",
+        f"{head}\n\n{table}{rules}",
         encoding="utf-8",
     )
     for claim in claims:
@@ -96,6 +98,30 @@ def command(
         size = f" [yellow]{claim.size}[/]" if claim.size else ""
         screen.print(f"[{style}]{claim.holds:8}[/] {claim.where}: {claim.paper}: {claim.measured}{size}")
     messages().print(f"written: {out}", markup=False)
+
+
+def broken_rules(context: Context) -> str:
+    """Which rules of evaluation the paper's experiments break as they were published, as Markdown; "" if
+    the rule book was shown none of them."""
+    from headway.experiment.rulebook import Outcome, evidence_of, judge
+    from headway.plugins import Catalogue
+
+    catalogue = Catalogue()
+    where: dict[str, list[str]] = {}
+    what: dict[str, tuple[str, str]] = {}
+    for name, campaign, rows in context.campaigns:
+        for one in judge(evidence_of(campaign, catalogue, rows=rows)):
+            if one.outcome in (Outcome.REFUSED, Outcome.BROKEN, Outcome.EXCLUDED):
+                where.setdefault(one.rule.name, []).append(name)
+                what.setdefault(one.rule.name, (one.rule.title, str(one)))
+    if not context.campaigns:
+        return ""
+    head = (
+        "\n## Rules of evaluation that these experiments break\n\n"
+        "As they are run here, like the paper's (docs/experiments.md).\n\n"
+    )
+    lines = [f"- {rule} {title}: {', '.join(where[rule])}. {said}" for rule, (title, said) in what.items()]
+    return head + ("\n".join(lines) or "None.") + "\n"
 
 
 def made(kind: type, name: str, settings: Sequence[str]) -> Reproduction:

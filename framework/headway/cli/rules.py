@@ -26,7 +26,7 @@ _STYLES = {
 
 def show_rules(screen: Console, found: Sequence[Judged]) -> None:
     """A line a rule, worst first; those that do not apply are counted."""
-    from headway.experiment.rulebook import Kind, Outcome, breaches
+    from headway.experiment.rulebook import Outcome, breaches, excluded
 
     shown = [one for one in found if one.outcome not in (Outcome.OTHER, Outcome.UNKNOWN)]
     table = Table("rule", "", "", box=None, pad_edge=False, show_header=False)
@@ -35,7 +35,7 @@ def show_rules(screen: Console, found: Sequence[Judged]) -> None:
         table.add_row(one.rule.name, f"[{style}]{one.outcome}[/]" if style else str(one.outcome), _plain(one))
     count = sum(one.outcome is Outcome.KEPT for one in found)
     later = sum(one.outcome is Outcome.UNKNOWN for one in found)
-    points = sum(finding.kind is Kind.EXCLUDE for one in found for finding in one.findings)
+    points = len(excluded(found))
     screen.print(
         f"How far to trust this: {count} rules kept, {len(breaches(found))} broken or not answered"
         + (f", {points} points left out" if points else "")

@@ -65,9 +65,12 @@ def command(
     Example: headway tune delayed-los --workload lublin-cwf --set load=0.9 --set p_small=0.5
     """
     need_report("headway tune")
+    from headway.cli.rules import show_rules
     from headway.experiment import Campaign, Scenario, Variant, interval, run_campaign
     from headway.experiment.campaign import select, write_rows
+    from headway.experiment.method import Method, Trim
     from headway.experiment.plots import line_plot
+    from headway.experiment.rulebook import evidence_of, excluded, judge
     from headway.plugins import Catalogue, PluginConfig
     from headway.workload import read_trace
 
@@ -87,12 +90,19 @@ def command(
         )
     variants = [Variant(f"{name}={value}", (PluginConfig(policy, {name: value}),)) for value in choices]
     variants += [Variant(other, (PluginConfig(other),)) for other in against]
-    plan = Campaign(tuple(variants), (scenario,), tuple(range(1, seeds + 1)))
+    both_ends = Method(warmup=Trim(automatic=True), cooldown=Trim(automatic=True))
+    plan = Campaign(tuple(variants), (scenario,), tuple(range(1, seeds + 1)), both_ends)
     with new_progress() as progress:
         task = progress.add_task("emulations", total=plan.size())
         rows = run_campaign(plan, workers=workers, on_done=lambda n: progress.advance(task, n))
     means = {v.label: {m: interval(select(rows, m, variant=v.label)) for m in METRICS} for v in variants}
-    best = min(choices, key=lambda value: means[f"{name}={value}"][metric].mean)
+    found = judge(evidence_of(plan, Catalogue(), rows=rows))
+    left_out = {variant for _, _, variant in excluded(found)}
+    judged = [value for value in choices if f"{name}={value}" not in left_out]
+    if not judged:
+        show_rules(console(), found)
+        raise UserError(f"{name}: no value can be judged, see the rules above (docs/experiments.md)")
+    best = min(judged, key=lambda value: means[f"{name}={value}"][metric].mean)
     table = Table(policy, *METRICS, box=None, pad_edge=False)
 
     def cell(label: str, name: str) -> str:
@@ -100,11 +110,12 @@ def command(
         return in_time(found) if name in SECONDS else str(found)
 
     for variant in variants:
-        mark = "  ← best" if variant.label == f"{name}={best}" else ""
+        mark = "  ← best" if variant.label == f"{name}={best}" else " ×" if variant.label in left_out else ""
         table.add_row(variant.label + mark, *(cell(variant.label, m) for m in METRICS))
     screen = console()
     screen.print(table)
-    screen.print(f"best for {metric}: {name}: {best}")
+    screen.print(f"best for {metric}: {name}: {best}; × left out")
+    show_rules(screen, found)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         write_rows(out / "rows.csv", rows)

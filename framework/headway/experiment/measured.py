@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.experiment.method import Method, Trim
-from headway.experiment.statistics import batch_means, skew
+from headway.experiment.statistics import batch_interval, batch_means, skew
 from headway.experiment.steady import Window, automatic_cool_down, automatic_warm_up, rise
 from headway.metrics import JobColumns, Summary, job_columns, summarise, system_curves
 from headway.metrics.classes import metrics_by_class
@@ -175,6 +175,7 @@ def figures(course: Course, window: Window | None) -> Measured:
     }
     skewed, spread = skew(bounded.tolist()), skew(waits.tolist())
     whole = dict(course.whole)
+    of_batches = batch_interval(batch_means(waits.tolist()))
     values = {
         "jobs": float(course.columns.finished.sum()),
         "utilisation": whole.pop("utilisation"),
@@ -192,6 +193,8 @@ def figures(course: Course, window: Window | None) -> Measured:
         "median wait": spread.median,
         "p95 wait": float(np.percentile(waits, 95)) if len(waits) else float("nan"),
         "top 1 % of wait": spread.top,
+        "half width of batches": of_batches.interval.half,
+        "correlation of batches": of_batches.correlation,
         "share waiting": _mean(waits > 0),
         "mean wait of those that waited": _mean(waits[waits > 0]),
         "median bounded slowdown": skewed.median,

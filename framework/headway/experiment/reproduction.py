@@ -9,7 +9,7 @@ beside a paper's number, never from a tolerance around it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -48,6 +48,8 @@ class Context:
     call: str = ""
     #: Rows that are in ``out`` of an earlier call are taken instead of running the same again.
     keep: bool = False
+    #: What was run by :meth:`run`, for the rule book.
+    campaigns: list[tuple[str, Campaign, list[Row]]] = field(default_factory=list)
 
     def run(self, name: str, campaign: Campaign) -> list[Row]:
         """Run one experiment, as far as its rows are not there already."""
@@ -56,7 +58,9 @@ class Context:
             replace(scenario, trace=Path(scenario.trace).name) if scenario.trace else scenario
             for scenario in campaign.scenarios
         ]
-        return self.collect(name, tasks_of(campaign), (campaign.variants, scenarios))
+        rows = self.collect(name, tasks_of(campaign), (campaign.variants, scenarios, campaign.method))
+        self.campaigns.append((name, campaign, rows))
+        return rows
 
     def collect(self, name: str, tasks: Sequence[Task], definition: object) -> list[Row]:
         """Run the tasks that have no rows yet, and write each one's rows when it ends; rows in the order of

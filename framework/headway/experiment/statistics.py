@@ -66,7 +66,7 @@ class BatchInterval:
     @property
     def valid(self) -> bool:
         """Whether the batch means may pass for independent: their correlation is within 2 / sqrt(batches)."""
-        return abs(self.correlation) <= 2 / self.interval.count**0.5
+        return self.interval.count > 1 and abs(self.correlation) <= 2 / self.interval.count**0.5
 
 
 @dataclass(frozen=True)

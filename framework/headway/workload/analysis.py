@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 
 from headway.errors import UserError
 from headway.model.classes import CLASSES, ClassBounds
+from headway.workload.dispersion import dispersion, estimate_concentration, gap_variation
 from headway.workload.emulation import sizes
 from headway.workload.estimate_study import COLUMNS as ESTIMATE_COLUMNS
 from headway.workload.estimate_study import estimate_study
@@ -524,6 +525,9 @@ def summary_of(jobs: Jobs, days: Sequence[Row], processors: int | None) -> Row:
         "days": len(days) or None,
         "jobs_per_day": _ratio(len(submit) * DAY, span),
         "mean_gap": _ratio(span, len(submit) - 1),
+        "gap_cv": _known(gap_variation(submit)),
+        "idc_hour": _known(dispersion(submit, HOUR)),
+        "idc_day": _known(dispersion(submit, DAY)),
         "processors": processors,
         "processor_seconds": work,
         "offered_load": _ratio(work, span * processors) if processors else None,
@@ -540,6 +544,7 @@ def summary_of(jobs: Jobs, days: Sequence[Row], processors: int | None) -> Row:
         "median_runtime": _percentiles(runtime[~np.isnan(runtime)], (50,))[0],
         "estimated": estimated,
         "exact_estimates": _ratio((runtime[judged] == estimate[judged]).sum(), estimated),
+        "estimate_concentration": _known(estimate_concentration(runtime[judged], estimate[judged])),
         "at_limit": _ratio(at_limit.sum(), estimated),
         "killed_at_limit": _ratio(killed.sum(), estimated) if status_known else None,
         "mean_accuracy": _mean(accuracy[judged]),
@@ -574,6 +579,10 @@ def _rising(what: str, values: Sequence[float]) -> None:
 
 def _ratio(part: Any, whole: Any) -> float | None:
     return float(part) / float(whole) if whole > 0 else None
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else value
 
 
 def _mean(values: Floats) -> float | None:

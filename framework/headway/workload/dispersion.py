@@ -56,8 +56,10 @@ def dispersion(submit: Floats, seconds: float) -> float:
     bins = int(since[-1] // seconds) if len(since) else 0
     if bins < 2:
         return float("nan")
-    counts = np.bincount((since[since < bins * seconds] // seconds).astype(np.int64), minlength=bins)
-    return float(counts.var(ddof=1) / counts.mean())
+    # Of the bins that hold something, because a trace with impossible times has very many others.
+    _, counts = np.unique(since[since < bins * seconds] // seconds, return_counts=True)
+    mean = counts.sum() / bins
+    return float((float((counts.astype(np.float64) ** 2).sum()) - bins * mean**2) / (bins - 1) / mean)
 
 
 def largest_flurry(submit: Floats, users: Sequence[str]) -> Flurry | None:
@@ -67,21 +69,16 @@ def largest_flurry(submit: Floats, users: Sequence[str]) -> Flurry | None:
     """
     if not any(users):
         return None
-    week = ((submit - submit[0]) // WEEK).astype(np.int64)
-    counts = np.bincount(week)
-    used = counts[counts > 0]
-    normal = used[used >= LEAST_WEEK * np.median(used)]
+    week = np.floor((submit - submit[0]) / WEEK)
+    weeks, in_week, counts = np.unique(week, return_inverse=True, return_counts=True)
+    normal = counts[counts >= LEAST_WEEK * np.median(counts)]
     names, who = np.unique(np.asarray(users, dtype=object).astype(str), return_inverse=True)
     known = names[who] != ""
-    pairs, jobs = np.unique(who[known] * (len(counts)) + week[known], return_counts=True)
+    pairs, jobs = np.unique(who[known] * len(weeks) + in_week[known], return_counts=True)
     most = int(jobs.argmax())
-    at = int(pairs[most]) % len(counts)
+    user, at = divmod(int(pairs[most]), len(weeks))
     return Flurry(
-        str(names[int(pairs[most]) // len(counts)]),
-        at,
-        int(jobs[most]),
-        int(counts[at]),
-        float(np.median(normal)),
+        str(names[user]), int(weeks[at]), int(jobs[most]), int(counts[at]), float(np.median(normal))
     )
 
 

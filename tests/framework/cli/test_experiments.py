@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 from commandline import Headway
 
+from headway.cli.reproduce import broken_rules
+from headway.experiment import Campaign, Scenario, Variant
+from headway.experiment.reproduction import Context
+from headway.plugins import PluginConfig
 from headway_plugins.reproductions import los
 
 CAMPAIGN = """
@@ -200,3 +204,18 @@ def test_a_folder_that_holds_something_else(headway: Headway, tmp_path: Path) ->
     ran = headway("lint-experiment", tmp_path)
     assert ran.code == 2
     assert "expected the results of headway compare, found no campaign.yaml" in " ".join(ran.err.split())
+
+
+def test_claims_say_which_rules_their_experiments_break(tmp_path: Path) -> None:
+    context = Context(tmp_path, (1, 2), 1, None, lambda name, count: None, lambda count: None, [])
+    month = Scenario("month", 0.5, 64, model="month", options={"processors": 64, "days": 1, "load": 0.5})
+    context.run("figure-1", Campaign((Variant("fcfs", (PluginConfig("fcfs"),)),), (month,), context.seeds))
+    text = broken_rules(context)
+    assert "\n- 3 too few workloads: figure-1. 1 model or trace;" in text
+    assert "\n- 28 warm-up kept: figure-1. month, 0.5, fcfs: measured from the first job on" in text
+    assert "limited machine usage" not in text
+
+
+def test_tune_has_no_utilisation_for_a_goal(headway: Headway) -> None:
+    ran = headway("tune", "delayed-los", "--workload", "month", "--metric", "utilisation")
+    assert ran.code == 2 and "--metric" in ran.err

@@ -68,7 +68,7 @@ def verdicts(
             if why:
                 says = f"excluded: {why}"
             elif of < 2:
-                says = "no interval: one run, and too few jobs for batches"
+                says = "no interval: one run, and no batches of it"
             elif not valid:
                 says = "no interval: neighbouring batches depend on each other"
             elif other is not None and says in ("less", "more"):
