@@ -99,10 +99,7 @@ def command(
     found = judge(evidence_of(plan, Catalogue(), rows=rows))
     left_out = {variant for _, _, variant in excluded(found)}
     judged = [value for value in choices if f"{name}={value}" not in left_out]
-    if not judged:
-        show_rules(console(), found)
-        raise UserError(f"{name}: no value can be judged, see the rules above (docs/experiments.md)")
-    best = min(judged, key=lambda value: means[f"{name}={value}"][metric].mean)
+    best = min(judged or choices, key=lambda value: means[f"{name}={value}"][metric].mean)
     table = Table(policy, *METRICS, box=None, pad_edge=False)
 
     def cell(label: str, name: str) -> str:
@@ -114,7 +111,9 @@ def command(
         table.add_row(variant.label + mark, *(cell(variant.label, m) for m in METRICS))
     screen = console()
     screen.print(table)
-    screen.print(f"best for {metric}: {name}: {best}; × left out")
+    screen.print(f"best for {metric}: {name}: {best}" + ("; × left out" if left_out else ""))
+    if not judged:
+        screen.print("all values are to be left out by the rules below: this says little")
     show_rules(screen, found)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
