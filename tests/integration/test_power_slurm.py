@@ -285,7 +285,7 @@ def hooks(programs: Programs, **more: Any) -> dict[str, Any]:
         "power_up": [programs.path("resume"), "{node}"],
         "confirm_power": [alive, "{node}"],
         "confirm_interval": 0.3,
-        "wake_timeout": 20.0,
+        "wake_timeout": 100.0,
         **more,
     }
 
