@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from headway.decisions import Decision, Migrate, Start, SubmitSubjob, SwapTiers
+from headway.decisions import Decision, Kill, Migrate, Requeue, Start, SubmitSubjob, SwapTiers
 from headway.errors import StateError
 from headway.events import Event, JobStarted, in_order
 from headway.model import ClusterDescription, Placement
@@ -368,6 +368,9 @@ class Scheduler:
                 elif isinstance(decision, SubmitSubjob):
                     if self._may_submit(name, decision):
                         decisions.append(decision)
+                elif isinstance(decision, Requeue | Kill):
+                    state.foresee(decision)
+                    decisions.append(decision)
                 elif type(decision) is not Start or self._begin_extra(name, decision):
                     decisions.append(decision)
         if not decisions:

@@ -6,7 +6,7 @@ from bisect import bisect_right
 
 from headway.state.facts import Facts
 from headway.state.occupation import FOREGROUND, expected_end, set_expected_end
-from headway.state.records import Job, PoolState, RunningEntry
+from headway.state.records import ON_NODES, Job, PoolState, RunningEntry
 
 
 def predict(state: Facts, job: Job) -> None:
@@ -32,7 +32,23 @@ def set_expectation(state: Facts, job: Job) -> None:
 def expect_again(state: Facts, job: Job) -> None:
     """A start is off: its frequency, its tier, and how long it would have taken there, are forgotten."""
     job.start_time, job.frequency, job.tier, job.pace = None, None, FOREGROUND, None
+    job.leaving = False
     set_expectation(state, job)
+
+
+def leave(state: Facts, job: Job) -> None:
+    """A job on nodes was told to go: it is expected to at any moment."""
+    if job.status in ON_NODES:
+        job.leaving = True
+        set_expected_end(state, job, expected_end(job, state.now))
+
+
+def go_on(state: Facts, job: Job | None) -> None:
+    """It does not go after all: it is expected to end as it was before."""
+    if job is not None and job.leaving:
+        job.leaving = False
+        set_expectation(state, job)
+        job.pool.touch()
 
 
 def expect(state: Facts, job: Job, runtime: float) -> None:
@@ -80,7 +96,7 @@ def look_at_outlived(state: Facts) -> None:
         for end, _, _, job in running:
             if end > now:
                 break
-            if job.pace is None and _limit(state, job) > now:
+            if job.pace is None and not job.leaving and _limit(state, job) > now:
                 if _may_start(state, pool):
                     pool.touch()
                 break
@@ -107,15 +123,16 @@ def overdue(state: Facts, pool: PoolState) -> None:
     """Jobs that outlive a prediction are predicted again; without a later end they fall back to their
     estimate, and then their end is "any moment".
 
-    What a cluster tells how far it is has no such moment: its news says when it is expected.
+    What a cluster tells how far it is has no such moment: its news says when it is expected. Who was told to
+    go stays expected at any moment.
     """
-    if all(job.pace is not None for end, _, _, job in pool.running if end <= state.now):
+    if all(job.pace is not None or job.leaving for end, _, _, job in pool.running if end <= state.now):
         return
     pool.touch()
     for _, _, _, job in list(pool.running):
         if job.expected_end > state.now:
             break
-        if job.pace is not None:
+        if job.pace is not None or job.leaving:
             continue
         begin = (job.start_time if job.start_time is not None else state.now) + job.paused
         limit = begin + job.estimate

@@ -1,12 +1,13 @@
-"""Changes that were decided and that the cluster has not confirmed yet: limits, sizes, reservations.
+"""Changes that were decided and that the cluster has not confirmed yet: limits, sizes, reservations, moves,
+and jobs that were told to go.
 
 They count at once; if the cluster refuses them, what it said last is true again.
 """
 
 from __future__ import annotations
 
-from headway.decisions import Migrate, Reserve, Resize, SetTimeLimit, SwapTiers
-from headway.state.expectations import set_expectation
+from headway.decisions import Kill, Migrate, Requeue, Reserve, Resize, SetTimeLimit, SwapTiers
+from headway.state.expectations import go_on, leave, set_expectation
 from headway.state.facts import Facts
 from headway.state.moves import carry, moved_back
 from headway.state.occupation import move
@@ -15,7 +16,7 @@ from headway.state.reservations import drop_reservation, put_reservation
 from headway.state.waiting import look_again
 
 #: What counts from its decision on, until the cluster confirms or refuses it.
-Foreseeable = SetTimeLimit | Resize | Reserve | SwapTiers | Migrate
+Foreseeable = SetTimeLimit | Resize | Reserve | SwapTiers | Migrate | Requeue | Kill
 
 
 def foresee(state: Facts, decision: Foreseeable) -> None:
@@ -35,7 +36,9 @@ def foresee(state: Facts, decision: Foreseeable) -> None:
     job = state.jobs.get(decision.job_id)
     if job is None:
         return
-    if isinstance(decision, SetTimeLimit):
+    if isinstance(decision, Requeue | Kill):
+        leave(state, job)
+    elif isinstance(decision, SetTimeLimit):
         job.estimate = decision.walltime
         set_expectation(state, job)
     elif job.entries is None:
@@ -54,6 +57,9 @@ def take_back(state: Facts, decision: Foreseeable) -> None:
     """What was foreseen does not come: the state is what the cluster said last."""
     if isinstance(decision, SwapTiers | Migrate):
         moved_back(state, decision)
+        return
+    if isinstance(decision, Requeue | Kill):
+        go_on(state, state.jobs.get(decision.job_id))
         return
     if not isinstance(decision, Reserve):
         as_described(state, state.jobs.get(decision.job_id))

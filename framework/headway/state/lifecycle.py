@@ -94,7 +94,7 @@ def started(state: Facts, event: ev.JobStarted) -> None:
                 pool.touch()
         if job.start_time != event.time:
             job.start_time = event.time
-            set_expected_end(state, job, event.time + job.expected_runtime)
+            set_expected_end(state, job, expected_end(job, event.time))
         if event.placement != job.placement and event.placement:
             release(state, job)
             occupy(state, job, event.placement, event.time)

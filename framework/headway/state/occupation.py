@@ -85,7 +85,10 @@ def _occupy_behind(state: Facts, job: Job, placement: Placement) -> None:
 
 
 def expected_end(job: Job, start: float) -> float:
-    """When a job that began at ``start`` is expected to end, by how far it is if somebody told that."""
+    """When a job that began at ``start`` is expected to end, by how far it is if somebody told that; at once,
+    if it was told to go."""
+    if job.leaving:
+        return start
     pace = job.pace
     if pace is None:
         return start + job.paused + job.expected_runtime

@@ -126,6 +126,8 @@ class Job(msgspec.Struct, eq=False, weakref=True):
     pace: Pace | None = None
     #: Share of a processor that each of its processes was measured to use; None: nobody measured.
     measured_cpu: float | None = None
+    #: It was told to go (requeued or ended) and is expected to at any moment.
+    leaving: bool = False
     #: The plugin whose prediction ``expected_runtime`` is; "": nobody's.
     predicted_by: str = ""
 

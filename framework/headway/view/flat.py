@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 
 from headway.decisions import Start
-from headway.profile import Profile
+from headway.model import Placement
+from headway.profile import Profile, next_after
 from headway.state import Job, PoolState, State
 from headway.view.ahead import Ahead, coarsened, rounded_up
 from headway.view.booking import Booking
@@ -157,6 +158,32 @@ class FlatView(View):
                 self._book_in(ahead, booking)
             self._ahead = ahead
         return self._ahead
+
+    def place_without(
+        self, job: Job, gone: Collection[Job], over: Callable[[Job], bool] | None = None
+    ) -> Placement | None:
+        pool, state = self.pool, self._state
+        now = state.now
+        leave = [entry for other in gone for where, entry in other.entries or () if where is pool]
+        room = pool.free + sum(entry[2] for entry in leave)
+        own = state.reservations.get(job.description.reservation)
+        if job.processors > room:
+            return None
+        if own is not None:
+            freed = sum(entry[2] for entry in leave if state.inside(entry[3]) == own.id)
+            fits = own.start <= now and now + job.expected_runtime <= own.end
+            return () if fits and job.processors <= state.kept(pool, own) + freed else None
+        kept = [b for b in self.bookings if b.job is not job and not (over is not None and over(b.job))]
+        if not kept and not pool.reservations:
+            # What is free only becomes more.
+            return ()
+        profile = self._for(job, state.profile(pool))
+        for booking in kept:
+            self._book_in(profile, booking)
+        for end, _, processors, other in leave:
+            if not state.inside(other):
+                profile.release(now, max(end, next_after(now)), processors)
+        return () if profile.minimum(now, now + job.expected_runtime) >= job.processors else None
 
     def book(self, job: Job, after: float | None = None, over: Collection[str] = ()) -> Booking:
         booking = self._book(job, after, over, _INF)

@@ -144,6 +144,30 @@ class NodeView(View):
                     free = free.at_most(booking.room)
         return self._try(job, free, self.now, end, among=self._settled)
 
+    def place_without(
+        self, job: Job, gone: Collection[Job], over: Callable[[Job], bool] | None = None
+    ) -> Placement | None:
+        now = self._state.now
+        end = now + job.expected_runtime
+        free = self._state.nodes.free.copy()
+        for other in gone:
+            self._give_back(other, free)
+        for booking in self.bookings:
+            yields = booking.job is job or (over is not None and over(booking.job))
+            if not yields and booking.room is not None and end > booking.start:
+                room = booking.room.copy()
+                for other in gone:
+                    if other.expected_end > booking.start:
+                        self._give_back(other, room)
+                free = free.at_most(room)
+        return self._try(job, free, now, end, among=self._settled)
+
+    def _give_back(self, job: Job, free: Free) -> None:
+        """Add what the job has in front to what is free."""
+        if job.taken is not None and not job.behind:
+            place = self._state.nodes.locate(job.placement)
+            free.take(job.taken, place.nodes, place.counts, sign=-1)
+
     def _try(
         self,
         job: Job,

@@ -1,0 +1,1 @@
+"""Preemption: running jobs make room for others that may take their place."""

@@ -1,0 +1,348 @@
+"""Preemption: a job that waits takes the places of running jobs that have to give way to it.
+
+After Slurm's page "Preemption" (slurm.schedmd.com/preempt.html: PreemptType, PreemptMode, PreemptExemptTime)
+and the Maui administrator's guide, chapter "Preemption". Who gives way to whom is in ``rules.py``.
+
+After the policies have started whom they could, the first ``depth`` jobs of each queue are looked at, one
+after the other. If one may take others' places, and could start at once if some of these were gone, those go
+whose going costs least (``victims.py``). Nobody goes for a job that then could not start.
+
+Decisions on what is left open:
+
+- What a job loses by going is processors x seconds of what it has done.
+- Jobs that are starting, suspended or in the background are left alone, and those with the attribute
+  ``preemptible: false``.
+- What becomes free is booked for the one that it is for. That is started as soon as all of it is free, before
+  the policies are asked. In other pools that share its nodes nothing is started there meanwhile.
+- Reservations stand, and bookings of jobs whose places it could not take either.
+- A job that would start by itself within ``soon`` seconds waits for that, and every job for ``patience``
+  seconds first.
+- Who does not go within ``timeout`` is reported and left alone from then on, as is one of which the cluster
+  refuses it, and who it was to make room for is looked at anew.
+- Who goes back to the queue has the place there that the order gives it, as before.
+- One job a pool takes others' places in a step; the next one is looked at in the step after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Annotated, Any, Literal
+
+import pydantic
+
+from headway.decisions import Decision, Kill, Requeue, Start
+from headway.durations import as_seconds
+from headway.errors import UserError
+from headway.events import DecisionFailed, Event, JobEnded, JobRequeued, JobStarted
+from headway.hookspecs import Plugin, hookimpl
+from headway.model import Placement
+from headway.report.quantities import duration
+from headway.state import Job, PoolState, State, Status
+from headway.state.records import ON_NODES
+from headway.view import View
+from headway_plugins.preemption.rules import Rule, check_rules
+from headway_plugins.preemption.victims import Candidate, cheapest, in_turn
+
+_Seconds = Annotated[float, pydantic.BeforeValidator(as_seconds), pydantic.Field(ge=0, le=1e11)]
+
+_INF = float("inf")
+
+#: How a rule's victims are told to go.
+_ORDERS: dict[str, type[Requeue] | type[Kill]] = {"requeue": Requeue, "cancel": Kill}
+#: Seconds after which a job is looked at again whose victims were not told to go after all.
+_AGAIN = 600.0
+
+
+class PreemptionOptions(pydantic.BaseModel):
+    """Options of preemption."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    rules: list[Rule] = pydantic.Field(min_length=1, description="who may take whose place")
+    victims: Literal["least-lost", "youngest", "lowest-priority", "fewest"] = pydantic.Field(
+        default="least-lost", description="of several sets of jobs without which it fits, which goes"
+    )
+    depth: int = pydantic.Field(
+        default=10, ge=1, le=100_000, description="jobs at the head of a queue that are looked at"
+    )
+    patience: _Seconds = pydantic.Field(
+        default=0.0, description="a job waits so long before it takes a place"
+    )
+    soon: _Seconds = pydantic.Field(
+        default=60.0, description="a job that is booked to start within so long waits for that"
+    )
+    timeout: _Seconds = pydantic.Field(
+        default=120.0, gt=0, description="who has not gone after so long is left alone"
+    )
+
+    @pydantic.model_validator(mode="after")
+    def _no_circle(self) -> PreemptionOptions:
+        check_rules(self.rules)
+        return self
+
+
+@dataclass(frozen=True)
+class _Victim:
+    """Who is to go: when it had started, what it was told, and the processor-seconds that are lost."""
+
+    started: float | None
+    order: Requeue | Kill
+    lost: float
+
+
+@dataclass
+class _Claim:
+    """Room that is being made for a job; given up at ``deadline`` (absolute seconds)."""
+
+    job: Job
+    #: The nodes that it is to start on.
+    nodes: frozenset[str]
+    deadline: float
+    victims: dict[str, _Victim] = field(default_factory=dict)
+
+
+class Preemption(Plugin):
+    """Running jobs make room for waiting ones that may take their places."""
+
+    Options = PreemptionOptions
+
+    def __init__(self, options: PreemptionOptions) -> None:
+        super().__init__(options)
+        self._rules = options.rules
+        #: By the id of the job that room is made for.
+        self._claims: dict[str, _Claim] = {}
+        #: Who did not go -> when it had started: it is left alone in this run of it.
+        self._stays: dict[str, float | None] = {}
+        #: Jobs that are not looked at before (absolute seconds).
+        self._not_before: dict[str, float] = {}
+        #: Pool -> the jobs that were looked at last.
+        self._seen: dict[str, list[Job]] = {}
+        #: When each pool is looked at again because of time alone.
+        self._woken: dict[str, float] = {}
+        self._figures: dict[str, float] = {
+            "preemptions": 0, "requeued": 0, "cancelled": 0, "given up": 0, "lost processor-seconds": 0.0,
+        }  # fmt: skip
+
+    @hookimpl
+    def startup(self, capabilities: frozenset[type]) -> None:
+        for at, rule in enumerate(self._rules):
+            if _ORDERS[rule.how] not in capabilities:
+                raise UserError(
+                    f"preemption: rules.{at}: how: {rule.how}: the cluster cannot carry it out "
+                    f"(it lacks {_ORDERS[rule.how].__name__})"
+                )
+
+    @hookimpl
+    def observe(self, event: Event, state: State) -> None:
+        if not self._claims:
+            return
+        if isinstance(event, DecisionFailed) and isinstance(event.decision, Requeue | Kill):
+            name = event.decision.job_id
+            for claim in [claim for claim in self._claims.values() if name in claim.victims]:
+                self._give_up(claim, [name], f"the cluster refused it: {event.message}", state)
+        elif isinstance(event, JobStarted) and event.job_id in self._claims:
+            del self._claims[event.job_id]
+            self._figures["preemptions"] += 1
+        elif isinstance(event, JobRequeued):
+            self._went(event.job_id, Requeue, "requeued")
+        elif isinstance(event, JobEnded):
+            self._went(event.job_id, Kill, "cancelled")
+
+    def _went(self, name: str, order: type[Decision], figure: str) -> None:
+        """A job left its place, perhaps because it was told to."""
+        for claim in self._claims.values():
+            victim = claim.victims.get(name)
+            if victim is not None and isinstance(victim.order, order):
+                self._figures[figure] += 1
+                self._figures["lost processor-seconds"] += victim.lost
+
+    @hookimpl
+    def prepare(self, view: View) -> None:
+        for claim in self._claims.values():
+            if claim.job.pool is view.pool and claim.job.status is Status.PENDING:
+                view.book(claim.job)
+
+    @hookimpl
+    def react(self, state: State) -> Iterator[Decision]:
+        for claim in list(self._claims.values()):
+            yield from self._look_after(claim, state)
+
+    @hookimpl
+    def veto(self, decision: Decision, state: State) -> str | None:
+        if not self._claims or not isinstance(decision, Start) or not decision.placement:
+            return None
+        job = state.jobs[decision.job_id]
+        for claim in self._claims.values():
+            # Within a pool its booking keeps others away.
+            if claim.job.pool is not job.pool and any(name in claim.nodes for name, _ in decision.placement):
+                return f"room is being made there for job {claim.job.id}"
+        return None
+
+    @hookimpl
+    def control(self, state: State) -> Iterator[Decision]:
+        for pool in state.pools.values():
+            view = pool.view
+            if not pool.queue or not isinstance(view, View):
+                continue
+            waiting = islice((job for job in pool.queue if job.status is Status.PENDING), self.options.depth)
+            heads = [job for job in waiting if any(rule.who.fits(job) for rule in self._rules)]
+            # Nothing else lets one have a place that could not: the pool was looked at, or others are first.
+            if heads and (view.now == state.now or heads != self._seen.get(pool.name)):
+                self._seen[pool.name] = heads
+                yield from self._first_of(heads, pool, view, state)
+
+    @hookimpl
+    def register_metrics(self) -> dict[str, Any]:
+        return {"preemption": lambda result: dict(self._figures)}
+
+    # ------------------------------------------------------------------ whose turn it is
+
+    def _first_of(self, jobs: Sequence[Job], pool: PoolState, view: View, state: State) -> Iterator[Decision]:
+        """The first of these for which others can make room."""
+        for job in jobs:
+            if job.id in self._claims or not self._may(job, view, state):
+                continue
+            claim = self._claim(job, view, state)
+            if claim is not None:
+                self._claims[job.id] = claim
+                state.wake_at(claim.deadline, pool)
+                yield from [victim.order for victim in claim.victims.values()]
+                return
+
+    def _may(self, job: Job, view: View, state: State) -> bool:
+        """Whether this job may take any place at all now."""
+        ripe = max(job.submit_time + self.options.patience, self._not_before.get(job.id, 0.0))
+        if state.now < ripe:
+            self._wake(ripe, job.pool, state)
+            return False
+        self._not_before.pop(job.id, None)
+        until = state.now + self.options.soon
+        ending = [other for end, _, _, other in view.running if end <= until]
+        if ending and self._place(job, ending, view) is not None:
+            self._wake(until, job.pool, state)
+            return False
+        return True
+
+    def _claim(self, job: Job, view: View, state: State) -> _Claim | None:
+        """Room for the job, if there is any to be made."""
+        by_rule: dict[str, Rule] = {}
+        candidates: list[Candidate] = []
+        ripe = _INF
+        for _, _, _, other in view.running:
+            rule = self._rule(job, other)
+            if rule is None:
+                continue
+            old = (other.start_time or 0.0) + rule.exempt
+            if state.now < old:
+                ripe = min(ripe, old)
+            else:
+                by_rule[other.id] = rule
+                candidates.append((self._cost(other, state), other))
+        if ripe < _INF:
+            self._wake(ripe, job.pool, state)
+        if not candidates:
+            return None
+        search = cheapest if self.options.victims in ("least-lost", "fewest") else in_turn
+        gone = search(candidates, lambda jobs: self._place(job, jobs, view) is not None)
+        if not gone:
+            # It cannot be done; or it could start as it is, and the policy knows why it does not.
+            return None
+        place = self._place(job, gone, view) or ()
+        nodes = frozenset(name for name, _ in place)
+        claim = _Claim(job, nodes, state.now + self.options.timeout)
+        for other in gone:
+            rule, done = by_rule[other.id], other.done(state.now)
+            reason = f"makes room for job {job.id} ({rule}), which costs {duration(done)} of its work"
+            order = _ORDERS[rule.how](other.id, reason)
+            claim.victims[other.id] = _Victim(other.start_time, order, done * other.processors)
+        return claim
+
+    def _place(self, job: Job, gone: Sequence[Job], view: View) -> Placement | None:
+        """Where it could start without these: whose places it may take cannot keep it out by waiting."""
+        return view.place_without(job, gone, over=lambda other: self._rule_of(job, other) is not None)
+
+    def _wake(self, time: float, pool: PoolState, state: State) -> None:
+        """Look at a pool again at ``time``, if nothing happens before."""
+        planned = self._woken.get(pool.name, _INF)
+        if not state.now < planned <= time:
+            self._woken[pool.name] = time
+            state.wake_at(time, pool)
+
+    def _rule(self, job: Job, other: Job) -> Rule | None:
+        """By which rule the job may take the other's place, once that has run long enough."""
+        if other.status is not Status.RUNNING or other.leaving or other.attribute("preemptible") is False:
+            return None
+        if other.id in self._stays:
+            if self._stays[other.id] == other.start_time:
+                return None
+            del self._stays[other.id]
+        return self._rule_of(job, other)
+
+    def _rule_of(self, job: Job, other: Job) -> Rule | None:
+        return next((rule for rule in self._rules if rule.who.fits(job) and rule.whom.fits(other)), None)
+
+    def _cost(self, job: Job, state: State) -> float:
+        """What its going costs."""
+        lost = job.processors * job.done(state.now)
+        if self.options.victims == "fewest":
+            return 1.0 + lost / (1.0 + lost) * 1e-6
+        if self.options.victims == "youngest":
+            return state.now - (job.start_time or 0.0)
+        if self.options.victims == "lowest-priority":
+            return job.description.priority or 0.0
+        return lost
+
+    # ------------------------------------------------------------------ what becomes of it
+
+    def _look_after(self, claim: _Claim, state: State) -> Iterator[Decision]:
+        job = claim.job
+        if job.status is Status.STARTING:
+            return
+        if state.jobs.get(job.id) is not job or job.status is not Status.PENDING:
+            # It does not want to start any more, or cannot; who was told to go goes.
+            del self._claims[job.id]
+            return
+        left = []
+        for name, told in claim.victims.items():
+            victim = state.jobs.get(name)
+            if victim is not None and victim.status in ON_NODES and victim.start_time == told.started:
+                left.append(victim)
+        if left and not all(victim.leaving for victim in left):
+            # Nobody told them, as when headway only watches.
+            del self._claims[job.id]
+            self._not_before[job.id] = state.now + _AGAIN
+            self._wake(state.now + _AGAIN, job.pool, state)
+        elif left:
+            if state.now >= claim.deadline:
+                why = f"no news after {self.options.timeout:g} s"
+                self._give_up(claim, [victim.id for victim in left], why, state)
+        else:
+            start = self._start(claim)
+            if start is not None:
+                yield start
+            elif state.now >= claim.deadline:
+                self._give_up(claim, [], "what they left is not enough any more", state)
+
+    def _start(self, claim: _Claim) -> Start | None:
+        """Start it where room was made."""
+        job, view = claim.job, claim.job.pool.view
+        if not isinstance(view, View):
+            return None
+        placement = self._place(job, (), view)
+        whom = " and ".join(f"job {name}" for name in claim.victims)
+        return Start(job.id, placement, f"in the place of {whom}") if placement is not None else None
+
+    def _give_up(self, claim: _Claim, stay: Sequence[str], why: str, state: State) -> None:
+        """Room is not made: who stays is left alone, and the job is looked at anew."""
+        self._claims.pop(claim.job.id, None)
+        self._figures["given up"] += 1
+        for name in stay:
+            victim = state.jobs.get(name)
+            self._stays[name] = claim.victims[name].started
+            if victim is not None and victim.leaving:
+                state.take_back(claim.victims[name].order)
+        whom = ", ".join(f"job {name}" for name in stay or claim.victims)
+        state.notices.append(f"{whom} does not make room for job {claim.job.id}: {why}")
+        claim.job.pool.touch()

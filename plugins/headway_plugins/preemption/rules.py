@@ -1,0 +1,100 @@
+"""Which jobs may take the place of which, as a site writes it down.
+
+A rule is met by a waiting job (``who``) and a running one (``whom``)::
+
+    rules:
+      - who: {qos: [urgent]}
+        whom: {qos: [standby, low]}
+        how: requeue
+        exempt: 10m
+
+Of what a selector leaves out every value will do. The first rule that is met counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import pydantic
+
+from headway.durations import as_seconds
+from headway.state import Job
+
+_Seconds = Annotated[float, pydantic.BeforeValidator(as_seconds), pydantic.Field(ge=0, le=1e11)]
+_Names = Annotated[list[str], pydantic.Field(min_length=1)]
+
+#: What jobs are chosen by.
+DIMENSIONS = ("qos", "pool", "account", "group", "user")
+
+
+class Selector(pydantic.BaseModel):
+    """Jobs that have one of the listed values in each listed property."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    qos: _Names | None = None
+    pool: _Names | None = None
+    account: _Names | None = None
+    group: _Names | None = None
+    user: _Names | None = None
+
+    def fits(self, job: Job) -> bool:
+        """Whether it is such a job."""
+        told = job.description
+        return (
+            (self.qos is None or told.qos in self.qos)
+            and (self.pool is None or job.pool.name in self.pool)
+            and (self.account is None or told.account in self.account)
+            and (self.group is None or told.group in self.group)
+            and (self.user is None or told.user in self.user)
+        )
+
+    def meets(self, other: Selector) -> bool:
+        """Whether one job could be chosen by both."""
+        for name in DIMENSIONS:
+            mine, its = getattr(self, name), getattr(other, name)
+            if mine is not None and its is not None and not set(mine) & set(its):
+                return False
+        return True
+
+    def __str__(self) -> str:
+        said = [
+            f"{name} {' or '.join(values)}"
+            for name in DIMENSIONS
+            if (values := getattr(self, name)) is not None
+        ]
+        return ", ".join(said) or "any job"
+
+
+class Rule(pydantic.BaseModel):
+    """Who may take whose place, and how these go."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    who: Selector = pydantic.Field(description="waiting jobs that may take others' places")
+    whom: Selector = pydantic.Field(description="running jobs whose places these are")
+    how: Literal["requeue", "cancel"] = pydantic.Field(
+        default="requeue", description="what becomes of them: back to the queue, or ended"
+    )
+    exempt: _Seconds = pydantic.Field(default=0.0, description="who has not run for so long keeps its place")
+
+    def __str__(self) -> str:
+        return f"{self.who} before {self.whom}"
+
+
+def check_rules(rules: Sequence[Rule]) -> None:
+    """Raise ValueError if jobs could take each other's places for ever."""
+    after = [[at for at, other in enumerate(rules) if rule.whom.meets(other.who)] for rule in rules]
+    for first in range(len(rules)):
+        reached, open_ = set(after[first]), list(after[first])
+        while open_:
+            for further in after[open_.pop()]:
+                if further not in reached:
+                    reached.add(further)
+                    open_.append(further)
+        if first in reached:
+            raise ValueError(
+                f"rules.{first} ({rules[first]}): expected rules by which no job can lose its place to one "
+                "whose place it may take, found a circle"
+            )
