@@ -167,7 +167,7 @@ class FlatView(View):
         leave = [entry for other in gone for where, entry in other.entries or () if where is pool]
         room = pool.free + sum(entry[2] for entry in leave)
         own = state.reservations.get(job.description.reservation)
-        if job.processors > room:
+        if job.processors > room or not self._licences_without(job, gone, over):
             return None
         if own is not None:
             freed = sum(entry[2] for entry in leave if state.inside(entry[3]) == own.id)

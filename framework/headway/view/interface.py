@@ -224,6 +224,19 @@ class View:
         self._licensed = None
         return True
 
+    def _licences_without(
+        self, job: Job, gone: Collection[Job], over: Callable[[Job], bool] | None = None
+    ) -> bool:
+        """As :meth:`place_without`, for the licences."""
+        state = self._state
+        if state.licences is None or not job.request.licences:
+            return True
+        booked = (b for b in self._licensed_bookings(job) if over is None or not over(b.job))
+        ahead = LicencesAhead(state, booked, self.resolution)
+        for other in gone:
+            ahead.give_back(other)
+        return ahead.fits(job, state.now, state.now + job.expected_runtime)
+
     def _unbook(self, booking: Booking) -> None:
         """A booked job starts: its booking is over."""
         at = self._bookings.index(booking)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from headway.profile import Profile
+from headway.profile import Profile, next_after
 from headway.state.licences import keeping, licence_profile
 from headway.view.ahead import coarsened
 
@@ -57,10 +57,22 @@ class LicencesAhead:
     def take(self, job: Job, start: float, end: float) -> None:
         """The job has its licences during [start, end)."""
         for name, amount in job.request.licences:
-            self._taken.append((name, start, end, amount))
-            for (other, _), profile in self._profiles.items():
-                if other == name:
-                    profile.reserve(start, end, amount)
+            self._take(name, start, end, amount)
+
+    def give_back(self, job: Job) -> None:
+        """A job that runs has its licences no longer; those of a reservation are kept again."""
+        state = self._state
+        if state.licences is None or state.inside(job):
+            return
+        for name, amount in job.request.licences:
+            if job in state.licences.holders.get(name, ()):
+                self._take(name, state.now, max(job.expected_end, next_after(state.now)), -amount)
+
+    def _take(self, name: str, start: float, end: float, amount: int) -> None:
+        self._taken.append((name, start, end, amount))
+        for (other, _), profile in self._profiles.items():
+            if other == name:
+                profile.reserve(start, end, amount)
 
     def _for(self, job: Job) -> Iterator[tuple[Profile, int]]:
         state = self._state

@@ -147,6 +147,8 @@ class NodeView(View):
     def place_without(
         self, job: Job, gone: Collection[Job], over: Callable[[Job], bool] | None = None
     ) -> Placement | None:
+        if not self._licences_without(job, gone, over):
+            return None
         now = self._state.now
         end = now + job.expected_runtime
         free = self._state.nodes.free.copy()

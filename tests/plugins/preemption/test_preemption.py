@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headway import events as ev
 from headway.decisions import Kill, Requeue, Start
 from headway.errors import UserError
-from headway.model import ClusterDescription, Reservation
+from headway.model import ClusterDescription, PoolDescription, Reservation
 from headway.plugins import PluginConfig, make_plugin
 from headway.scheduler import Scheduler
 from headway.state import Job
@@ -284,6 +284,26 @@ def test_memory_counts():
     site.arrive(0, "a", 1, memory_per_node=6 << 30)
     site.arrive(0, "b", 4, memory_per_node=1 << 30)
     assert site.arrive(1, "u", 1, "high", memory_per_node=4 << 30) == ["-a"]
+
+
+@pytest.mark.parametrize("nodes", [False, True], ids=["flat", "nodes"])
+def test_licences_count(nodes):
+    """Who has none of them cannot make room; what is booked for one whose place it could not take stands."""
+    given = (("solver", 2),)
+    if nodes:
+        cluster, more = node_cluster(*alike(2, 4), licences=given), (FirstFit(),)
+    else:
+        cluster = ClusterDescription("cluster", (PoolDescription("pool", 8),), licences=given)
+        more = ()
+    site = Site(cluster=cluster, more=more)
+    assert site.arrive(0, "a", 4) == ["a"]
+    assert site.arrive(0, "b", 1, licences=(("solver", 2),)) == ["b"]
+    assert site.arrive(10, "u", 1, "high", licences=(("solver", 1),)) == ["-b"]
+    assert site.step(11, ev.JobRequeued(11, "b")) == ["u"]
+    site = Site(cluster=cluster, more=more)
+    assert site.arrive(0, "c", 1, "normal", licences=(("solver", 2),)) == ["c"]
+    assert site.arrive(0, "d", 4) == ["d"]
+    assert site.arrive(10, "v", 2, "high", licences=(("solver", 1),)) == [], "it could not start then"
 
 
 # ---------------------------------------------------------------------- what goes wrong
