@@ -142,6 +142,7 @@ class FairShare:
         self._seeds = self.needs_policy
         #: QOS -> factor on what its jobs are billed.
         self._qos: Mapping[str, float] = self.options.qos
+        self._period: float = self.options.period
         self._zone = zoneinfo.ZoneInfo(self.options.zone)
         self._epoch = 0.0
         self._reset_due = np.inf
@@ -284,6 +285,8 @@ class FairShare:
     def _follow(self, policy: SitePolicy, now: float, state: State) -> None:
         """The accounts, QOS and the half-life are these from now on."""
         before, self._policy = self._policy, policy
+        if policy.period is not None and "period" not in self.options.model_fields_set:
+            self._period = policy.period
         if before is not None and same_shares(before, policy):
             return
         try:
@@ -377,7 +380,7 @@ class FairShare:
         nodes = self._nodes_of(jobs)
         self._tell(state)
         present, now, size = self._present, state.now, len(self.tree)
-        if present is None or now - present[0] >= self.options.period or size != present[1]:
+        if present is None or now - present[0] >= self._period or size != present[1]:
             present = self._present = (now, size, self.standing(now).factor)
         return present[2][nodes]
 

@@ -150,3 +150,15 @@ def test_an_emulated_cluster_has_no_policy_to_read():
     configs = [PluginConfig("fair-tree", {"accounts": "from-slurm"}), PluginConfig("easy")]
     with pytest.raises(UserError, match="from-slurm: expected one Slurm cluster"):
         emulate(ClusterDescription.flat(4), [], configs, Catalogue(), label="x")
+
+
+def test_everybody_is_judged_anew_as_often_as_the_batch_system_does():
+    s, fair, _ = begun()
+    s.step(121, [ev.JobSubmitted(121, described("a", user="ann", account="x"))])
+    job = [s.state.jobs["a"]]
+    first = s.state.factors["fairshare"](job, s.state)[0]
+    fair.ledger.grant(fair.tree.association("y", "cem"), 1e6, 121)
+    s.state.now = 140.0
+    assert s.state.factors["fairshare"](job, s.state)[0] == first
+    s.state.now = 151.5
+    assert s.state.factors["fairshare"](job, s.state)[0] > first
