@@ -132,7 +132,10 @@ class AnthillReproduction:
         line_plot(scaled, ["response"], context.out / "processors.png", x_label="processors",
                   title="heavy load, execution model")  # fmt: skip
         return [
-            *self._light(rows), *self._medium(rows), *self._heavy(rows), *self._processors(scaled),
+            *self._light(rows), *self._medium(rows), *self._heavy(rows),
+            *(order([row for row in rows if row.scenario == "heavy"], "E4, heavy, 8 processors", metric,
+                    ("OAS", "OBS")) for metric in ("execution", "response", "wait", "slowdown")),
+            *self._processors(scaled),
             self._slowdown(rows),
             Claim("E6", "equal weights of bytes and time are best",
                   "needs real programs: what copies cost is ours in emulation", "not run"),
