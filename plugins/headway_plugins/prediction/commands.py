@@ -28,8 +28,12 @@ _formula = click.option(
     "--formula", help="Instead of that: what the runtime grows with; P is the number of nodes."
 )
 _runs = click.option(
-    "--runs", "runs_path", type=click.Path(path_type=Path), required=True,
+    "--runs", "runs_path", type=click.Path(path_type=Path),
     help="A CSV file, a run a line: the parameters, runtime; if wanted application, pool, state, end.",
+)  # fmt: skip
+_config = click.option(
+    "-c", "--config", "config_path", type=click.Path(path_type=Path),
+    help="Instead of all that: the daemon's configuration; its plugin scopred knows the runs.",
 )  # fmt: skip
 _pool = click.option("--pool", help="Only runs there: histories of two kinds of nodes do not mix.")
 
@@ -39,17 +43,19 @@ _pool = click.option("--pool", help="Only runs there: histories of two kinds of 
 @_applications
 @_formula
 @_runs
+@_config
 @_pool
 def fit(
-    name: str, applications_path: Path | None, formula: str | None, runs_path: Path, pool: str | None
-) -> None:
+    name: str, applications_path: Path | None, formula: str | None, runs_path: Path | None,
+    config_path: Path | None, pool: str | None,
+) -> None:  # fmt: skip
     """Fit an application's formula to its recorded runs.
 
     Tells each term's coefficient, how well they explain the runs, and whether the residuals look as they
     should.
     """
-    application = _application(name, applications_path, formula)
-    show_fit(name, _model(name, application, runs_path, pool))
+    model = _of(name, applications_path, formula, runs_path, config_path, pool)
+    show_fit(name, model)
 
 
 @click.command(
@@ -62,13 +68,15 @@ def fit(
 @_applications
 @_formula
 @_runs
+@_config
 @_pool
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter. Repeatable.")
 @click.option("--nodes", help="Numbers of nodes: 8,12 or 8..64, which is 8, 16, 32 and 64.")
 @click.option("--granularity", type=click.FloatRange(1, 86400), default=60, show_default=True,
               help="Seconds of which suggested limits are multiples.")  # fmt: skip
 def predict(
-    name: str, applications_path: Path | None, formula: str | None, runs_path: Path, pool: str | None,
+    name: str, applications_path: Path | None, formula: str | None, runs_path: Path | None,
+    config_path: Path | None, pool: str | None,
     settings: tuple[str, ...], nodes: str | None, granularity: float,
 ) -> None:  # fmt: skip
     """Predict how long further runs of an application take, and suggest limits for them.
@@ -78,7 +86,6 @@ def predict(
     """
     from headway_plugins.prediction.applications import parse_settings
 
-    application = _application(name, applications_path, formula)
     words: dict[str, str] = {}
     for setting in settings:
         key, equals, value = setting.partition("=")
@@ -86,9 +93,64 @@ def predict(
             raise UserError(f"--set {setting}: expected NAME=VALUE, and each name once")
         words[key.strip()] = value.strip()
     given = parse_settings(words, "--set")
-    points = _points(application, given, nodes)
-    model = _model(name, application, runs_path, pool)
-    show_predictions(model, points, granularity)
+    model = _of(name, applications_path, formula, runs_path, config_path, pool)
+    show_predictions(model, _points(model.application, given, nodes), granularity)
+
+
+def _of(
+    name: str, applications_path: Path | None, formula: str | None, runs_path: Path | None,
+    config_path: Path | None, pool: str | None,
+) -> Model:  # fmt: skip
+    """The runs that the options name, and how to fit them."""
+    if config_path is not None:
+        if applications_path is not None or formula is not None or runs_path is not None:
+            raise UserError("expected either --config or --runs with --applications or --formula, found both")
+        return _recorded(name, config_path, pool)
+    application = _application(name, applications_path, formula)
+    if runs_path is None:
+        raise UserError("expected --runs FILE or --config FILE, found neither")
+    return _model(name, application, runs_path, pool)
+
+
+def _recorded(name: str, path: Path, pool: str | None) -> Model:
+    """What a daemon has recorded of an application; says how good its predictions were."""
+    from headway.config import load_config
+    from headway.journal import Journal
+    from headway.plugins import Catalogue, make_plugin
+    from headway.replay import learned_by_predictors
+    from headway_plugins.prediction.scopred import Scopred
+
+    config = load_config(path)
+    catalogue = Catalogue()
+    enabled = [
+        one for one in catalogue.enabled(config.plugin_configs())
+        if catalogue.get(one.name, one.where) is Scopred
+    ]  # fmt: skip
+    if not enabled:
+        raise UserError(f"{path}: plugins: expected scopred to be enabled, found it is not")
+    plugin: Scopred = make_plugin(Scopred, enabled[0])
+    if name not in plugin.applications:
+        raise UserError(f"{path}: no application is called {name!r}.{nearest(name, plugin.applications)}")
+    with Journal.open(config.journal, create=False, read_only=True) as journal:
+        run = journal.last_run()
+        states = learned_by_predictors(journal, run, catalogue) if run is not None else {}
+    if enabled[0].name in states:
+        plugin.restore(states[enabled[0].name])
+    kinds = plugin.kinds(name)
+    if not kinds:
+        raise UserError(f"{path}: expected recorded runs of {name!r}, found none")
+    if pool is None and len(kinds) > 1:
+        raise UserError(f"expected --pool with one of {', '.join(map(repr, kinds))}: runs do not mix")
+    if pool is not None and plugin.kind(pool) not in kinds:
+        raise UserError(f"--pool {pool}: expected a pool with runs of {name!r}.{nearest(pool, kinds)}")
+    whole = plugin.figures()
+    if whole["answered"]:
+        say(
+            f"Of {whole['jobs']} jobs that completed {100 * whole['answered']:.0f} % were predicted, "
+            f"{whole['mean_error_percent']:.1f} % off on average, "
+            f"{100 * whole['inside_interval']:.0f} % of them inside their interval (all applications)."
+        )
+    return plugin.model(name, pool if pool is not None else kinds[0])
 
 
 def _application(name: str, path: Path | None, formula: str | None) -> Application:

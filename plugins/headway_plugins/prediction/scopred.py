@@ -23,10 +23,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import add
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, model_validator
 
 from headway.errors import UserError
@@ -43,6 +46,7 @@ from headway.events import (
 from headway.hookspecs import hookimpl
 from headway.inputs import text_of
 from headway.model import JobDescription
+from headway.results import RunResult
 from headway.state import Job, State
 from headway_plugins.prediction.applications import RUNTIME, Application, parse_applications, parse_settings
 from headway_plugins.prediction.models import Model, Prediction, Run
@@ -53,6 +57,8 @@ from headway_plugins.prediction.run_lists import parse_runs
 COMMENT, MARK = "comment", "scopred:"
 #: Characters of it that are looked at.
 _LONGEST = 1000
+#: Sizes of the history from which on it is told apart how good predictions are.
+SIZES = (0, 10, 30, 100)
 #: Of the last so many runs one may be told again after a restart.
 _AGAIN = 200
 
@@ -129,6 +135,28 @@ class _Known:
     #: Seconds that it was predicted to take, and the upper end of the interval; None: it was not.
     predicted: float | None = None
     upper: float | None = None
+    #: Runs that counted then.
+    history: int = 0
+
+
+class Record(msgspec.Struct):
+    """How good the predictions of jobs were that completed, for a range of sizes of the history."""
+
+    #: Jobs; those that were predicted; of them those whose runtime was inside the interval of a run.
+    jobs: int = 0
+    answered: int = 0
+    inside: int = 0
+    #: Sum of |prediction / runtime - 1| over those that were predicted.
+    error: float = 0.0
+
+    def figures(self) -> dict[str, float | None]:
+        """What ``metrics.json`` has of it; None where nothing was predicted."""
+        return {
+            "jobs": self.jobs,
+            "answered": self.answered / self.jobs if self.jobs else None,
+            "mean_error_percent": 100 * self.error / self.answered if self.answered else None,
+            "inside_interval": self.inside / self.answered if self.answered else None,
+        }
 
 
 class Scopred:
@@ -139,10 +167,11 @@ class Scopred:
 
     def __init__(self, options: ScopredOptions) -> None:
         self._options = options
-        self._applications, runs = options.read
+        #: Applications by name.
+        self.applications, runs = options.read
         self._names = {
             name: re.compile(application.match)
-            for name, application in self._applications.items()
+            for name, application in self.applications.items()
             if application.match
         }
         #: (application, kind of nodes) -> its runs; those that ended here, oldest first.
@@ -150,8 +179,10 @@ class Scopred:
         self._ended: dict[tuple[str, str], list[dict[str, Any]]] = {}
         self._before: dict[tuple[str, str], list[Run]] = {}
         for name, pool, run in runs:
-            self._before.setdefault((name, self._class(pool)), []).append(run)
+            self._before.setdefault((name, self.kind(pool)), []).append(run)
         self._jobs: dict[str, _Known] = {}
+        #: Least size of the history -> how good predictions from so many runs were.
+        self._records = {least: Record() for least in SIZES}
         #: Job -> what was said about it: why it was predicted so, or why it was not.
         self._why: dict[str, str] = {}
         self._why_not: dict[str, str] = {}
@@ -168,10 +199,12 @@ class Scopred:
         self._jobs = {
             job_id: _Known(**known)
             for job_id, known in saved["jobs"].items()
-            if known["application"] in self._applications
+            if known["application"] in self.applications
         }
         self._ended = {(one["application"], one["class"]): list(one["runs"]) for one in saved["runs"]}
         self._models.clear()
+        for least, figures in saved.get("records", {}).items():
+            self._records[int(least)] = Record(*figures)
 
     @hookimpl
     def checkpoint(self) -> dict[str, Any]:
@@ -181,11 +214,31 @@ class Scopred:
                 {"application": name, "class": kind, "runs": list(runs)}
                 for (name, kind), runs in self._ended.items()
             ],
+            "records": {
+                str(least): list(msgspec.structs.astuple(one)) for least, one in self._records.items()
+            },
         }
+
+    @hookimpl
+    def register_metrics(self) -> dict[str, Callable[[RunResult], Any]]:
+        return {"scopred": lambda result: self.figures()}
+
+    def figures(self) -> dict[str, Any]:
+        """How many jobs were predicted and how well, over all and by the size of the history."""
+        whole = Record()
+        for one in self._records.values():
+            whole = Record(*map(add, msgspec.structs.astuple(whole), msgspec.structs.astuple(one)))
+        by_size = [{"runs_from": least, **one.figures()} for least, one in self._records.items() if one.jobs]
+        return {**whole.figures(), "by_history": by_size}
+
+    def kinds(self, application: str) -> list[str]:
+        """The kinds of nodes on which runs of an application are known, sorted."""
+        found = {kind for name, kind in (*self._before, *self._ended) if name == application}
+        return sorted(found)
 
     def model(self, application: str, pool: str) -> Model:
         """The recorded runs of an application in a pool."""
-        return self._model((application, self._class(pool)))
+        return self._model((application, self.kind(pool)))
 
     # ------------------------------------------------------------ what happens
 
@@ -228,6 +281,7 @@ class Scopred:
         known.predicted = known.upper = None
         self._why.pop(job.id, None)
         found, problem = self._predicted(known)
+        known.history = self._model((known.application, self.kind(known.pool))).counted
         if found is None:
             self._why_not[job.id] = problem
             return None
@@ -277,7 +331,7 @@ class Scopred:
             name, _, value = item.partition("=")
             words[name] = value
         application = words.pop("app", "")
-        if application not in self._applications:
+        if application not in self.applications:
             return None
         words.pop("", None)
         try:
@@ -289,11 +343,11 @@ class Scopred:
         """What the recorded runs say about a job that has not started, or why they say nothing usable."""
         if known.problem:
             return None, known.problem
-        application, parameters = self._applications[known.application], dict(known.given)
+        application, parameters = self.applications[known.application], dict(known.given)
         for name, kind in application.sizes.items():
             if asked := known.nodes if kind == "nodes" else known.processors:
                 parameters[name] = float(asked)
-        model = self._model((known.application, self._class(known.pool)))
+        model = self._model((known.application, self.kind(known.pool)))
         for name in model.parameters:
             if name not in parameters:
                 of = (
@@ -304,14 +358,14 @@ class Scopred:
                 return None, f"{of} {name} is not known"
         found = model.predict(parameters)
         if not found.valid:
-            where = f"{known.application} in {self._class(known.pool) or 'the pool'}"
+            where = f"{known.application} in {self.kind(known.pool) or 'the pool'}"
             return None, f"{found.problem} ({where}, {_count(model.counted)})"
         return found, ""
 
     def _basis(self, found: Prediction, known: _Known) -> str:
-        application = self._applications[known.application]
+        application = self.applications[known.application]
         level = f"{100 * application.level:g} %"
-        where = f"{known.application} in {self._class(known.pool) or 'the pool'}"
+        where = f"{known.application} in {self.kind(known.pool) or 'the pool'}"
         if found.basis == "exact":
             return (
                 f"the mean of {_count(found.n)} of {where} with just its parameters, "
@@ -343,7 +397,7 @@ class Scopred:
         del self._jobs[event.job_id]
         self._why.pop(event.job_id, None)
         self._why_not.pop(event.job_id, None)
-        application = self._applications[known.application]
+        application = self.applications[known.application]
         if known.started is None or known.problem or application.parts:
             return
         seconds = (event.time if known.suspended is None else known.suspended) - known.started
@@ -356,7 +410,9 @@ class Scopred:
             "job": event.job_id, "end": event.time, "parameters": parameters, RUNTIME: seconds,
             "completed": event.outcome == "completed",
         }  # fmt: skip
-        key = known.application, self._class(known.pool)
+        if event.outcome == "completed" and seconds > 0:
+            self._judge(known, seconds)
+        key = known.application, self.kind(known.pool)
         runs = self._ended.setdefault(key, [])
         if any(one["job"] == event.job_id and one["end"] == event.time for one in runs[-_AGAIN:]):
             return
@@ -367,7 +423,18 @@ class Scopred:
         elif key in self._models:
             self._models[key].add(_run(record))
 
-    def _class(self, pool: str) -> str:
+    def _judge(self, known: _Known, seconds: float) -> None:
+        """Count how good the prediction of a job was that ran for so long."""
+        one = self._records[max(least for least in SIZES if least <= known.history)]
+        one.jobs += 1
+        if known.predicted is not None:
+            one.answered += 1
+            one.error += abs(known.predicted / seconds - 1)
+            half = math.inf if known.upper is None else known.upper - known.predicted
+            one.inside += abs(known.predicted - seconds) <= half
+
+    def kind(self, pool: str) -> str:
+        """The kind of a pool's nodes; a kind is its own."""
         return self._options.classes.get(pool, pool)
 
     def _model(self, key: tuple[str, str]) -> Model:
@@ -375,7 +442,7 @@ class Scopred:
         model = self._models.get(key)
         if model is None:
             runs = [*self._before.get(key, ()), *map(_run, self._ended.get(key, ()))]
-            model = self._models[key] = Model(self._applications[key[0]], runs)
+            model = self._models[key] = Model(self.applications[key[0]], runs)
         return model
 
 

@@ -241,3 +241,26 @@ def test_runs_from_before_and_files_beside_the_configuration(tmp_path):
     ):
         with pytest.raises(UserError, match=message):
             make_plugin(Catalogue().get("scopred"), PluginConfig("scopred", options, "site.yaml", tmp_path))
+
+
+def test_how_good_the_predictions_were_is_counted_by_the_size_of_the_history(options):
+    plugin = Scopred(options())
+    one = scheduler(plugin)
+    # Two come before there is anything to go by, and the third sees two runs, too few for two coefficients.
+    history(one, count=6)
+    ran(one, "off", "scopred:app=ft;N=7", 10_000, 62)
+    ran(one, "failed", "scopred:app=ft;N=7", 11_000, 900, "failed")
+    found = plugin.figures()
+    assert (found["jobs"], found["answered"]) == (7, pytest.approx(4 / 7))
+    # It is 31 s that were predicted for 62; the others were met.
+    assert found["mean_error_percent"] == pytest.approx(50 / 4, abs=0.5)
+    assert found["inside_interval"] == pytest.approx(3 / 4)
+    for n in range(8, 14):
+        ran(one, f"h{n}", f"scopred:app=ft;N={n}", 20_000 + 1000 * n, 10 + 3 * n)
+    by_history = plugin.figures()["by_history"]
+    assert [(part["runs_from"], part["jobs"]) for part in by_history] == [(0, 10), (10, 3)]
+    again = Scopred(options())
+    again.restore(plugin.checkpoint())
+    assert again.figures() == plugin.figures()
+    assert plugin.register_metrics()["scopred"](None) == plugin.figures()
+    assert Scopred(options()).figures()["answered"] is None

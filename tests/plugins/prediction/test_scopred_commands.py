@@ -7,7 +7,13 @@ import re
 import pytest
 from click.testing import CliRunner
 
+from headway import __version__
+from headway.engine import Mode
 from headway.errors import UserError
+from headway.events import JobEnded, JobStarted, JobSubmitted
+from headway.inputs import SAVED_AS
+from headway.journal import Journal, RunInfo
+from headway.model import ClusterDescription, JobDescription, PoolDescription, Request
 from headway_plugins.prediction.commands import fit, predict, sizes
 from headway_plugins.reproductions.scopred_tables import EP, EP_N
 
@@ -125,3 +131,60 @@ def test_a_file_of_applications(runs, tmp_path):
         called(fit, "ep", "--runs", runs)
     with pytest.raises(UserError, match="--nodes: expected an application with a parameter"):
         called(predict, "hpl", "--applications", path, "--runs", runs, "--set", "N=1", "--nodes", "4")
+
+
+def recorded(tmp_path, pools=("main",)):
+    """A configuration, and a journal with runs of ft in pools."""
+    (tmp_path / "apps.yaml").write_text("applications: {ft: {formula: N}, lu: {formula: N}}\n")
+    config = tmp_path / "site.yaml"
+    plugins = "[easy, {scopred: {applications: apps.yaml}}]"
+    config.write_text(f"mode: dry-run\nplugins: {plugins}\njournal: {tmp_path / 'runs.db'}\n")
+    cluster = ClusterDescription("c", tuple(PoolDescription(pool, 8) for pool in pools))
+    apps = {str(tmp_path / "apps.yaml"): (tmp_path / "apps.yaml").read_text()}
+    with Journal.open(tmp_path / "runs.db") as journal:
+        states = {SAVED_AS: {**apps, "apps.yaml": (tmp_path / "apps.yaml").read_text()}}
+        text = config.read_text()
+        journal.begin_run(RunInfo(Mode.DRY_RUN, 0.0, __version__, text, 0, cluster, states))
+        seq = 0
+        for pool in pools:
+            for n in range(1, 8):
+                at, name = 1000.0 * n, f"{pool}{n}"
+                comment = {"comment": f"scopred:app=ft;N={n}"}
+                job = JobDescription(name, at, Request(1, 900.0), pool=pool, attributes=comment)
+                for time, event in (
+                    (at, JobSubmitted(at, job)),
+                    (at, JobStarted(at, name, ())),
+                    (at + 10 + 3 * n, JobEnded(at + 10 + 3 * n, name, "completed", "")),
+                ):
+                    seq += 1
+                    journal.record_events(seq, time, [event])
+        journal.end_run("finished")
+    return config
+
+
+def test_what_the_daemon_recorded_is_fitted_and_predicted(tmp_path):
+    config = recorded(tmp_path)
+    told = called(fit, "ft", "-c", config)
+    assert "Of 7 jobs that completed 57 % were predicted" in told
+    assert "ft: 7 runs." in told and re.search(r"N +3\b", told)
+    told = called(predict, "ft", "-c", config, "--set", "N=20", "--granularity", 1)
+    assert told.splitlines()[-1].split()[:2] == ["20", "70"]
+    for arguments, message in (
+        (("lu", "-c", config), "expected recorded runs of 'lu', found none"),
+        (("tf", "-c", config), "no application is called 'tf'"),
+        (("ft", "-c", config, "--formula", "N"), "either --config or --runs"),
+        (("ft", "-c", config, "--pool", "mian"), "Did you mean 'main'"),
+        (("ft", "--formula", "N"), "expected --runs FILE or --config FILE"),
+    ):
+        with pytest.raises(UserError, match=message):
+            called(fit, *arguments)
+
+
+def test_recorded_pools_do_not_mix_and_without_the_plugin_nothing_is_recorded(tmp_path):
+    config = recorded(tmp_path, ("old", "new"))
+    with pytest.raises(UserError, match="expected --pool with one of 'new', 'old'"):
+        called(fit, "ft", "-c", config)
+    assert "ft: 7 runs." in called(fit, "ft", "-c", config, "--pool", "new")
+    config.write_text("plugins: [easy]\nmode: dry-run\n")
+    with pytest.raises(UserError, match="expected scopred to be enabled"):
+        called(fit, "ft", "-c", config)
