@@ -110,10 +110,15 @@ def test_every_option_is_explained_in_sentences_and_every_command_has_examples(
     for parameter in command.params:
         if isinstance(parameter, click.Option):
             assert parameter.help and parameter.help.endswith("."), f"{name} {parameter.name}"
-    said = headway(name, "-h").out
+    said = headway(name, "--help").out
     examples = [line.strip() for line in said.split("Examples:")[1].splitlines() if line.strip()]
     assert examples and all(line.startswith(f"headway {name}") for line in examples)
 
 
 def test_the_version_is_told(headway: Headway) -> None:
     assert headway("--version").out.startswith("headway, version 0.")
+
+
+def test_h_is_help(headway_process: Headway) -> None:
+    """In a process of its own: click remembers of a command how the first one who called it asks for help."""
+    assert headway_process("run", "-h").out == headway_process("run", "--help").out != ""
