@@ -59,6 +59,11 @@ def test_every_job_runs_as_the_table_says_one_at_a_time(strategy):
         assert ends - job.start_time == pytest.approx(seconds(kind(job), strategy), rel=1e-6)
 
 
+def test_a_pipeline_has_the_machine_to_itself_though_it_asks_for_less():
+    jobs = [TraceJob(JobDescription(str(at), float(at), Request(1, 100.0)), 50.0) for at in range(3)]
+    assert [job.start_time for job in run(jobs).jobs] == [0.0, 50.0, 100.0]
+
+
 def test_the_table_has_the_published_means():
     short = is_short(node_sizes(np.random.default_rng(1), 100_000))
     for strategy, mean in {"AS": 179.67, "BS": 154.29, "NOAS": 160.15, "OAS": 102.98, "OBS": 105.40}.items():
