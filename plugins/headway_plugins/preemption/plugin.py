@@ -71,7 +71,7 @@ class PreemptionOptions(pydantic.BaseModel):
         default=0.0, description="a job waits so long before it takes a place"
     )
     soon: _Seconds = pydantic.Field(
-        default=60.0, description="a job that is booked to start within so long waits for that"
+        default=60.0, description="a job that could start by itself within so long waits for that"
     )
     timeout: _Seconds = pydantic.Field(
         default=120.0, gt=0, description="who has not gone after so long is left alone"
@@ -147,7 +147,7 @@ class Preemption(Plugin):
             self._figures["preemptions"] += 1
         elif isinstance(event, JobRequeued):
             self._went(event.job_id, Requeue, "requeued")
-        elif isinstance(event, JobEnded):
+        elif isinstance(event, JobEnded) and event.outcome != "completed":
             self._went(event.job_id, Kill, "cancelled")
 
     def _went(self, name: str, order: type[Decision], figure: str) -> None:
@@ -287,6 +287,7 @@ class Preemption(Plugin):
         """What its going costs."""
         lost = job.processors * job.done(state.now)
         if self.options.victims == "fewest":
+            # Of as many, those who lose less.
             return 1.0 + lost / (1.0 + lost) * 1e-6
         if self.options.victims == "youngest":
             return state.now - (job.start_time or 0.0)
@@ -338,6 +339,7 @@ class Preemption(Plugin):
         """Room is not made: who stays is left alone, and the job is looked at anew."""
         self._claims.pop(claim.job.id, None)
         self._figures["given up"] += 1
+        self._stays = {name: since for name, since in self._stays.items() if name in state.jobs}
         for name in stay:
             victim = state.jobs.get(name)
             self._stays[name] = claim.victims[name].started
