@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.emulation import emulate
+from headway.errors import UserError
 from headway.model import ClusterDescription, NodeDescription, PoolDescription, Reservation
 from headway.plugins import Catalogue, PluginConfig
 from headway.workload.jobs import TraceJob, dedicated
@@ -104,7 +105,16 @@ def test_on_a_flat_pool_the_others_start_as_without_it(policy, workload):
     changes_nothing(policy, FLAT, *workload)
 
 
+def _takes_nodes(policy: str) -> bool:
+    try:
+        emulate(NODES, [], [PluginConfig(policy)], CATALOGUE, label=policy)
+    except UserError as error:
+        assert "nodes" in str(error)
+        return False
+    return True
+
+
 @settings(max_examples=200, deadline=None)
-@given(st.sampled_from(POLICIES), workloads(TOO_MUCH_ON_NODES))
+@given(st.sampled_from([policy for policy in POLICIES if _takes_nodes(policy)]), workloads(TOO_MUCH_ON_NODES))
 def test_on_nodes_the_others_start_as_without_it(policy, workload):
     changes_nothing(policy, NODES, *workload)
