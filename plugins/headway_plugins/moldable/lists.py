@@ -7,11 +7,11 @@ takes where a processor has several of its processes).
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 from headway.durations import EXPECTED, seconds_of
-from headway.errors import UserError, nearest
+from headway.errors import UserError
+from headway.lists import lines_of
 from headway_plugins.moldable.tasks import Task
 
 _NEEDED = ("processes", "time")
@@ -20,32 +20,11 @@ _COLUMNS = ("name", *_NEEDED, "least", "stretch")
 
 def read_list(path: Path) -> tuple[list[str], list[Task]]:
     """Names and tasks of a file. Raises :class:`UserError` that names the line of what is wrong."""
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = csv.DictReader(file, strict=True)
-            columns = [column.strip() for column in rows.fieldnames or ()]
-            rows.fieldnames = columns
-            for column in columns:
-                if column not in _COLUMNS:
-                    raise UserError(f"{path}: there is no column {column!r}.{nearest(column, _COLUMNS)}")
-            for column in _NEEDED:
-                if column not in columns:
-                    raise UserError(
-                        f"{path}: expected a column {column!r}, found {', '.join(columns) or 'none'}"
-                    )
-            names: list[str] = []
-            tasks: list[Task] = []
-            for row in rows:
-                place = f"{path}, line {rows.line_num}"
-                if None in row or None in row.values():
-                    raise UserError(f"{place}: expected {len(columns)} fields, found another number")
-                given = {key: str(value).strip() for key, value in row.items()}
-                names.append(given.get("name") or str(len(names) + 1))
-                tasks.append(_task(given, place))
-    except OSError as error:
-        raise UserError(f"{path}: the list cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path}: no CSV: {error}") from error
+    names: list[str] = []
+    tasks: list[Task] = []
+    for line, given in lines_of(path, _COLUMNS, _NEEDED):
+        names.append(given.get("name") or str(len(names) + 1))
+        tasks.append(_task(given, f"{path}, line {line}"))
     if not tasks:
         raise UserError(f"{path}: expected a job a line, found none")
     return names, tasks

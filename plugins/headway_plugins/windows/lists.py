@@ -7,12 +7,12 @@ lines. A job without a reward earns its work in seconds.
 
 from __future__ import annotations
 
-import csv
 import math
 from pathlib import Path
 
 from headway.durations import EXPECTED, seconds_of
-from headway.errors import UserError, nearest
+from headway.errors import UserError
+from headway.lists import lines_of
 from headway_plugins.windows.staged import Staged
 
 _NEEDED = ("job", "stage", "length")
@@ -35,31 +35,11 @@ def read_jobs(path: Path) -> list[Staged]:
     """The jobs of a file, in its order. Raises :class:`UserError` that names the line of what is wrong."""
     found: dict[str, _Read] = {}
     tasks = 0
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = csv.DictReader(file, strict=True)
-            columns = [column.strip() for column in rows.fieldnames or ()]
-            rows.fieldnames = columns
-            for column in columns:
-                if column not in _COLUMNS:
-                    raise UserError(f"{path}: there is no column {column!r}.{nearest(column, _COLUMNS)}")
-            for column in _NEEDED:
-                if column not in columns:
-                    raise UserError(
-                        f"{path}: expected a column {column!r}, found {', '.join(columns) or 'none'}"
-                    )
-            for row in rows:
-                place = f"{path}, line {rows.line_num}"
-                if None in row or None in row.values():
-                    raise UserError(f"{place}: expected {len(columns)} fields, found another number")
-                given = {key: str(value).strip() for key, value in row.items()}
-                tasks += _take(found, given, rows.line_num, place)
-                if tasks > _MOST:
-                    raise UserError(f"{place}: expected at most {_MOST} tasks, found more")
-    except OSError as error:
-        raise UserError(f"{path}: the list cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path}: no CSV: {error}") from error
+    for line, given in lines_of(path, _COLUMNS, _NEEDED):
+        place = f"{path}, line {line}"
+        tasks += _take(found, given, line, place)
+        if tasks > _MOST:
+            raise UserError(f"{place}: expected at most {_MOST} tasks, found more")
     if not found:
         raise UserError(f"{path}: expected a stage of a job a line, found none")
     return [_job(name, read, path) for name, read in found.items()]
