@@ -79,14 +79,10 @@ def keep_from(state: Facts, pool: PoolState, reservation: Reservation) -> None:
         if pool.flat
         else state.nodes.any_in(pool.name, reservation.nodes)
     )
-    if reservation.licences and not mine:
-        # Others may have to wait for its licences, or get them back.
-        pool.touch()
-        for time in (reservation.start, reservation.end):
-            if time > state.now:
-                wake_at(state, time, pool)
     if mine:
         insort(pool.reservations, reservation, key=lambda r: (r.start, r.id))
+    if mine or reservation.licences:
+        # Its licences are no pool's: others may have to wait for them, or get them back.
         pool.touch()
         for time in (reservation.start, reservation.end):
             if time > state.now:
