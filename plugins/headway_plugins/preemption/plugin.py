@@ -28,12 +28,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import pydantic
 
 from headway.decisions import Decision, Kill, Requeue, Start
-from headway.durations import as_seconds
 from headway.errors import UserError
 from headway.events import DecisionFailed, Event, JobEnded, JobRequeued, JobStarted
 from headway.hookspecs import Plugin, hookimpl
@@ -42,10 +41,8 @@ from headway.report.quantities import duration
 from headway.state import Job, PoolState, State, Status
 from headway.state.records import ON_NODES
 from headway.view import View
-from headway_plugins.preemption.rules import Rule, check_rules
+from headway_plugins.preemption.rules import Rule, Seconds, check_rules
 from headway_plugins.preemption.victims import Candidate, cheapest, in_turn
-
-_Seconds = Annotated[float, pydantic.BeforeValidator(as_seconds), pydantic.Field(ge=0, le=1e11)]
 
 _INF = float("inf")
 
@@ -67,13 +64,11 @@ class PreemptionOptions(pydantic.BaseModel):
     depth: int = pydantic.Field(
         default=10, ge=1, le=100_000, description="jobs at the head of a queue that are looked at"
     )
-    patience: _Seconds = pydantic.Field(
-        default=0.0, description="a job waits so long before it takes a place"
-    )
-    soon: _Seconds = pydantic.Field(
+    patience: Seconds = pydantic.Field(default=0.0, description="a job waits so long before it takes a place")
+    soon: Seconds = pydantic.Field(
         default=60.0, description="a job that could start by itself within so long waits for that"
     )
-    timeout: _Seconds = pydantic.Field(
+    timeout: Seconds = pydantic.Field(
         default=120.0, gt=0, description="who has not gone after so long is left alone"
     )
 

@@ -21,7 +21,8 @@ import pydantic
 from headway.durations import as_seconds
 from headway.state import Job
 
-_Seconds = Annotated[float, pydantic.BeforeValidator(as_seconds), pydantic.Field(ge=0, le=1e11)]
+#: Seconds from zero on, written as ``7d``, ``1h30m`` or a number.
+Seconds = Annotated[float, pydantic.BeforeValidator(as_seconds), pydantic.Field(ge=0, le=1e11)]
 _Names = Annotated[list[str], pydantic.Field(min_length=1)]
 
 #: What jobs are chosen by.
@@ -77,7 +78,7 @@ class Rule(pydantic.BaseModel):
     how: Literal["requeue", "cancel"] = pydantic.Field(
         default="requeue", description="what becomes of them: back to the queue, or ended"
     )
-    exempt: _Seconds = pydantic.Field(default=0.0, description="who has not run for so long keeps its place")
+    exempt: Seconds = pydantic.Field(default=0.0, description="who has not run for so long keeps its place")
 
     def __str__(self) -> str:
         return f"{self.who} before {self.whom}"
