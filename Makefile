@@ -63,7 +63,7 @@ $(VENV)/.installed: pyproject.toml
 	touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[report,test,fast]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[report,test,fast,cluster,postgres,parquet]'
 	touch $@
 
 clean:

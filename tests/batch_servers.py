@@ -66,6 +66,11 @@ class BatchServer:
         assert done.returncode == 0, f"{argv}: {done.stdout}{done.stderr}"
         return done.stdout.strip()
 
+    def headway_notes(self) -> None:
+        """Let jobs of this PBS be told something, as its manager does once."""
+        if self.call("qmgr", "-c", "list resource headway_notes").returncode:
+            self.run("qmgr", "-c", "create resource headway_notes type=string, flag=r")
+
     def until(self, condition: Callable[[], object], what: str = "", seconds: float = HANG) -> None:
         """Wait until ``condition`` holds."""
         until(condition, what, seconds, pause=0.2)

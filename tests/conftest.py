@@ -12,10 +12,14 @@ import pytest
 import structlog
 from batch_servers import BatchServer, find_launcher, why_missing
 from hypothesis import HealthCheck, settings
+from postgres_server import PostgresServer, programs
 from sshd import Sshd, missing
 
 #: How many times its examples each property is given; 0: the same ones in each run (`make properties`).
 EXAMPLES = int(os.environ.get("HEADWAY_EXAMPLES") or 0)
+
+# Plain Python is quick enough for what tests ask for, and compiling takes half a minute a scheduler.
+os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 
 # No property fails because the machine is busy.
 settings.register_profile(
@@ -63,6 +67,25 @@ def trace_dir() -> Path:
     if not directory.is_dir():
         pytest.skip(f"needs the real traces: no directory {directory}; set HEADWAY_TRACES to theirs")
     return directory
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The URL of a PostgreSQL database: that of HEADWAY_POSTGRES, or a throw-away one where the server is
+    installed; skips elsewhere. Tests leave it as it was."""
+    pytest.importorskip("psycopg")
+    if url := os.environ.get("HEADWAY_POSTGRES"):
+        yield url
+        return
+    installed = programs()
+    if installed is None:
+        pytest.skip(
+            "PostgreSQL is not installed, and HEADWAY_POSTGRES does not name a database "
+            "(postgresql://USER@HOST/DATABASE)"
+        )
+    server = PostgresServer(installed)
+    yield server.url
+    server.stop()
 
 
 @pytest.fixture(scope="session")

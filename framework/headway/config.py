@@ -9,7 +9,8 @@ file and key, what was expected and what was found.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -23,6 +24,7 @@ from headway.engine import Mode
 from headway.errors import UserError, nearest
 from headway.model import ClusterDescription, NodeDescription, PoolDescription
 from headway.model.classes import ClassBounds
+from headway.partitions.description import TorusConfig
 from headway.plugins import PluginConfig, explain_validation
 from headway.strict_yaml import parse_yaml
 
@@ -71,6 +73,9 @@ class EmulationConfig(_Section):
     nodes: list[NodesConfig] = pydantic.Field(
         default_factory=list, description="nodes, instead of a flat pool"
     )
+    torus: TorusConfig | None = pydantic.Field(
+        default=None, description="midplanes in wired partitions, instead of a flat pool"
+    )
     licences: dict[str, Annotated[int, pydantic.Field(ge=0)]] = pydantic.Field(
         default_factory=dict, description="amounts of what belongs to no node, such as {matlab: 4}"
     )
@@ -84,13 +89,15 @@ class EmulationConfig(_Section):
     faults: dict[str, Any] = pydantic.Field(
         default_factory=dict,
         description="what goes wrong: node_mtbf, node_repair, requeue, latency, failure_rate, "
-        "wake_failure_rate",
+        "wake_failure_rate, boot_failure_rate, proxy_mtbf",
     )
 
     @pydantic.model_validator(mode="after")
     def _one_size(self) -> EmulationConfig:
         if self.processors is not None and self.nodes:
             raise ValueError("either processors (a flat pool) or nodes, not both")
+        if self.torus is not None and (self.processors is not None or self.nodes):
+            raise ValueError("either a torus or processors or nodes")
         return self
 
     def description(self, processors: int | None = None) -> ClusterDescription | None:
@@ -105,6 +112,8 @@ class EmulationConfig(_Section):
     def _bare(self, processors: int | None) -> ClusterDescription | None:
         """Processors or nodes alone."""
         size = processors if processors is not None else self.processors
+        if self.torus is not None and processors is None:
+            return self.torus.description()
         if self.nodes and processors is None:
             nodes = []
             numbers: dict[str, int] = {}
@@ -361,12 +370,18 @@ def parse_config(text: str, source: str = _NOWHERE) -> Config:
 
 def adapter_names() -> list[str]:
     """The names of the installed adapters."""
-    return sorted(entry.name for entry in entry_points(group=ADAPTERS))
+    return sorted(_adapters())
+
+
+@cache
+def _adapters() -> dict[str, EntryPoint]:
+    """The installed adapters by name: found once, since each emulation asks."""
+    return {entry.name: entry for entry in entry_points(group=ADAPTERS)}
 
 
 def adapter_class(name: str, where: str = "cluster.adapter") -> Any:
     """The adapter class of that name; :class:`UserError` with the nearest names if there is none."""
-    found = {entry.name: entry for entry in entry_points(group=ADAPTERS)}
+    found = _adapters()
     if name not in found:
         raise UserError(f"{where}: no adapter is called {name!r}.{nearest(name, found)}")
     return found[name].load()

@@ -74,6 +74,17 @@ class Migrate(Decision, frozen=True):
     restart: bool = False
 
 
+class Signal(Decision, frozen=True):
+    """Send all processes of a running job a signal."""
+
+    job_id: str
+    #: Its name without SIG, such as "TERM".
+    signal: str
+    #: It is expected to go so many seconds later, by itself or because it is told to; None: it stays.
+    grace: float | None = None
+    reason: str = ""
+
+
 class Requeue(Decision, frozen=True):
     """Send a running job back to the queue."""
 
@@ -100,6 +111,18 @@ class SetTimeLimit(Decision, frozen=True):
 
     job_id: str
     walltime: float
+    reason: str = ""
+
+
+class Annotate(Decision, frozen=True):
+    """Write ``key`` and ``value`` where a pending job can read them once it runs, beside what its user
+    wrote."""
+
+    job_id: str
+    #: Small letters.
+    key: str
+    #: Letters, digits and ``=,._/:-``; not empty.
+    value: str
     reason: str = ""
 
 
@@ -172,10 +195,12 @@ AnyDecision = (
     | Resume
     | Checkpoint
     | Migrate
+    | Signal
     | Requeue
     | Kill
     | Cancel
     | SetTimeLimit
+    | Annotate
     | Resize
     | SwapTiers
     | SetFrequency
@@ -190,8 +215,8 @@ AnyDecision = (
 DECISION_TYPES: dict[str, type[Decision]] = {
     kind.__name__: kind
     for kind in (
-        Start, Hold, Release, Suspend, Resume, Checkpoint, Migrate, Requeue, Kill, Cancel,
-        SetTimeLimit, Resize, SwapTiers, SetFrequency, PowerDown, PowerUp, Reserve, Unreserve,
+        Start, Hold, Release, Suspend, Resume, Checkpoint, Migrate, Signal, Requeue, Kill, Cancel,
+        SetTimeLimit, Annotate, Resize, SwapTiers, SetFrequency, PowerDown, PowerUp, Reserve, Unreserve,
         SubmitSubjob,
     )
 }  # fmt: skip

@@ -29,7 +29,7 @@ from headway.results import DecisionRecord, JobResult, Refused, RunResult
 from headway.scheduler import Scheduler, plain_clock
 from headway.sharing import Sharing, with_cpu_use
 from headway.state import State
-from headway.workload.jobs import TraceCommand, TraceJob
+from headway.workload.jobs import Follows, TraceCommand, TraceJob
 
 
 def emulate(
@@ -40,6 +40,7 @@ def emulate(
     *,
     label: str,
     commands: Sequence[TraceCommand] = (),
+    chains: Mapping[str, Follows] | None = None,
     seed: int = 0,
     faults: dict[str, Any] | None = None,
     refused: Sequence[Refused] = (),
@@ -59,7 +60,9 @@ def emulate(
 ) -> RunResult:
     """Run ``jobs`` (in order of submission) on ``cluster`` under the given plugins.
 
-    ``commands`` are the elastic commands that the jobs' users will give.
+    ``commands`` are the elastic commands that the jobs' users will give. ``chains``: whom jobs follow, by id:
+    they are submitted so long after the others have ended; of those that follow one that never ends the
+    result says so among the refused.
 
     ``faults`` are options of the emulated cluster's faults; ``start`` and ``running`` begin with jobs
     that run already, and ``power`` with nodes that are not on (see the emulated adapter); nodes are on
@@ -94,6 +97,7 @@ def emulate(
         cluster,
         jobs,
         commands=commands,
+        chains=chains,
         physics=physics,
         faults=validated_faults(faults or {}),
         rng=np.random.default_rng(seeds[0]),
@@ -134,7 +138,7 @@ def emulate(
         on_cycle=on_cycle,
         on_decisions=keep if keep_decisions else None,
     )
-    with quiet_collector():
+    with quiet_collector(len(jobs)):
         reason = engine.run()
     if journal is not None and journal.enabled:
         journal.end_run(str(reason))
@@ -163,11 +167,12 @@ def emulate(
         contributed=contributed,
         cluster=cluster,
         jobs=[_judged(job, scheduler.state) for job in adapter.results()],
-        refused=refused,
+        refused=[*refused, *_held_back(adapter.unsubmitted)] if chains else refused,
         decisions=records,
         capacity=adapter.capacity,
         activities=adapter.activities,
         power=adapter.power,
+        partitions=adapter.partitions,
         epoch=epoch,
         begin=start,
         seed=seed,
@@ -179,6 +184,13 @@ def emulate(
             "version": __version__,
         },
     )
+
+
+def _held_back(unsubmitted: Mapping[str, Follows]) -> list[Refused]:
+    return [
+        Refused(job_id, f"follows a job that never ended (job {link.job_id})")
+        for job_id, link in unsubmitted.items()
+    ]
 
 
 def _only_once(

@@ -1,7 +1,7 @@
 """Estimate models by name, or from a model file that was fitted to a trace.
 
-A model file is YAML: ``model`` (its name), ``options``, and ``queues`` (a queue's number -> options), whose
-jobs have a model of their own; all others have ``options``. ``fitted`` says to what, for a reader.
+A model file is YAML: ``model`` (its name), ``options``, and ``queues`` (a queue's name or number -> options),
+whose jobs have a model of their own; all others have ``options``. ``fitted`` says to what, for a reader.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ModelFile(pydantic.BaseModel):
 
     model: str = pydantic.Field(min_length=1)
     options: dict[str, Any] = pydantic.Field(default_factory=dict)
-    queues: dict[int, dict[str, Any]] = pydantic.Field(default_factory=dict)
+    queues: dict[int | str, dict[str, Any]] = pydantic.Field(default_factory=dict)
     fitted: dict[str, Any] = pydantic.Field(default_factory=dict)
 
 

@@ -252,6 +252,19 @@ class NodePowerChanged(Event, frozen=True):
     power: str
 
 
+class PartitionChanged(Event, frozen=True):
+    """A set of nodes that is booted together is in another state: one of
+    :class:`headway.partitions.bridge.PartitionState`, such as "ready" or "free".
+
+    Told of partitions that somebody ordered to be booted (``PowerUp``), and of failed boots of others."""
+
+    partition: str
+    nodes: tuple[str, ...]
+    state: str
+    #: Why, if it came to it by a fault.
+    reason: str = ""
+
+
 class LicencesChanged(Event, frozen=True):
     """There is another amount of something that belongs to no node."""
 
@@ -323,6 +336,7 @@ AnyEvent = (
     | NodeDown
     | NodeFrequencyChanged
     | NodePowerChanged
+    | PartitionChanged
     | LicencesChanged
     | ReservationMade
     | ReservationStarted

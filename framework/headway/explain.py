@@ -242,13 +242,15 @@ def _in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> 
         lines.append(f"The policy would start it, but a plugin vetoes that: {job.veto}.")
     elif booking is not None:
         lines.append(_booked(view, booking, clock))
-        lines.extend(filter(None, [_lacking(scheduler, job)]))
+        lines.extend(filter(None, [_lacking(scheduler, job), _unplaced(scheduler, job, view)]))
     elif why := _policys_reason(scheduler, job, view):
         lines.append(f"{why}.")
     elif lacking := _lacking(scheduler, job):
         lines.append(lacking)
     elif job.processors > pool.free:
         lines.append(f"It waits for {job.processors - pool.free} more processors.")
+    elif unplaced := _unplaced(scheduler, job, view):
+        lines.append(unplaced)
     elif view.bookings:
         head = view.bookings[0]
         if pool.flat:
@@ -280,6 +282,15 @@ def _lacking(scheduler: Scheduler, job: Job) -> str:
     return ""
 
 
+def _unplaced(scheduler: Scheduler, job: Job, view: View) -> str:
+    """Why a plugin places it nowhere although nodes are free, as a sentence; "" if none says so."""
+    for plugin in scheduler.plugins.by_name.values():
+        why = getattr(plugin, "why_not_placed", None)
+        if why is not None and (said := why(job, view)):
+            return f"{said}."
+    return ""
+
+
 def _policys_reason(scheduler: Scheduler, job: Job, view: View) -> str:
     """What the policy says about a waiting job that is not booked; "" if it says nothing."""
     for plugin in scheduler.policies:
@@ -296,4 +307,16 @@ def _booked(view: View, booking: Booking, clock: Callable[[float], str]) -> str:
     names = ", ".join(f"{e[3].id} (by {clock(e[0])})" for e in until[-5:])
     more = f" and {len(until) - 5} more" if len(until) > 5 else ""
     waits = f" It waits for the end of job {names}{more}." if until else ""
-    return f"Processors are kept for it from {clock(booking.start)} on.{waits}"
+    return (
+        f"Processors are kept for it from {clock(booking.start)} on.{waits}{_reserved(view, booking, clock)}"
+    )
+
+
+def _reserved(view: View, booking: Booking, clock: Callable[[float], str]) -> str:
+    """The first reservation that it would run into if it started now, as a sentence; "" if there is none."""
+    end = view.now + booking.job.expected_runtime
+    for kept in view.reservations:
+        if kept.start < end and kept.end > view.now and kept.reason and kept.job_id != booking.job.id:
+            what = "nodes" if kept.nodes else f"{kept.processors} processors"
+            return f" From {clock(kept.start)} to {clock(kept.end)} {what} are reserved ({kept.reason})."
+    return ""

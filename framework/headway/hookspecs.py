@@ -47,10 +47,21 @@ Class attributes of a plugin that the framework reads, all optional:
     ``prepare`` or ``place``: True says that its answers may change with any event, wherever it
     happened; then each event has every queue looked at from scratch (with ``order_queue`` that is
     always so).
+``by_booking``
+    for a policy: True says that, once it has booked one job, it starts others by what is free and by that
+    booking alone. On a flat pool it is then not asked because running jobs outlive their predictions, if they
+    are now expected to end before that booking starts: that changes nothing of it.
 ``placement_kind(job)``
     for a plugin with the hook ``place`` that looks at more than the job's request: a hashable value
     of what else it looks at. A job is not tried again in a cycle in which one of the same shape
     and kind found no place.
+``placement_changes(job)``
+    for a plugin with the hook ``place``: the moments, absolute seconds, at which it answers otherwise about
+    the job though nothing happens (a wish that is given up after a time). Then the job is booked at such a
+    moment if it fits then; and the plugin wakes its pool (``state.wake_at``).
+``why_not_placed(job, view)``
+    for a plugin with the hook ``place``: why it places a waiting job nowhere now although nodes are free, as
+    a sentence without its full stop; "" if it would. ``headway explain`` shows it.
 ``why_predicted(job)``
     for a plugin with ``predict_runtime``: what the prediction that counts for the job follows from, as the
     end of a sentence. ``headway explain`` shows it.
@@ -140,14 +151,15 @@ class HookSpecs:
         over already means the estimate. Stands until then.
 
         Its pool is looked at at that moment where that may let a job start: one waits that is not larger than
-        what is free.
+        what is free (see also ``by_booking``).
         Otherwise it is asked at the pool's next look, so perhaps once for several corrections."""
 
     @hookspec(firstresult=True)
     def admit_job(self, job: Job, state: State) -> str | None:
         """A refusal with its reason, or None. First refusal wins. A refused job is never started;
         it stays with the batch system, and ``headway explain`` gives the reason. Asked when a job
-        arrives or changes; stands until it changes."""
+        arrives or changes; stands until it changes. Not asked about jobs that have ended before anything is
+        decided, such as those that a batch system still lists when the daemon begins."""
 
     @hookspec(firstresult=True)
     def bar_job(self, job: Job, state: State) -> Barrier | None:
@@ -206,13 +218,23 @@ class HookSpecs:
         """Which nodes a starting job gets, on node pools. First answer wins.
 
         ``offer`` holds the nodes that could host it; return ``offer.take(order)`` with your order
-        of preference. None from all plugins: the job does not fit. ``()``: it must not be placed on
+        of preference; ``offer.time`` is when the job would start, later than now where it is to be booked.
+        None from all plugins: the job does not fit. ``()``: it must not be placed on
         any of them now, whatever the other plugins would say.
 
         A job that found no place is tried again when something else than arrivals at the queue's tail
         has happened in its pool; with ``ask_always`` in each step in which something happened."""
 
     # ------------------------------------------------------------------ a cycle, all pools
+
+    @hookspec(firstresult=True)
+    def arrival_chance(self, pool: str, seconds: float, state: State) -> float | None:
+        """The chance, from 0 to 1, that at least one job is submitted to a pool within so many seconds from
+        now. First answer wins.
+
+        Asked by plugins that prepare for arrivals, such as those that wake nodes, whenever they like, with
+        ``state.arrival_chance(pool, seconds)``: None where nobody answers. Must not change what anybody
+        sees."""
 
     @hookspec
     def control(self, state: State) -> Iterable[Decision] | None:

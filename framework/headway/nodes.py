@@ -27,6 +27,8 @@ _MANY = 4
 #: Of so many placements the nodes are kept at most.
 _KEPT = 1024
 
+_INF = float("inf")
+
 #: Memory of a node whose batch system does not manage memory: more than anybody asks for.
 _UNMANAGED = np.int64(1) << 62
 
@@ -644,15 +646,20 @@ class Offer:
     of preference into a placement that satisfies the request's shape.
     """
 
-    __slots__ = ("_names", "_total", "feasible", "free", "request", "slots")
+    __slots__ = ("_names", "_total", "feasible", "free", "request", "slots", "time")
 
-    def __init__(self, table: NodeTable, request: Request, slots: Ints, free: Free) -> None:
+    def __init__(
+        self, table: NodeTable, request: Request, slots: Ints, free: Free, time: float = _INF
+    ) -> None:
         self._names = table.names
         self._total = table.total
         self.request = request
         self.slots = slots
         #: What each node has left before this job, all jobs of the cycle so far counted.
         self.free = free
+        #: When the job would start, absolute seconds: now, or later for one that is to be booked; infinity:
+        #: at some time or other.
+        self.time = time
         self.feasible: NDArray[np.intp] = slots.nonzero()[0]
 
     def take(self, order: NDArray[np.intp] | Sequence[int]) -> Placement | None:

@@ -6,6 +6,7 @@ part, then those of the second, and so on; each part has as many as it takes to 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
@@ -41,8 +42,12 @@ def placements_of(request: Request, placement: Placement) -> list[Placement]:
 
 def together(parts: Sequence[Request]) -> Request:
     """The request that has these parts; it lasts as long as the longest of them."""
+    licences = Counter[str]()
+    for part in parts:
+        licences.update(dict(part.licences))
     return Request(
         processors=sum(part.processors for part in parts),
         walltime=max(part.walltime for part in parts),
         parts=tuple(parts),
+        licences=tuple(sorted(licences.items())),
     )

@@ -22,8 +22,10 @@ def place_parts(
     eligible: Bools,
     free: Free,
     place: Callable[[Offer], Placement | None],
+    time: float = float("inf"),
 ) -> Placement | None:
-    """A placement of all parts on nodes of ``eligible`` that have ``free`` left; None if there is none.
+    """A placement of all parts on nodes of ``eligible`` that have ``free`` left at ``time``; None if there is
+    none.
 
     ``place`` chooses for one part. Those that fewest nodes could host choose first; where that leads
     nowhere, other orders are tried: all of a few parts, of many each of them first.
@@ -45,7 +47,7 @@ def place_parts(
             room = np.where(left, slots[at], 0)
             if int(room.sum()) < parts[at].processors:
                 break
-            placement = place(Offer(table, parts[at], room, free))
+            placement = place(Offer(table, parts[at], room, free, time))
             if placement is None:
                 break
             found[at] = placement

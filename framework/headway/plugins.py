@@ -443,7 +443,8 @@ class HookCaller:
         self.hook = hook
         self.implementations = plugins.implementations(hook)
         self._problems = problems
-        self._seconds = seconds
+        #: Seconds spent in each plugin, over all hooks.
+        self.seconds = seconds
         for name, _ in self.implementations:
             seconds.setdefault(name, 0.0)
 
@@ -481,7 +482,7 @@ class HookCaller:
                 function(piece, *args)
             except Exception as error:
                 self.failed(name, error)
-        self._seconds[name] += perf_counter() - began
+        self.seconds[name] += perf_counter() - began
 
     def call(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
         """One plugin's answer; None if it raised."""
@@ -494,7 +495,7 @@ class HookCaller:
             self.failed(name, error)
             return None
         finally:
-            self._seconds[name] += perf_counter() - began
+            self.seconds[name] += perf_counter() - began
 
     def failed(self, name: str, error: Exception) -> None:
         self._problems.append(

@@ -87,6 +87,20 @@ class NodePower(msgspec.Struct, frozen=True, gc=False):
     power: str
 
 
+class PartitionStep(msgspec.Struct, frozen=True, gc=False):
+    """From ``time`` on a partition of a machine that wires and boots them is in this state."""
+
+    time: float
+    partition: str
+    nodes: tuple[str, ...]
+    connection: str
+    #: "promised" (nobody else gets its hardware), "configuring", "ready", "loading" (its job has it, and
+    #: executes nothing yet), "busy", "deallocating", "free" or "error".
+    state: str
+    #: The job that it was made for, or that is on it.
+    job_id: str = ""
+
+
 class Refused(msgspec.Struct, frozen=True):
     """A job that was not accepted, and why."""
 
@@ -129,6 +143,8 @@ class RunResult:
     activities: Sequence[Activity] = ()
     #: Changes of nodes' power states, those of nodes that were not on at the beginning among them.
     power: Sequence[NodePower] = ()
+    #: What became of the partitions of a machine that wires and boots them, in order of time.
+    partitions: Sequence[PartitionStep] = ()
     #: Epoch second of time 0 of the run's clock; 0 if unknown (then times are relative).
     epoch: float = 0.0
     seed: int = 0

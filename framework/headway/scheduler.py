@@ -14,15 +14,16 @@ later candidates of the same cycle see what is left; a start that a later hook t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from time import perf_counter
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from headway.decisions import Decision, Kill, Migrate, Requeue, Start, SubmitSubjob, SwapTiers
+from headway.decisions import Decision, Kill, Migrate, Requeue, Signal, Start, SubmitSubjob, SwapTiers
 from headway.errors import StateError
-from headway.events import Event, JobStarted, in_order
+from headway.events import Event, JobEnded, JobStarted, in_order
 from headway.model import ClusterDescription, Placement
 from headway.nodes import Offer
 from headway.plugins import HookCaller, Plugins, Problem
@@ -48,13 +49,24 @@ def _sortable(hook: HookCaller, job: Job, state: State) -> tuple[Any, ...]:
     return (1,)
 
 
-def _seconds(hook: HookCaller, job: Job, state: State) -> float | None:
+def _seconds(hook: HookCaller, state: State, job: Job) -> float | None:
     """The first answer to ``predict_runtime`` that is a time; the job keeps whose it is."""
     job.predicted_by = ""
+    spent = hook.seconds
     for name, function in hook.implementations:
-        answer = hook.call(name, function, job, state)
+        began = perf_counter()
+        try:
+            answer = function(job, state)
+        except Exception as error:
+            hook.failed(name, error)
+            continue
+        finally:
+            spent[name] += perf_counter() - began
         if answer is None:
             continue
+        if type(answer) is float and 0 <= answer < _INF:
+            job.predicted_by = name
+            return answer
         try:
             seconds = float(answer)
             if not 0 <= seconds < _INF:
@@ -67,14 +79,23 @@ def _seconds(hook: HookCaller, job: Job, state: State) -> float | None:
     return None
 
 
-def _barrier(hook: HookCaller, job: Job, state: State) -> Barrier | None:
+def _barrier(hook: HookCaller, state: State, job: Job) -> Barrier | None:
     """The first answer to ``bar_job`` that is a barrier."""
+    spent = hook.seconds
     for name, function in hook.implementations:
-        answer = hook.call(name, function, job, state)
+        began = perf_counter()
+        try:
+            answer = function(job, state)
+        except Exception as error:
+            hook.failed(name, error)
+            continue
+        finally:
+            spent[name] += perf_counter() - began
+        if answer is None:
+            continue
         if isinstance(answer, Barrier):
             return answer
-        if answer is not None:
-            hook.failed(name, TypeError(f"expected a Barrier, found {answer!r}"))
+        hook.failed(name, TypeError(f"expected a Barrier, found {answer!r}"))
     return None
 
 
@@ -92,6 +113,14 @@ def _multiple(cycle: float, now: float) -> float:
 def _elsewhere(one: Start, other: Start) -> bool:
     """Whether two starts of a job take different processors, or in different tiers."""
     return one.placement != other.placement or one.tier != other.tier
+
+
+def _chance(answer: Any, state: State) -> float | None:
+    """An answer to ``arrival_chance``, if it is one."""
+    if answer is None or (isinstance(answer, int | float) and 0.0 <= answer <= 1.0):
+        return answer
+    state.anomalies.append(f"arrival_chance: expected a chance from 0 to 1, found {answer!r}")
+    return None
 
 
 class Scheduler:
@@ -181,8 +210,13 @@ class Scheduler:
         )
         self._alert = self._anew or self._has_order
         state.ask_always = self._alert or any(getattr(policy, "ask_always", False) for policy in policies)
+        state.by_booking = (
+            all(getattr(policy, "by_booking", False) for policy in policies)
+            and not self._has_preparers
+            and not state.ask_always
+        )
         if predict:
-            state.predict = lambda job: _seconds(predict, job, state)
+            state.predict = partial(_seconds, predict, state)
         if key:
             state.queue_key = lambda job: _sortable(key, job, state)
             state.one_key = len(key.implementations) == 1
@@ -193,13 +227,19 @@ class Scheduler:
 
             state.admit = admit_job
         if bars:
-            state.bars = lambda job: _barrier(bars, job, state)
+            state.bars = partial(_barrier, bars, state)
         kinds = [
             function
             for name, _ in self._place.implementations
             if (function := getattr(plugins.by_name[name], "placement_kind", None)) is not None
         ]
         kind = (lambda job: tuple(function(job) for function in kinds)) if kinds else None
+        changing = [
+            function
+            for name, _ in self._place.implementations
+            if (function := getattr(plugins.by_name[name], "placement_changes", None)) is not None
+        ]
+        changes = (lambda job: [t for function in changing for t in function(job)]) if changing else None
         self.views: dict[str, View] = {}
         self._pools: list[tuple[PoolState, View]] = []
 
@@ -207,7 +247,9 @@ class Scheduler:
             view: View = (
                 FlatView(pool, state, clock, self.rng)
                 if pool.flat
-                else NodeView(pool, state, clock, self.rng, place=self._find_place, kind=kind)
+                else NodeView(
+                    pool, state, clock, self.rng, place=self._find_place, kind=kind, changes=changes
+                )
             )
             self.views[pool.name] = pool.view = view
             self._pools.append((pool, view))
@@ -220,6 +262,8 @@ class Scheduler:
         self._handlers = state.handlers
         if saved and OWN_STATE in saved:
             state.remember_frequencies(saved[OWN_STATE]["frequencies"])
+        if arrivals := caller("arrival_chance"):
+            state.arrival_chance = lambda pool, seconds: _chance(arrivals.first(pool, seconds, state), state)
         for _, factors in reversed(caller("register_factors").all()):
             state.factors.update(factors)
         caller("startup").all(state, capabilities)
@@ -234,15 +278,8 @@ class Scheduler:
         before changes before arrivals.
         """
         state = self.state
-        state.now = now
-        if len(events) > 1:
-            events = in_order(events)
-        handlers = self._handlers
-        for event in events:
-            handlers[type(event)](state, event)
-        if state.described or state.newly_barred:
-            state.settle()
-        if self._has_observers:
+        events = self._fold(now, events)
+        if self._has_observers and events:
             self._observe.tell(events, state)
         if state.wakeups and state.wakeups[0][0] <= now:
             state.advance(now)
@@ -275,14 +312,23 @@ class Scheduler:
     def follow(self, now: float, events: Sequence[Event]) -> None:
         """One instant that somebody else decided about: the events are folded in and shown to the plugins
         that observe, and no plugin is asked for a decision."""
+        events = self._fold(now, events)
+        self._observe.tell(events, self.state)
+
+    def _fold(self, now: float, events: Sequence[Event]) -> Sequence[Event]:
+        """The events of one instant become part of the state; as they were applied, in order."""
         state = self.state
         state.now = now
-        events = in_order(events)
+        if len(events) > 1:
+            events = in_order(events)
+        if state.admit is not None:
+            state.passing = {event.job_id for event in events if type(event) is JobEnded}
+        handlers = self._handlers
         for event in events:
-            self._handlers[type(event)](state, event)
+            handlers[type(event)](state, event)
         if state.described or state.newly_barred:
             state.settle()
-        self._observe.tell(events, state)
+        return events
 
     def _looks(self, now: float, cycle: float) -> bool:
         """In batch mode: whether the policies are asked now.
@@ -368,7 +414,7 @@ class Scheduler:
                 elif isinstance(decision, SubmitSubjob):
                     if self._may_submit(name, decision):
                         decisions.append(decision)
-                elif isinstance(decision, Requeue | Kill):
+                elif isinstance(decision, Requeue | Kill | Signal):
                     state.foresee(decision)
                     decisions.append(decision)
                 elif type(decision) is not Start or self._begin_extra(name, decision):

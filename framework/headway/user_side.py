@@ -105,6 +105,8 @@ class UserSide(Protocol):
     grain: float
     #: Where jobs are sent.
     queue: str
+    #: A job can write something for the scheduler (:meth:`note`).
+    hears: bool
 
     def look(self) -> Queue:
         """The queue at present."""
@@ -129,6 +131,12 @@ class UserSide(Protocol):
 
     def allocation(self, environment: Mapping[str, str]) -> Allocation | None:
         """What the job has in which this process runs; None: it runs in none."""
+
+    def notes(self, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """What the scheduler wrote for the job in which this process runs; empty where there is nothing."""
+
+    def note(self, environment: Mapping[str, str], key: str, value: str) -> None:
+        """Write something for the scheduler to that job."""
 
     def elsewhere(
         self, argv: Sequence[str], allocation: Allocation, environment: Mapping[str, str]

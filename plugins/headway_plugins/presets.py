@@ -22,6 +22,9 @@ F. Liu, J. B. Weissman: Elastic Job Bundling. SC 2015: EASY with the plugin ``bu
 D. Tsafrir, Y. Etsion, D. G. Feitelson: Backfilling Using System-Generated Predictions Rather Than User
 Runtime Estimates. IEEE TPDS 18(6), 2007: EASY whose backfill is shortest first, and EASY++, the same with
 predictions.
+
+E. Medernach: Workload Analysis of a Cluster in a Grid Environment. JSSPP 2005, Table 1: the site's Maui, with
+its priorities of queues and its limits on their running jobs.
 """
 
 from __future__ import annotations
@@ -107,6 +110,39 @@ EJB = Preset(
     "Parallel Applications, SC 2015",
 )
 
+#: What the three schedulers do where nobody has told them anything; `headway import` reads what a site says.
+LIKE_SLURM = Preset(
+    "Slurm's way: multifactor priorities with fair tree, every job that is looked at booked.",
+    (
+        ("conservative", {"queue_depth": 500, "window": 86400, "resolution": 60}),
+        (
+            "multifactor",
+            {"weights": {"age": 1000, "fairshare": 10000, "size": 1000, "pool": 1000, "qos": 1000}},
+        ),
+        ("fair-tree", {"half_life": 7 * 86400}),
+    ),
+    "slurm.schedmd.com: Multifactor Priority Plugin; Fair Tree Fairshare Algorithm; Scheduling "
+    "Configuration Guide",
+)
+LIKE_MAUI = Preset(
+    "Maui's way: waiting time and fair share in windows, one booking, the first that fits backfilled.",
+    (
+        ("easy", {}),
+        ("multifactor", {"weights": {"age": 144000, "fairshare": 20000}, "max_age": 100 * 86400}),
+        ("windows", {"interval": 86400, "depth": 7, "decay": 0.8}),
+    ),
+    "Maui administrator's guide: Job Prioritization; Fairshare; Backfill",
+)
+LIKE_PBS = Preset(
+    "PBS's way with strict_ordering and fair_share: most deserving first, one booking.",
+    (
+        ("easy", {}),
+        ("multifactor", {"weights": {"fairshare": 1}}),
+        ("fair-tree", {"half_life": 86400}),
+    ),
+    "PBS Professional administrator's guide: Scheduling",
+)
+
 _TSAFRIR = (
     "D. Tsafrir, Y. Etsion, D. G. Feitelson: Backfilling Using System-Generated Predictions Rather Than User "
     "Runtime Estimates, IEEE TPDS 18(6), 2007"
@@ -117,4 +153,10 @@ EASY_PLUS_PLUS = Preset(
     "EASY with predictions from the user's last two jobs, the shortest jobs backfilled first.",
     (_SJBF, ("recent", {})),
     _TSAFRIR,
+)
+
+MAUI_GRID = Preset(
+    "Strict order by the priority of queues, which rises with the wait; 130 running jobs of a queue.",
+    (_STRICT, ("queue-priority", {}), ("limits", {"of": {"qos+pool": {"*+*": {"jobs": 130}}}})),
+    "E. Medernach: Workload Analysis of a Cluster in a Grid Environment, JSSPP 2005",
 )

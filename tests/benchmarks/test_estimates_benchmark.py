@@ -6,13 +6,31 @@ import time
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from headway.cli.generate import command as generate
 from headway.estimates import chosen_model
 from headway.plugins import Catalogue
 from headway.workload import RunJobs, read_trace
 from headway.workload.analysis import study
 
 pytestmark = pytest.mark.benchmark
+
+JOBS = 1_000_000
+
+
+def test_a_million_jobs_are_generated_with_estimates(tmp_path):
+    """`headway generate`, the file written."""
+    file = tmp_path / "log.swf"
+    begun = time.process_time()
+    found = CliRunner().invoke(
+        generate, ["lublin", "--set", f"jobs={JOBS}", "--estimates", "tsafrir05", "-o", str(file)]
+    )
+    spent = time.process_time() - begun
+    print(f"lublin with tsafrir05: {JOBS:,} jobs in {spent:.2f} s")
+    assert found.exit_code == 0, found.output
+    assert f"estimates of {JOBS:,} of {JOBS:,} jobs" in found.output
+    assert spent < 20
 
 
 def test_estimates_of_a_million_jobs():

@@ -39,3 +39,35 @@ def test_limits_that_keep_most_of_a_queue_out(trace_dir: Path) -> None:
         took[label] = process_time() - began
         print(f"{label}: {took[label]:.2f} s of CPU, {JOBS / took[label]:,.0f} jobs/s")
     assert took["limits"] < 60 * took["easy"]
+
+
+#: Jobs of the trace under a whole site's policy, and what there is of it.
+WHOLE = 10_000
+POLICY: dict[str, list[PluginConfig]] = {
+    "easy": [],
+    "limits": [PluginConfig("limits", {"of": {
+        "user": {"*": {"jobs": 10, "processors": 576}}, "group": {"*": {"processors": 864}},
+    }})],
+    "priorities": [
+        PluginConfig("multifactor", {"weights": {
+            "age": 1000, "fairshare": 10_000, "size": 1000, "pool": 1000, "qos": 1000,
+        }}),
+        PluginConfig("fair-tree"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.traces
+def test_a_whole_policy_over_a_trace(trace_dir: Path) -> None:
+    trace = read_trace(trace_dir / "SDSC-BLUE-2000-4.1-cln.swf.gz")
+    jobs = trace_jobs(trace, trace.max_processors)[0][:WHOLE]
+    cluster = ClusterDescription.flat(trace.max_processors)
+    configured = {**POLICY, "limits and priorities": POLICY["limits"] + POLICY["priorities"]}
+    for label, plugins in configured.items():
+        took = float("inf")
+        for _ in range(2):
+            began = process_time()
+            result = emulate(cluster, jobs, [*plugins, PluginConfig("easy")], Catalogue(), label=label)
+            took = min(took, process_time() - began)
+            assert len(result.jobs) == WHOLE
+        print(f"{label}: {took:.2f} s of CPU, {WHOLE / took:,.0f} jobs/s")

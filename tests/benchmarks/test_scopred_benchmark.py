@@ -1,6 +1,7 @@
 """A refit of 1,000 runs with 10 terms takes less than 10 ms, 10,000 predictions less than a second.
 
-CPU time of the least of a few rounds: others may use the machine."""
+CPU time of the least of some rounds: others may use the machine, and then the threads of BLAS wait for each
+other (`OPENBLAS_NUM_THREADS=1` shows the fit alone)."""
 
 from __future__ import annotations
 
@@ -36,19 +37,19 @@ def least(doing, rounds=5):
     return min(seconds)
 
 
-def test_refit(model):
+def test_acceptance_11_refit(model):
     extra = Run({"N": 20.0, "P": 8.0}, {"runtime": 75.0})
 
     def again():
         model.add(extra)
         model.fits()
 
-    seconds = least(again)
+    seconds = least(again, rounds=50)
     print(f"a refit of {len(model)} runs: {1000 * seconds:.2f} ms")
     assert seconds < 0.010
 
 
-def test_many_predictions(model):
+def test_acceptance_11_many_predictions(model):
     points = [{"N": 1.0 + at / 200, "P": 4.0} for at in range(10_000)]
     seconds = least(lambda: model.predict_all(points), rounds=3)
     print(f"10,000 predictions: {seconds:.2f} s")

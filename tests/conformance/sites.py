@@ -176,6 +176,10 @@ class Site(abc.ABC):
         """Prepare the cluster for reservations; the adapter's options with which it makes them."""
         return {}
 
+    def telling(self) -> dict[str, Any]:
+        """Prepare the cluster for notes at jobs; the adapter's options with which it writes them."""
+        return {}
+
     def drop(self, job_id: str) -> None:
         """Make a job disappear without a trace."""
         raise NotImplementedError
@@ -333,6 +337,9 @@ class PbsSite(CommandSite):
         self.run("qmgr", "-c", f"set server scheduling = {on}")
         self._beside = on
 
+    def telling(self) -> dict[str, Any]:
+        return {"notes": True}
+
     def adapter(self, *, read_only: bool = False, **options: Any) -> ClusterAdapter:
         settings = {"queues": [self.queue], **self.pace, **options}
         return self.recorder(lambda transport: PbsAdapter(settings, read_only=read_only, transport=transport))
@@ -412,6 +419,10 @@ class RealPbs(PbsSite):
         self.server.restart("sched")
         self.beside(True)
         return {"reservations": True}
+
+    def telling(self) -> dict[str, Any]:
+        self.server.headway_notes()
+        return super().telling()
 
     def beside(self, on: bool) -> None:
         super().beside(on)

@@ -266,6 +266,20 @@ class TestRunningJobs:
         driven.accepted(d.Resume(job, "conformance"))
         driven.until(ev.JobResumed, job)
 
+    def test_get_a_signal(self, site: Site, driven: Driven, job: str) -> None:
+        """It does not catch it, so it ends; jobs of the emulated cluster take no notice."""
+        able(driven, d.Signal)
+        driven.accepted(d.Signal(job, "TERM", None, "conformance"))
+        if site.name != "emulated":
+            driven.until(ev.JobEnded, job)
+
+    def test_who_waits_gets_no_signal(self, site: Site, driven: Driven) -> None:
+        able(driven, d.Signal)
+        job = site.submit(2, seconds=600, minutes=20)
+        driven.submitted(job)
+        refused = driven.refused(d.Signal(job, "TERM", None, "conformance"))
+        assert "run" in refused and job in site.waiting()
+
     @pytest.mark.parametrize("minutes", [30, 10])
     def test_get_another_limit(self, site: Site, driven: Driven, job: str, minutes: int) -> None:
         decision = d.SetTimeLimit(job, minutes * 60.0, "conformance")
@@ -318,6 +332,20 @@ class TestWaitingJobs:
         driven.accepted(d.SetTimeLimit(job, 1800.0, "conformance"))
         assert driven.until(ev.JobChanged, job).job.request.walltime == 1800.0
         driven.start(job, ((driven.nodes[0], 2),))
+
+    def test_are_told_something(self, site: Site, drive: Drive) -> None:
+        driven = drive(**site.telling())
+        able(driven, d.Annotate)
+        job = site.submit(2, minutes=20)
+        driven.submitted(job)
+        for key, value in (("protect", "encryption=AES-256-GCM,integrity=SHA-512"), ("other", "1:2")):
+            driven.accepted(d.Annotate(job, key, value, "conformance"))
+        said: dict[str, str] = {}
+        while "other" not in said:
+            said = driven.until(ev.JobChanged, job).job.attributes["notes"]
+        assert said == {"protect": "encryption=AES-256-GCM,integrity=SHA-512", "other": "1:2"}
+        # It is as it was otherwise, and is still there when the job runs.
+        assert driven.start(job, ((driven.nodes[0], 2),)).placement == ((driven.nodes[0], 2),)
 
 
 class TestNodes:

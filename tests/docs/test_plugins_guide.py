@@ -639,3 +639,10 @@ def test_a_run_with_a_plugin_file_is_replayed_without_difference(policy, file, t
     # Ends with exit code 1, which raises SystemExit, if a decision differs.
     cli.main(["replay", journal, "--plugin", plugin])
     assert "40 decisions" in capsys.readouterr().out
+
+
+def test_arrival_chance_is_what_others_ask_for(file):
+    s = scheduler(file("on_the_hour.py"), equal_nodes(1, 4))
+    s.step(3000.0, [])
+    assert s.state.arrival_chance("pool", 300.0) == 0.1
+    assert s.state.arrival_chance("pool", 600.0) == 1.0

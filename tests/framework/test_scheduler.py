@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 from building import alike, described, node_cluster, plugged
 
@@ -288,6 +290,21 @@ def test_a_queue_key_that_is_no_tuple_is_named_and_submission_decides(key):
     assert "wrong/queue_key" in told(s)
 
 
+@pytest.mark.parametrize("count", [1, 2], ids=["one-plugin", "two-plugins"])
+def test_an_answer_that_is_no_barrier_is_named_and_bars_nobody(count):
+    class Bars:
+        @hookimpl
+        def bar_job(self, job):
+            return "no"
+
+    class BarsToo(Bars):
+        pass
+
+    s = scheduler(Fcfs(), *(Bars(), BarsToo())[:count])
+    assert started(s.step(0, arrive(described("1", 2)))) == ["1"]
+    assert "expected a Barrier, found 'no'" in told(s)
+
+
 def test_queue_keys_that_do_not_compare_do_not_end_the_run():
     class Mixed:
         @hookimpl
@@ -374,6 +391,24 @@ def test_a_refused_job_is_never_started_and_says_why():
     assert started(s.step(0, arrive(described("big", 5), described("small", 4)))) == ["small"]
     assert s.state.why_waiting(s.state.jobs["big"]) == "refused: more than 4 processors"
     assert started(s.step(1, [ev.JobChanged(1, described("big", 3))])) == ["big"]
+
+
+def test_nobody_is_asked_to_admit_who_has_ended_already():
+    """A batch system lists jobs that are over; admission could take them for such as wait."""
+
+    class Asked:
+        jobs: ClassVar[list[str]] = []
+
+        @hookimpl
+        def admit_job(self, job):
+            self.jobs.append(job.id)
+
+    s = scheduler(Asked(), Fcfs())
+    over = ev.JobEnded(9, "over", "cancelled")
+    assert started(s.step(9, [*arrive(described("over", 2), described("new", 2)), over])) == ["new"]
+    s.follow(10, [*arrive(described("other", 2)), ev.JobEnded(10, "other", "cancelled")])
+    s.step(11, arrive(described("other", 2)))
+    assert Asked.jobs == ["new", "other"]
 
 
 def test_a_veto_takes_a_start_back():

@@ -29,14 +29,14 @@ pytestmark = pytest.mark.slurm
 
 #: Both run with closed descriptors under slurmctld, so they open their own. ``root`` is the cluster's
 #: directory. A slurmd that is told to end just before it waits for a connection may not notice: ``end`` tells
-#: it until it is gone.
+#: it until it is gone. Its file with its number goes before it does, and the next one needs its port.
 PREAMBLE = """#!/bin/sh
 exec </dev/null >>{root}/log/power.out 2>&1
 export SLURM_CONF={root}/etc/slurm.conf PATH=/usr/sbin:/usr/bin:/sbin:/bin
 end() {{
-  pid=$(cat {root}/run/$1.pid) || return
-  for tried in $(seq 50); do kill "$pid" || return; sleep 0.1; done
-  kill -KILL "$pid"
+  slurmd="slurmd -f $SLURM_CONF -N $1( |\\$)"
+  for tried in $(seq 50); do pkill -f "$slurmd" || return; sleep 0.1; done
+  pkill -KILL -f "$slurmd"
 }}
 """
 #: Ends the slurmd of each node of a host list.

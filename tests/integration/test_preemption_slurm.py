@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from live_daemon import Daemon, Diary
 
-from headway.decisions import Requeue
+from headway.decisions import Requeue, Signal
 from headway.events import JobRequeued
 
 pytestmark = pytest.mark.slurm
@@ -18,10 +18,18 @@ RULES = {"rules": [{"who": {"account": ["urgent"]}, "whom": {"account": ["spare"
 
 
 @pytest.fixture
-def site(slurm_factory: Callable[..., Any], tmp_path: Path) -> Iterator[Daemon]:
+def grace() -> dict[str, object]:
+    return {}
+
+
+@pytest.fixture
+def site(
+    slurm_factory: Callable[..., Any], tmp_path: Path, grace: dict[str, object]
+) -> Iterator[Daemon]:  # fmt: skip
     """2 nodes of 2 CPUs."""
+    rules = {"rules": [{**RULES["rules"][0], **grace}]}
     daemon = Daemon(
-        slurm_factory(nodes=2, cpus=2), tmp_path, plugins=["easy", "first-fit", {"preemption": RULES}]
+        slurm_factory(nodes=2, cpus=2), tmp_path, plugins=["easy", "first-fit", {"preemption": rules}]
     )
     yield daemon
     daemon.clean_up()
@@ -34,12 +42,20 @@ def spare(site: Daemon, diary: Diary, **options: bool) -> str:
     return site.cluster.submit(2, nodes=1, script=script, account="spare", **options)
 
 
-def let_go_on(site: Daemon, diary: Diary, jobs: list[str]) -> None:
-    """The spare jobs may end, and start again at once: Slurm lets who was requeued wait for two minutes."""
+def let_all_run(site: Daemon, diary: Diary, low: list[str], wanted: dict[str, int]) -> None:
+    """The spare jobs may end, and start again at once: Slurm lets who was requeued wait for two minutes, from
+    when its requeue is done."""
     diary.path.with_name("over").touch()
-    for job in jobs:
-        if diary.ended()[job] == 0:
-            site.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
+
+    def over() -> bool:
+        if diary.ended() == wanted:
+            return True
+        for job in low:
+            if diary.ended()[job] == 0:
+                site.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
+        return False
+
+    site.until(over, what="all have run")
 
 
 def test_a_job_has_the_place_of_others_which_run_later(site: Daemon) -> None:
@@ -55,10 +71,35 @@ def test_a_job_has_the_place_of_others_which_run_later(site: Daemon) -> None:
         "who came last; it stays, so the other"
     )
     assert f"makes room for job {high} (account urgent before account spare)" in requeues[0].reason
-    let_go_on(site, diary, low[:1])
-    site.until(lambda: diary.ended() == {job: 1 for job in (*low, other, high)}, what="all have run")
+    let_all_run(site, diary, low[:1], {job: 1 for job in (*low, other, high)})
     assert diary.begun() == {low[0]: 2, low[1]: 1, other: 1, high: 1}
     assert site.said("a plugin failed") == []
+    assert site.stop() == 0
+    site.assert_replays()
+
+
+@pytest.mark.parametrize("grace", [{"grace": 4, "signal": "USR1"}], ids=["4 s"])
+def test_who_has_a_grace_time_is_signalled_and_goes_when_it_is_over(site: Daemon) -> None:
+    """One ends on the signal, one only notes it."""
+    diary = Diary(site.cluster)
+    over, noted = diary.path.with_name("over"), diary.path.with_name("noted")
+    site.start()
+    loop = f"while ! [ -e {over} ]; do sleep 0.1; done"
+    ends = site.cluster.submit(
+        2, nodes=1, script=diary.script(f"0; trap 'exit 0' USR1; {loop}"), account="spare"
+    )
+    notes = site.cluster.submit(
+        2, nodes=1, script=diary.script(f"0; trap 'date +%s > {noted}' USR1; {loop}"), account="spare"
+    )
+    site.until(lambda: set(diary.begun()) == {ends, notes}, what="the spare jobs run")
+    high = site.cluster.submit(4, nodes=2, script=diary.script(1), account="urgent")
+    site.until(lambda: diary.ended()[high] == 1, what="the urgent job has run")
+    told = [(now, one) for now, one in site.decisions() if isinstance(one, Signal | Requeue)]
+    assert sorted(one.job_id for _, one in told if isinstance(one, Signal)) == sorted([ends, notes])
+    [(gone, requeue)] = [(now, one) for now, one in told if isinstance(one, Requeue)]
+    assert requeue.job_id == notes and gone - told[0][0] >= 4
+    assert noted.exists() and diary.begun()[ends] == 1
+    over.touch()
     assert site.stop() == 0
     site.assert_replays()
 
@@ -77,8 +118,7 @@ def test_killed_while_room_is_made(site: Daemon) -> None:
     site.start()
     site.until(lambda: diary.ended()[high] == 1, what="the urgent job has run")
     assert diary.ended() == {high: 1}, "before who was in its way"
-    let_go_on(site, diary, low)
-    site.until(lambda: diary.ended() == {job: 1 for job in (*low, high)}, what="all have run")
+    let_all_run(site, diary, low, {job: 1 for job in (*low, high)})
     assert {event.job_id for event in site.events(JobRequeued)} <= set(low)
     assert site.stop() == 0
     site.assert_replays()

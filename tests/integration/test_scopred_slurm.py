@@ -4,6 +4,7 @@ daemon that ends in one way or the other in between."""
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,13 @@ from headway.events import JobEnded, JobStarted, JobSubmitted
 pytestmark = pytest.mark.slurm
 
 
+def _predicted(told: str) -> str:
+    """What `headway explain` says of the prediction and its basis."""
+    return "".join(re.findall(r"Plugin 'scopred' predicts .*? leverage [0-9.e+-]+", told))
+
+
 @pytest.mark.parametrize("killed", [False, True], ids=["stopped", "killed"])
-def test_a_run_is_recorded_and_what_is_known_outlives_the_daemon(
+def test_acceptance_9_a_run_is_recorded_and_what_is_known_outlives_the_daemon(
     slurm_cluster: Any, tmp_path: Path, killed: bool
 ) -> None:
     applications = {"sleeper": {"formula": "N/P", "sizes": {"P": "nodes"}}}
@@ -51,6 +57,9 @@ def test_a_run_is_recorded_and_what_is_known_outlives_the_daemon(
         before = explained(long)
         assert "Plugin 'scopred' predicts that it runs for 10" in before
         assert "regression of N/P on 10 completed runs of sleeper in batch" in before
+        # What is recorded from now on would give it another prediction.
+        quick = submit(60, diary.script(1))
+        daemon.until(lambda: quick in {e.job_id for e in daemon.events(JobEnded)}, what="its end is known")
 
         # Each run of the daemon begins with what the one before knew.
         if killed:
@@ -65,14 +74,17 @@ def test_a_run_is_recorded_and_what_is_known_outlives_the_daemon(
         assert [(run["job"], run["completed"]) for run in recorded["runs"]] == [
             (short, True),
             (failed, False),
+            (quick, True),
         ]
         assert recorded["runs"][0]["parameters"] == {"N": 2.0, "P": 1.0}
         assert 1 <= recorded["runs"][0]["runtime"] < 60
-        other = submit(150, diary.script(600), minutes=30)
+        # Its prediction is what it was, though one more run is known.
+        assert _predicted(explained(long)) == _predicted(before) != ""
+        other = submit(100, diary.script(600), minutes=30)
         daemon.until(lambda: other in {e.job.id for e in daemon.events(JobSubmitted)}, what="it is seen")
         after = explained(other)
-        assert "regression of N/P on 10 completed runs of sleeper in batch" in after
-        assert "Plugin 'scopred' predicts that it runs for 15" in after
+        assert "regression of N/P on 11 completed runs of sleeper in batch" in after
+        assert _predicted(after) != _predicted(before)
         unknown = submit(1, diary.script(600), minutes=30, exclusive=True)
         daemon.until(lambda: unknown in {e.job.id for e in daemon.events(JobSubmitted)}, what="it is seen")
         assert json.dumps(explained(unknown)).count("Plugin 'scopred'") == 1

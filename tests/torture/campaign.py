@@ -238,8 +238,9 @@ def _outcome(
     runs = stamps.runs(written)
     records = system.records(history, runs)
     read = journal.read(Path(killer.daemon.config["journal"]), history)
-    # What the system started after control was given back is not headway's to decide.
-    decided = {**read.decided, **{f"t{n}": [0.0] for n in range(TAIL, TAIL + 4)}}
+    # What the system started after control was given back is not headway's to decide, as often as it takes.
+    tail = [f"t{number}" for number in range(TAIL, TAIL + 4)]
+    decided = {**read.decided, **{key: [0.0] * len(records.starts.get(key, ())) for key in tail}}
     anomalies += Judge(system, history, runs, records, decided).all()
     anomalies += [Anomaly("journal", "headway", text) for text in read.faults]
     anomalies += [Anomaly("ended by itself", "headway", text) for text in killer.unexplained()]

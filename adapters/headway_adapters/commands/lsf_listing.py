@@ -224,6 +224,7 @@ class LsfListing(LsfServer):
         head = (
             f"Job <{job.id}>, Job Name <{job.name}>, User <{job.user}>, Project <{words['project']}>, "
             f"Status <{stat_of(job)}>, Queue <{job.queue}>, Command <{words['command']}>"
+            + (f", Job Description <{words['description']}>" if words["description"] else "")
         )
         kind = "Task(s)" if unwrapped else "Processors Requested"
         lines = [self._submission(job, "", kind)]

@@ -321,7 +321,7 @@ class PbsJobs(PbsServer):
                 }
                 if name == "select":
                     kept.pop("select", None)
-                entries = [f"{k}={v}" for k, v in {**kept, **given}.items()]
+                entries = [f'{k}="{v}"' for k, v in {**kept, **given}.items()]
                 job.words["select"], job.words["place"], job.words["resources"] = request_of(call, entries)
 
     def _qsig(self, call: Call) -> Reply:

@@ -62,15 +62,19 @@ def chunks_of(select: str) -> list[Chunk]:
     return found
 
 
+#: A part of a comma list, in which what stands in quotes may hold commas.
+_PART = re.compile(r'(?:[^,"]|"[^"]*"?)+')
+
+
 def resources_of(call: Call | None, asked: Sequence[str]) -> dict[str, str]:
-    """The values of ``-l``, each a comma list of ``name=value``."""
+    """The values of ``-l``, each a comma list of ``name=value``; what stands in quotes may hold commas."""
     found: dict[str, str] = {}
     for entry in asked:
-        for part in entry.split(","):
+        for part in _PART.findall(entry):
             name, equals, value = part.partition("=")
             if not equals or not name or not value:
                 raise Refused(BAD_VALUE, f"{call.name if call else 'qsub'}: illegal -l value")
-            found[name] = value
+            found[name] = value.strip('"')
     return found
 
 

@@ -25,9 +25,9 @@ from headway.adapter import Check, ClusterAdapter, Outcome
 from headway.bundles import Oversubscription
 from headway.delays import Delays
 from headway.model import ClusterDescription, Placement
-from headway.results import Activity, CapacityChange, JobResult, NodePower
+from headway.results import Activity, CapacityChange, JobResult, NodePower, PartitionStep
 from headway.sharing import Sharing
-from headway.workload.jobs import TraceCommand, TraceJob
+from headway.workload.jobs import Follows, TraceCommand, TraceJob
 from headway_adapters.emulated import faults as _faults
 from headway_adapters.emulated.arrivals import INFINITY
 from headway_adapters.emulated.bundles import Bundles
@@ -40,9 +40,11 @@ from headway_adapters.emulated.guard import Guard
 from headway_adapters.emulated.holds import Holds
 from headway_adapters.emulated.limits import Limits
 from headway_adapters.emulated.machine import Machine
+from headway_adapters.emulated.partitions import UNABLE, Partitions, dedicated
 from headway_adapters.emulated.physics import Physics
 from headway_adapters.emulated.rates import Rates
 from headway_adapters.emulated.reservations import Reservations
+from headway_adapters.emulated.saving import Saving
 from headway_adapters.emulated.sizes import Sizes
 from headway_adapters.emulated.sleep import Sleep
 from headway_adapters.emulated.starts import Starts
@@ -69,14 +71,17 @@ class EmulatedAdapter(ClusterAdapter):
     capabilities = frozenset({
         dec.Start, dec.Hold, dec.Release, dec.Suspend, dec.Resume, dec.Requeue, dec.Kill, dec.Cancel,
         dec.SetTimeLimit, dec.Resize, dec.Reserve, dec.Unreserve, dec.SwapTiers, dec.Migrate,
-        dec.SubmitSubjob,
+        dec.SubmitSubjob, dec.Signal,
     })  # fmt: skip
 
     @classmethod
     def capable_of(
         cls, cluster: ClusterDescription, options: Mapping[str, Any] | None = None
     ) -> frozenset[type[dec.Decision]]:
-        """Frequencies and sleep need an energy profile."""
+        """Frequencies and sleep need an energy profile; partitions are booted and given back as nodes are
+        woken and put to sleep, and keep jobs where they are."""
+        if cluster.wiring is not None:
+            return cls.capabilities.difference(UNABLE) | {dec.PowerDown, dec.PowerUp}
         if cluster.energy is None:
             return cls.capabilities
         return cls.capabilities | {dec.SetFrequency, dec.PowerDown, dec.PowerUp}
@@ -87,6 +92,7 @@ class EmulatedAdapter(ClusterAdapter):
         jobs: Sequence[TraceJob],
         *,
         commands: Sequence[TraceCommand] = (),
+        chains: Mapping[str, Follows] | None = None,
         physics: Sequence[Physics] = (),
         faults: _faults.Faults | None = None,
         rng: np.random.Generator | None = None,
@@ -99,7 +105,7 @@ class EmulatedAdapter(ClusterAdapter):
         oversubscription: Oversubscription | None = None,
     ) -> None:
         """``jobs`` in order of submission, ``commands`` their users' elastic commands; ``rng`` draws
-        the faults.
+        the faults. ``chains``: jobs that come when others have ended, by id (:mod:`.chains`).
 
         ``running`` are jobs of the workload that run already when the emulation begins, as
         ``(job id, seconds since their start, placement)``; ``start`` is the time at which it begins
@@ -117,7 +123,7 @@ class EmulatedAdapter(ClusterAdapter):
         self._faults = faults or _faults.Faults()
         self._immediate = self._faults.latency == 0 and self._faults.failure_rate == 0
         self._rng = rng if rng is not None else np.random.default_rng(0)
-        self._machine = machine = Machine(cluster, jobs, start)
+        self._machine = machine = Machine(cluster, dedicated(cluster, jobs), start, chains)
         self._delays = delays
         self._telling = (
             Telling(machine.agenda, delays, known=start is not None) if delays is not None else None
@@ -145,16 +151,29 @@ class EmulatedAdapter(ClusterAdapter):
         sleep.begin_asleep(power or {})
         holds, suspension = Holds(machine), Suspension(machine)
         self._start = starts.start
+        kill: Callable[[Any], str] = ends.kill
+        requeue: Callable[[Any], str] = ends.requeue
+        power_up, power_down = sleep.power_up, sleep.power_down
+        self._partitions = None
+        if cluster.wiring is not None:
+            self._partitions = partitions = Partitions(
+                machine, starts, ends, guard, self._failures, self._faults, self._rng
+            )
+            partitions.begin_with([job_id for job_id, _, _ in running])
+            self._start = partitions.start
+            kill, requeue = partitions.killing(ends.kill), partitions.requeueing(ends.requeue)
+            power_up, power_down = partitions.power_up, partitions.power_down
         #: What carries out a decision; it returns why not, or "".
         self._actions: dict[type[dec.Decision], Callable[[Any], str]] = {
-            dec.Start: starts.start,
+            dec.Start: self._start,
             dec.Hold: holds.hold,
             dec.Release: holds.release,
             dec.Suspend: suspension.suspend,
             dec.Resume: suspension.resume,
-            dec.Requeue: ends.requeue,
-            dec.Kill: ends.kill,
-            dec.Cancel: ends.kill,
+            dec.Signal: Saving(machine).signal,
+            dec.Requeue: requeue,
+            dec.Kill: kill,
+            dec.Cancel: kill,
             dec.SetTimeLimit: Limits(machine, said).set_time_limit,
             dec.Resize: Sizes(machine).resize,
             dec.Reserve: reservations.reserve,
@@ -163,9 +182,12 @@ class EmulatedAdapter(ClusterAdapter):
             dec.Migrate: lambda move: (bundles if move.job_id in bundles else tiers).migrate(move),
             dec.SubmitSubjob: bundles.submit,
             dec.SetFrequency: self._rates.set_frequency,
-            dec.PowerDown: sleep.power_down,
-            dec.PowerUp: sleep.power_up,
+            dec.PowerDown: power_down,
+            dec.PowerUp: power_up,
         }
+        if cluster.wiring is not None:
+            for kind in UNABLE:
+                del self._actions[kind]
 
     # ------------------------------------------------------------------ what is told
 
@@ -183,7 +205,10 @@ class EmulatedAdapter(ClusterAdapter):
     def wait(self, deadline: float | None) -> tuple[float, Sequence[ev.Event]] | None:
         telling = self._telling
         if telling is None:
-            return self._next(deadline)
+            moment = self._next(deadline)
+            while moment is not None and not moment[1] and self._is_silent(moment[0], deadline):
+                moment = self._next(deadline)
+            return moment
         while True:
             moment = self._next(deadline)
             if moment is None:
@@ -192,6 +217,10 @@ class EmulatedAdapter(ClusterAdapter):
             events = telling.told(now, happened)
             if events or (deadline is not None and now >= deadline):
                 return now, events
+
+    def _is_silent(self, now: float, deadline: float | None) -> bool:
+        """Whether what happened is nobody's business: a partition came further on its way."""
+        return self._partitions is not None and (deadline is None or now < deadline)
 
     def _next(self, deadline: float | None) -> tuple[float, Sequence[ev.Event]] | None:
         """The next moment at which something happens, and what; None: nothing happens any more."""
@@ -226,6 +255,9 @@ class EmulatedAdapter(ClusterAdapter):
                 if what.version != argument:
                     continue
                 self._ends.complete(what, now, events)
+                if self._partitions is not None and machine.news:
+                    events.extend(machine.news)
+                    machine.news = []
             else:
                 what(argument)
                 if machine.news:
@@ -236,6 +268,10 @@ class EmulatedAdapter(ClusterAdapter):
             if machine.news:
                 events.extend(machine.news)
                 machine.news = []
+        if arrivals.chained:
+            # What ended at this instant may have brought further ones.
+            arrivals.due(until)
+            arrival = arrivals.time
         if arrival <= until:
             jobs, at, submitted = arrivals.jobs, arrivals.next, machine.submitted
             job = jobs[at].job
@@ -253,6 +289,7 @@ class EmulatedAdapter(ClusterAdapter):
                 arrival = job.submit_time
             arrivals.time = arrival
             arrivals.next = at
+            arrivals.taken()
         return now, events
 
     def _further_round(self) -> bool:
@@ -264,7 +301,7 @@ class EmulatedAdapter(ClusterAdapter):
 
     def _over(self, deadline: float | None) -> bool:
         """Nothing runs or arrives: whether nobody who waits can start any more."""
-        if self._telling:
+        if self._telling or (self._partitions is not None and self._partitions.busy):
             return False
         if not self._machine.submitted:
             return True
@@ -368,6 +405,16 @@ class EmulatedAdapter(ClusterAdapter):
     def power(self) -> list[NodePower]:
         """Changes of nodes' power states so far."""
         return self._machine.power.log if self._machine.power is not None else []
+
+    @property
+    def partitions(self) -> list[PartitionStep]:
+        """What became of partitions so far, on a machine that has them."""
+        return self._partitions.steps if self._partitions is not None else []
+
+    @property
+    def unsubmitted(self) -> Mapping[str, Follows]:
+        """Jobs that have not come because those that they follow have not ended."""
+        return self._machine.arrivals.held_back
 
     def reconsider(self, execution: Execution) -> None:
         """What has a say in a running job's rate has changed: ask it again, move the job's completion."""

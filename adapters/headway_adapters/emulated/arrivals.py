@@ -7,13 +7,16 @@ from itertools import pairwise
 
 import msgspec
 
-from headway.workload.jobs import TraceJob
+from headway.workload.jobs import Follows, TraceJob
 
 INFINITY = float("inf")
 
 
 class Arrivals:
     """The jobs of a workload, in order of submission."""
+
+    #: Some of them come when others have ended: see :mod:`.chains`.
+    chained = False
 
     def __init__(self, jobs: Sequence[TraceJob]) -> None:
         """Raises ValueError when the jobs are not in order of submission."""
@@ -25,6 +28,8 @@ class Arrivals:
         self._own = False
         #: Position of the job that arrives next.
         self.next = 0
+        #: Jobs that have not come because those that they follow have not ended.
+        self.held_back: dict[str, Follows] = {}
         #: When it arrives; infinity when all have arrived.
         self.time = jobs[0].job.submit_time if jobs else INFINITY
 
@@ -58,6 +63,15 @@ class Arrivals:
         rest = self.jobs[self.next :]
         self.time = rest[0].job.submit_time if rest else INFINITY
         return {job.job.id: at for at, job in enumerate(self.jobs)}
+
+    def ended(self, job_id: str, now: float) -> None:
+        """A job has ended: nobody waits for that."""
+
+    def due(self, until: float) -> None:
+        """What is submitted until then is in :attr:`jobs`: it is there already."""
+
+    def taken(self) -> None:
+        """The jobs up to :attr:`next` were told: the others are behind them."""
 
     def _changed(self) -> list[TraceJob]:
         """The workload as a list of our own, so that the caller's is never changed."""

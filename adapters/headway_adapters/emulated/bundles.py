@@ -242,7 +242,7 @@ class Bundles:
             machine.submitted.pop(job_id, None)
             events.append(ev.JobEnded(now, job_id, outcome, reason))
         self._void(bundle)
-        machine.ended[bundle.index] = self._record(bundle, now, outcome)
+        machine.end(bundle.index, self._record(bundle, now, outcome))
         del self._bundles[job_id]
 
     def left(self, member: Execution, outcome: str, events: list[ev.Event]) -> None:

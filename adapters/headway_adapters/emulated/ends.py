@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from headway import decisions as dec
 from headway import events as ev
 from headway_adapters.emulated.bundles import Bundles
@@ -20,6 +22,9 @@ class Ends:
         self._commands = commands
         self._bundles = bundles
         bundles.ends_with(self.leave)
+        #: Says of an execution that is over whether the news of it waits until its nodes are free; there
+        #: where these have to be given back first.
+        self.held_back: Callable[[Execution, ev.Event], bool] | None = None
 
     # ------------------------------------------------------------------ by itself
 
@@ -54,8 +59,11 @@ class Ends:
             events[:] = [event for event in events if not _alters(event, job_id)]
         del machine.running[job_id]
         machine.vacate(execution)
-        machine.ended[execution.index] = machine.record(execution, now, outcome)
-        events.append(_JobEnded(now, job_id, outcome, reason))
+        machine.end(execution.index, machine.record(execution, now, outcome))
+        ended = _JobEnded(now, job_id, outcome, reason)
+        if self.held_back is not None and self.held_back(execution, ended):
+            return
+        events.append(ended)
         if execution.bundle:
             self._bundles.left(execution, outcome, events)
 
@@ -69,16 +77,21 @@ class Ends:
         self.leave(execution, machine.now, outcome, reason, machine.news)
 
     def back_to_queue(self, execution: Execution, reason: str) -> None:
-        """A running job waits again; what it has done is lost."""
+        """A running job waits again; what it has done and not saved is lost."""
         machine = self._machine
         machine.agenda.void(execution)
         machine.cut(execution)
         job = execution.job
         del machine.running[job.id]
         machine.vacate(execution)
-        machine.submitted[job.id] = (execution.index, job)
+        if machine.saved is not None and (left := machine.saved(execution)) is not None:
+            machine.left_over[execution.index] = left
         machine.restarts[execution.index] = machine.restarts.get(execution.index, 0) + 1
-        machine.news.append(ev.JobRequeued(machine.now, job.id, reason))
+        requeued = ev.JobRequeued(machine.now, job.id, reason)
+        if self.held_back is not None and self.held_back(execution, requeued):
+            return
+        machine.submitted[job.id] = (execution.index, job)
+        machine.news.append(requeued)
         if execution.bundle:
             self._bundles.left(execution, "", machine.news)
 
@@ -101,7 +114,7 @@ class Ends:
         if job_id in self._bundles:
             self._bundles.end(job_id, "cancelled", decision.reason, machine.news)
             return ""
-        machine.ended[index] = machine.never_started(index, job, machine.now, "cancelled")
+        machine.end(index, machine.never_started(index, job, machine.now, "cancelled"))
         machine.news.append(ev.JobEnded(machine.now, job.id, "cancelled", decision.reason))
         return ""
 

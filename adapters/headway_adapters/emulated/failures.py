@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from headway.errors import UserError
@@ -19,6 +21,9 @@ class Failures:
         self._ends = ends
         self._faults = faults
         self._rng = rng
+        #: Told of each node that broke, once its jobs are gone, and of each that can be used again.
+        self.broken: Callable[[str], None] = lambda name: None
+        self.mended: Callable[[str], None] = lambda name: None
         if faults.node_mtbf:
             cluster = machine.cluster
             if flat := [repr(p.name) for p in cluster.pools if p.flat]:
@@ -41,22 +46,30 @@ class Failures:
                 else:
                     self._ends.cut_off(execution, "node failure", f"node {name} failed")
         machine.set_available(name, False, "failed")
+        self.broken(name)
         delay = self._rng.exponential(self._faults.node_repair)
         machine.agenda.at(machine.now + delay, self._repair, name)
 
     def _repair(self, name: str) -> None:
         machine = self._machine
         machine.set_available(name, True)
+        self.mended(name)
         delay = self._rng.exponential(self._faults.node_mtbf)
         machine.agenda.at(machine.now + delay, self.fail, name)
 
     def woken(self, name: str) -> None:
         """A node that was woken is there, or it is broken."""
-        machine, faults = self._machine, self._faults
+        faults = self._faults
         if faults.wake_failure_rate and self._rng.random() < faults.wake_failure_rate:
-            machine.set_available(name, False, "did not wake")
-            delay = self._rng.exponential(faults.node_repair)
-            machine.agenda.at(machine.now + delay, self._mend, name)
+            self.drain(name, "did not wake")
+
+    def drain(self, name: str, reason: str) -> None:
+        """A node that is not in use is broken until it is repaired."""
+        machine = self._machine
+        machine.set_available(name, False, reason)
+        delay = self._rng.exponential(self._faults.node_repair)
+        machine.agenda.at(machine.now + delay, self._mend, name)
 
     def _mend(self, name: str) -> None:
         self._machine.set_available(name, True)
+        self.mended(name)

@@ -17,7 +17,8 @@ class LicenceChange(pydantic.BaseModel):
 
 
 class Faults(pydantic.BaseModel):
-    """Node failures, slow commands, failing commands, other amounts of licences. All off by default."""
+    """Node failures, failing boots, dying proxies, slow commands, failing commands, other amounts of
+    licences. All off by default."""
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
@@ -29,6 +30,12 @@ class Faults(pydantic.BaseModel):
     requeue: bool = False
     #: Probability that a node that is woken is broken; it is repaired after ``node_repair``.
     wake_failure_rate: float = pydantic.Field(default=0.0, ge=0, lt=1)
+    #: Probability that a partition does not boot; three further boots are tried, then its nodes are drained
+    #: and repaired after ``node_repair``, and the job is treated as on a failed node.
+    boot_failure_rate: float = pydantic.Field(default=0.0, ge=0, lt=1)
+    #: Mean seconds from the start of a job's proxy to its death, of which the job dies (exponential); 0:
+    #: none dies.
+    proxy_mtbf: float = pydantic.Field(default=0.0, ge=0)
     #: Seconds from a command until it takes effect.
     latency: float = pydantic.Field(default=0.0, ge=0)
     #: Probability that a command is refused.

@@ -6,7 +6,7 @@ failures, ...). Each is a class that is made with the machine and keeps what it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headway import events as ev
@@ -14,9 +14,10 @@ from headway.adapter import Outcome
 from headway.model import ClusterDescription, JobDescription
 from headway.nodes import NodeTable
 from headway.results import Activity, CapacityChange, JobResult
-from headway.workload.jobs import TraceJob
+from headway.workload.jobs import Follows, TraceJob
 from headway_adapters.emulated.agenda import Agenda
 from headway_adapters.emulated.arrivals import Arrivals
+from headway_adapters.emulated.chains import ChainedArrivals
 from headway_adapters.emulated.execution import FOREGROUND, Execution
 from headway_adapters.emulated.power import Power, activity
 
@@ -37,10 +38,17 @@ _UNMOVED = Moves()
 class Machine:
     """The emulated cluster's state, and the few steps that several ideas take."""
 
-    def __init__(self, cluster: ClusterDescription, jobs: Sequence[TraceJob], start: float | None) -> None:
-        """``start``: when the emulation begins, seconds; None: with the first submission."""
+    def __init__(
+        self,
+        cluster: ClusterDescription,
+        jobs: Sequence[TraceJob],
+        start: float | None,
+        chains: Mapping[str, Follows] | None = None,
+    ) -> None:
+        """``start``: when the emulation begins, seconds; None: with the first submission. ``chains``: whom
+        jobs follow, by id."""
         self.cluster = cluster
-        self.arrivals = Arrivals(jobs)
+        self.arrivals: Arrivals = ChainedArrivals(jobs, chains) if chains else Arrivals(jobs)
         self.now = start if start is not None else (jobs[0].job.submit_time if jobs else 0.0)
         self.agenda = Agenda()
         #: Events that are true already and are told by the next wait.
@@ -56,6 +64,10 @@ class Machine:
         self.bundled: Callable[[str], JobResult | None] | None = None
         #: How often a job of the workload went back to the queue, by position.
         self.restarts: dict[int, int] = {}
+        #: Work that is left of jobs that had saved themselves before they went back, by position, seconds.
+        self.left_over: dict[int, float] = {}
+        #: Says of an execution that is over what work is left of what it has saved; None: it has not.
+        self.saved: Callable[[Execution], float | None] | None = None
         #: How running jobs were moved, by position in the workload.
         self.moves: dict[int, Moves] = {}
         #: Told of each execution that gives back what it had; there once somebody is in the background.
@@ -144,6 +156,12 @@ class Machine:
             self.capacity.append(CapacityChange(self.now, pool, self.nodes.count(pool)[0]))
 
     # ------------------------------------------------------------------ results
+
+    def end(self, index: int, record: JobResult) -> None:
+        """A job is gone for good: whoever follows it thinks about the next."""
+        self.ended[index] = record
+        if self.arrivals.chained:
+            self.arrivals.ended(record.job.id, self.now)
 
     def record(self, execution: Execution, end: float | None, state: str) -> JobResult:
         """What became of an execution."""

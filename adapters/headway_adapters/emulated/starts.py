@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from headway import decisions as dec
 from headway import events as ev
-from headway.model import Placement
+from headway.model import JobDescription, Placement
 from headway_adapters.emulated.arrivals import INFINITY
 from headway_adapters.emulated.bundles import Bundles
 from headway_adapters.emulated.execution import FOREGROUND, Execution
@@ -36,15 +36,22 @@ class Starts:
         if known is None:
             return f"job {job_id} is not waiting"
         index, job = known
-        tier = decision.tier
-        refusal = self._guard.refusal(job, decision.placement, tier)
+        refusal = self._guard.refusal(job, decision.placement, decision.tier)
         if refusal:
             return refusal
-        request = job.request
         del machine.submitted[job_id]
+        self.begin(index, job, decision)
+        return ""
+
+    def begin(self, index: int, job: JobDescription, decision: dec.Start) -> None:
+        """Begin the execution of a job that may start and no longer waits."""
+        machine = self._machine
+        job_id, tier, request = job.id, decision.tier, job.request
         now = machine.now
         trace = machine.trace(index)
         limit, work = request.walltime, trace.runtime
+        if machine.left_over:
+            work = machine.left_over.get(index, work)
         execution = Execution(index, trace, job, now, limit, work, now, decision.placement)
         machine.running[job_id] = execution
         execution.tier = tier
@@ -65,7 +72,6 @@ class Starts:
         machine.news.append(_JobStarted(now, job_id, decision.placement, tier, decision.frequency))
         if bundled:
             self._bundles.enter(execution)
-        return ""
 
     def begin_with(self, running: Sequence[tuple[str, float, Placement]]) -> None:
         """Submit and start what runs already, as ``(job id, seconds since its start, placement)``."""

@@ -277,6 +277,7 @@ class Federation(ClusterAdapter):
             # Their names would have to tell jobs of several clusters.
             enters_reservations=False,
             licences=tuple(one for part in parts for one in part.licences),
+            switches=tuple(one for part in parts for one in part.switches),
             shares_out=any(part.shares_out for part in parts),
         )
 
@@ -294,6 +295,7 @@ class Federation(ClusterAdapter):
             nodes=tuple(outward.renamed(node) for node in description.nodes),
             reservations=tuple(outward.renamed(one) for one in description.reservations),
             licences=tuple((outward.rename(LICENCE, name), n) for name, n in description.licences),
+            switches=tuple(outward.renamed(one) for one in description.switches),
         )
 
     def asked_before(self, starts: Mapping[str, float]) -> None:

@@ -28,6 +28,7 @@ from headway.model import (
     PoolDescription,
     Request,
     Reservation,
+    SwitchDescription,
 )
 from headway.model.policy import SitePolicy
 
@@ -39,7 +40,7 @@ JOB, NODE, POOL, RESERVATION, LICENCE = "job", "node", "pool", "reservation", "l
 #: What the fields of events and decisions name.
 _FIELDS = {
     "job_id": JOB, "other_job_id": JOB, "parent_id": JOB, "node": NODE, "nodes": NODE, "pool": POOL,
-    "reservation_id": RESERVATION, "placement": NODE, "licence": LICENCE,
+    "partition": NODE, "reservation_id": RESERVATION, "placement": NODE, "licence": LICENCE,
 }  # fmt: skip
 #: What the fields of descriptions name.
 _OF: dict[type, dict[str, str]] = {
@@ -48,6 +49,7 @@ _OF: dict[type, dict[str, str]] = {
     Dependency: {"job_id": JOB},
     NodeDescription: {"name": NODE, "pools": POOL},
     PoolDescription: {"name": POOL},
+    SwitchDescription: {"name": NODE, "nodes": NODE, "switches": NODE},
     # Its own id is a matter of who made it: see Names.
     Reservation: {"pool": POOL, "nodes": NODE, "licences": LICENCE},
     SitePolicy: {"pools": POOL},

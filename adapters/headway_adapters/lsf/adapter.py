@@ -446,7 +446,8 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
         return writer.undrain(node)
 
     def carry_out(self, decision: d.Decision, now: float) -> Outcome:
-        known = self.known(getattr(decision, "job_id", ""))
+        job_id = getattr(decision, "job_id", "")
+        known, detail = self.known(job_id), self.detail(job_id)
         snapshot = self._last.snapshot if self._last is not None else None
         existing = None
         if isinstance(decision, d.Reserve) and snapshot is not None:
@@ -461,6 +462,7 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
                 placement=known.placement if known is not None else (),
                 pending=known is not None and known.state == "pending",
                 ibm=self._flavour.ibm,
+                description=self.as_written(job_id, detail.description if detail is not None else ""),
             )
         except writer.Unfit as error:
             return Outcome(False, str(error))
@@ -468,7 +470,7 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
             for argv in plan.steps:
                 self._actuators.say_dry(argv)
             return Outcome(True, "dry: only logged")
-        outcome = self.run_steps(plan.steps, already=writer.ALREADY)
+        outcome = self.remember(plan.noted, job_id, self.run_steps(plan.steps, already=writer.ALREADY))
         if isinstance(decision, d.Requeue) and outcome.accepted:
             self._requeues.ordered(decision.job_id)
         if isinstance(decision, d.PowerUp) and outcome.accepted:

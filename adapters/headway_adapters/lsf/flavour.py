@@ -16,7 +16,8 @@ from headway_adapters.polling import actuators
 
 COMMON: frozenset[type[d.Decision]] = frozenset(
     {
-        d.Start, d.Hold, d.Release, d.Kill, d.Cancel, d.Requeue, d.Suspend, d.Resume, d.Resize,
+        d.Start, d.Hold, d.Release, d.Kill, d.Cancel, d.Requeue, d.Suspend, d.Resume, d.Resize, d.Signal,
+        d.Annotate,
     }
 )  # fmt: skip
 #: Of the most able flavour; options add to that.

@@ -308,7 +308,12 @@ _DEPENDENCY = re.compile(r", Dependency Condition <(.*?)>(?=, [A-Z0-9]|;?$)")
 _BEGIN = re.compile(rf", Specified Start Time <({_STAMP})>")
 _ASKED = re.compile(r", Specified Hosts (<[^>]*>(?:, <[^>]*>)*)")
 _RESERVED = re.compile(r", (?:Advance )?Reservation <([^>]*)>")
-_MARKED = re.compile(r", Job Description <(headway:[a-z,]*)>")
+#: It is the last of its line, where only words and notes of ours do not stand before others (IBM's). Of one
+#: that ends nowhere for certain all that follows is taken, too.
+_DESCRIPTION = re.compile(
+    r", Job Description <(?:([^<>\n]*(?=>$)|headway[:-][A-Za-z0-9_.,=+:/ -]*(?=>, [A-Z]))>|(.*))",
+    re.MULTILINE,
+)
 _LIMITS = re.compile(
     r"^ ((?:CPULIMIT|RUNLIMIT|PROCLIMIT|TASKLIMIT)(?: +[A-Z]+LIMIT)*) *\n (.*)$", re.MULTILINE
 )
@@ -367,8 +372,8 @@ def _facts(record: str, at: int, times: Calendar) -> Facts:
     facts.exclusive = ", Exclusive Execution" in asked
     if "eservation <" in asked and (match := _RESERVED.search(asked)) is not None:
         facts.reservation = match.group(1)
-    if "Job Description <" in record and (match := _MARKED.search(record, at, submitted.start())) is not None:
-        facts.description = match.group(1)
+    if "Job Description <" in record and (match := _DESCRIPTION.search(record, at, submitted.start())):
+        facts.description = match[2] if match[1] is None else match[1]
     limits = _LIMITS.search(record, submitted.end())
     if limits is not None:
         facts.run_limit = _run_limit(limits)

@@ -16,8 +16,8 @@ Choices that LSF leaves to us:
   limit timed out, one that ended by the signals of ``bkill`` (exit codes 130 and 143), or that
   never ran, was cancelled, any other failed.
 * The job description (``bsub -Jd headway:dedicated``) says what LSF has no word for: ``dedicated``: the
-  job must start at its begin time; ``malleable``: it may lose processors while it runs; both with a
-  comma between.
+  job must start at its begin time; ``malleable``: it may lose processors while it runs; more in
+  :mod:`headway_adapters.polling.marks`; with commas between.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from headway.model import (
 from headway_adapters.lsf import depend, listing, values
 from headway_adapters.lsf.listing import Booking, Ending, Facts, HostState, Queue, Row
 from headway_adapters.lsf.resreq import Host, Requirements
-from headway_adapters.polling.remarks import remarks
+from headway_adapters.polling.marks import marks
+from headway_adapters.polling.remarks import CANNOT_BE_TOLD, noted, remarks, unwritable
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 
 #: LSF's word for a job's state -> ours.
@@ -88,6 +89,8 @@ _REASONS: tuple[tuple[str, str], ...] = (
 )
 #: Exit codes of a job that ``bkill`` ended: by SIGINT or SIGTERM.
 _KILLED = frozenset({130, 143})
+#: In a description: with these nobody can tell where it ends.
+ENDS = "<>"
 #: Our reservations' names in LSF.
 RESERVATION_PREFIX = "headway_"
 #: Most that a job may run over its limit before that counts as its end, seconds.
@@ -118,6 +121,8 @@ class Detail:
     most: int = 1
     #: In a queue that we manage.
     managed: bool = True
+    #: Its description (``bsub -Jd``), notes and all.
+    description: str = ""
 
 
 @dataclass
@@ -363,14 +368,19 @@ class _Reading:
         found: dict[str, Any] = {}
         if told.most > told.least:
             found["most_processors"] = told.most
-        words, said = remarks(told.description)
+        description, notes = noted(told.description)
+        words, said = remarks(description)
         if "dedicated" in words:
             found["requested_start"] = told.begin or row.submitted or self.now
         if "malleable" in words:
             found["malleable"] = True
         if said:
             found["comment"] = said
-        return found or None
+        if notes:
+            found["notes"] = notes
+        if why := unwritable(description, ENDS):
+            found[CANNOT_BE_TOLD] = why
+        return {**found, **marks(words)} or None
 
     def _description(
         self, row: Row, told: Facts, request: Request, *, held: bool = False,
@@ -524,8 +534,9 @@ class _Reading:
             processors=least, walltime=self._walltime(row, told), exclusive=told.exclusive, **more
         )
         self.found.details[row.job_id] = Detail(
-            held=held, waits=condition.waits, least=least, most=max(told.most, least), managed=managed
-        )
+            held=held, waits=condition.waits, least=least, most=max(told.most, least), managed=managed,
+            description=told.description,
+        )  # fmt: skip
         self.found.jobs[row.job_id] = SnapshotJob(
             job=self._description(row, told, request, held=bool(blocked), condition=condition),
             state="pending",

@@ -25,7 +25,8 @@ import msgspec
 
 from headway import decisions as d
 from headway.model import Placement, Reservation
-from headway_adapters.lsf.reader import RESERVATION_PREFIX, Detail
+from headway_adapters.lsf.reader import ENDS, RESERVATION_PREFIX, Detail
+from headway_adapters.polling.remarks import unwritable, with_note
 from headway_adapters.polling.words import Argv, Unfit, matching, point_in_time, signal_name, time_limit
 
 _JOB = re.compile(r"[0-9]{1,18}(?:\[[0-9]{1,9}\])?")
@@ -50,6 +51,8 @@ class Plan(msgspec.Struct, frozen=True):
     """Commands to run one after another; the first that fails ends it."""
 
     steps: tuple[Argv, ...]
+    #: What the job's notes are in from then on, if that is changed.
+    noted: str = ""
 
 
 def job(job_id: str) -> str:
@@ -166,11 +169,12 @@ def plan(
     placement: Placement = (),
     pending: bool = False,
     ibm: bool = True,
+    description: str = "",
 ) -> Plan:
     """The commands of every decision but :class:`Start`. Raises :class:`Unfit`.
 
     ``now``: absolute seconds. ``slots``: those of each host. ``placement``: where the job runs;
-    ``pending``: it does not.
+    ``pending``: it does not. ``description``: its description.
     """
     if isinstance(decision, (d.Hold, d.Suspend)):
         return Plan((hold(decision.job_id),))
@@ -182,6 +186,13 @@ def plan(
         return Plan((("brequeue", job(decision.job_id)),))
     if isinstance(decision, d.SetTimeLimit):
         return Plan((("bmod", "-W", minutes(decision.walltime), job(decision.job_id)),))
+    if isinstance(decision, d.Annotate):
+        if not pending:
+            raise Unfit(f"job {job(decision.job_id)} no longer waits: LSF changes no description then")
+        if why := unwritable(description, ENDS):
+            raise Unfit(f"job {job(decision.job_id)}: {why}")
+        written = with_note(description, decision.key, decision.value)
+        return Plan((("bmod", "-Jd", written, job(decision.job_id)),), noted=written)
     if isinstance(decision, d.Resize):
         return _resize(decision, placement, pending=pending, ibm=ibm)
     if isinstance(decision, d.Reserve):

@@ -33,12 +33,13 @@ import msgspec
 from headway import decisions as d
 from headway.adapter import Check, Outcome
 from headway.errors import Failure, UserError
-from headway.model import ClusterDescription, NodeDescription, Reservation
+from headway.model import ClusterDescription, NodeDescription, Reservation, SwitchDescription
 from headway_adapters.pbs import checks, cluster, documents, reader, reservations, values, writer
 from headway_adapters.pbs.client import PbsClient, is_silence
 from headway_adapters.pbs.listings import Listings
 from headway_adapters.pbs.look import PbsLook
 from headway_adapters.pbs.options import PbsOptions
+from headway_adapters.pbs.placement_sets import group_keys, placement_sets
 from headway_adapters.pbs.room import Room
 from headway_adapters.polling import Flight, Launch, Look, PollingAdapter, validated
 from headway_adapters.polling.client import Unanswered
@@ -48,7 +49,7 @@ from headway_adapters.transport import Result, Transport
 CAPABILITIES: frozenset[type[d.Decision]] = frozenset(
     {
         d.Start, d.Hold, d.Release, d.Kill, d.Cancel, d.Requeue, d.Suspend, d.Resume, d.SetTimeLimit,
-        d.Resize,
+        d.Resize, d.Signal,
     }
 )  # fmt: skip
 #: How long what the queues and the server are set to counts as it was seen, in poll intervals.
@@ -74,6 +75,8 @@ class _World:
     listings: Listings
     #: Ended jobs can be asked for.
     history: bool
+    #: Resources by whose values vnodes are grouped.
+    group_keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -166,9 +169,13 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
             ),
             torque=is_torque,
             listings=listings,
+            group_keys=group_keys(server),
             history=not is_torque and values.truth(server.get("job_history_enable")),
         )
         return self._world
+
+    def switches(self, nodes: Mapping[str, NodeDescription]) -> tuple[SwitchDescription, ...]:
+        return placement_sets(self._world.group_keys, nodes) if self._world is not None else ()
 
     def _zone(self) -> float:
         """Seconds by which the times that PBS writes are ahead of UTC.
@@ -471,7 +478,8 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
         return self._world is not None and self._world.torque
 
     def carry_out(self, decision: d.Decision, now: float) -> Outcome:
-        known = self.known(getattr(decision, "job_id", ""))
+        job_id = getattr(decision, "job_id", "")
+        known, detail = self.known(job_id), self.detail(job_id)
         if isinstance(decision, d.Suspend) and known is not None and known.state == "suspended":
             return Outcome(True, "it is suspended already")
         if isinstance(decision, d.Resume) and known is not None and known.state == "running":
@@ -491,10 +499,11 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
                 hosts=look.hosts,
                 processors={name: node.processors for name, node in look.snapshot.nodes.items()},
                 reservation=reservation,
+                notes=self.as_written(job_id, detail.notes if detail is not None else ""),
             )
         except writer.Unfit as error:
             return Outcome(False, str(error))
-        return self.run_steps(plan.steps, already=plan.already)
+        return self.remember(plan.noted, job_id, self.run_steps(plan.steps, already=plan.already))
 
     def signalling(self, job_id: str, name: str) -> tuple[str, ...]:
         return writer.signal(job_id, name)
@@ -517,4 +526,5 @@ def _adjusted(able: frozenset[type[d.Decision]], options: PbsOptions) -> frozens
     """Capabilities as the options add to them and take from them."""
     if options.flavour == "torque":
         return able - {d.Resize}
+    able = able | {d.Annotate} if options.notes else able
     return able | {d.Reserve, d.Unreserve} if options.reservations else able

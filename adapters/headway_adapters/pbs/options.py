@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from headway_adapters.polling.actuators import ActuatorOptions
 from headway_adapters.polling.agents import AgentOptions
@@ -42,11 +42,20 @@ class PbsOptions(TransportOptions):
     #: True: Reserve and Unreserve may be used. PBS's own scheduler runs and confirms reservations; it
     #: leaves the managed queues alone because they are stopped (``started = False``).
     reservations: bool = False
+    #: True: jobs can be told something, in a resource of the server that only managers write:
+    #: ``qmgr -c "create resource headway_notes type=string, flag=r"``.
+    notes: bool = False
     #: The site's own commands for frequencies and power.
     actuators: ActuatorOptions | None = None
     #: How the agents on the nodes are reached. With them there are two tiers: ``qrun -H`` puts background
     #: jobs on vnodes that others have, and the agents make them give way.
     agents: AgentOptions | None = None
+
+    @model_validator(mode="after")
+    def _torque_has_no_notes(self) -> PbsOptions:
+        if self.notes and self.flavour == "torque":
+            raise ValueError("notes: expected OpenPBS or PBS Professional, found flavour torque")
+        return self
 
     @field_validator("queues")
     @classmethod

@@ -14,7 +14,8 @@ Choices that PBS leaves to us:
   them (headway needs no holds of its own, for the server starts nothing by itself). A system hold of a
   job whose dependency is not over is that dependency and not a hold.
 * ``qsub -v HEADWAY=dedicated`` says what PBS has no word for: the job must start at its begin time
-  (``qsub -a``); ``HEADWAY=malleable``: it may lose vnodes while it runs; both with a plus between.
+  (``qsub -a``); ``HEADWAY=malleable``: it may lose vnodes while it runs; more in
+  :mod:`headway_adapters.polling.marks`; with a plus between.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ from headway_adapters.pbs import select, values
 from headway_adapters.pbs.cluster import Nodes, Queue, Site, mapping
 from headway_adapters.pbs.documents import JobRecord, Variables
 from headway_adapters.pbs.shapes import Shapes, largest_amounts, place_of, processors_of
-from headway_adapters.polling.remarks import LONGEST
+from headway_adapters.polling.marks import is_mark, marks
+from headway_adapters.polling.remarks import LONGEST, noted
 from headway_adapters.polling.snapshot import SnapshotJob
 
 #: Job state -> our state. B, the array itself, is no job.
@@ -55,6 +57,8 @@ JOB_STATES: dict[str, str] = {
 }
 #: Substates of R in which the job is sent to its vnodes but does not run yet.
 _SENT = 41
+#: The site's resource in which a job is told something.
+NOTES = "headway_notes"
 _STARTING = frozenset({_SENT, 71})
 #: How long a job may be sent to its vnodes before it is odd, seconds: prologues take minutes.
 _SENT_FOR = 300.0
@@ -90,6 +94,8 @@ class Detail:
     #: Each chunk lies on a host of its own.
     apart: bool = False
     managed: bool = True
+    #: What it was told (:data:`NOTES`).
+    notes: str = ""
 
 
 @dataclass
@@ -99,6 +105,11 @@ class Jobs:
     jobs: dict[str, SnapshotJob] = field(default_factory=dict)
     #: Pending jobs only.
     details: dict[str, Detail] = field(default_factory=dict)
+
+
+def notes_of(record: JobRecord) -> str:
+    """What a job was told."""
+    return values.text(mapping(record.Resource_List).get(NOTES))
 
 
 def array_of(job_id: str) -> str:
@@ -337,6 +348,7 @@ class _Reader:
             spread=shape.spread,
             apart=shape.apart,
             managed=managed,
+            notes=notes_of(record),
         )
         # An element that did not run yet shows its array's counts.
         runs = 0
@@ -428,14 +440,17 @@ class _Reader:
         )
 
     def _marked(self, record: JobRecord, begin: float | None) -> dict[str, Any] | None:
-        """What the user's variable HEADWAY says."""
+        """What the user's variable HEADWAY says, and what the job was told."""
         variables = record.Variable_List
         said = values.text(variables.HEADWAY) if isinstance(variables, Variables) else ""
+        notes = noted(notes_of(record))[1]
+        marked: dict[str, Any] = {"notes": notes} if notes else {}
         if not said:
-            return None
+            return marked or None
         words = re.split(r"[+,: ]", said)
-        marked: dict[str, Any] = {}
-        if not {"dedicated", "malleable"} & set(words):
+        if is_mark(words[0]):
+            marked.update(marks(words))
+        elif not {"dedicated", "malleable"} & set(words):
             marked["comment"] = said[:LONGEST]
         if "dedicated" in words:
             # PBS forgets the begin time when it is reached: from then on the job is due.

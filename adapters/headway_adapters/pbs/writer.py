@@ -21,14 +21,16 @@ import msgspec
 from headway import decisions as d
 from headway.model import Placement, Reservation
 from headway_adapters.pbs import select, values
-from headway_adapters.pbs.reader import Detail
+from headway_adapters.pbs.reader import NOTES, Detail
 from headway_adapters.pbs.reservations import PREFIX
+from headway_adapters.polling.remarks import with_note
 from headway_adapters.polling.words import Argv, Unfit, matching, point_in_time, signal_name, time_limit
 
 _JOB = re.compile(r"[0-9]{1,12}(?:\[[0-9]{1,10}\])?(?:\.[A-Za-z0-9][A-Za-z0-9._-]{0,254})?")
 _VNODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\[\]#^-]{0,254}")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
 _RESOURCE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_NOTES = re.compile(r"[A-Za-z0-9_.,:;=@\[\]/+ -]*")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 #: PBS's answers that mean that a job which was to be ended has ended.
@@ -45,6 +47,8 @@ class Plan(msgspec.Struct, frozen=True):
     steps: tuple[Argv, ...]
     #: Parts of error messages that mean that what was asked for is already so.
     already: tuple[str, ...] = ()
+    #: What the job's notes are in from then on, if that is changed.
+    noted: str = ""
 
 
 def job(job_id: str) -> str:
@@ -138,12 +142,13 @@ def plan(
     hosts: Mapping[str, str] | None = None,
     processors: Mapping[str, int] | None = None,
     reservation: str = "",
+    notes: str = "",
 ) -> Plan:
     """The commands of every decision but :class:`Start`. Raises :class:`Unfit`.
 
     ``now``: absolute seconds. ``running_on``: what the job has, its first vnode first. ``hosts``: vnode ->
     host, and ``processors``: vnode -> processors, of all vnodes. ``reservation``: PBS's id of a
-    reservation that exists.
+    reservation that exists. ``notes``: what the job was told before.
     """
     if isinstance(decision, d.Hold):
         return Plan((("qhold", "-h", "s", job(decision.job_id)),))
@@ -160,6 +165,9 @@ def plan(
         return Plan((("qsig", "-s", "resume" if torque else "admin-resume", job(decision.job_id)),))
     if isinstance(decision, d.SetTimeLimit):
         return Plan((("qalter", "-l", f"walltime={walltime(decision.walltime)}", job(decision.job_id)),))
+    if isinstance(decision, d.Annotate):
+        told = matching(with_note(notes, decision.key, decision.value), _NOTES, "a text that can be quoted")
+        return Plan((("qalter", "-l", f'{NOTES}="{told}"', job(decision.job_id)),), noted=told)
     if isinstance(decision, d.Resize):
         return _shrink(decision, running_on, hosts or {})
     if isinstance(decision, d.Reserve):

@@ -65,7 +65,7 @@ from headway.adapter import Check, ClusterAdapter, Oddity, Outage, Outcome, Wish
 from headway.clock import RunClock
 from headway.errors import Failure, HeadwayError, UserError
 from headway.migration import ON_NODES, MigrationHandler
-from headway.model import ClusterDescription
+from headway.model import ClusterDescription, NodeDescription, SwitchDescription
 from headway.plugins import explain_validation
 from headway_adapters.polling import differ
 from headway_adapters.polling.actuators import ActuatorOptions, Actuators, capabilities
@@ -90,6 +90,9 @@ _MOST_NOTES = 10_000
 
 #: What is said of a job that somebody else started.
 STARTED_WITHOUT_US = "a job started that headway did not start"
+
+#: What a job that is being moved is not told by others.
+_NOT_WHILE_MOVED = (d.Suspend, d.Resume, d.Resize, d.Signal)
 
 #: What an adapter knows about a job besides its :class:`headway_adapters.polling.snapshot.SnapshotJob`.
 DetailT = TypeVar("DetailT")
@@ -238,6 +241,8 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         #: Why the last commands could not be run at all.
         self._not_run = ""
         self._noted: set[str] = set()
+        #: What the notes of jobs are in that were written since the last look.
+        self._written: dict[str, str] = {}
         self._looker = ThreadPoolExecutor(1, thread_name_prefix=f"{self.system}-look")
         self._looking: Future[Look[DetailT]] | None = None
         #: Counts what we changed: a look that began before a change is thrown away.
@@ -400,9 +405,15 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
             pools=tuple(shown.pools.values()),
             nodes=tuple(shown.nodes.values()),
             reservations=tuple(shown.reservations.values()),
+            licences=tuple(shown.licences.items()),
+            switches=self.switches(shown.nodes),
             enters_reservations=self.enters_reservations,
             shares_out=self.shares_out,
         )
+
+    def switches(self, nodes: Mapping[str, NodeDescription]) -> tuple[SwitchDescription, ...]:
+        """How the ``nodes`` are connected, as far as the batch system says it; asked after :meth:`learn`."""
+        return ()
 
     def note(self, notes: Iterable[str]) -> None:
         """Log what is odd, each once. Users write parts of it: so it is shortened, and not all is kept."""
@@ -499,6 +510,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         if not self.read_only:
             self._actuators.looked(look.snapshot)
         self._as_it_is = self._placed(look)
+        self._written.clear()
         self._last = self._shown(as_it_is)
         if not self.read_only:
             with self._unforeseen("the moves that are under way"):
@@ -872,8 +884,10 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
             if moving := [k for k in (decision.job_id, decision.other_job_id) if k in self._moves]:
                 return Outcome(False, f"job {moving[0]} is being moved")
             return self._agents.swap(decision)
-        if isinstance(decision, d.Suspend | d.Resume | d.Resize) and decision.job_id in self._moves:
+        if isinstance(decision, _NOT_WHILE_MOVED) and decision.job_id in self._moves:
             return Outcome(False, f"job {decision.job_id} is being moved")
+        if isinstance(decision, d.Signal):
+            return self._signal_running(decision)
         problem: str | None = None
         if isinstance(decision, d.SetFrequency):
             problem = self._set_frequency(decision)
@@ -895,6 +909,13 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         if job is None or job.state not in ON_NODES:
             return f"job {decision.job_id} does not run"
         return self._actuators.set_frequency(decision, job.placement)
+
+    def _signal_running(self, decision: d.Signal) -> Outcome:
+        """A job that waits gets none: some batch systems would end it in its queue for that."""
+        job = self.known(decision.job_id)
+        if job is None or job.state not in ("starting", "running"):
+            return Outcome(False, f"job {decision.job_id} does not run")
+        return self.signal(decision.job_id, decision.signal)
 
     def _occupants(self) -> dict[str, str]:
         """Node -> a job that runs there or is on its way there."""
@@ -949,24 +970,28 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
             return None
         return self._last.details.get(job_id)
 
-    def run_steps(
-        self, steps: Sequence[Sequence[str]], *, essential: int = 100, already: Iterable[str] = ()
-    ) -> Outcome:
+    def run_steps(self, steps: Sequence[Sequence[str]], *, already: Iterable[str] = ()) -> Outcome:
         """Run commands one after another until one fails.
 
-        Steps from ``essential`` on may fail without making the decision fail. ``already``: parts of
-        error messages that mean that what was asked for is already so.
+        ``already``: parts of error messages that mean that what was asked for is already so.
         """
-        for number, argv in enumerate(steps):
+        for argv in steps:
             result = self.change([argv])[0]
             if result is None or not result.ok:
                 if result is not None and any(word in result.stderr for word in already):
                     return Outcome(True, result.complaint())
-                if number < essential:
-                    return self.refused(result)
-                self._log.warning("a follow-up command failed", command=" ".join(argv[:3]),
-                                  error="not tried" if result is None else result.complaint())  # fmt: skip
+                return self.refused(result)
         return Outcome(True)
+
+    def as_written(self, job_id: str, seen: str) -> str:
+        """What a job's notes are in, of which the last look has ``seen``."""
+        return self._written.get(job_id, seen)
+
+    def remember(self, noted: str, job_id: str, outcome: Outcome) -> Outcome:
+        """``outcome``, after which a job's notes are in ``noted`` if it says anything."""
+        if noted and outcome.accepted:
+            self._written[job_id] = noted
+        return outcome
 
     def refused(self, result: Result | None) -> Outcome:
         """The outcome of a command that failed, or was not tried."""

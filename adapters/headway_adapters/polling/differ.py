@@ -125,9 +125,14 @@ def _description_changed(
     When a job starts, batch systems show what it got in the place of what it asked for; that is
     no change of the request, so only the rest (such as the limit) is compared then.
     """
-    if new.state == "ended":
-        return
     before, after = old.job, new.job
+    if new.state == "ended":
+        # What it said before it ended, and nothing else of what the batch system shows of it now.
+        notes = (after.attributes or {}).get("notes")
+        if notes is not None and notes != (before.attributes or {}).get("notes"):
+            said = {**(before.attributes or {}), "notes": notes}
+            events.append(ev.JobChanged(time=now, job=msgspec.structs.replace(before, attributes=said)))
+        return
     if new.state == "pending" and old.state == "pending" and before.held != after.held:
         if after.held:
             events.append(ev.JobHeld(time=now, job_id=after.id, reason=new.reason))

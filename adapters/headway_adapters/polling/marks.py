@@ -1,34 +1,73 @@
 """What a user's comment says of a job that the batch system has no word for, beyond single words.
 
 ``headway:`` is followed by words with commas between. Here: ``job=NAME,stage=2`` with ``reward=10``,
-``priority=120`` and ``length=300`` (seconds that it is expected to take) if wanted: a task of a job of
-stages (attribute ``window``); ``moldable`` or ``moldable=2``: the job may be started on fewer processors, at
-least so many (attribute ``moldable``). What is damaged is kept as it is written, so that whoever reads the
-attribute can say what is wrong with it.
+``priority=120`` and ``length=300`` (seconds that it is expected to take) if wanted: a task of a job of stages
+(attribute ``window``); ``moldable`` or ``moldable=2``: the job may be started on fewer processors, at least
+so many (attribute ``moldable``); ``deadline=2026-11-24T06:00`` (UTC) or absolute seconds (attribute
+``deadline``); ``bytes=5e9`` to protect, and ranges of security levels, such as ``encryption=0.7-1.0``
+(attribute ``security``); ``switches=2`` or ``switches=2@10m``: its nodes are to lie on at most so many
+switches, for which it waits so long (attribute ``switches``, as written). What is damaged is kept as it is
+written, so that whoever reads the attribute can say what is wrong with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any
 
 #: Words of a task, and what they hold.
+_SERVICES = ("encryption", "integrity", "authentication")
 _TASK = {"job": str, "stage": int, "reward": float, "priority": float, "length": float}
+
+
+def is_mark(word: str) -> bool:
+    """Whether a comment that begins with this word speaks of a job in our words."""
+    name = word.strip().partition("=")[0]
+    ours = ("dedicated", "malleable", "moldable", "switches", "deadline", "bytes")
+    return name in (*ours, *_SERVICES, *_TASK)
 
 
 def marks(words: Iterable[str]) -> dict[str, Any]:
     """The attributes that the words of a comment stand for."""
     found: dict[str, Any] = {}
     task: dict[str, Any] = {}
+    security: dict[str, Any] = {}
     for word in words:
         name, equals, text = word.strip().partition("=")
         if name == "moldable":
             found["moldable"] = _read(int, text) if equals else True
+        elif equals and name == "deadline":
+            found["deadline"] = _moment(text)
+        elif equals and name == "bytes":
+            security["bytes"] = _read(float, text)
+        elif equals and name in _SERVICES:
+            security[name] = _range(text)
+        elif name == "switches" and equals:
+            found["switches"] = text
         elif equals and name in _TASK:
             task[name] = _read(_TASK[name], text)
     if "job" in task or "stage" in task:
         found["window"] = task
+    if security:
+        found["security"] = security
     return found
+
+
+def _moment(text: str) -> Any:
+    """Absolute seconds; as it is written where it is no moment."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return _read(float, text)
+    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _range(text: str) -> Any:
+    """Two levels, or one that is both; as it is written where it is neither."""
+    low, _, high = text.partition("-")
+    levels = [_read(float, low), _read(float, high or low)]
+    return text if any(isinstance(level, str) for level in levels) else levels
 
 
 def _read(kind: type, text: str) -> Any:

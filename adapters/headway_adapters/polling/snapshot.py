@@ -53,5 +53,7 @@ class Snapshot:
     reservations: Mapping[str, Reservation] = field(default_factory=dict)
     #: Node name -> "on", "asleep", "falling asleep", "waking"; only where the batch system says.
     power: Mapping[str, str] = field(default_factory=dict)
+    #: Name -> how much there is, for the jobs that are shown, of what belongs to no node.
+    licences: Mapping[str, int] = field(default_factory=dict)
     #: Node name -> watts that the batch system measured last; only where it measures.
     watts: Mapping[str, float] = field(default_factory=dict)

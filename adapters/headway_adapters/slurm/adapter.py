@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -33,12 +34,20 @@ from headway import decisions as d
 from headway import events as ev
 from headway.adapter import Check, Oddity, Outcome
 from headway.errors import Failure, UserError
-from headway.model import NodeDescription, Placement, PoolDescription, SitePolicy
+from headway.model import (
+    ClusterDescription,
+    NodeDescription,
+    Placement,
+    PoolDescription,
+    SitePolicy,
+    SwitchDescription,
+)
 from headway.nodes import layout_is_open
 from headway.parts import placements_of
 from headway_adapters.polling import Flight, Launch, Look, PollingAdapter, validated
 from headway_adapters.polling.actuators import OURS
 from headway_adapters.polling.client import Unanswered
+from headway_adapters.polling.licences import left_here, less, licences_elsewhere, other_amounts
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 from headway_adapters.slurm import checks, marker, reader, together, writer
 from headway_adapters.slurm.client import SlurmClient, is_silence
@@ -84,7 +93,7 @@ _ENERGY_TRIES = 5
 CAPABILITIES: frozenset[type[d.Decision]] = frozenset(
     {
         d.Start, d.Hold, d.Release, d.Kill, d.Cancel, d.Requeue, d.Suspend, d.Resume, d.SetTimeLimit,
-        d.Resize, d.Reserve, d.Unreserve,
+        d.Annotate, d.Resize, d.Signal, d.Reserve, d.Unreserve,
     }
 )  # fmt: skip
 
@@ -127,6 +136,9 @@ class _World:
     remembers: float = 300.0
     #: Between two rounds of Slurm's backfill scheduler, seconds.
     backfill_interval: float = 30.0
+    switches: tuple[SwitchDescription, ...] = ()
+    #: Its JSON does not say on how few switches jobs want to be.
+    lists_bounds: bool = False
     config: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -178,6 +190,8 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         #: As they were read last, and as they were when the engine was told last.
         self._site_policy: SitePolicy | None = None
         self._told_policy: SitePolicy | None = None
+        #: How much of each licence there was when the engine was told last.
+        self._told_licences: Mapping[str, int] = {}
         self._taken: set[str] = set()
         #: Running jobs that Slurm was asked to hold for the case of a requeue, and when (monotonic clock).
         self._asked_to_stay: dict[str, float] = {}
@@ -232,6 +246,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         if checks.version_of(version.text) >= (23, 2):
             # From here on sinfo's JSON groups nodes instead of listing them.
             as_json = ("scontrol", "show", "nodes", "--json", "-a")
+        switches = self._switches() if config.get("TopologyPlugin") in reader.KINDS else ()
         self._world = _World(
             name=config.get("ClusterName", "slurm"),
             site=site,
@@ -241,9 +256,26 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
             measures=config.get("AcctGatherEnergyType", "").rpartition("/")[2] not in ("", "none", "(null)"),
             remembers=_seconds_of(config.get("MinJobAge", "")),
             backfill_interval=reader.backfill_interval(config),
+            switches=switches,
+            lists_bounds=bool(switches) and checks.version_of(version.text) < (23, 2),
             config=config,
         )
         return self._world
+
+    def _switches(self) -> tuple[SwitchDescription, ...]:
+        """How nodes are connected; nothing where Slurm does not say it."""
+        notes: set[str] = set()
+        (shown,) = self._client.run_many([("scontrol", "show", "topology")])
+        found = reader.read_topology(shown.text, notes) if shown.ok else ()
+        if not found:
+            notes.add(
+                "scontrol show topology: expected switches, found none; jobs' --switches are not looked at"
+            )
+        self.note(notes)
+        return found
+
+    def switches(self, nodes: Mapping[str, NodeDescription]) -> tuple[SwitchDescription, ...]:
+        return self._world.switches if self._world is not None else ()
 
     def _behind(self) -> tuple[str, ...]:
         """The partitions of background jobs."""
@@ -256,16 +288,20 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         notes: set[str] = set()
         now = self._clock()
         nodes_as_text = ("scontrol", "-o", "show", "nodes", "-a")
-        queue, partitions_out, reservations_out, nodes_out, *measured = self._client.run_many(
+        queue, partitions_out, reservations_out, licences_out, nodes_out, *more = self._client.run_many(
             [
                 ("squeue", "--json", "-a", "-t", "all"),
                 ("scontrol", "-o", "show", "partition", "-a"),
                 ("scontrol", "-o", "show", "reservation"),
+                ("scontrol", "-o", "show", "licenses"),
                 world.nodes_as_json or nodes_as_text,
                 # Not every Slurm writes watts into its JSON.
                 *([nodes_as_text] if world.measures else []),
+                *([reader.BOUNDS] if world.lists_bounds else []),
             ]
         )
+        measured = more[: int(world.measures)]
+        bounds = reader.read_bounds(more[-1].text) if world.lists_bounds and more[-1].ok else {}
         for result in (queue, partitions_out, reservations_out):
             if not result.ok:
                 raise Unanswered(f"{' '.join(result.argv[:3])}: {result.complaint()}")
@@ -273,7 +309,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         if not partitions:
             raise Unanswered("scontrol show partition: lists none")
         nodes = self._nodes(nodes_out, world, notes)
-        found = reader.read_jobs(queue.stdout, now, world.site, partitions, nodes, notes)
+        found = reader.read_jobs(queue.stdout, now, world.site, partitions, nodes, notes, bounds)
         pools = {
             name: partition.pool() if name in world.site.managed else _closed(partition)
             for name, partition in partitions.items()
@@ -286,11 +322,13 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         }
         reservations = {}
         unread: set[str] = set()
+        elsewhere = licences_elsewhere(found.jobs, pools)
         for key, reservation in reader.read_reservations(reservations_out.text, notes, unread).items():
             kept = tuple(node for node in reservation.nodes if node in mine)
-            if kept:
+            rest = less(reservation.licences, elsewhere.get(key, {}))
+            if kept or rest:
                 pool = reservation.pool if reservation.pool in pools else ""
-                reservations[key] = msgspec.structs.replace(reservation, nodes=kept, pool=pool)
+                reservations[key] = msgspec.structs.replace(reservation, nodes=kept, pool=pool, licences=rest)
         jobs = {key: job for key, job in found.jobs.items() if job.job.pool in pools}
         if before is not None:
             for key, job in before.jobs.items():
@@ -305,6 +343,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
             self._ask_energies(before, jobs)
         snapshot = Snapshot(
             time=now, jobs=jobs, nodes=mine, pools=pools, reservations=reservations,
+            licences=_licences(licences_out, elsewhere, before, notes),
             power={name: power for name, power in nodes.power.items() if name in mine},
             watts={name: value for name, value in watts.items() if name in mine},
         )  # fmt: skip
@@ -317,12 +356,20 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
     def tell_policy(self) -> None:
         self._policy_due = -math.inf
 
+    def describe(self) -> ClusterDescription:
+        found = super().describe()
+        self._told_licences = dict(found.licences)
+        return found
+
     def news(self, look: Look[reader.Detail]) -> Iterable[ev.Event]:
+        now, licences = look.snapshot.time, look.snapshot.licences
+        for name, total in other_amounts(self._told_licences, licences).items():
+            yield ev.LicencesChanged(now, name, total)
+        self._told_licences = licences
         policy = look.policy if isinstance(look, _Look) else None
         before, self._told_policy = self._told_policy, policy
-        if policy is None or policy is before or _same_policy(policy, before):
-            return ()
-        return (ev.SitePolicyChanged(look.snapshot.time, policy),)
+        if policy is not None and policy is not before and not _same_policy(policy, before):
+            yield ev.SitePolicyChanged(now, policy)
 
     def _ask_policy(self, partitions: str, notes: set[str]) -> SitePolicy | None:
         """Accounts, QOS and weights, asked for anew if it is time to; the first time they must come."""
@@ -833,8 +880,20 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
                 pool = job.job.pool
                 raise writer.Unfit(f"job {start.job_id}: no partition takes background jobs of {pool}")
         return writer.start(
-            start, detail, job.job.pool, reserved=reserved, at_once=moves, partition=partition
-        )
+            start, detail, job.job.pool, reserved=reserved, at_once=moves, partition=partition,
+            bound=self._given_up(start, job.job.request.switches),
+        )  # fmt: skip
+
+    def _given_up(self, start: d.Start, bound: int) -> int:
+        """The job's bound on switches if it starts on more than that, or 0.
+
+        Slurm would let it wait for them: for as long as it said, from its own first attempt on.
+        """
+        if not bound or self._world is None:
+            return 0
+        nodes = {node for node, _ in start.placement}
+        on = sum(not nodes.isdisjoint(switch.nodes) for switch in self._world.switches)
+        return bound if on > bound else 0
 
     def carry_out(self, decision: d.Decision, now: float) -> Outcome:
         if isinstance(decision, d.PowerDown | d.PowerUp):
@@ -855,13 +914,14 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
                 reservation_exists=existing is not None and existing.ours,
                 running_nodes=_nodes_of(known.placement) if known is not None else (),
                 waits=detail is not None and detail.managed,
+                comment=self.as_written(job_id, detail.comment if detail is not None else ""),
                 comment_free=detail is None or detail.comment_free or isinstance(decision, d.Release),
             )
         except writer.Unfit as error:
             return Outcome(False, str(error))
         gone = (writer.NO_RESERVATION,) if isinstance(decision, d.Unreserve) else ()
         already = (*writer.ALREADY, *gone)
-        return self.run_steps(plan.steps, essential=plan.essential, already=already)
+        return self.remember(plan.noted, job_id, self.run_steps(plan.steps, already=already))
 
     def _change_power(self, decision: d.PowerDown | d.PowerUp) -> Outcome:
         falls = isinstance(decision, d.PowerDown)
@@ -917,11 +977,32 @@ def _closed(partition: reader.Partition) -> PoolDescription:
     return replace(partition, open=False).pool()
 
 
+def _licences(
+    shown: Result, elsewhere: Mapping[str, Counter[str]], before: Snapshot | None, notes: set[str]
+) -> Mapping[str, int]:
+    """How much of each licence is there for our jobs; as it was where Slurm does not say."""
+    if not shown.ok:
+        notes.add(f"licences stay as they were: {' '.join(shown.argv[:4])}: {shown.complaint()}")
+        return before.licences if before is not None else {}
+    total, used = reader.read_licences(shown.text)
+    if before is None:
+        for name, amount in used.items():
+            if amount > total[name]:
+                notes.add(
+                    f"licence {name!r}: {amount} are in use and there are {total[name]}; nobody starts with "
+                    "it until enough have come back"
+                )
+    return left_here(total, elsewhere)
+
+
 def _same_policy(one: SitePolicy, other: SitePolicy | None) -> bool:
     """Whether nothing is otherwise but what was used, which changes all the time."""
     if other is None or one == other:
         return one == other
-    unused = [tuple(msgspec.structs.replace(a, usage=0.0) for a in p.associations) for p in (one, other)]
+    unused = [
+        tuple(msgspec.structs.replace(a, usage=0.0, processor_minutes=0.0) for a in p.associations)
+        for p in (one, other)
+    ]
     return unused[0] == unused[1] and msgspec.structs.replace(
         one, associations=()
     ) == msgspec.structs.replace(other, associations=())

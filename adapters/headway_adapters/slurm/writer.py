@@ -18,9 +18,10 @@ import msgspec
 
 from headway import decisions as d
 from headway.model import FOR_JOB, Reservation
+from headway_adapters.polling.remarks import with_note
 from headway_adapters.polling.words import Argv, Unfit, matching, point_in_time, signal_name, time_limit
 from headway_adapters.slurm import hostlist, marker
-from headway_adapters.slurm.reader import RESERVATION_PREFIX, Detail
+from headway_adapters.slurm.reader import RELEASED, RESERVATION_PREFIX, Detail
 
 _JOB = re.compile(r"[0-9]{1,10}(?:_[0-9]{1,10})?")
 _RECORD = re.compile(r"[0-9]{1,10}(?:_(?:[0-9]{1,10}|\[[0-9,-]+\]))?")
@@ -45,8 +46,8 @@ class Plan(msgspec.Struct, frozen=True):
     steps: tuple[Argv, ...]
     #: A start's pin, to be restored when it does not happen.
     pin: marker.Pin | None = None
-    #: Steps from this one on may fail without making the decision fail.
-    essential: int = 100
+    #: What the job's notes are in from then on, if that is changed.
+    noted: str = ""
 
 
 def job(job_id: str) -> str:
@@ -91,6 +92,7 @@ def start(
     reserved: bool = False,
     at_once: bool = False,
     partition: str = "",
+    bound: int = 0,
 ) -> Plan:
     """Pin the job to its nodes, then release it.
 
@@ -98,7 +100,7 @@ def start(
     have. ``mark``: write the AdminComment (:mod:`headway_adapters.slurm.marker`). ``reserved``: it
     starts inside the reservation that headway keeps for it. ``at_once``: it went back to the queue just now,
     for which Slurm would have it wait for two minutes. ``partition``: put it into this one, which is that of
-    the pool's background jobs.
+    the pool's background jobs. ``bound``: on how many switches it was to be, which it gives up.
     """
     job_id = job(decision.job_id)
     if not decision.placement:
@@ -130,6 +132,8 @@ def start(
         update.append(f"Partition={name(partition or pool, 'a partition')}")
     if reserved:
         update.append(f"ReservationName={own_reservation(job_id)}")
+    if bound:
+        update.append(f"Switches={bound}@0")
     if mark and detail.comment_free:
         update.append(f"AdminComment={pin.text()}")
     return Plan(steps=(tuple(update), ("scontrol", "release", job_id)), pin=pin)
@@ -205,12 +209,13 @@ def plan(
     reservation_exists: bool = False,
     running_nodes: tuple[str, ...] = (),
     comment_free: bool = True,
+    comment: str = "",
     waits: bool = False,
 ) -> Plan:
     """The commands of every decision but :class:`Start`. Raises :class:`Unfit`.
 
     ``now``: absolute seconds. ``running_nodes``: where the job runs. ``comment_free``: its
-    AdminComment may be written. ``waits``: it is pending.
+    AdminComment may be written. ``comment``: what its Comment says. ``waits``: it is pending.
     """
     if isinstance(decision, d.Hold):
         update: Argv = ("scontrol", "update", f"JobId={job(decision.job_id)}", "Priority=0")
@@ -222,11 +227,11 @@ def plan(
     if isinstance(decision, (d.Kill, d.Cancel)):
         return Plan((("scancel", job(decision.job_id)),))
     if isinstance(decision, d.Requeue):
-        # requeuehold leaves a hold that counts as the user's; it becomes the administrator's.
+        # Held first: requeuehold would leave a hold that counts as the user's, and for ever if headway is
+        # killed before it makes that its own.
         return Plan(
-            (("scontrol", "requeuehold", job(decision.job_id)),
-             ("scontrol", "update", f"JobId={decision.job_id}", "Priority=0")),
-            essential=1,
+            (("scontrol", "update", f"JobId={job(decision.job_id)}", "Priority=0"),
+             ("scontrol", "requeue", decision.job_id))
         )  # fmt: skip
     if isinstance(decision, d.Suspend):
         return Plan((("scontrol", "suspend", job(decision.job_id)),))
@@ -235,6 +240,11 @@ def plan(
     if isinstance(decision, d.SetTimeLimit):
         limit = minutes(decision.walltime)
         return Plan((("scontrol", "update", f"JobId={job(decision.job_id)}", f"TimeLimit={limit}"),))
+    if isinstance(decision, d.Annotate):
+        written = _annotated(decision, comment)
+        return Plan(
+            (("scontrol", "update", f"JobId={job(decision.job_id)}", f"Comment={written}"),), noted=written
+        )
     if isinstance(decision, d.Resize):
         return _other_size(decision) if waits and not running_nodes else _shrink(decision, running_nodes)
     if isinstance(decision, d.Reserve):
@@ -273,6 +283,12 @@ def _some(names: tuple[str, ...]) -> str:
     if not names:
         raise Unfit("no nodes are named")
     return nodes(names)
+
+
+def _annotated(decision: d.Annotate, comment: str) -> str:
+    """Behind the user's words; the submit filter's word stays the last."""
+    last = f" {RELEASED}" if comment.endswith(RELEASED) else ""
+    return with_note(comment.removesuffix(RELEASED).rstrip(), decision.key, decision.value) + last
 
 
 def _other_size(decision: d.Resize) -> Plan:

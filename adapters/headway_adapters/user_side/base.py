@@ -23,6 +23,7 @@ class CommandUser:
     gone: ClassVar[tuple[str, ...]] = ()
     #: The command that ends a job, without its id.
     ending: ClassVar[tuple[str, ...]] = ()
+    hears = False
 
     def __init__(self, adapter: PollingAdapter[Any, Any], client: CommandClient, queue: str) -> None:
         """``adapter`` only reads."""
@@ -57,6 +58,13 @@ class CommandUser:
 
     def release(self, job: str) -> None:
         self._must(self._client.run(self.releasing(self.checked_id(job))))
+
+    def notes(self, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """What the scheduler wrote for the job in which this process runs."""
+        raise NotImplementedError
+
+    def note(self, environment: Mapping[str, str], key: str, value: str) -> None:
+        raise Failure("a job can write nothing for the scheduler here")
 
     def _must(self, result: Result) -> None:
         if not result.ok and not any(sign in f"{result.stderr} {result.text}" for sign in self.gone):

@@ -6,13 +6,16 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import time
 from collections.abc import Mapping, Sequence
 
 from headway.errors import Failure
 from headway.user_side import Allocation, Submission
-from headway_adapters.lsf import LsfAdapter, writer
+from headway_adapters.lsf import LsfAdapter, listing, writer
 from headway_adapters.lsf.client import LsfClient
 from headway_adapters.lsf.options import LsfOptions
+from headway_adapters.lsf.values import Calendar
+from headway_adapters.polling.remarks import noted
 from headway_adapters.polling.words import Unfit
 from headway_adapters.transport import Result
 from headway_adapters.transport.quoting import quote
@@ -55,6 +58,17 @@ class LsfUser(QueueUser):
 
     def allocation(self, environment: Mapping[str, str]) -> Allocation | None:
         return allocation(environment, os.uname().nodename)
+
+    def notes(self, environment: Mapping[str, str]) -> Mapping[str, str]:
+        job, element = environment.get("LSB_JOBID"), environment.get("LSB_JOBINDEX", "0")
+        if not job:
+            return {}
+        key = writer.job(job if element == "0" else f"{job}[{element}]")
+        result = self._client.run(("bjobs", "-UF", key))
+        if not result.ok:
+            raise self._failure(result)
+        told = listing.read_long(result.text, Calendar(time.time()), set()).get(key)
+        return noted(told.description)[1] if told is not None else {}
 
     def elsewhere(
         self, argv: Sequence[str], allocation: Allocation, environment: Mapping[str, str]

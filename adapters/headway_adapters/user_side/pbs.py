@@ -7,13 +7,17 @@ import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from headway.errors import Failure
 from headway.user_side import Allocation, Submission
 from headway_adapters.pbs import PbsAdapter, writer
 from headway_adapters.pbs.client import PbsClient
+from headway_adapters.pbs.listings import Listings
 from headway_adapters.pbs.options import PbsOptions
-from headway_adapters.transport import Result
+from headway_adapters.pbs.reader import notes_of
+from headway_adapters.polling.remarks import noted
+from headway_adapters.transport import Result, Transport
 from headway_adapters.user_side.base import QueueUser, own_host
 from headway_adapters.user_side.words import checked
 
@@ -27,6 +31,16 @@ class PbsUser(QueueUser):
     ending = ("qdel",)
     default = "workq"
     kinds = (PbsOptions, PbsAdapter, PbsClient)
+
+    _client: PbsClient
+
+    def __init__(self, options: Mapping[str, Any], transport: Transport | None = None) -> None:
+        # A job's own path does not lead to PBS's commands; that of its submission does.
+        submitted_with = os.environ.get("PBS_O_PATH")
+        if "bin_dir" not in options and submitted_with and shutil.which("qstat") is None:
+            program = shutil.which("qstat", path=submitted_with)
+            options = {**options, "bin_dir": os.path.dirname(program)} if program else options
+        super().__init__(options, transport)
 
     def submission(self, job: Submission) -> tuple[str, ...]:
         return submission(job, self.queue)
@@ -48,6 +62,15 @@ class PbsUser(QueueUser):
 
     def allocation(self, environment: Mapping[str, str]) -> Allocation | None:
         return allocation(environment, os.uname().nodename)
+
+    def notes(self, environment: Mapping[str, str]) -> Mapping[str, str]:
+        job = environment.get("PBS_JOBID")
+        if not job:
+            return {}
+        record = Listings(self._client, torque=False).asked([job], False, set())[0].get(job)
+        if record is None:
+            raise Failure(f"qstat: expected what it knows of job {job}, found nothing")
+        return noted(notes_of(record))[1]
 
     def elsewhere(
         self, argv: Sequence[str], allocation: Allocation, environment: Mapping[str, str]

@@ -7,9 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headway.decisions import Annotate
 from headway.errors import Failure, UserError
 from headway.user_side import Allocation, Submission
 from headway_adapters.polling.adapter import validated
+from headway_adapters.polling.remarks import noted
 from headway_adapters.slurm import SlurmAdapter, hostlist, writer
 from headway_adapters.slurm.client import SlurmClient
 from headway_adapters.slurm.options import SlurmOptions
@@ -30,6 +32,7 @@ class SlurmUser(CommandUser):
     grain = 60.0
     gone = (*writer.ALREADY, "Invalid job id")
     ending = ("scancel",)
+    hears = True
 
     def __init__(self, options: Mapping[str, Any], transport: Transport | None = None) -> None:
         given = {key: value for key, value in options.items() if key != "queue"}
@@ -63,6 +66,26 @@ class SlurmUser(CommandUser):
 
     def allocation(self, environment: Mapping[str, str]) -> Allocation | None:
         return allocation(environment)
+
+    def notes(self, environment: Mapping[str, str]) -> Mapping[str, str]:
+        if not environment.get("SLURM_JOB_ID"):
+            return {}
+        return noted(self._comment(environment["SLURM_JOB_ID"]))[1]
+
+    def note(self, environment: Mapping[str, str], key: str, value: str) -> None:
+        job = environment.get("SLURM_JOB_ID", "")
+        plan = writer.plan(Annotate(writer.job(job), key, value), now=0.0, comment=self._comment(job))
+        for argv in plan.steps:
+            self._must(self._client.run(argv))
+
+    def _comment(self, job: str) -> str:
+        """What is written at the job in which this process runs, of an array its own element."""
+        # Not of "scontrol show job", where a comment's own words look like the next keys.
+        result = self._client.run(("squeue", "--noheader", f"--jobs={writer.job(job)}", "--format=%k"))
+        if not result.ok:
+            raise self._failure(result)
+        comment = result.text.strip()
+        return "" if comment in ("(null)", "N/A") else comment
 
     def elsewhere(
         self, argv: Sequence[str], allocation: Allocation, environment: Mapping[str, str]

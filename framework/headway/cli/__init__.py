@@ -22,6 +22,8 @@ _COMMANDS = {
     "demo": ("demo", "Compare three policies on a generated month of jobs."),
     "dry-run": ("dry_run", "Run a trace, or a copy of the live queue, in emulation."),
     "compare": ("compare", "A campaign: policies, workloads, loads and seeds, with confidence intervals."),
+    "repeat": ("repeat", "Run a campaign again from its results, and say whether the numbers are the same."),
+    "results": ("results", "A database of campaigns: store, list, filter, tabulate, plot, export."),
     "lint-experiment": (
         "lint_experiment",
         "Which rules of the evaluation of schedulers a campaign keeps and breaks.",

@@ -65,6 +65,8 @@ class _Bounds(click.ParamType):
               help="Upper bounds of the processors in it.  [default: 1,32]")  # fmt: skip
 @click.option("--time-zone", "zone", metavar="NAME",
               help="The machine's time zone, such as Europe/Stockholm. Default: the header's.")  # fmt: skip
+@click.option("--queue", metavar="NAME",
+              help="The jobs of one queue or partition alone, by its name or number.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIRECTORY",
               help="Write a CSV file a table, analysis.json and analysis.html.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Stop at the first broken line of the trace.")
@@ -81,18 +83,20 @@ def command(
     lengths: tuple[float, ...] | None,
     widths: tuple[int, ...] | None,
     zone: str | None,
+    queue: str | None,
     out: Path | None,
     strict: bool,
     verbose: bool,
 ) -> None:
-    """Tell what a workload looks like: a TRACE in any format that headway reads, or a model's.
+    """Tell what a workload looks like: a TRACE in any format that headway reads, a batch system's accounting
+    (the text of sacct -P, a PBS server's logs, LSF's lsb.events and lsb.acct), or a model's.
 
     Short and long, narrow and wide jobs, lengths by processors, arrivals by hour, weekday and day, offered
     load, sizes, and how good users' estimates are.
     """
     from headway.model.classes import ClassBounds
     from headway.report.study import render_study, write_study
-    from headway.workload import read_trace
+    from headway.workload import filters, read_trace
     from headway.workload.analysis import LENGTH_BOUNDS, WIDTH_BOUNDS, study
 
     if (trace_path is None) == (workload is None):
@@ -112,6 +116,8 @@ def command(
             say(line, messages(), style="yellow")
         if lines and not verbose:
             say("(--verbose names the lines)", messages(), style="yellow")
+    if queue is not None:
+        trace = filters.queue(trace, queue)
     found = study(
         trace,
         processors=processors,

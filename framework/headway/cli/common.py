@@ -159,11 +159,11 @@ def job_progress(
         progress.update(task, completed=total)
 
 
-def new_progress() -> Progress:
+def new_progress(unit: str = "jobs") -> Progress:
     """A progress bar on standard error; silent where that is no terminal."""
     where = messages()
     return Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("jobs"),
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit),
         TimeRemainingColumn(), console=where, disable=not where.is_terminal, transient=True,
     )  # fmt: skip
 
@@ -177,6 +177,11 @@ def wall_clock(time: float) -> str:
     except (ValueError, OverflowError, OSError):
         # Limits of thousands of years can be asked for; calendars end with the year 9999.
         return f"{time:.0f} s after 1970"
+
+
+def when(time: float) -> str:
+    """A moment of a run: by the wall clock, or in seconds where time begins at 0, as in dry runs."""
+    return wall_clock(time) if time > 1e8 else f"{time:.0f}"
 
 
 def measured_latencies(config: Config) -> Latencies | None:

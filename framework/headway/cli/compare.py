@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.table import Table
+from rich.table import Table as ScreenTable
 
-from headway.cli.common import console, messages, new_progress
+from headway.cli.campaigns import all_failed, place_options, run_in_folder, write_all
+from headway.cli.common import console, messages
 from headway.extras import need_report
 
 if TYPE_CHECKING:
-    from headway.experiment.rulebook import Evidence
+    from headway.cli.campaigns import Ran
+    from headway.experiment.rulebook import Evidence, Judged
     from headway.experiment.statistics import Interval
+    from headway.report.campaign import Table
 
 #: Of the table, beside offered and achieved load, and of the plots.
 METRICS = ("mean wait", "mean bounded slowdown", "geometric mean bounded slowdown")
@@ -33,35 +35,37 @@ ENERGY_UNITS = {"energy": ("kWh", 3.6e6), "peak power": ("kW", 1e3)}
 @click.command("compare")
 @click.argument("campaign", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), default=Path("comparison"), show_default=True,
-              help="Directory for rows, what the rules found, and plots.")  # fmt: skip
+              help="Directory for rows, what the rules found, plots, and a page with all of it.")  # fmt: skip
 @click.option("--strict", is_flag=True,
               help="Refuse a campaign that breaks a rule or leaves a question open.")  # fmt: skip
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    default=os.cpu_count() or 1,
-    help="Processes; default: all cores.",
-)
-def command(campaign: Path, out: Path, strict: bool, workers: int) -> None:
+@click.option("--anew", is_flag=True,
+              help="Drop what has run before in the directory; without it a campaign goes on.")  # fmt: skip
+@place_options
+def command(campaign: Path, out: Path, strict: bool, anew: bool, workers: int | None, scheduler: str) -> None:
     """Run policies x workloads x loads x seeds, compare them with confidence intervals, and say which rules
     of the evaluation of schedulers were kept and which were broken.
 
-    CAMPAIGN is a YAML file; etc/campaigns/ has examples. Its keys: processors or nodes (as emulation.nodes
-    of a configuration), energy (a profile, or profile and classes as there), policies (names, or label,
-    plugins and cycle), workloads (model, options and loads, or trace, one of arrival_factors, target_loads,
-    runtime_factors and size_factors, resample and limit; label), seeds, first_seed, cycle, method.
+    CAMPAIGN is a YAML file; etc/campaigns/ has examples. Its keys: processors, nodes or torus (as under
+    emulation in a configuration), energy (a profile, or profile and classes as there), policies (names, or
+    label, plugins and cycle), workloads (model, options and loads, or trace, one of arrival_factors,
+    target_loads, runtime_factors and size_factors, resample and limit; label), seeds, first_seed, cycle,
+    method.
+
+    The same seeds give the same results, wherever they run. What has run is kept as it ends: the same command
+    goes on after an interruption. A run that fails does not end the others; it is named at the end, and run
+    again by the next call.
     """
     need_report("headway compare")
-    from headway.cli.rules import refuse_breaches, show_rules
-    from headway.experiment import run_campaign
-    from headway.experiment.campaign import drawn, seeds_of, workload_facts
+    from headway.cli.rules import refuse_breaches, rules_table, show_rules
+    from headway.experiment.campaign import drawn, seeds_of, tasks_of, workload_facts
     from headway.experiment.definition import load_campaign
-    from headway.experiment.folder import write_method, write_results
     from headway.experiment.plots import line_plot
     from headway.experiment.rulebook import Kind, evidence_of, excluded, judge
     from headway.plugins import Catalogue
+    from headway.report.campaign import write_campaign_page
 
     plan = load_campaign(campaign)
+    text = campaign.read_text(encoding="utf-8")
     catalogue = Catalogue()
     first = [(one, seeds_of(one, plan.seeds)[0]) for one in plan.scenarios]
     before = judge(
@@ -72,27 +76,33 @@ def command(campaign: Path, out: Path, strict: bool, workers: int) -> None:
         )
     )
     refuse_breaches(before, campaign, worst=None if strict else Kind.REFUSE)
-    out.mkdir(parents=True, exist_ok=True)
-    with new_progress() as progress:
-        task = progress.add_task("emulations", total=plan.size())
-        rows = run_campaign(plan, workers=workers, on_done=lambda n: progress.advance(task, n))
-    write_results(out, campaign, plan, rows)
+
+    found: list[Judged] = []
+
+    def finish(ran: Ran) -> None:
+        found.extend(judge(evidence_of(plan, catalogue, rows=ran.rows)))
+        call = ["headway", "compare", str(campaign), "--out", str(out), *(["--strict"] if strict else [])]
+        write_all(out, plan, ran, found, text=text, folder=campaign.parent, call=call)
+
+    ran = run_in_folder(
+        plan, campaign.parent, out, workers=workers, scheduler=scheduler, anew=anew, finish=finish
+    )
+    rows = ran.rows
     evidence = evidence_of(plan, catalogue, rows=rows)
-    found = judge(evidence)
-    write_method(out, campaign, plan, found)
     left_out = excluded(found)
     screen = console()
     profiles = [s.cluster.energy for s in plan.scenarios if s.cluster is not None and s.cluster.energy]
     energy = ENERGY_METRICS if profiles else ()
     units = ENERGY_UNITS if all(profile.absolute for profile in profiles) else {}
-    screen.print(_means(evidence, (*METRICS, *energy), units, left_out))
-    screen.print(
-        f"means over {len(plan.seeds)} seeds (traces that nothing is drawn of: one run, by batches), "
-        "± half of the 95 % confidence interval; × left out of verdicts"
-    )
+    tables = [_means(evidence, (*METRICS, *energy), units, left_out)]
     if len(plan.variants) > 1:
-        screen.print(_changes(evidence, left_out))
+        tables.append(_changes(evidence, left_out))
+    for table in tables:
+        screen.print(_on_screen(table))
+        if table.note:
+            screen.print(table.note)
     show_rules(screen, found)
+    plots = []
     for scenario in dict.fromkeys(s.label for s in plan.scenarios):
         part = [row for row in rows if row.scenario == scenario]
         if len({row.x for row in part}) > 1:
@@ -101,7 +111,13 @@ def command(campaign: Path, out: Path, strict: bool, workers: int) -> None:
                 part, (*PLOTTED, *energy), out / f"{name}.png", x_label="load or factor", title=scenario,
                 units=units,
             )  # fmt: skip
+            plots.append((scenario, out / f"{name}.png"))
+    write_campaign_page(
+        out / "report.html", f"Campaign {campaign.stem}", [*tables, rules_table(found)], plots
+    )
     messages().print(f"written: {out}", markup=False)
+    if ran.failed:
+        raise all_failed(out, ran.failed, len(tasks_of(plan)))
     if strict:
         refuse_breaches(found, campaign)
 
@@ -114,10 +130,11 @@ def _means(
 ) -> Table:
     """A line a point: offered and achieved load, and the metrics with their intervals."""
     from headway.experiment.statistics import Interval, batch_interval, interval
+    from headway.report.campaign import Table
 
     names = {"mean bounded slowdown": "bounded slowdown", "geometric mean bounded slowdown": "geometric mean"}
     heads = [f"{name}, {units[name][0]}" if name in units else names.get(name, name) for name in metrics]
-    table = Table("workload", "x", "policy", "offered / achieved", *heads, box=None, pad_edge=False)
+    lines = []
     for scenario, x, variant, rows in evidence.points():
         offered, achieved = (
             interval([row.values[name] for row in rows]).mean for name in ("offered load", "achieved load")
@@ -132,32 +149,35 @@ def _means(
                     found = Interval(found.mean, batches.interval.half, batches.interval.count)
             cells.append(in_time(found) if metric in SECONDS else str(found))
         mark = " ×" if (scenario, x, variant) in left_out else ""
-        table.add_row(scenario, f"{x:g}", variant + mark, f"{offered:.3f} / {achieved:.3f}", *cells)
-    return table
+        lines.append((scenario, f"{x:g}", variant + mark, f"{offered:.3f} / {achieved:.3f}", *cells))
+    seeds = len(evidence.campaign.seeds)
+    note = (
+        f"means over {seeds} seeds (traces that nothing is drawn of: one run, by batches), "
+        "± half of the 95 % confidence interval; × left out of verdicts"
+    )
+    return Table("Means", ("workload", "x", "policy", "offered / achieved", *heads), lines, 3, note)
+
+
+def _on_screen(table: Table) -> ScreenTable:
+    shown = ScreenTable(*table.heads, box=None, pad_edge=False)
+    for row in table.rows:
+        shown.add_row(*row)
+    return shown
 
 
 def _changes(evidence: Evidence, left_out: Mapping[tuple[str, float, str], str]) -> Table:
     """A line a verdict: each policy against the first."""
     from headway.experiment.rulebook.comparisons import verdicts
+    from headway.report.campaign import Table
 
     base = evidence.campaign.variants[0].label
-    table = Table(
-        "workload",
-        "x",
-        "policy",
-        "metric",
-        f"against {base}, %",
-        "less in",
-        "verdict",
-        box=None,
-        pad_edge=False,
-    )
-    for one in verdicts(evidence, left_out):
-        share = f"{one.less} of {one.of}"
-        table.add_row(
-            one.scenario, f"{one.x:g}", one.variant, one.metric, percent(one.change), share, one.says
-        )
-    return table
+    lines = [
+        (one.scenario, f"{one.x:g}", one.variant, one.metric, percent(one.change), f"{one.less} of {one.of}",
+         one.says)
+        for one in verdicts(evidence, left_out)
+    ]  # fmt: skip
+    heads = ("workload", "x", "policy", "metric", f"against {base}, %", "less in", "verdict")
+    return Table(f"Against {base}", heads, lines, len(heads))
 
 
 def percent(found: Interval) -> str:

@@ -16,6 +16,7 @@ from headway.errors import UserError
     epilog=examples(
         "headway convert log.swf.gz log.cwf                 all jobs as batch jobs",
         "headway convert log.cwf log.swf                    if nothing is lost by it",
+        "headway convert sacct.txt log.swf                  a site's own jobs",
         "headway convert log.cwf log.swf --drop-extensions  the jobs alone",
         "headway convert log.swf new.swf --estimates tsafrir05 --estimates-set maximum=18h",
     ),
@@ -45,7 +46,8 @@ def command(
     strict: bool,
     verbose: bool,
 ) -> None:
-    """Write the workload IN as OUT, each in the format of its ending: .swf or .cwf, plain or .gz.
+    """Write the workload IN as OUT, each in the format of its ending: .swf or .cwf, plain or .gz. IN may be a
+    batch system's accounting: the text of sacct -P, a PBS server's logs, LSF's lsb.events and lsb.acct.
 
     .swf is the Standard Workload Format. .cwf is the Cloud Workload Format, which has requested starts and
     elastic commands as well; where they would be lost, nothing is written unless --drop-extensions says
@@ -63,12 +65,13 @@ def command(
         write_cwf,
         write_swf,
     )
-    from headway.workload.formats import extensions
+    from headway.workload.formats import accounting_text, extensions
 
     if add and estimates is None:
         raise click.UsageError("--add goes with --estimates MODEL")
     chosen = asked_model(Catalogue(plugin_files), estimates, estimate_settings)
-    format_of(source)
+    if accounting_text(source) is None:
+        format_of(source)
     to_cloud = format_of(target) == "cwf"
     trace = read_trace(source, strict=strict)
     lines = trace.describe_issues(verbose=verbose)

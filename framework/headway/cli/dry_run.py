@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ from headway.errors import UserError
 from headway.extras import need_report
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from headway.config import Config
     from headway.journal import Journal
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from headway.plugins import Catalogue, PluginConfig
     from headway.results import Refused, RunResult
     from headway.workload import ChosenModel, Trace, TraceCommand, TraceJob
+    from headway.workload.jobs import Follows
 
 
 #: Jobs of a forecast that are listed.
@@ -85,6 +86,9 @@ FACTOR = click.FloatRange(min=0, min_open=True)
 @click.option("--licences", "licences_path", type=click.Path(path_type=Path), metavar="FILE",
               help="Which licences jobs need, lines job_id,licence,amount; how many there are is "
               "emulation.licences.")  # fmt: skip
+@click.option("--switches", "switches_path", type=click.Path(path_type=Path), metavar="FILE",
+              help="On how many switches jobs may lie, lines job_id,switches,wait (for the placement "
+              "tree).")  # fmt: skip
 @click.option("--cpu", "cpu_path", type=click.Path(path_type=Path), metavar="FILE",
               help="How much of a processor each process of a job uses, lines job_id,cpu (for policies that "
               "share processors). Default: drawn.")  # fmt: skip
@@ -97,6 +101,11 @@ FACTOR = click.FloatRange(min=0, min_open=True)
               help="Filter: multiply the times between arrivals (below 1: more load).")  # fmt: skip
 @click.option("--scale-runtimes", type=FACTOR, metavar="FACTOR",
               help="Filter: multiply runtimes and estimates (above 1: more load).")  # fmt: skip
+@click.option("--scale-sizes", type=FACTOR, metavar="FACTOR",
+              help="Filter: multiply the jobs' processors, up to the machine's.")  # fmt: skip
+@click.option("--feedback", type=click.Choice(["none", "chains"]), default="none", show_default=True,
+              help="chains: users submit their next job as long after their last one ended as in the trace "
+              "(fields 17 and 18, else inferred). Run beside the open replay.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), metavar="N",
               help="Seed of what is drawn at random. Default: as configured, else 0.")  # fmt: skip
 @click.option("--draws", type=COUNT, default=1, metavar="N",
@@ -127,12 +136,15 @@ def command(
     energy: str | None,
     cpu_path: Path | None,
     licences_path: Path | None,
+    switches_path: Path | None,
     limit: int | None,
     first: int | None,
     last: int | None,
     window: tuple[float, float] | None,
     scale_arrivals: float | None,
     scale_runtimes: float | None,
+    scale_sizes: float | None,
+    feedback: str,
     seed: int | None,
     draws: int,
     cycle: float | None,
@@ -150,9 +162,11 @@ def command(
     from headway.draws import middle
     from headway.emulation import emulate, validated_faults
     from headway.plugins import Catalogue
-    from headway.workload import estimated_trace, read_trace
+    from headway.workload import estimated_trace, filters, read_trace
+    from headway.workload.chains import chains_of, recorded_chains, with_chains
     from headway.workload.cpu_use import jobs_with_cpu_use, read_cpu_use
     from headway.workload.licence_use import jobs_with_licences, read_licence_use
+    from headway.workload.switch_use import jobs_with_switches, read_switch_use
 
     if sum((from_cluster, trace_path is not None, workload is not None)) != 1:
         raise click.UsageError("expected one of --trace FILE, --workload MODEL or -c CONFIG --from-cluster")
@@ -164,13 +178,17 @@ def command(
         _refuse_trace_options(
             "--workload" if workload is not None else "--from-cluster",
             first=first, last=last, window=window, scale_arrivals=scale_arrivals,
-            scale_runtimes=scale_runtimes, strict=strict or None,
+            scale_runtimes=scale_runtimes, scale_sizes=scale_sizes, strict=strict or None,
+            feedback=None if feedback == "none" else feedback,
         )  # fmt: skip
     if from_cluster:
         _refuse_trace_options(
             "--from-cluster", processors=processors, journal=journal_path, cpu=cpu_path,
-            licences=licences_path, draws=draws if draws > 1 else None, estimates=estimates,
+            licences=licences_path, switches=switches_path,
+            draws=draws if draws > 1 else None, estimates=estimates,
         )  # fmt: skip
+    if feedback != "none" and draws > 1:
+        raise click.UsageError("--feedback goes with one run, not with --draws")
     if out is not None:
         need_report("--out")
         prepare_directory(out)
@@ -196,16 +214,26 @@ def command(
     else:
         assert trace_path is not None
         trace = read_trace(trace_path, strict=strict)
+        if feedback == "chains":
+            inferred = not recorded_chains(trace)
+            trace = with_chains(trace)
         trace = filtered(trace, first, last, window, scale_arrivals, scale_runtimes)
         _tell_issues(trace, verbose)
         if chosen is not None:
             trace = estimated_trace(trace, chosen, seed)
-        work = _traced(trace, machine(config, trace, processors), limit)
+        cluster = machine(config, trace, processors)
+        if scale_sizes is not None:
+            trace = filters.scale_sizes(trace, scale_sizes, _first_pool(cluster)[1])
+        work = _traced(trace, cluster, limit)
+        if feedback == "chains":
+            work = replace(work, chains=chains_of(trace, work.jobs))
         del trace
     if cpu_path is not None:
         work = replace(work, jobs=jobs_with_cpu_use(work.jobs, read_cpu_use(cpu_path)))
     if licences_path is not None:
         work = replace(work, jobs=jobs_with_licences(work.jobs, read_licence_use(licences_path)))
+    if switches_path is not None:
+        work = replace(work, jobs=jobs_with_switches(work.jobs, read_switch_use(switches_path)))
     cluster = config.with_energy(work.cluster, energy)
     if verbose:
         for one in work.refused:
@@ -233,11 +261,19 @@ def command(
         found = middle(emulated, seed, draws)
         seed = found.seed
         about["draws"] = f"{draws}; half of the jobs start within {found.apart:.1f} s of their middle start"
+    reacts: list[str] = []
+    if feedback == "chains":
+        about["feedback"] = f"{len(work.chains)} of {len(work.jobs)} jobs follow another one" + (
+            ", as inferred from think times" if inferred else ", as the trace says"
+        )
+        with job_progress(f"{label}, open", work.jobs) as advance:
+            reacts.append(_in_short(emulated(seed=seed, on_cycle=advance)))
     journal = _opened(journal_path) if journal_path else None
     try:
         with job_progress(label, work.jobs) as advance:
             result = emulated(
                 seed=seed,
+                chains=work.chains,
                 refused=work.refused,
                 keep_decisions=out is not None,
                 journal=journal,
@@ -254,11 +290,27 @@ def command(
     # too, and a record of each; its parts refer to each other.
     del work, emulated, advance
     gc.collect()
+    if reacts:
+        reacts.append(_in_short(result))
     report(result, configs, catalogue, out, replayed)
+    if reacts:
+        opened, chained = reacts
+        say(f"feedback: {about['feedback']}; with it {chained}; open replay {opened}")
     if draws > 1:
         say(f"draws: {about['draws']}")
     if journal_path:
         say(f"journal: {journal_path} (`headway replay {journal_path}`)")
+
+
+def _in_short(result: RunResult) -> str:
+    """Mean wait and mean bounded slowdown."""
+    from headway.metrics import job_columns
+    from headway.metrics.summary import statistics
+    from headway.report.quantities import duration, number
+
+    columns = job_columns(result)
+    wait, slowdown = statistics(columns.wait)["mean"], statistics(columns.bounded_slowdown)["mean"]
+    return f"mean wait {duration(wait)}, bounded slowdown {number(slowdown)}"
 
 
 def _opened(path: str) -> Journal:
@@ -296,6 +348,8 @@ class _Work:
     commands: Sequence[TraceCommand]
     refused: Sequence[Refused]
     trace: Trace | None = None
+    #: Whom jobs follow, by id.
+    chains: Mapping[str, Follows] = field(default_factory=dict)
 
 
 def _traced(trace: Trace, cluster: ClusterDescription, limit: int | None) -> _Work:

@@ -25,13 +25,14 @@ _plugin_option = click.option(
     epilog=examples(
         "headway estimates                                   the models and their options",
         "headway estimates fit log.swf.gz -o site.yaml       tsafrir05 with the log's popular estimates",
+        "headway estimates fit sacct.txt -o site.yaml --by-queue",
         "headway convert bare.swf new.swf --estimates site.yaml",
     ),
 )
 @_plugin_option
 @click.pass_context
 def command(context: click.Context, plugin_files: tuple[Path, ...]) -> None:
-    """List the models of users' estimates, or fit one to a trace.
+    """List the models of users' estimates, or fit one to a trace or to accounting.
 
     `headway generate`, `convert` and `dry-run` take a model, or the file of a fitted one, with --estimates.
     """
@@ -58,12 +59,17 @@ def command(context: click.Context, plugin_files: tuple[Path, ...]) -> None:
 def fit(
     trace_path: Path, model: str, output: Path, by_queue: bool, strict: bool, plugin_files: tuple[Path, ...]
 ) -> None:
-    """Fit a model to the estimates of TRACE and write it to a file, which --estimates takes."""
+    """Fit a model to the estimates of TRACE and write it to a file, which --estimates takes.
+
+    TRACE is a workload, or a batch system's accounting: the text of sacct -P with TimelimitRaw, Submit and
+    Start, a PBS server's logs, or LSF's lsb.events and lsb.acct one after the other.
+    """
+    import numpy as np
     import yaml
 
     from headway.estimates import named_model
     from headway.plugins import Catalogue
-    from headway.workload import Column, read_trace
+    from headway.workload import Column, read_trace, run_jobs
 
     if output.suffix not in (".yaml", ".yml"):
         raise UserError(f"{output}: expected a file that ends in .yaml")
@@ -80,11 +86,15 @@ def fit(
     lines = [f"{output}: {model} fitted to {jobs:,} jobs of {trace_path}"]
     if by_queue:
         said["queues"] = {}
-        queue = trace.records[:, Column.QUEUE]
-        for number in sorted({int(n) for n in queue[trace.records[:, Column.ESTIMATE] > 0] if n >= 0}):
-            own, jobs = _fitted(kind, model, trace.part(queue == number))
-            said["queues"][number] = own
-            lines.append(f"queue {number}: {jobs:,} jobs")
+        queue, names = trace.records[:, Column.QUEUE], trace.queue_names
+        for number in np.unique(queue[queue >= 0]).astype(int).tolist():
+            part = trace.part(queue == number)
+            if not len(run_jobs(part)):
+                lines.append(f"queue {names.get(number, number)}: no jobs with an estimate, so no model")
+                continue
+            own, jobs = _fitted(kind, model, part)
+            said["queues"][names.get(number, number)] = own
+            lines.append(f"queue {names.get(number, number)}: {jobs:,} jobs")
     try:
         output.write_text(yaml.safe_dump(said, sort_keys=False), encoding="utf-8")
     except OSError as error:

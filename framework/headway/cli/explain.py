@@ -17,6 +17,7 @@ from headway.cli.common import (
     say,
     set_up_log,
     wall_clock,
+    when,
 )
 from headway.errors import HeadwayError, UserError
 
@@ -176,15 +177,15 @@ def _sentences(history: Sequence[HistoryEntry]) -> list[str]:
     lines = []
     for entry in told_once(history):
         kind = type(entry.what).__name__
-        when = wall_clock(entry.time) if entry.time > 1e8 else f"{entry.time:.0f}"
+        at = when(entry.time)
         if entry.kind == "event":
             detail = getattr(entry.what, "outcome", "") or getattr(entry.what, "reason", "") or ""
             detail = detail or getattr(entry.what, "message", "")
-            lines.append(f"{when}  {kind}{': ' + detail if detail else ''}")
+            lines.append(f"{at}  {kind}{': ' + detail if detail else ''}")
         else:
             reason = getattr(entry.what, "reason", "")
             result = ""
             if entry.outcome is not None:
                 result = f" ({'done' if entry.outcome.accepted else entry.outcome.message})"
-            lines.append(f"{when}  decided {kind}{': ' + reason if reason else ''}{result}")
+            lines.append(f"{at}  decided {kind}{': ' + reason if reason else ''}{result}")
     return lines

@@ -34,6 +34,8 @@ GROUP = "headway.reproductions"
 @click.option("--keep", is_flag=True,
               help="Go on: do not run what the directory has the rows of already, from a call with the same "
                    "parameters. Without it everything is run.")  # fmt: skip
+@click.option("--rules", is_flag=True,
+              help="Run nothing: say which rules of evaluation the published experiment breaks.")  # fmt: skip
 @click.option("--workers", type=click.IntRange(min=1), default=os.cpu_count() or 1, help="Processes.")
 @click.option(
     "--traces",
@@ -47,16 +49,19 @@ def command(
     seeds: int,
     settings: tuple[str, ...],
     keep: bool,
+    rules: bool,
     workers: int,
     traces: Path | None,
 ) -> None:
     """Run the experiments of the paper NAME and say, claim by claim, whether they hold, and whether what we
-    measured is as large as what was published.
+    measured is as large as what was published. The claims end with the rules of evaluation that the published
+    experiment breaks, and those that it breaks as it was run here.
 
     Rows are written while it runs: if it is ended, the same command with --keep goes on from there.
     Without NAME, lists what can be reproduced.
     """
     need_report("headway reproduce")
+    from headway.experiment.published import UNDECLARED, published_rules
     from headway.experiment.reproduction import Context, claims_table
 
     known = {entry.name: entry for entry in entry_points(group=GROUP)}
@@ -68,6 +73,10 @@ def command(
     if name not in known:
         raise UserError(f"no reproduction is called {name!r}.{nearest(name, known)}")
     paper = made(known[name].load(), name, settings)
+    section = published_rules(getattr(paper, "published", UNDECLARED))
+    if rules:
+        screen.print(section, markup=False, end="", soft_wrap=True)
+        return
     out = out or Path(name)
     out.mkdir(parents=True, exist_ok=True)
     given = "".join(f" --set {setting}" for setting in settings)
@@ -87,10 +96,10 @@ def command(
         )
         claims = paper.run(context)
     table = claims_table(claims)
-    rules = broken_rules(context)
+    broken = broken_rules(context)
     head = f"# {paper.title}\n\n`{call}`; ± is half of the 95 % confidence interval over the seeds."
     (out / "claims.md").write_text(
-        f"{head}\n\n{table}{rules}",
+        f"{head}\n\n{table}\n{section}{broken}",
         encoding="utf-8",
     )
     for claim in claims:
@@ -101,8 +110,8 @@ def command(
 
 
 def broken_rules(context: Context) -> str:
-    """Which rules of evaluation the paper's experiments break as they were published, as Markdown; "" if
-    the rule book was shown none of them."""
+    """Which rules of evaluation the experiments break as they were run here, as Markdown; "" if the rule book
+    was shown none of them (they are no campaigns)."""
     from headway.experiment.rulebook import Outcome, evidence_of, judge
     from headway.plugins import Catalogue
 

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as ScreenTable
 
 from headway.errors import UserError
 
 if TYPE_CHECKING:
     from headway.experiment.rulebook import Judged, Kind
+    from headway.report.campaign import Table
 
 _STYLES = {
     "refused": "red",
@@ -26,26 +27,34 @@ _STYLES = {
 
 def show_rules(screen: Console, found: Sequence[Judged]) -> None:
     """A line a rule, worst first; those that do not apply are counted."""
-    from headway.experiment.rulebook import Outcome, breaches, excluded
+    table = rules_table(found)
+    shown = ScreenTable("rule", "", "", box=None, pad_edge=False, show_header=False)
+    for name, outcome, text in table.rows:
+        style = _STYLES.get(outcome, "")
+        shown.add_row(name, f"[{style}]{outcome}[/]" if style else outcome, text.replace("[", r"\["))
+    screen.print(table.note)
+    screen.print(shown)
 
-    shown = [one for one in found if one.outcome not in (Outcome.OTHER, Outcome.UNKNOWN)]
-    table = Table("rule", "", "", box=None, pad_edge=False, show_header=False)
-    for one in shown:
-        style = _STYLES.get(one.outcome, "")
-        table.add_row(one.rule.name, f"[{style}]{one.outcome}[/]" if style else str(one.outcome), _plain(one))
+
+def rules_table(found: Sequence[Judged]) -> Table:
+    """A line a rule, worst first; its note counts them."""
+    from headway.experiment.rulebook import Outcome, breaches, excluded
+    from headway.report.campaign import Table
+
+    rows = [
+        (one.rule.name, str(one.outcome), f"{one.rule.title}: {one}")
+        for one in found
+        if one.outcome not in (Outcome.OTHER, Outcome.UNKNOWN)
+    ]
     count = sum(one.outcome is Outcome.KEPT for one in found)
     later = sum(one.outcome is Outcome.UNKNOWN for one in found)
     points = len(excluded(found))
-    screen.print(
+    note = (
         f"How far to trust this: {count} rules kept, {len(breaches(found))} broken or not answered"
         + (f", {points} points left out" if points else "")
         + (f", {later} need the runs" if later else "")
     )
-    screen.print(table)
-
-
-def _plain(one: Judged) -> str:
-    return f"{one.rule.title}: {one}".replace("[", r"\[")
+    return Table("Rules", ("rule", "", ""), rows, 3, note)
 
 
 def refuse_breaches(found: Sequence[Judged], what: Path, worst: Kind | None = None) -> None:

@@ -11,20 +11,21 @@ import csv
 import io
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pydantic
+from numpy.typing import NDArray
 
 from headway.emulation import emulate
 from headway.errors import UserError, nearest
 from headway.estimates import chosen_model
 from headway.experiment.facts import WorkloadFacts, facts_of
-from headway.experiment.measured import common_window, figures, observed
+from headway.experiment.measured import aligned, common_window, figures, observed
 from headway.experiment.method import Method
+from headway.experiment.prime_time import prime_time
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig, explain_validation
 from headway.report.atomic import writing
@@ -42,6 +43,7 @@ from headway.workload import (
     scale_runtimes,
     scale_sizes,
 )
+from headway.workload.chains import chains_of, recorded_chains, with_chains
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,8 @@ class Scenario:
     target_load: float | None = None
     #: "weeks" or "users": each seed draws another trace from this one; "": it is what it is.
     resample: str = ""
+    #: "chains": jobs are submitted when their users' earlier ones have ended; "": at the trace's own times.
+    feedback: str = ""
     limit: int | None = None
     #: Only jobs of at least and at most so many processors.
     sizes: tuple[int, int] | None = None
@@ -139,6 +143,10 @@ class Drawn:
     refused: list[Refused] = field(default_factory=list)
     #: By which factors the trace was changed.
     scaled: Mapping[str, float] = field(default_factory=dict)
+    #: Whom jobs follow was not in the trace.
+    inferred: bool = False
+    #: Which records of the trace were submitted in prime time; None: it has no calendar.
+    prime: NDArray[np.bool_] | None = None
 
 
 def workload_of(scenario: Scenario, seed: int, catalogue: Catalogue) -> Workload:
@@ -158,7 +166,15 @@ def drawn(scenario: Scenario, seed: int, catalogue: Catalogue) -> Drawn:
         least, most = scenario.sizes
         jobs = [job for job in workload.jobs if least <= job.job.request.processors <= most]
         kept = {job.job.id for job in jobs}
-        workload = Workload(jobs, [command for command in workload.commands if command.job_id in kept])
+        workload = Workload(
+            jobs,
+            [command for command in workload.commands if command.job_id in kept],
+            chains={
+                name: link
+                for name, link in workload.chains.items()
+                if name in kept and link.job_id in kept
+            },
+        )
     return replace(found, workload=workload)
 
 
@@ -172,6 +188,7 @@ def workload_facts(scenario: Scenario, seed: int, found: Drawn) -> WorkloadFacts
         scenario.processors,
         trace=found.trace,
         refused=found.refused,
+        inferred=found.inferred,
         modelled_estimates=bool(scenario.estimates),
         scaled=found.scaled,
     )
@@ -180,9 +197,19 @@ def workload_facts(scenario: Scenario, seed: int, found: Drawn) -> WorkloadFacts
 def _source(scenario: Scenario, seed: int, catalogue: Catalogue) -> Drawn:
     """All jobs and commands of the scenario's model or trace."""
     if scenario.trace:
-        trace, scaled = _scaled(read_trace(scenario.trace), scenario, seed)
+        trace = read_trace(scenario.trace)
+        if scenario.resample:
+            trace = resampled(trace, scenario.resample, np.random.default_rng(seed))
+        inferred = bool(scenario.feedback) and not recorded_chains(trace)
+        if scenario.feedback:
+            # Before the load is changed: think times are the users'.
+            trace = with_chains(trace)
+        # By the log's own clock, too.
+        prime = prime_time(trace)
+        trace, scaled = _scaled(trace, scenario)
         jobs, commands, refused = cwf_jobs(trace, scenario.processors, limit=scenario.limit)
-        return Drawn(Workload(jobs, commands), trace, refused, scaled)
+        chains = chains_of(trace, jobs) if scenario.feedback else {}
+        return Drawn(Workload(jobs, commands, chains=chains), trace, refused, scaled, inferred, prime)
     model = workload_models(catalogue).get(scenario.model)
     if model is None:
         raise UserError(
@@ -196,10 +223,8 @@ def _source(scenario: Scenario, seed: int, catalogue: Catalogue) -> Drawn:
     return Drawn(model.generate(np.random.default_rng(seed), options))
 
 
-def _scaled(trace: Trace, scenario: Scenario, seed: int) -> tuple[Trace, dict[str, float]]:
+def _scaled(trace: Trace, scenario: Scenario) -> tuple[Trace, dict[str, float]]:
     """The trace as the scenario wants it, and by which factors it was changed."""
-    if scenario.resample:
-        trace = resampled(trace, scenario.resample, np.random.default_rng(seed))
     if scenario.limit is not None and scenario.target_load is not None:
         trace = first(trace, scenario.limit)
     if scenario.size_factor != 1.0:
@@ -229,30 +254,40 @@ def _run_scenario(scenario: Scenario, seed: int, variants: Sequence[Variant], me
     found = drawn(scenario, seed, catalogue)
     workload = found.workload
     facts = workload_facts(scenario, seed, found)
+    prime = found.prime
     del found
     cluster = scenario.cluster or ClusterDescription.flat(scenario.processors)
-    courses = [
-        observed(
-            emulate(
+    courses = []
+    rows_of_jobs: list[list[int]] = []
+    for variant in variants:
+        try:
+            result = emulate(
                 cluster,
                 workload.jobs,
                 list(variant.plugins),
                 catalogue,
                 label=variant.label,
                 commands=workload.commands,
+                chains=workload.chains,
                 seed=seed,
                 cycle=variant.cycle,
             )
-        )
-        for variant in variants
-    ]
+        except Exception as error:
+            error.add_note(f"policy {variant.label}")
+            raise
+        rows = [job.row for job in result.jobs]
+        courses.append(observed(result, None if prime is None else prime[rows]))
+        if workload.chains:
+            rows_of_jobs.append(rows)
+        del result
+    if workload.chains:
+        courses = aligned(courses, rows_of_jobs)
     window = common_window(courses, method)
-    rows = []
-    for variant, course in zip(variants, courses, strict=True):
-        measured = figures(course, window)
-        row = Row(scenario.label, scenario.x, variant.label, seed, measured.values, measured.batches, facts)
-        rows.append(row)
-    return rows
+    return [
+        Row(scenario.label, scenario.x, variant.label, seed, measured.values, measured.batches, facts)
+        for variant, course in zip(variants, courses, strict=True)
+        for measured in [figures(course, window)]
+    ]
 
 
 @dataclass(frozen=True)
@@ -276,49 +311,6 @@ def tasks_of(campaign: Campaign) -> list[Task]:
         for scenario in campaign.scenarios
         for seed in seeds_of(scenario, campaign.seeds)
     ]
-
-
-def run_tasks(
-    tasks: Sequence[Task], *, workers: int = 1, on_rows: Callable[[list[Row]], None] | None = None
-) -> list[Row]:
-    """Run all tasks in so many processes; rows in the order of the tasks, whatever finished first.
-
-    ``on_rows(rows)`` is called when a task has ended. If one fails, those that have not begun do not run.
-    """
-    done: dict[int, list[Row]] = {}
-
-    def ended(at: int, rows: list[Row]) -> None:
-        done[at] = rows
-        if on_rows is not None:
-            on_rows(rows)
-
-    if workers <= 1:
-        for at, task in enumerate(tasks):
-            ended(at, task.run(*task.arguments))
-    else:
-        with ProcessPoolExecutor(workers) as pool:
-            futures = {pool.submit(task.run, *task.arguments): at for at, task in enumerate(tasks)}
-            try:
-                for future in as_completed(futures):
-                    ended(futures[future], future.result())
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
-    return [row for at in range(len(tasks)) for row in done[at]]
-
-
-def run_campaign(
-    campaign: Campaign, *, workers: int = 1, on_done: Callable[[int], None] | None = None
-) -> list[Row]:
-    """Run everything; rows in the order of scenarios, seeds, variants.
-
-    ``workers`` processes; ``on_done(n)`` is called when ``n`` more emulations are over.
-    """
-
-    def on_rows(rows: list[Row]) -> None:
-        if on_done is not None:
-            on_done(len(rows))
-
-    return run_tasks(tasks_of(campaign), workers=workers, on_rows=on_rows)
 
 
 def select(
@@ -368,7 +360,7 @@ def read_rows(path: Path) -> list[Row]:
 def write_rows(path: Path, rows: Sequence[Row]) -> None:
     """One line an emulation: scenario, x, variant, seed and every metric. The file is whole or as before."""
     with writing(path) as stream:
-        stream.write(_lines(rows, list(rows[0].values) if rows else [], head=True))
+        stream.write(row_lines(rows, list(rows[0].values) if rows else [], head=True))
 
 
 def append_rows(path: Path, rows: Sequence[Row]) -> None:
@@ -379,12 +371,13 @@ def append_rows(path: Path, rows: Sequence[Row]) -> None:
         stream.seek(0)
         head = next(csv.reader(stream), None)
         names = head[len(_KEY) :] if head else list(rows[0].values)
-        stream.write(_lines(rows, names, head=head is None))
+        stream.write(row_lines(rows, names, head=head is None))
         stream.flush()
         os.fsync(stream.fileno())
 
 
-def _lines(rows: Sequence[Row], names: Sequence[str], *, head: bool) -> str:
+def row_lines(rows: Sequence[Row], names: Sequence[str], *, head: bool) -> str:
+    """The rows with these metrics as CSV, behind a line with the names if ``head``."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     if head:

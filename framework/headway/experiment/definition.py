@@ -9,12 +9,14 @@ from typing import Any, Literal
 import pydantic
 
 from headway.config import CycleSeconds, EmulationConfig, EnergyConfig, NodesConfig
+from headway.emulation import emulate
 from headway.energy.profiles import load_profile, with_energy
 from headway.errors import UserError
 from headway.estimates import chosen_model
 from headway.experiment.campaign import Campaign, Scenario, Variant
 from headway.experiment.method import Method, trim_of
 from headway.model import ClusterDescription
+from headway.partitions.description import TorusConfig
 from headway.plugins import Catalogue, PluginConfig, explain_validation
 from headway.strict_yaml import read_mapping
 
@@ -78,6 +80,10 @@ class WorkloadConfig(_Section):
     resample: Literal["", "weeks", "users"] = pydantic.Field(
         default="", description="each seed draws another trace from this one, by weeks or by users"
     )
+    feedback: Literal["", "chains"] = pydantic.Field(
+        default="",
+        description="chains: once more, with jobs submitted when their users' earlier ones have ended",
+    )
     limit: int | None = pydantic.Field(default=None, ge=1)
     estimates: list[str | EstimatesConfig] = pydantic.Field(
         default_factory=list,
@@ -95,6 +101,8 @@ class WorkloadConfig(_Section):
         for name in ways:
             if any(not value > 0 for value in getattr(self, name)):
                 raise ValueError(f"{name}: numbers above 0, found {getattr(self, name)}")
+        if self.model and self.feedback:
+            raise ValueError("feedback: a trace, which says when jobs ended; found a model")
         if self.model and (ways or self.resample):
             raise ValueError(f"a model's load is changed by loads, found {(*ways, 'resample')[0]}")
         return self
@@ -130,6 +138,9 @@ class CampaignConfig(_Section):
 
     processors: int | None = pydantic.Field(default=None, ge=1, description="size of a flat machine")
     nodes: list[NodesConfig] = pydantic.Field(default_factory=list, description="nodes, instead of that")
+    torus: TorusConfig | None = pydantic.Field(
+        default=None, description="midplanes in wired partitions, instead of that"
+    )
     energy: EnergyConfig | None = pydantic.Field(
         default=None, description="an energy profile by name or file, or {profile, classes}"
     )
@@ -152,8 +163,8 @@ class CampaignConfig(_Section):
 
     @pydantic.model_validator(mode="after")
     def _one_machine(self) -> CampaignConfig:
-        if (self.processors is None) is (not self.nodes):
-            raise ValueError("either processors (a flat machine) or nodes")
+        if (self.processors is not None) + bool(self.nodes) + (self.torus is not None) != 1:
+            raise ValueError("either processors (a flat machine) or nodes or a torus")
         pools = {kind.pool for kind in self.nodes}
         if len(pools) > 1:
             raise ValueError(f"nodes of one pool, found {', '.join(sorted(pools))}")
@@ -184,7 +195,7 @@ def load_campaign(path: Path, beside: Path | None = None) -> Campaign:
     Files that it names lie in the folder ``beside``; None: in its own.
     """
     beside = beside or path.parent
-    data = read_mapping(path, "the campaign", "processors (or nodes), policies, workloads")
+    data = read_mapping(path, "the campaign", "processors (or nodes, or torus), policies, workloads")
     try:
         config = CampaignConfig.model_validate(data)
     except pydantic.ValidationError as error:
@@ -226,7 +237,9 @@ def _method(said: MethodConfig, path: Path) -> Method:
 
 def _machine(config: CampaignConfig, path: Path, beside: Path) -> ClusterDescription:
     """The machine, with its energy profile."""
-    cluster = EmulationConfig(processors=config.processors, nodes=config.nodes).description()
+    cluster = EmulationConfig(
+        processors=config.processors, nodes=config.nodes, torus=config.torus
+    ).description()
     assert cluster is not None
     if config.energy is None or config.energy.profile is None:
         return cluster
@@ -270,17 +283,21 @@ def _scenarios(work: WorkloadConfig, cluster: ClusterDescription, beside: Path) 
         trace = beside / work.trace
         label = work.label or trace.name
         way = next((name for name in WAYS if getattr(work, name)), "arrival_factors")
+        # Never alone: what reacts is read beside the open replay.
+        kinds = [("", label), *([(work.feedback, f"{label}, {work.feedback}")] if work.feedback else [])]
         return [
             Scenario(
-                label,
+                shown,
                 value,
                 processors,
                 trace=str(trace),
                 resample=work.resample,
+                feedback=feedback,
                 limit=work.limit,
                 cluster=cluster,
                 **{WAYS[way]: value},
             )
+            for feedback, shown in kinds
             for value in getattr(work, way) or [1.0]
         ]
     label = work.label or work.model
@@ -293,3 +310,20 @@ def _scenarios(work: WorkloadConfig, cluster: ClusterDescription, beside: Path) 
         )
         for load in work.loads
     ]
+
+
+def check_policies(campaign: Campaign) -> None:
+    """Raise :class:`UserError` for the first policy that refuses to begin on a machine of the campaign:
+    what its plugins find wrong with each other, or with the machine."""
+    catalogue = Catalogue()
+    machines = [one.cluster or ClusterDescription.flat(one.processors) for one in campaign.scenarios]
+    for at, machine in enumerate(machines):
+        if machine in machines[:at]:
+            continue
+        for variant in campaign.variants:
+            try:
+                emulate(machine, [], variant.plugins, catalogue, label=variant.label, cycle=variant.cycle)
+            except UserError as error:
+                raise UserError(f"policy {variant.label!r}: {error}") from error
+            except Exception:  # the run will be named with its place
+                continue

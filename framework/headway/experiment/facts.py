@@ -85,6 +85,9 @@ class WorkloadFacts:
     moldable: float = 0.0
     #: SHA-256 of the trace's file.
     digest: str = ""
+    #: Jobs that are submitted once another one has ended, and whether whom they follow was inferred.
+    following: float = 0.0
+    inferred: bool = False
 
 
 def facts_of(
@@ -98,8 +101,10 @@ def facts_of(
     refused: list[Refused] | None = None,
     modelled_estimates: bool = False,
     scaled: Mapping[str, float] | None = None,
+    inferred: bool = False,
 ) -> WorkloadFacts:
-    """The facts of a workload. ``modelled_estimates``: its estimates are not those of the trace."""
+    """The facts of a workload. ``modelled_estimates``: its estimates are not those of the trace.
+    ``inferred``: the trace does not say whom its jobs follow."""
     jobs = workload.jobs
     count = len(jobs)
     submit = _floats([job.job.submit_time for job in jobs])
@@ -117,7 +122,7 @@ def facts_of(
         memory = (records[rows, Column.USED_MEMORY] > 0) | (records[rows, Column.REQUESTED_MEMORY] > 0)
         own = trace.max_processors
         cleaned = any("CLEANED" in line.upper() for line in trace.header)
-        digest = _digest(Path(trace.path))
+        digest = digest_of(Path(trace.path))
         large, large_work = _too_large(trace, processors)
     flurry = largest_flurry(submit, [job.job.user for job in jobs]) if count else None
     _, together = np.unique(submit, return_counts=True)
@@ -159,6 +164,8 @@ def facts_of(
         if count
         else 0.0,
         digest=digest,
+        following=len(workload.chains) / count if count else 0.0,
+        inferred=inferred,
     )
 
 
@@ -176,8 +183,8 @@ def _too_large(trace: Trace, processors: int) -> tuple[float, float]:
     return float(larger.mean()), float(work[larger].sum() / work.sum()) if work.sum() > 0 else 0.0
 
 
-def _digest(path: Path) -> str:
-    """Of the trace's file; "" if it is gone."""
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file; "" if it is gone."""
     try:
         with open(path, "rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -2,14 +2,15 @@
 
 ``campaign.yaml`` (its definition as it was), ``rows.csv`` (a line an emulation), ``batches.csv`` (means of
 batches of each emulation), ``workloads.json`` (what each workload looked like, with checksums of traces),
-``method.json`` (version, seeds, what the rules found). ``docs/outputs.md`` has every field.
+``method.json`` (version, seeds, what the rules found), ``record.json`` (what made the numbers, what failed),
+``runs.jsonl`` (:mod:`headway.experiment.kept_runs`). ``docs/outputs.md`` has every field.
 """
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,12 +26,11 @@ from headway.experiment.rulebook import Judged
 from headway.report.atomic import writing
 
 CAMPAIGN, ROWS, BATCHES = "campaign.yaml", "rows.csv", "batches.csv"
-WORKLOADS, METHOD = "workloads.json", "method.json"
+WORKLOADS, METHOD, RECORD = "workloads.json", "method.json", "record.json"
 
 
-def write_results(folder: Path, definition: Path, campaign: Campaign, rows: Sequence[Row]) -> None:
-    """All but what the rules found. The folder exists."""
-    text = definition.read_text(encoding="utf-8")
+def write_results(folder: Path, text: str, rows: Sequence[Row]) -> None:
+    """All but what the rules found; ``text``: the definition. The folder exists."""
     with writing(folder / CAMPAIGN) as stream:
         stream.write(text)
     write_rows(folder / ROWS, rows)
@@ -47,12 +47,12 @@ def write_results(folder: Path, definition: Path, campaign: Campaign, rows: Sequ
         stream.write("\n")
 
 
-def write_method(folder: Path, definition: Path, campaign: Campaign, found: Sequence[Judged]) -> None:
-    """What the rules found, and what made the results."""
+def write_method(folder: Path, files: Path, campaign: Campaign, found: Sequence[Judged]) -> None:
+    """What the rules found; ``files``: the folder in which the files are that the definition names."""
     said: dict[str, Any] = {
         "version": __version__,
         # Where files that the definition names are.
-        "folder": str(definition.resolve().parent),
+        "folder": str(files.resolve()),
         "seeds": list(campaign.seeds),
         "rules": [
             {
@@ -81,6 +81,27 @@ def write_method(folder: Path, definition: Path, campaign: Campaign, found: Sequ
         stream.write("\n")
 
 
+def write_record(folder: Path, record: Mapping[str, Any]) -> None:
+    """What made the results: program, libraries, files, seeds, when and where it ran, what failed."""
+    with writing(folder / RECORD) as stream:
+        json.dump(record, stream, indent=1, ensure_ascii=False)
+        stream.write("\n")
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """What :func:`write_record` wrote; :class:`UserError` if there is something else, or nothing."""
+    path = folder / RECORD
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{folder}: expected the results of headway compare, found no {RECORD}") from error
+    except ValueError as error:
+        raise UserError(f"{path}: expected a record, found something else ({error})") from error
+    if not isinstance(found, dict) or not {"version", "code", "files", "folder"} <= found.keys():
+        raise UserError(f"{path}: expected a record, found something else")
+    return found
+
+
 def _finite(value: float) -> float | None:
     number = float(value)
     return number if abs(number) < float("inf") else None
@@ -94,7 +115,7 @@ def read_results(folder: Path) -> tuple[Campaign, list[Row]]:
     for name in (CAMPAIGN, ROWS, BATCHES, WORKLOADS):
         if not (folder / name).is_file():
             raise UserError(f"{folder}: expected the results of headway compare, found no {name}")
-    campaign = load_campaign(folder / CAMPAIGN, _files_of(folder))
+    campaign = load_campaign(folder / CAMPAIGN, files_beside(folder))
     facts: dict[tuple[str, float, int], WorkloadFacts] = {}
     try:
         for one in msgspec.json.decode((folder / WORKLOADS).read_bytes(), type=list[WorkloadFacts]):
@@ -117,7 +138,7 @@ def read_results(folder: Path) -> tuple[Campaign, list[Row]]:
     ]
 
 
-def _files_of(folder: Path) -> Path | None:
+def files_beside(folder: Path) -> Path | None:
     """Where the files lie that the definition names; None: beside it."""
     try:
         said = json.loads((folder / METHOD).read_text(encoding="utf-8")).get("folder")

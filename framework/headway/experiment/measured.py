@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,8 @@ class Course:
     wanted: Floats
     #: Ended at its limit.
     at_limit: NDArray[np.bool_]
+    #: Submitted in prime time (:mod:`headway.experiment.prime_time`); None: the workload has no calendar.
+    prime: NDArray[np.bool_] | None
     bounds: ClassBounds
     #: Figures of the run as a whole.
     whole: dict[str, float]
@@ -73,8 +76,8 @@ def measure(result: RunResult) -> dict[str, float]:
     return figures(observed(result), None).values
 
 
-def observed(result: RunResult) -> Course:
-    """What is kept of a run."""
+def observed(result: RunResult, prime: NDArray[np.bool_] | None = None) -> Course:
+    """What is kept of a run. ``prime``: which of its jobs were submitted in prime time."""
     columns = job_columns(result)
     curves = system_curves(result, columns=columns)
     summary = summarise(result, columns=columns, curves=curves)
@@ -90,6 +93,7 @@ def observed(result: RunResult) -> Course:
         columns=columns,
         wanted=wanted,
         at_limit=at_limit,
+        prime=prime,
         bounds=result.class_bounds,
         whole=_whole(summary, columns, at_limit, result),
         energy=_of_energy(summary),
@@ -132,11 +136,32 @@ def _whole(
     }
 
 
+def aligned(courses: Sequence[Course], rows: Sequence[Sequence[int]]) -> list[Course]:
+    """Courses of one workload whose jobs came in different orders, or not all of them: those that are in all,
+    in the order of ``rows``, which are those of the workload that the jobs of each course came from."""
+    common = reduce(np.intersect1d, (np.array(one, np.int64) for one in rows))
+    found = []
+    for course, theirs in zip(courses, rows, strict=True):
+        order = np.argsort(np.array(theirs, np.int64))
+        which = order[np.searchsorted(np.array(theirs, np.int64)[order], common)]
+        found.append(
+            replace(
+                course,
+                columns=_part(course.columns, which),
+                wanted=course.wanted[which],
+                at_limit=course.at_limit[which],
+                prime=None if course.prime is None else course.prime[which],
+            )
+        )
+    return found
+
+
 def common_window(courses: Sequence[Course], method: Method) -> Window | None:
     """The jobs that are measured of all these runs of one workload; None: all."""
     if not courses or (method.warmup == Trim() and method.cooldown == Trim()):
         return None
-    submit = courses[0].columns.submit
+    # In the workload's order, which is that of submissions unless these react to ends.
+    submit = np.maximum.accumulate(courses[0].columns.submit)
     count = len(submit)
     if not count:
         return None
@@ -150,7 +175,9 @@ def common_window(courses: Sequence[Course], method: Method) -> Window | None:
         first = int(np.searchsorted(submit, submit[0] + method.warmup.seconds))
     last = count
     if method.cooldown.automatic:
-        last = min(automatic_cool_down(c.columns.end, first, float(submit[-1])) for c in courses)
+        last = min(
+            automatic_cool_down(c.columns.end, first, float(c.columns.submit.max())) for c in courses
+        )
     elif method.cooldown.jobs is not None:
         last = max(first, count - method.cooldown.jobs)
     elif method.cooldown.seconds is not None:
@@ -165,6 +192,8 @@ def figures(course: Course, window: Window | None) -> Measured:
     finished = columns.finished
     wait = course.wait[here]
     wanted = course.wanted[here]
+    nobody = np.zeros(len(wait), np.bool_)
+    day, night = (nobody, nobody) if course.prime is None else (course.prime[here], ~course.prime[here])
     waits, runtimes = wait[finished], columns.runtime[finished]
     delays = wait[finished & ~np.isnan(wanted)]
     mean_wait, mean_runtime = _mean(waits), _mean(runtimes)
@@ -197,6 +226,8 @@ def figures(course: Course, window: Window | None) -> Measured:
         "correlation of batches": of_batches.correlation,
         "share waiting": _mean(waits > 0),
         "mean wait of those that waited": _mean(waits[waits > 0]),
+        "mean wait prime time": _mean(wait[finished & day]),
+        "mean wait other time": _mean(wait[finished & night]),
         "median bounded slowdown": skewed.median,
         "geometric mean bounded slowdown": skewed.geometric,
         "top 1 % of bounded slowdown": skewed.top,
@@ -212,7 +243,7 @@ def figures(course: Course, window: Window | None) -> Measured:
     return Measured(values, batches)
 
 
-def _part(columns: JobColumns, here: slice) -> JobColumns:
+def _part(columns: JobColumns, here: slice | NDArray[np.intp]) -> JobColumns:
     return replace(columns, **{part.name: getattr(columns, part.name)[here] for part in fields(columns)})
 
 

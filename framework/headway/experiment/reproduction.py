@@ -1,7 +1,8 @@
 """Running a paper's experiments again, and saying claim by claim what was measured.
 
 A reproduction is an object behind an entry point of the group ``headway.reproductions``: it has a
-``title`` and a method ``run(context)`` that returns its claims. Verdicts come from confidence
+``title``, what the paper says of its experiments (``published``), and a method ``run(context)`` that returns
+its claims. Verdicts come from confidence
 intervals over seeds by one rule for all papers: :func:`verdict` for the direction, :func:`size_verdict`
 beside a paper's number, never from a tolerance around it.
 """
@@ -13,8 +14,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from headway.experiment.campaign import Campaign, Row, Task, run_tasks, tasks_of
+from headway.experiment.campaign import Campaign, Row, Task, tasks_of
+from headway.experiment.execution import run_tasks
 from headway.experiment.kept import KeptRows
+from headway.experiment.published import Published
 from headway.experiment.statistics import Interval
 
 
@@ -50,6 +53,10 @@ class Context:
     keep: bool = False
     #: What was run by :meth:`run`, for the rule book.
     campaigns: list[tuple[str, Campaign, list[Row]]] = field(default_factory=list)
+
+    def trace(self, beginning: str) -> Path | None:
+        """The real trace whose file's name begins so; None: it is not there."""
+        return next(iter(sorted(self.traces.glob(f"{beginning}*"))), None) if self.traces else None
 
     def run(self, name: str, campaign: Campaign) -> list[Row]:
         """Run one experiment, as far as its rows are not there already."""
@@ -99,6 +106,8 @@ class Reproduction(Protocol):
     """A paper's experiments."""
 
     title: str
+    #: What the paper says of its own experiments, for the rule book. None: it has none; text: why not.
+    published: Published | str | None
 
     def run(self, context: Context) -> list[Claim]: ...
 

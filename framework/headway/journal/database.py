@@ -16,11 +16,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 from sqlalchemy import create_engine, event, insert, inspect, select
-from sqlalchemy.engine import URL, Connection, Engine, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.engine import URL, Connection, Engine
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from headway import __version__
+from headway.database_url import database_url
 from headway.errors import Damaged, Failure, UserError
 from headway.journal.lock import FileLock, close_to_others, take_advisory_lock
 from headway.journal.owner import still_ours, take_over
@@ -53,7 +54,7 @@ class Database:
     """
 
     def __init__(self, url_or_path: str | Path, *, create: bool, read_only: bool) -> None:
-        url = _url(url_or_path)
+        url = database_url(url_or_path, "journal")
         self.path: Path | None = None
         self.connection: Connection | None = None
         self._file_lock: FileLock | None = None
@@ -209,26 +210,6 @@ def damaged(name: str, found: str) -> Damaged:
         f"journal {name}: damaged: {found}. Move it away; headway can begin with an empty one, and the "
         "operator's guide says how to save what can be read"
     )
-
-
-def _url(url_or_path: str | Path) -> URL:
-    text = os.fspath(url_or_path)
-    if "://" not in text:
-        return URL.create("sqlite", database=os.path.realpath(text))
-    expected = "expected a file's path, sqlite:///PATH or postgresql://USER@HOST/DATABASE"
-    try:
-        url = make_url(text)
-        backend = url.get_backend_name()
-    except (ArgumentError, NoSuchModuleError, ValueError) as error:
-        raise UserError(f"journal: {expected}, found an address that cannot be read: {error}") from error
-    shown = url.render_as_string(hide_password=True)
-    if backend == "sqlite":
-        if not url.database or url.database == ":memory:":
-            raise UserError(f"journal {shown}: {expected}, found no file: a journal must outlive its process")
-        return URL.create("sqlite", database=os.path.realpath(url.database))
-    if backend != "postgresql":
-        raise UserError(f"journal {shown}: {expected}, found {backend!r}")
-    return url.set(drivername="postgresql+psycopg")
 
 
 def _check_file(path: Path, *, create: bool) -> None:

@@ -56,7 +56,7 @@ class FileLock:
             # flock, because it also keeps out a second journal within the same process.
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            found = _who_locks(os.fstat(self._fd).st_ino)
+            found = who_locks(os.fstat(self._fd).st_ino)
             os.close(self._fd)
             raise refusal(str(journal), found) from None
         except OSError as error:
@@ -114,7 +114,7 @@ def close_to_others(journal: Path) -> None:
                 path.chmod(path.stat().st_mode & 0o700)
 
 
-def _who_locks(inode: int) -> str:
+def who_locks(inode: int) -> str:
     """The process that holds the lock, as the kernel says; "" if it does not."""
     try:
         lines = Path("/proc/locks").read_text().splitlines()

@@ -17,6 +17,7 @@ from headway.model.nodes import ClusterDescription, NodeDescription, PoolDescrip
 from headway.model.placements import Placement, processors_of
 from headway.model.policy import Association, SitePolicy
 from headway.model.reservations import FOR_JOB, Reservation
+from headway.model.switches import SwitchDescription
 
 __all__ = [
     "FOR_JOB",
@@ -34,5 +35,6 @@ __all__ = [
     "Reservation",
     "SitePolicy",
     "SleepState",
+    "SwitchDescription",
     "processors_of",
 ]

@@ -44,6 +44,12 @@ class Request(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     #: What it needs of what is counted for the whole cluster (:attr:`ClusterDescription.licences`), such as
     #: ``(("matlab", 2),)``, each name once.
     licences: tuple[tuple[str, int], ...] = ()
+    #: On how many leaf switches (:class:`headway.model.SwitchDescription`) its nodes may lie at most; 0: on
+    #: any number.
+    switches: int = 0
+    #: Seconds, from when it could have started on, for which it waits for nodes on so few switches; then it
+    #: takes any. None: it was not said.
+    switches_wait: float | None = None
     #: Parts that start together or not at all, each on nodes of its own (:mod:`headway.parts`): then
     #: ``processors`` is their sum and ``walltime`` the longest, and no other size is stated here.
     parts: tuple[Request, ...] = ()

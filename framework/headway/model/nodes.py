@@ -6,6 +6,8 @@ import msgspec
 
 from headway.model.energy import EnergyProfile
 from headway.model.reservations import Reservation
+from headway.model.switches import SwitchDescription
+from headway.model.wiring import Torus
 
 
 class NodeDescription(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -68,6 +70,11 @@ class ClusterDescription(msgspec.Struct, frozen=True, gc=False):
     shares_out: bool = False
     #: Amounts of what is counted for the whole cluster and belongs to no node, such as ``(("matlab", 4),)``.
     licences: tuple[tuple[str, int], ...] = ()
+    #: How the nodes are connected, as far as the batch system says it.
+    switches: tuple[SwitchDescription, ...] = ()
+    #: How its nodes are wired where they are handed out in partitions that have to be booted; None: they are
+    #: not.
+    wiring: Torus | None = None
 
     def in_nodes(self) -> ClusterDescription:
         """The same with a node for each processor of a flat pool: P1, P2, ..., where there are several pools

@@ -53,3 +53,7 @@ class SitePolicy(msgspec.Struct, frozen=True, omit_defaults=True):
     size_over_time: bool = False
     #: What was used so long ago counts half, seconds; 0: it does not decay.
     half_life: float | None = None
+    #: The resources that are counted, by the batch system's names; empty: it does not say.
+    resources: tuple[str, ...] = ()
+    #: Account, or account:user -> what it may use of these in all, in minutes, as the batch system writes it.
+    minutes: dict[str, str] = {}

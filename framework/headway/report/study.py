@@ -88,6 +88,18 @@ ESTIMATES: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
     ("weeks", "weeks", number),
 )
 
+#: Of the tables of groups and queues: column, title, how it is written.
+GROUPS: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
+    ("jobs", "jobs", number),
+    ("share", "of jobs", share),
+    ("mean_runtime", "runtime", duration),
+    ("mean_wait", "wait", duration),
+    ("gap_cv", "CV of gaps", number),
+    ("flow_ratio", "flow", share),
+)
+#: Groups, or queues, that tables show, those with the most jobs.
+MOST_GROUPS = 20
+
 #: Characters of the longest bar on a terminal.
 _BAR = 30
 
@@ -183,6 +195,9 @@ def render_study(study: Study) -> RenderableType:
         parts += [gap, _bars("runtime / estimate", study.tables["accuracy"], accuracy_title)]
     if study.tables["estimate_modes"]:
         parts += [gap, _estimates(study)]
+    for key, title in (("groups", "group"), ("queues", "queue")):
+        if study.tables[key]:
+            parts += [gap, _groups(study, key, title)]
     if study.notes:
         parts += [gap, Text("\n".join(study.notes), style="yellow")]
     return Group(*parts)
@@ -243,6 +258,27 @@ def _estimates(study: Study) -> Table:
         table.add_column(title, justify="right", no_wrap=True)
     for name, figures in popular_estimates(study):
         table.add_row(name, *figures)
+    return table
+
+
+def largest_groups(study: Study, key: str, title: str) -> list[tuple[str, list[str]]]:
+    """The groups (or queues) with the most jobs, each with its figures, as tables show them."""
+    return [
+        (str(row[title]), [write(row[name]) for name, _, write in GROUPS])
+        for row in study.tables[key][:MOST_GROUPS]
+    ]
+
+
+def _groups(study: Study, key: str, title: str) -> Table:
+    table = _table()
+    table.add_column(title, no_wrap=True)
+    for _, name, _ in GROUPS:
+        table.add_column(name, justify="right", no_wrap=True)
+    for name, figures in largest_groups(study, key, title):
+        table.add_row(name, *figures)
+    if key == "groups":
+        table.caption = "means; gaps: between submissions; flow: runtimes / (runtimes + waits)"
+        table.caption_justify = "left"
     return table
 
 
@@ -372,6 +408,9 @@ def render_study_html(study: Study) -> str:
             "runtime / estimate", "% of jobs", "Accuracy of estimates", prefix="a",
         ),
     }  # fmt: skip
+    for key, title in (("groups", "group"), ("queues", "queue")):
+        largest = study.tables[key][:MOST_GROUPS]
+        plots[key] = study_plots.flows(largest, title, prefix=key[0] + "f") if largest else ""
     if study.tables["estimate_modes"]:
         plots["estimates"] = study_plots.estimates(study, prefix="e")
         plots["popularity"] = study_plots.popularity(study, prefix="p")
@@ -406,5 +445,11 @@ def render_study_html(study: Study) -> str:
         estimated=bool(summary["estimated"]),
         estimate_titles=[title for _, title, _ in ESTIMATES],
         estimates=popular_estimates(study),
+        group_titles=[title for _, title, _ in GROUPS],
+        groups=[
+            (heading, title, largest_groups(study, key, title))
+            for key, heading, title in (("groups", "Groups", "group"), ("queues", "Queues", "queue"))
+            if study.tables[key]
+        ],
         plots={name: Markup(plot) for name, plot in plots.items()},
     )

@@ -11,6 +11,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullForm
 from headway.model.classes import CLASSES
 from headway.report.drawing import Axes
 from headway.report.plots import COLOURS, DASHES, TIME_MARKS, svg
+from headway.report.quantities import number as in_thousands
 
 if TYPE_CHECKING:
     from headway.workload.analysis import Row, Study
@@ -82,11 +83,38 @@ def shares(names: Sequence[str], rows: Sequence[Row], label: str, title: str, *,
     return svg(draw, prefix, title, width=5.6, height=3.1)
 
 
+def flows(rows: Sequence[Row], label: str, *, prefix: str) -> str:
+    """Two bars a row: its mean runtime, and its mean wait, on a logarithmic axis; below a second: no bar."""
+
+    def draw(axes: Axes) -> None:
+        for number, (key, name) in enumerate((("mean_runtime", "runtime"), ("mean_wait", "wait"))):
+            heights = [max(row[key] or 0.0, 1.0) for row in rows]
+            axes.bar(
+                np.arange(len(rows)) + (number - 0.5) * 0.4, heights, width=0.38, color=COLOURS[number],
+                label=name,
+            )  # fmt: skip
+        axes.set_xticks(range(len(rows)), [str(row[label]) for row in rows])
+        if len(rows) > 10:
+            axes.tick_params(axis="x", labelsize=7)
+        axes.set_yscale("log")
+        axes.set_ylim(bottom=1.0)
+        longest = max(max(row["mean_runtime"] or 0.0, row["mean_wait"] or 0.0) for row in rows)
+        axes.yaxis.set_major_locator(FixedLocator([m for m in TIME_MARKS if m <= max(longest, 60.0) * 1.1]))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: TIME_MARKS.get(round(v), "")))
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.set_xlabel(label)
+        axes.set_ylabel("mean")
+        axes.legend(frameon=False)
+
+    return svg(draw, prefix, f"Runtime and wait by {label}", width=5.6, height=3.1)
+
+
 def estimates(study: Study, *, prefix: str) -> str:
     """Which share of the jobs asks for at most so long, and which share of the jobs runs at most so long."""
     rows = sorted(study.tables["estimate_modes"], key=lambda row: row["estimate"])
     times = np.array([row["estimate"] for row in rows])
-    asked = 100 * np.cumsum([row["share"] for row in rows])
+    # From nobody on: the shortest estimate is a step, too.
+    times, asked = np.append(times[0], times), 100 * np.cumsum([0.0, *(row["share"] for row in rows)])
     runtime = np.sort(study.jobs.runtime[~(np.isnan(study.jobs.runtime) | np.isnan(study.jobs.estimate))])
 
     def draw(axes: Axes) -> None:
@@ -139,6 +167,7 @@ def growth(study: Study, *, prefix: str) -> str:
         axes.set_xlim(left=0)
         axes.set_ylim(bottom=0)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: in_thousands(v)))
         axes.set_xlabel("jobs submitted so far")
         axes.set_ylabel("different estimates")
 

@@ -74,7 +74,8 @@ def lifted(state: Facts, key: Hashable, may: Callable[[Job], bool] | None = None
     if not jobs:
         return
     for job in list(jobs.values()):
-        waits = job.status is _WAITING and job.barrier is not None and job.barrier.key == key
+        barrier = job.barrier
+        waits = barrier is not None and job.status is _WAITING and (barrier.key is key or barrier.key == key)
         if waits and may is not None and not may(job):
             continue
         del jobs[job.id]

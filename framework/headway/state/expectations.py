@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from heapq import heappop
 
 from headway.state.facts import Facts
-from headway.state.occupation import FOREGROUND, expected_end, set_expected_end
-from headway.state.records import ON_NODES, Job, PoolState, RunningEntry
+from headway.state.occupation import FOREGROUND, expected_end, limit, set_expected_end
+from headway.state.records import ON_NODES, Job, PoolState, RunningEntry, Status
+
+_INF = float("inf")
+_NEVER = -_INF
+_PENDING = Status.PENDING
 
 
 def predict(state: Facts, job: Job) -> None:
@@ -32,21 +36,24 @@ def set_expectation(state: Facts, job: Job) -> None:
 def expect_again(state: Facts, job: Job) -> None:
     """A start is off: its frequency, its tier, and how long it would have taken there, are forgotten."""
     job.start_time, job.frequency, job.tier, job.pace = None, None, FOREGROUND, None
-    job.leaving = False
+    job.gone_by = None
     set_expectation(state, job)
 
 
-def leave(state: Facts, job: Job) -> None:
-    """A job on nodes was told to go: it is expected to at any moment."""
+def leave(state: Facts, job: Job, grace: float = 0.0) -> None:
+    """A job on nodes was told to go: it is expected to within ``grace`` seconds and by its limit, then at any
+    moment."""
     if job.status in ON_NODES:
-        job.leaving = True
-        set_expected_end(state, job, expected_end(job, state.now))
+        job.gone_by = state.now + grace
+        if job.pace is None:
+            job.gone_by = max(state.now, min(job.gone_by, limit(state, job)))
+        set_expected_end(state, job, job.gone_by)
 
 
 def go_on(state: Facts, job: Job | None) -> None:
     """It does not go after all: it is expected to end as it was before."""
     if job is not None and job.leaving:
-        job.leaving = False
+        job.gone_by = None
         set_expectation(state, job)
         job.pool.touch()
 
@@ -69,25 +76,29 @@ def next_outlived(state: Facts) -> float | None:
     It follows from the ends that are expected now, so a prediction that came true or was corrected costs no
     look.
     """
-    due = None
+    due, now = None, state.now
     for pool in state.pools.values():
-        running = pool.running
-        if not running or not (pool.queue or pool.background):
+        predicted = pool.predicted
+        while predicted and predicted[0][0] <= now:
+            # Who has outlived his prediction is here again once he is given more time.
+            heappop(predicted)
+        if not predicted or not (pool.queue or pool.background) or not _may_start(state, pool):
             continue
-        first = bisect_right(running, state.now, key=_end) if running[0][0] <= state.now else 0
-        for at in range(first, len(running)):
-            end, _, _, job = running[at]
-            if due is not None and end >= due:
+        entry = predicted[0]
+        while not _is_there(state, entry):
+            heappop(predicted)
+            if not predicted:
                 break
-            if end < _limit(state, job) and job.pace is None:
-                if _may_start(state, pool):
-                    due = end
-                break
+            entry = predicted[0]
+        else:
+            if due is None or entry[0] < due:
+                due = entry[0]
     return due
 
 
 def look_at_outlived(state: Facts) -> None:
-    """Have pools looked at where a job has just outlived what it was predicted."""
+    """Have pools looked at where a job has just outlived what it was predicted and that may let others
+    start."""
     now = state.now
     for pool in state.pools.values():
         running = pool.running
@@ -96,9 +107,12 @@ def look_at_outlived(state: Facts) -> None:
         for end, _, _, job in running:
             if end > now:
                 break
-            if job.pace is None and not job.leaving and _limit(state, job) > now:
+            if job.pace is None and not job.leaving and limit(state, job) > now:
                 if _may_start(state, pool):
-                    pool.touch()
+                    if pool.view is not None and pool.view.stands_until > now:
+                        overdue(state, pool)
+                    else:
+                        pool.touch()
                 break
 
 
@@ -107,16 +121,33 @@ def _may_start(state: Facts, pool: PoolState) -> bool:
     if state.ask_always or pool.background:
         return bool(pool.queue or pool.background)
     free = pool.free
-    return free > 0 and any(job.processors <= free for job in pool.queue)
+    if free < pool.least or free <= 0:
+        return False
+    small = pool.small
+    if small is not None and small.status is _PENDING and small.pool is pool and small.processors <= free:
+        return True
+    least = None
+    for job in pool.queue:
+        processors = job.processors
+        if processors <= free:
+            pool.small = job
+            return True
+        if least is None or processors < least:
+            least = processors
+    # Nobody needs less, until somebody comes.
+    pool.least = pool.total + 1 if least is None else least
+    return False
 
 
-def _end(entry: RunningEntry) -> float:
-    return entry[0]
-
-
-def _limit(state: Facts, job: Job) -> float:
-    """When the cluster ends a running job (absolute seconds)."""
-    return (job.start_time if job.start_time is not None else state.now) + job.paused + job.estimate
+def _is_there(state: Facts, entry: RunningEntry) -> bool:
+    """Whether a job is still expected to end then, before its limit."""
+    job = entry[3]
+    entries = job.entries
+    if not entries or job.pace is not None:
+        return False
+    if entries[0][1] is not entry and not any(one is entry for _, one in entries):
+        return False
+    return entry[0] < limit(state, job)
 
 
 def overdue(state: Facts, pool: PoolState) -> None:
@@ -125,29 +156,43 @@ def overdue(state: Facts, pool: PoolState) -> None:
 
     What a cluster tells how far it is has no such moment: its news says when it is expected. Who was told to
     go stays expected at any moment.
+
+    The pool is to be looked at from scratch then, unless all that was concluded stands with the new ends.
     """
-    if all(job.pace is not None or job.leaving for end, _, _, job in pool.running if end <= state.now):
-        return
-    pool.touch()
-    for _, _, _, job in list(pool.running):
-        if job.expected_end > state.now:
+    now = state.now
+    over = []
+    for entry in pool.running:
+        if entry[0] > now:
             break
-        if job.pace is not None or job.leaving:
-            continue
-        begin = (job.start_time if job.start_time is not None else state.now) + job.paused
-        limit = begin + job.estimate
-        if limit > state.now and limit > job.expected_end:
-            set_expected_end(state, job, _again(state, job, begin, limit))
+        job = entry[3]
+        if job.pace is None and not job.leaving:
+            over.append(job)
+    if not over:
+        return
+    stands = _NEVER if pool.view is None else pool.view.stands_until
+    looked = pool.changed, pool.fresh, pool.arrivals
+    pool.touch()
+    for job in over:
+        begin = (job.start_time if job.start_time is not None else now) + job.paused
+        latest = begin + job.estimate
+        end = now
+        if latest > now and latest > job.expected_end:
+            end = _again(state, job, begin, latest)
+            set_expected_end(state, job, end)
+        if end <= now or end > stands:
+            stands = _NEVER
+    if stands > now:
+        pool.changed, pool.fresh, pool.arrivals = looked
 
 
-def _again(state: Facts, job: Job, begin: float, limit: float) -> float:
+def _again(state: Facts, job: Job, begin: float, latest: float) -> float:
     """When a job that outlived what it was predicted is expected to end: as the predictor says now, if that
     is yet to come, and by its limit."""
     if state.predict is None:
-        return limit
+        return latest
     seconds = state.predict(job)
-    if seconds is None or not state.now < begin + seconds < limit:
+    if seconds is None or not state.now < begin + seconds < latest:
         job.predicted_by = ""
-        return limit
+        return latest
     job.expected_runtime = seconds
     return begin + seconds

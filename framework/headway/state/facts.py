@@ -14,6 +14,11 @@ from headway.state.records import ON_NODES, Barrier, Job, Pace, PoolState, Watch
 from headway.state.tenants import Tenants
 
 
+def nobody_answers(pool: str, seconds: float) -> float | None:
+    """No plugin says how likely arrivals are."""
+    return None
+
+
 class Facts:
     """The data of :class:`headway.state.State`, without what happens to it."""
 
@@ -34,8 +39,9 @@ class Facts:
         self.licences: Licences | None = None
         #: Things in events that made no sense, for the log; drained by the scheduler.
         self.anomalies: list[str] = []
-        #: Called for each job that arrives, before it is queued.
+        #: Called for each job that arrives, before it is queued; not for those that end in the same step.
         self.admit: Callable[[Job], None] | None = None
+        self.passing: set[str] = set()
         #: Why a job that could start may not, where a plugin bars jobs (:mod:`headway.state.barriers`).
         self.bars: Callable[[Job], Barrier | None] | None = None
         #: Key of a barrier -> the jobs that it keeps out of their queues, by id.
@@ -52,6 +58,11 @@ class Facts:
         self.one_key = False
         #: Properties of jobs that plugins registered, by name (hook ``register_factors``).
         self.factors: dict[str, Factor] = {}
+        #: The chance of an arrival in a pool within so many seconds, where somebody answers (hook
+        #: ``arrival_chance``).
+        self.arrival_chance: Callable[[str, float], float | None] = nobody_answers
+        #: All policies go by their bookings alone (``by_booking``, see :mod:`headway.hookspecs`).
+        self.by_booking = False
         #: Expected runtime of a job in seconds, where a predictor answers.
         self.predict: Callable[[Job], float | None] | None = None
         #: Schedule a pool at every arrival, even if the new job needs more than is free.

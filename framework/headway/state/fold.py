@@ -45,6 +45,7 @@ HANDLERS: Mapping[type, Callable[[Any, Any], None]] = {
     ev.ReservationRequested: nothing,
     ev.ReservationReturned: nothing,
     ev.NodeFrequencyChanged: nothing,
+    ev.PartitionChanged: nothing,
     ev.SitePolicyChanged: nothing,
     ev.Tick: nothing,
 }

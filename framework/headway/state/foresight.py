@@ -6,7 +6,7 @@ They count at once; if the cluster refuses them, what it said last is true again
 
 from __future__ import annotations
 
-from headway.decisions import Kill, Migrate, Requeue, Reserve, Resize, SetTimeLimit, SwapTiers
+from headway.decisions import Kill, Migrate, Requeue, Reserve, Resize, SetTimeLimit, Signal, SwapTiers
 from headway.state.expectations import go_on, leave, set_expectation
 from headway.state.facts import Facts
 from headway.state.moves import carry, moved_back
@@ -16,7 +16,7 @@ from headway.state.reservations import drop_reservation, put_reservation
 from headway.state.waiting import look_again
 
 #: What counts from its decision on, until the cluster confirms or refuses it.
-Foreseeable = SetTimeLimit | Resize | Reserve | SwapTiers | Migrate | Requeue | Kill
+Foreseeable = SetTimeLimit | Resize | Reserve | SwapTiers | Migrate | Requeue | Kill | Signal
 
 
 def foresee(state: Facts, decision: Foreseeable) -> None:
@@ -38,12 +38,16 @@ def foresee(state: Facts, decision: Foreseeable) -> None:
         return
     if isinstance(decision, Requeue | Kill):
         leave(state, job)
+    elif isinstance(decision, Signal):
+        if decision.grace is None:
+            return
+        leave(state, job, decision.grace)
     elif isinstance(decision, SetTimeLimit):
         job.estimate = decision.walltime
         set_expectation(state, job)
     elif job.entries is None:
         job.processors = decision.processors
-        job.pool.by_size = None
+        job.pool.by_size, job.pool.least = None, 0
         look_again(state, job)
     elif decision.processors > job.processors:
         # What it gives back, in turn, is free when the cluster says so.
@@ -58,7 +62,9 @@ def take_back(state: Facts, decision: Foreseeable) -> None:
     if isinstance(decision, SwapTiers | Migrate):
         moved_back(state, decision)
         return
-    if isinstance(decision, Requeue | Kill):
+    if isinstance(decision, Signal) and decision.grace is None:
+        return
+    if isinstance(decision, Requeue | Kill | Signal):
         go_on(state, state.jobs.get(decision.job_id))
         return
     if not isinstance(decision, Reserve):
@@ -77,7 +83,7 @@ def as_described(state: Facts, job: Job | None) -> None:
     if job is not None:
         job.estimate = job.request.walltime
         job.processors = job.request.processors
-        job.pool.by_size = None
+        job.pool.by_size, job.pool.least = None, 0
         if job.id in state.before_growth and job.entries is not None:
             move(state, job, state.before_growth.pop(job.id))
         set_expectation(state, job)

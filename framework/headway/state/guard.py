@@ -11,7 +11,7 @@ from headway.state.expectations import expect_again
 from headway.state.facts import Facts
 from headway.state.licences import guard_licences
 from headway.state.moves import begin_behind
-from headway.state.occupation import FOREGROUND, occupy, release
+from headway.state.occupation import FOREGROUND, note_predicted, occupy, release
 from headway.state.queues import enqueue
 from headway.state.records import Job, PoolState, Status
 from headway.state.reservations import kept, profile
@@ -53,6 +53,8 @@ def begin(state: Facts, job: Job, placement: Placement, tier: str, frequency: fl
         entry = (end, job.seq, processors, job)
         insort(pool.running, entry)
         job.entries = ((pool, entry),)
+        if state.predict is not None:
+            note_predicted(pool, entry)
         if state.watchers:
             tell_took(state, job)
         return

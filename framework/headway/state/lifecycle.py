@@ -44,7 +44,7 @@ def submitted(state: Facts, event: ev.JobSubmitted) -> None:
         predict(state, job)
     if state.queue_key is not None:
         job.order = (state.queue_key(job), description.submit_time, job.seq)
-    if state.admit is not None:
+    if state.admit is not None and job_id not in state.passing:
         state.admit(job)
     if (
         pool.open
@@ -135,7 +135,7 @@ def decision_failed(state: Facts, event: ev.DecisionFailed) -> None:
     job.failures += 1
     job.hold_reason = event.message
     # A start that keeps failing must not be asked for at every poll.
-    job.not_before = event.time + min(15.0 * 2 ** (job.failures - 1), 600.0)
+    job.not_before = event.time + min(15.0 * 2 ** min(job.failures - 1, 10), 600.0)
     queue_or_wait(state, job)
 
 

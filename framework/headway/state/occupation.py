@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Callable
+from heapq import heappush
 
 from headway.model import Placement
 from headway.state.facts import Facts
-from headway.state.records import Job
+from headway.state.records import Job, PoolState, RunningEntry
 from headway.state.watchers import tell_gave, tell_took
 
 #: The tier in which jobs run that nobody sent elsewhere.
@@ -34,6 +35,8 @@ def occupy(state: Facts, job: Job, placement: Placement, start: float) -> None:
         entry = (job.expected_end, job.seq, job.processors, job)
         insort(pool.running, entry)
         job.entries = ((pool, entry),)
+        if state.predict is not None:
+            note_predicted(pool, entry)
         pool.free -= job.processors
         pool.touch()
         if state.watchers:
@@ -50,6 +53,8 @@ def occupy(state: Facts, job: Job, placement: Placement, start: float) -> None:
         entry = (job.expected_end, job.seq, processors, job)
         insort(other.running, entry)
         entries.append((other, entry))
+        if state.predict is not None:
+            note_predicted(other, entry)
         other.free -= usable
         other.touch()
     job.entries = entries
@@ -85,10 +90,10 @@ def _occupy_behind(state: Facts, job: Job, placement: Placement) -> None:
 
 
 def expected_end(job: Job, start: float) -> float:
-    """When a job that began at ``start`` is expected to end, by how far it is if somebody told that; at once,
-    if it was told to go."""
-    if job.leaving:
-        return start
+    """When a job that began at ``start`` is expected to end, by how far it is if somebody told that; if it
+    was told to go, when it is to be gone."""
+    if job.gone_by is not None:
+        return job.gone_by
     pace = job.pace
     if pace is None:
         return start + job.paused + job.expected_runtime
@@ -175,5 +180,19 @@ def set_expected_end(state: Facts, job: Job, end: float) -> None:
         entry = (end, *entry[1:])
         insort(running, entry)
         moved.append((pool, entry))
+        if state.predict is not None:
+            note_predicted(pool, entry)
         pool.touch()
     job.entries = moved
+
+
+def limit(state: Facts, job: Job) -> float:
+    """When the cluster ends a running job (absolute seconds)."""
+    return (job.start_time if job.start_time is not None else state.now) + job.paused + job.estimate
+
+
+def note_predicted(pool: PoolState, entry: RunningEntry) -> None:
+    """A job whose end is expected before its limit may outlive that."""
+    job = entry[3]
+    if job.pace is None and entry[0] < (job.start_time or 0.0) + job.paused + job.estimate:
+        heappush(pool.predicted, entry)

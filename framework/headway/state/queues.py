@@ -32,6 +32,8 @@ def enqueue(state: Facts, job: Job) -> None:
         job.order = ((1,), job.submit_time, job.seq)
         insort(queue, job, key=_order)
         last = False
+    if job.processors < pool.least:
+        pool.least = job.processors
     if pool.arrivals is not None:
         pool.arrivals.append(job)
     if pool.by_size is not None:

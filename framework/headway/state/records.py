@@ -126,8 +126,9 @@ class Job(msgspec.Struct, eq=False, weakref=True):
     pace: Pace | None = None
     #: Share of a processor that each of its processes was measured to use; None: nobody measured.
     measured_cpu: float | None = None
-    #: It was told to go (requeued or ended) and is expected to at any moment.
-    leaving: bool = False
+    #: It was told to go (signalled, requeued or ended) and is expected to by then (absolute seconds); from
+    #: then on at any moment. None: it stays.
+    gone_by: float | None = None
     #: The plugin whose prediction ``expected_runtime`` is; "": nobody's.
     predicted_by: str = ""
 
@@ -161,6 +162,11 @@ class Job(msgspec.Struct, eq=False, weakref=True):
     def barred(self) -> bool:
         """Whether time alone cannot let it start: it is held, refused, or its pool cannot hold it."""
         return self.held or bool(self.refusal) or self.obstacle is not None
+
+    @property
+    def leaving(self) -> bool:
+        """Whether it was told to go."""
+        return self.gone_by is not None
 
     @property
     def cpu(self) -> float | None:
@@ -221,6 +227,8 @@ class Outlook(Protocol):
     def bookings(self) -> Sequence[Booked]: ...
     @property
     def started(self) -> Sequence[Job]: ...
+    @property
+    def stands_until(self) -> float: ...
     def stretch(self, job: Job, runtime: float, *, push: bool = False) -> bool: ...
 
 
@@ -232,8 +240,9 @@ class PoolState:
     """One pool: its queue, what runs in it, and what is free."""
 
     __slots__ = (
-        "arrivals", "background", "by_size", "changed", "description", "flat", "free", "fresh", "name",
-        "obstacles", "open", "queue", "reservations", "running", "total", "view",
+        "arrivals", "background", "by_size", "changed", "description", "flat", "free", "fresh", "least",
+        "name", "obstacles", "open", "predicted", "queue", "reservations", "running", "small", "total",
+        "view",
     )  # fmt: skip
 
     def __init__(self, description: PoolDescription) -> None:
@@ -251,6 +260,9 @@ class PoolState:
         self.queue: list[Job] = []
         #: Running and starting jobs by expected end.
         self.running: list[RunningEntry] = []
+        #: Where jobs are predicted: a heap of the entries of ``running`` that end before their jobs' limits,
+        #: and of some that are no longer there.
+        self.predicted: list[RunningEntry] = []
         #: Reservations that are not over and take something from this pool, by start.
         self.reservations: list[Reservation] = []
         #: On nodes: requests (without walltime) that were judged -> why nodes cannot hold them, or None.
@@ -263,6 +275,10 @@ class PoolState:
         self.arrivals: list[Job] | None = None
         #: The queue by the jobs' sizes; there once a policy has asked for it.
         self.by_size: JobsBySize[Job] | None = None
+        #: No job of the queue needs fewer processors; and one that was small enough when somebody looked for
+        #: such a job (:mod:`headway.state.expectations`).
+        self.least: int = 0
+        self.small: Job | None = None
         #: What its policy sees of it: bookings, and whether a start may take longer.
         self.view: Outlook | None = None
 

@@ -75,6 +75,8 @@ class State(Facts):
     bar_queued = barriers.bar_queued
     bar = barriers.bar
     lifted = barriers.lifted
+    keep_free = reservations.put_reservation
+    keep_no_more = reservations.drop_reservation
     watch = watchers.watch
     foresee = foresight.foresee
     take_back = foresight.take_back

@@ -104,6 +104,12 @@ class View:
         return self._bookings
 
     @property
+    def stands_until(self) -> float:
+        """Running jobs that are given more time than they were expected to need, up to this moment, change
+        nothing of what the policy has concluded (absolute seconds); minus infinity: they may."""
+        return -_INF
+
+    @property
     def profile(self) -> Profile:
         """Free processors over time, all bookings and reservations taken out; a copy."""
         profile = self._state.profile(self.pool)

@@ -29,18 +29,21 @@ _INF = float("inf")
 class NodeView(View):
     """A view of a pool of nodes."""
 
-    __slots__ = ("_bits", "_eligible", "_failed", "_kind", "_place", "_reach", "_settled")
+    __slots__ = ("_bits", "_changes", "_eligible", "_failed", "_kind", "_place", "_reach", "_settled")
 
     def __init__(
         self,
         *args: Any,
         place: Callable[[Job, Offer, View], Placement | None],
         kind: Callable[[Job], Any] | None = None,
+        changes: Callable[[Job], Sequence[float]] | None = None,
     ) -> None:
-        """``kind``: what of a job beside its shape decides where ``place`` puts it."""
+        """``kind``: what of a job beside its shape decides where ``place`` puts it. ``changes``: when it puts
+        a job elsewhere though nothing happens, absolute seconds."""
         super().__init__(*args)
         self._place = place
         self._kind = kind
+        self._changes = changes
         self._eligible: dict[tuple[Any, ...], np.ndarray] = {}
         self._bits: dict[tuple[Any, ...], int] = {}
         #: Shape of a request -> runtimes, and the earliest start that was found for each while what is
@@ -192,17 +195,20 @@ class NodeView(View):
         named = inside if self._state.confining(job) is not None else ""
         if inside != named and not job.description.reservation:
             # Its own nodes first, so that what is reserved for it stays where it is.
-            own = self._on(job, eligible, free, table.unreserved(start, end, inside))
+            own = self._on(job, eligible, free, table.unreserved(start, end, inside), start)
             if own is not None:
                 return own
-        found = self._on(job, eligible, free, table.unreserved(start, end, inside, confined=bool(named)))
+        unreserved = table.unreserved(start, end, inside, confined=bool(named))
+        found = self._on(job, eligible, free, unreserved, start)
         if found is None and over:
             yielding = table.unreserved(start, end, inside, confined=bool(named), over=over)
-            found = self._on(job, eligible, free, yielding)
+            found = self._on(job, eligible, free, yielding, start)
         return found
 
-    def _on(self, job: Job, eligible: Bools, free: Free, unreserved: Bools | None) -> Placement | None:
-        """Where the job could run among ``eligible`` nodes that are ``unreserved``."""
+    def _on(
+        self, job: Job, eligible: Bools, free: Free, unreserved: Bools | None, time: float
+    ) -> Placement | None:
+        """Where the job could start at ``time`` among ``eligible`` nodes that are ``unreserved``."""
         table = self._state.nodes
         request = job.request
         if unreserved is not None:
@@ -211,11 +217,13 @@ class NodeView(View):
         if int(slots.sum()) < request.processors:
             return None
         if request.parts:
-            placement = place_parts(
-                table, request, self.pool.name, eligible, free, lambda offer: self._place(job, offer, self)
-            )
+
+            def place(offer: Offer) -> Placement | None:
+                return self._place(job, offer, self)
+
+            placement = place_parts(table, request, self.pool.name, eligible, free, place, time)
         else:
-            placement = self._place(job, Offer(table, request, slots, free), self)
+            placement = self._place(job, Offer(table, request, slots, free, time), self)
         if placement is not None and not self._offered(placement, free):
             # The placement plugin's mistake, not the policy's: other jobs may have a place.
             self._state.anomalies.append(f"job {job.id} was placed on {placement}, which was not offered")
@@ -276,15 +284,21 @@ class NodeView(View):
         """
         releases = Releases(self.pool.running, self._state.nodes.index, self.now, self.resolution)
         free_now = self._state.nodes.free
-        times = [self.now, *releases.times]
+        steps = [self.now, *releases.times]
+        times = steps
+        if changes := self._changing(job):
+            times = sorted({*steps, *changes})
         runtime = job.expected_runtime
+
+        def free_at(moment: float) -> Free:
+            return releases.free_at(bisect_right(steps, moment) - 1, free_now)
 
         def fits_empty(at: int) -> bool:
             """Whether it fits at times[at] if there were no reservations."""
-            free = releases.free_at(at, free_now)
+            free = free_at(times[at])
             table = self._state.nodes
             eligible = table.eligible(job.request, self.pool.name)
-            return self._on(job, eligible, free, None) is not None
+            return self._on(job, eligible, free, None, times[at]) is not None
 
         low, high = 0, len(times) - 1
         if not fits_empty(high):
@@ -303,7 +317,7 @@ class NodeView(View):
         for moment in sorted(set(moments)):
             if moment > latest:
                 break
-            free = releases.free_at(bisect_right(times, moment) - 1, free_now)
+            free = free_at(moment)
             placement = self._try(job, free, moment, moment + runtime, over)
             if placement is not None:
                 return moment, placement, free
@@ -320,6 +334,7 @@ class NodeView(View):
         runtime = job.expected_runtime
         further = [r.end for r in self.pool.reservations]
         further += table.on_times(self.now)
+        further += self._changing(job)
         own = self._state.reservations.get(job.description.reservation)
         if own is not None:
             further.append(own.start)
@@ -363,6 +378,10 @@ class NodeView(View):
                 break
         known.append((runtime, found[0]))
         return found
+
+    def _changing(self, job: Job) -> list[float]:
+        """The moments to come at which the job is placed elsewhere though nothing happens."""
+        return [] if self._changes is None else [time for time in self._changes(job) if time > self.now]
 
     def _shape_of(self, job: Job) -> tuple[Any, ...]:
         """All of a job but its runtime that decides where it fits."""
@@ -434,5 +453,5 @@ def _shape(request: Request, reservation: str) -> tuple[Any, ...]:
         request.processors, request.nodes, request.processors_per_node, request.memory_per_node,
         request.memory_per_processor, request.gres_per_node, request.features, request.required_nodes,
         request.excluded_nodes, request.exclusive, request.processors_per_chunk, request.least_sizes,
-        request.parts, reservation,
+        request.parts, request.switches, reservation,
     )  # fmt: skip

@@ -42,6 +42,8 @@ from headway.workload.dispersion import dispersion, estimate_concentration, gap_
 from headway.workload.emulation import sizes
 from headway.workload.estimate_study import COLUMNS as ESTIMATE_COLUMNS
 from headway.workload.estimate_study import estimate_study
+from headway.workload.group_study import COLUMNS as GROUP_COLUMNS
+from headway.workload.group_study import group_study
 from headway.workload.trace import Column, Trace
 
 Floats = NDArray[np.float64]
@@ -201,6 +203,7 @@ def study(
     figures, further = estimate_study(trace)
     summary |= figures
     tables |= further
+    tables |= group_study(trace, processors)
     _remark(summary, jobs, clock, processors, notes)
     return Study(
         path=trace.path,
@@ -232,6 +235,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "sizes": ("from", "to", "jobs", "share", "powers_of_two", "processor_seconds", "work_share"),
     "accuracy": ("above", "to", "jobs", "share"),
     **ESTIMATE_COLUMNS,
+    **GROUP_COLUMNS,
 }  # fmt: skip
 
 

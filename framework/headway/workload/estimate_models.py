@@ -92,8 +92,17 @@ class ChosenModel:
     name: str
     model: EstimateModel
     options: Any
-    #: Number of a queue -> other options, for the jobs of that queue, which the model is asked for apart.
-    queues: Mapping[int, Any] = field(default_factory=dict)
+    #: Number or name of a queue -> other options, for the jobs of that queue, which the model is asked for
+    #: apart.
+    queues: Mapping[int | str, Any] = field(default_factory=dict)
+
+
+def _number(which: int | str, names: Mapping[str, int]) -> int | None:
+    """The number of a queue by its name or number, also in quotes; None: there is none of that name."""
+    if isinstance(which, int):
+        return which
+    known = names.get(which)
+    return int(which) if known is None and which.isdecimal() else known
 
 
 def run_jobs(trace: Trace) -> RunJobs:
@@ -127,7 +136,8 @@ def estimated_trace(trace: TraceKind, chosen: ChosenModel, seed: int, which: str
         asked &= estimate <= 0
     found = _asked(
         runtime, estimate, records[:, Column.SUBMIT], _users(records[:, Column.USER]),
-        records[:, Column.QUEUE], extended, asked, chosen, seed,
+        records[:, Column.QUEUE], {name: number for number, name in trace.queue_names.items()},
+        extended, asked, chosen, seed,
     )  # fmt: skip
     records[:, Column.RUNTIME], records[:, Column.ESTIMATE] = found.runtime, found.estimate
     records.setflags(write=False)
@@ -141,12 +151,15 @@ def estimated_workload(workload: Workload, chosen: ChosenModel, seed: int) -> Wo
         return workload
     extended = {command.job_id for command in workload.commands}
     numbers: dict[str, int] = {}
+    # Below all numbers of queues, and -1.
+    pools = {name: -2 - at for at, name in enumerate(sorted({job.job.pool for job in jobs}))}
     found = _asked(
         np.array([job.runtime for job in jobs], np.float64),
         np.array([job.job.request.walltime for job in jobs], np.float64),
         np.array([job.job.submit_time for job in jobs], np.float64),
         np.array([numbers.setdefault(j.job.user, len(numbers)) if j.job.user else -1 for j in jobs]),
-        np.array([int(j.job.qos) if j.job.qos.isdecimal() else -1 for j in jobs]),
+        np.array([int(j.job.qos) if j.job.qos.isdecimal() else pools[j.job.pool] for j in jobs]),
+        pools,
         {at for at, job in enumerate(jobs) if job.job.id in extended} if extended else (),
         np.ones(len(jobs), np.bool_),
         chosen,
@@ -178,12 +191,15 @@ def _asked(
     submit: Floats,
     user: NDArray[np.int64],
     queue: NDArray[Any],
+    names: Mapping[str, int],
     extended: Iterable[int],
     asked: NDArray[np.bool_],
     chosen: ChosenModel,
     seed: int,
 ) -> _Found:
-    """Runtimes and estimates of all jobs, where the model was asked for those that are ``asked``."""
+    """Runtimes and estimates of all jobs, where the model was asked for those that are ``asked``.
+
+    ``queue`` has a number for each job, ``names`` the numbers of queues that have a name."""
     rows = np.flatnonzero(asked)
     notes = [f"estimates of {len(rows):,} of {len(asked):,} jobs by the model {chosen.name}, seed {seed}"]
     runtime, estimate = runtime.copy(), estimate.copy()
@@ -195,14 +211,17 @@ def _asked(
         runtime[late] = estimate[late]
         notes.append(f"{int(late.sum()):,} runtimes were beyond the job's own estimate and were cut to it")
     rng = np.random.default_rng(seed)
-    apart = np.isin(queue[rows], list(chosen.queues))
+    own = {which: _number(which, names) for which in chosen.queues}
+    apart = np.isin(queue[rows], [number for number in own.values() if number is not None])
     parts = [(rows[~apart], chosen.options, "")]
-    parts += [(rows[queue[rows] == n], options, f"queue {n}: ") for n, options in chosen.queues.items()]
+    parts += [(rows[queue[rows] == own[n]], options, f"queue {n}: ") for n, options in chosen.queues.items()]
     for part, options, which in parts:
         if not len(part):
+            if which:
+                notes.append(f"{which}none of these jobs is in it")
             continue
-        own = estimate[part]
-        jobs = RunJobs(runtime[part], np.where(own > 0, own, np.nan), submit[part], user[part])
+        given = estimate[part]
+        jobs = RunJobs(runtime[part], np.where(given > 0, given, np.nan), submit[part], user[part])
         found = chosen.model.estimates(rng, jobs, options)
         seconds = np.asarray(found.seconds, np.float64)
         if seconds.shape != part.shape or not (np.isfinite(seconds).all() and (seconds > 0).all()):

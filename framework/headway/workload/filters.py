@@ -47,6 +47,21 @@ def window(trace: Trace, start: float, end: float) -> Trace:
     return _part(trace, inside, f"only jobs submitted {start:g} to {end:g} s after the first")
 
 
+def queue(trace: Trace, which: str) -> Trace:
+    """The jobs of the queue of this name, or of this number.
+
+    Raises :class:`UserError` if the trace has no such queue.
+    """
+    column = trace.records[:, Column.QUEUE]
+    names = {number: trace.queue_names.get(number, str(number)) for number in np.unique(column).astype(int)}
+    names.pop(-1, None)
+    inside = np.isin(column, [number for number, name in names.items() if which in (name, str(number))])
+    if not inside.any():
+        known = ", ".join(sorted(names.values())) or "none"
+        raise UserError(f"{trace.path}: expected one of the queues {known}; found {which!r}")
+    return _part(trace, inside, f"only jobs of the queue {which}")
+
+
 def scale_arrivals(trace: Trace, factor: float) -> Trace:
     """The times between submissions multiplied by ``factor``: 0.5 doubles the load.
 

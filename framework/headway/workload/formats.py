@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from headway.errors import UserError
 from headway.model import JobDescription, Request
+from headway.workload.accounting import accounted_trace, is_accounting
 from headway.workload.cwf import REQUESTED_START, CloudTrace, read_cwf, requested_start
 from headway.workload.jobs import TraceJob
 from headway.workload.swf import read_swf
 from headway.workload.trace import Trace
 
 Format = Literal["swf", "cwf"]
+
+#: Bytes at a file's beginning that say whether it is accounting.
+_BEGINNING = 1 << 16
 
 #: What a record of either format says of a job; of the pool it needs to say nothing.
 _WRITTEN = {"id", "submit_time", "request", "pool", "name", "user", "group", "qos", "attributes"}
@@ -35,13 +41,43 @@ def format_of(path: str | os.PathLike[str]) -> Format:
 
 
 def read_trace(path: str | os.PathLike[str], *, strict: bool = False) -> Trace:
-    """Read a trace: a :class:`CloudTrace` if the name says so, else of the standard format.
+    """Read a trace: a :class:`CloudTrace` if the name says so, a batch system's accounting
+    (:mod:`.accounting`) if the text says so, else of the standard format.
 
-    Errors as :func:`headway.workload.read_swf`.
+    Errors as :func:`headway.workload.read_swf`, and for any broken line of accounting.
     """
-    if os.fspath(path).removesuffix(".gz").endswith(".cwf"):
+    name = os.fspath(path).removesuffix(".gz")
+    if name.endswith(".cwf"):
         return read_cwf(path, strict=strict)
+    if not name.endswith(".swf") and (text := accounting_text(path)) is not None:
+        return accounted_trace(text, os.fspath(path))
     return read_swf(path, strict=strict)
+
+
+def accounting_text(path: str | os.PathLike[str]) -> str | None:
+    """The text of a file that is a batch system's accounting, compressed with gzip or not; None if it is
+    not. What can be read only once, such as a pipe, is not looked at. Raises :class:`UserError` if it is
+    accounting and not UTF-8."""
+    if not os.path.isfile(path):
+        return None
+    try:
+        with open(path, "rb") as plain:
+            packed = plain.read(2) == b"\x1f\x8b"
+            plain.seek(0)
+            stream = gzip.GzipFile(fileobj=plain) if packed else plain
+            start = stream.read(_BEGINNING)
+            if not is_accounting(start.decode("utf-8", "replace")):
+                return None
+            data = start + stream.read()
+    except (OSError, EOFError, zlib.error):
+        return None  # whoever reads it as a trace says what is wrong
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UserError(
+            f"{os.fspath(path)}, line {line}: expected UTF-8, found the byte 0x{data[error.start]:02x}"
+        ) from error
 
 
 def extensions(trace: Trace) -> str:

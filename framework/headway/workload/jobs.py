@@ -30,6 +30,15 @@ class TraceJob(msgspec.Struct, frozen=True, gc=False):
     row: int = -1
 
 
+class Follows(msgspec.Struct, frozen=True, gc=False):
+    """A job that its user submits once another one has ended; see :mod:`headway.workload.chains`."""
+
+    #: The other job's id.
+    job_id: str
+    #: Seconds from its end to the submission.
+    think: float
+
+
 class TraceCommand(msgspec.Struct, frozen=True, gc=False):
     """An elastic command that a workload's user gives at ``time`` (seconds)."""
 

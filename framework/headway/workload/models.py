@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from headway.workload.jobs import TraceCommand, TraceJob
+from headway.workload.jobs import Follows, TraceCommand, TraceJob
 
 if TYPE_CHECKING:
     import pydantic
@@ -25,6 +26,8 @@ class Workload:
     processors: int | None = None
     #: What was done to meet the options, such as how a load was reached; a line each.
     notes: tuple[str, ...] = ()
+    #: Whom jobs follow, by id (:mod:`headway.workload.chains`).
+    chains: Mapping[str, Follows] = field(default_factory=dict)
 
 
 class WorkloadModel(Protocol):

@@ -58,6 +58,8 @@ def schedule_records(jobs: Sequence[JobResult], trace: Trace | None = None) -> R
         ran_through & (records[:, Column.STATUS] >= 0) if trace is not None else np.zeros(len(jobs), np.bool_)
     )
     records[:, Column.STATUS] = np.where(keep, records[:, Column.STATUS], status)
+    # Where submissions react to ends, they are not those of the trace.
+    records[:, Column.SUBMIT] = [result.job.submit_time for result in jobs]
     records[:, Column.WAIT] = [
         -1 if result.start_time is None else result.start_time - result.job.submit_time for result in jobs
     ]

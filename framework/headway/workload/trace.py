@@ -171,6 +171,12 @@ class Trace:
         number = self._whole_number("UnixStartTime")
         return number if number is not None and number > 0 else None
 
+    @property
+    def queue_names(self) -> dict[int, str]:
+        """Queue's number -> name, as the header's lines ``Queue: NUMBER NAME`` say."""
+        found = re.findall(r"^ *(\d{1,9})[ \t]+(\S+)", self.fields.get("Queue", ""), re.MULTILINE)
+        return {int(number): name for number, name in found}
+
     def _whole_number(self, key: str) -> int | None:
         found = re.match(r"[+-]?\d{1,18}(?!\d)", self.fields.get(key, ""))
         return int(found.group()) if found else None

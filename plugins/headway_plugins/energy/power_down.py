@@ -14,6 +14,9 @@ and does not specify it; the rules are ours:
   these need beside what is on and idle.
 - Hysteresis: a node that was woken stays on for at least ``stay`` seconds. No node sleeps that a waiting
   job could use, or that is needed again before it had slept for as long as it takes to wake.
+- With ``wake_chance`` arrivals are foreseen: where a job comes, within the time that it takes to wake, with
+  at least that chance (hook ``arrival_chance``), ``wake_nodes`` idle nodes of the pool are kept on, or woken.
+  That is looked at when something happens, and again after that time while it keeps nodes on.
 - A command that was refused is not given again for ``retry`` seconds. A node that does not wake is the
   adapter's business: it reports it as down, and the jobs are placed elsewhere.
 """
@@ -70,6 +73,14 @@ class PowerDownIdle(Plugin):
         depth: int = pydantic.Field(
             default=50, ge=1, description="jobs at the head of a queue that nodes are woken for"
         )
+        wake_chance: float | None = pydantic.Field(
+            default=None,
+            gt=0,
+            le=1,
+            description="chance of an arrival within the wake time from which nodes are kept on or woken for "
+            "it; needs a plugin that tells it, such as arrival-forecast; none: never",
+        )
+        wake_nodes: int = pydantic.Field(default=1, ge=1, description="idle nodes that are on then")
         retry: float = pydantic.Field(
             default=600.0, gt=0, description="seconds from a refused command to the next to that node"
         )
@@ -91,6 +102,8 @@ class PowerDownIdle(Plugin):
         self._coming: dict[str, Job] = {}
         #: When the next look is due, by pool.
         self._due: dict[str, float] = {}
+        #: Idle nodes that each pool is to have on, for arrivals that are likely.
+        self._ahead: dict[str, int] = {}
         self._counts = {"put to sleep": 0, "woken": 0, "refused": 0}
 
     # ------------------------------------------------------------------ hooks
@@ -151,6 +164,7 @@ class PowerDownIdle(Plugin):
             return []
         self._size(state)
         idle = self._look(state)
+        self._ahead = self._foreseen(state)
         needed = self._needed(state, idle)
         decisions: list[Decision] = []
         wake = self._to_wake(state, needed)
@@ -228,7 +242,31 @@ class PowerDownIdle(Plugin):
                     break
                 if job not in booked:
                     self._claim(state, pool, job, when, needed, (spare, asleep))
+        for name, nodes in self._ahead.items():
+            here = table.pool_mask(name)
+            missing = max(nodes - int((spare & here).sum()), 0)
+            woken = np.flatnonzero(asleep & here)[:missing]
+            needed[woken] = state.now
+            asleep[woken] = False
         return needed
+
+    def _foreseen(self, state: State) -> dict[str, int]:
+        """Pools in which a job is likely to come before a node could be woken for it -> idle nodes wanted."""
+        least = self.options.wake_chance
+        if least is None:
+            return {}
+        found = {}
+        for pool in state.pools.values():
+            if pool.flat or not pool.open:
+                continue
+            chance = state.arrival_chance(pool.name, self._longest_lead(state, pool.name))
+            if chance is not None and chance >= least:
+                found[pool.name] = self.options.wake_nodes
+        return found
+
+    def _longest_lead(self, state: State, pool: str) -> float:
+        nodes = np.flatnonzero(state.nodes.pool_mask(pool))
+        return max((self._lead(state, state.nodes.names[node]) for node in nodes), default=0.0)
 
     def _soon(self, pool: PoolState, now: float) -> list[Job]:
         """Jobs of the pool that may begin only later, by begin time."""
@@ -293,7 +331,8 @@ class PowerDownIdle(Plugin):
         staying = idle.copy()
         staying[[table.index[name] for name in self._sent_down]] = False
         room = {
-            pool.name: int((staying & table.pool_mask(pool.name)).sum()) - self.options.reserve
+            pool.name: int((staying & table.pool_mask(pool.name)).sum())
+            - max(self.options.reserve, self._ahead.get(pool.name, 0))
             for pool in state.pools.values()
             if not pool.flat
         }
@@ -326,6 +365,9 @@ class PowerDownIdle(Plugin):
         for time in self._not_before.values():
             if now < time < due:
                 due = time
+        if self._ahead and (idle & (moments <= now)).any():
+            # Some are kept on for arrivals that may become less likely.
+            due = min([due, *(now + max(self._longest_lead(state, name), 60.0) for name in self._ahead)])
         if due == _INF:
             return
         for pool in state.pools.values():

@@ -97,7 +97,7 @@ class Tsafrir05Model:
         maximum = options.maximum or max(math.ceil(longest / HOUR), 1) * HOUR
         found = modal_histogram(len(jobs), maximum, rng, options)
         values = np.repeat([float(mode.seconds) for mode in found], [mode.jobs for mode in found])
-        notes = [f"{len(found)} different estimates, the largest {maximum} s"]
+        notes = [f"{len(found)} different estimates, the largest {values[-1]:.0f} s"]
         if len(jobs) < FEW:
             notes.append(f"the model is made for {FEW} jobs or more, these are {len(jobs)}")
         return Estimates(paired(rng, jobs.runtime, values), notes=tuple(notes))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
@@ -14,6 +15,10 @@ from headway.cli.common import console, examples, required_config_option, say, w
 from headway.errors import UserError
 from headway.metrics import job_columns
 from headway.report.quantities import NONE, duration, number, share
+
+if TYPE_CHECKING:
+    from headway_plugins.fairness.live import Past
+    from headway_plugins.priority.tree import Tree
 
 #: Jobs and users that are listed.
 _LISTED = 10
@@ -36,12 +41,15 @@ def command(config_path: Path, since: float) -> None:
     from headway_plugins.fairness.equality import resource_equality
     from headway_plugins.fairness.figures import by_name, missed, overtakers
     from headway_plugins.fairness.live import past
+    from headway_plugins.fairness.plugin import STANDING_HEADS, standing_row
+    from headway_plugins.fairness.shares import against_shares
 
     config = load_config(config_path)
     with Journal.open(config.journal, create=False, read_only=True) as journal:
-        result = past(journal)
-    if result is None:
+        told = past(journal)
+    if told is None:
         raise UserError(f"{config.journal}: expected a run that drove or watched a cluster, found none")
+    result = told.result
     columns = job_columns(result)
     begin = time.time() - since
     judged = columns.finished & (columns.end >= begin)
@@ -64,6 +72,13 @@ def command(config_path: Path, since: float) -> None:
     for name, row in list(users.items())[:_LISTED]:
         table.add_row(name or NONE, number(row["jobs"]), _hours(row["lost"]))
     screen.print(table)
+    tree = _site_shares(told)
+    if tree is not None:
+        table = Table(*STANDING_HEADS, box=None, pad_edge=False, title_justify="left",
+                      title="By the site's shares, processor-hours since the journal begins")  # fmt: skip
+        for one in against_shares(result, tree, columns)[:_LISTED]:
+            table.add_row(*standing_row(one))
+        screen.print(table)
     worst = [row for row in rows[np.argsort(-loss, kind="stable")][:_LISTED] if found.unfairness[row] > 0]
     if not worst:
         return
@@ -78,6 +93,22 @@ def command(config_path: Path, since: float) -> None:
             _hours(float(found.unfairness[row])), ", ".join(overtakers(result, int(row))) or NONE,
         )  # fmt: skip
     screen.print(table)
+
+
+def _site_shares(told: Past) -> Tree | None:
+    """The accounts of the daemon's fair share, as it knew them last; None: it has none."""
+    from headway.plugins import Catalogue
+    from headway.replay import scheduler_of
+    from headway_plugins.priority.fair_share import FairShare, entry_of
+
+    for plugin in scheduler_of(told.last_run, Catalogue()).plugins.by_name.values():
+        if isinstance(plugin, FairShare):
+            tree = plugin.tree
+            if plugin.needs_policy and told.policy is not None:
+                tree = plugin.options.tree([entry_of(one) for one in told.policy.associations])
+            if tree.listed:
+                return tree
+    return None
 
 
 def _hours(seconds: float | int | None) -> str:

@@ -21,6 +21,7 @@ ran, or did not end before the run did, has no unfairness.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,13 +54,9 @@ def resource_equality(result: RunResult, columns: JobColumns | None = None) -> E
     count = len(columns.submit)
     if not count:
         return Equality(np.empty(0), np.empty(0), 0)
-    begin, end = span(result, columns)
+    begin, _ = span(result, columns)
     size = columns.processors.astype(np.float64)
-    here = eligible(result, columns)
-    gone = np.where(np.isnan(columns.end), end, columns.end)
-    held = np.fromiter((j.job.held and j.start_time is None for j in result.jobs), np.bool_, count)
-    present = (gone > here) & ~held
-    rows, since, until = _used(result, columns, gone)
+    here, gone, present, rows, since, until = presence(result, columns)
     times = np.unique(np.concatenate([here[present], gone[present], since, until]))
     if len(times) < 2:
         times = np.array([begin, begin + 1.0])
@@ -71,6 +68,28 @@ def resource_equality(result: RunResult, columns: JobColumns | None = None) -> E
     got = size * np.bincount(rows, until - since, count)
     deserved = np.where(columns.finished, deserved, np.nan)
     return Equality(deserved, deserved - got, int((columns.started & ~columns.finished).sum()))
+
+
+class Presence(NamedTuple):
+    """Who was there, and who used processors; absolute seconds."""
+
+    #: A value a job: from when until when it was there, and whether it was there at all.
+    here: Floats
+    gone: Floats
+    present: NDArray[np.bool_]
+    #: A value for each span of use: the job's place in the run, from, until.
+    rows: NDArray[np.int64]
+    since: Floats
+    until: Floats
+
+
+def presence(result: RunResult, columns: JobColumns) -> Presence:
+    """When the jobs of a run, which must have some, were waiting or running, and when they ran."""
+    _, end = span(result, columns)
+    here = eligible(result, columns)
+    gone = np.where(np.isnan(columns.end), end, columns.end)
+    held = np.fromiter((j.job.held and j.start_time is None for j in result.jobs), np.bool_, len(here))
+    return Presence(here, gone, (gone > here) & ~held, *_used(result, columns, gone))
 
 
 def _used(result: RunResult, columns: JobColumns, gone: Floats) -> tuple[NDArray[np.int64], Floats, Floats]:

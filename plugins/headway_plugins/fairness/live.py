@@ -13,7 +13,7 @@ a later arrival in the same pool that began while an earlier job waited.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import msgspec
@@ -27,9 +27,10 @@ from headway.events import (
     JobStarted,
     JobSubmitted,
     JobSuspended,
+    SitePolicyChanged,
 )
-from headway.journal import Journal
-from headway.model import ClusterDescription, JobDescription
+from headway.journal import Journal, RunRecord
+from headway.model import ClusterDescription, JobDescription, SitePolicy
 from headway.results import Activity, JobResult, RunResult
 
 #: A run of the emulated cluster has a clock of its own.
@@ -74,13 +75,35 @@ class _Course:
         return one, [Activity(self.job.id, begin, end, self.job.pool, size) for begin, end in self.spans]
 
 
-def past(journal: Journal) -> RunResult | None:
-    """All jobs that the journal tells of, as one run, in order of submission; None: it has no live run."""
+@dataclass(frozen=True)
+class Past:
+    """What a journal tells of a live cluster."""
+
+    #: All its jobs, as one run, in order of submission.
+    result: RunResult
+    last_run: RunRecord
+    #: What the batch system said last of its site's policy; None: nothing.
+    policy: SitePolicy | None
+
+
+def past(journal: Journal) -> Past | None:
+    """The past of the cluster of this journal, read once; None: it has no live run."""
     runs = [run for run in journal.runs() if run.info.mode != _EMULATED]
     if not runs:
         return None
-    events = (event for run in runs for cycle in journal.cycles(run.id) for event in cycle.events)
-    return course_of(events, runs[-1].info.cluster)
+    policy: SitePolicy | None = None
+
+    def events() -> Iterator[Event]:
+        nonlocal policy
+        for run in runs:
+            for cycle in journal.cycles(run.id):
+                for event in cycle.events:
+                    if isinstance(event, SitePolicyChanged):
+                        policy = event.policy
+                    yield event
+
+    result = course_of(events(), runs[-1].info.cluster)
+    return Past(result, runs[-1], policy)
 
 
 def course_of(events: Iterable[Event], cluster: ClusterDescription) -> RunResult:

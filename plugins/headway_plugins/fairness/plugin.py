@@ -9,7 +9,7 @@ what is counted in ``figures.py``, and how that was checked in ``docs/papers/unf
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
@@ -21,10 +21,11 @@ from headway.errors import UserError
 from headway.hookspecs import Plugin, hookimpl
 from headway.metrics import JobColumns, job_columns
 from headway.report import Section
-from headway.report.quantities import NONE, duration, number
+from headway.report.quantities import NONE, duration, number, share
 from headway.results import RunResult
 from headway_plugins.fairness.equality import Equality, resource_equality
 from headway_plugins.fairness.figures import by_name, by_width, missed, overtakers
+from headway_plugins.fairness.shares import Standing, against_shares, tree_of
 from headway_plugins.fairness.starts import FairStarts, fair_starts
 
 Floats = NDArray[np.float64]
@@ -59,6 +60,10 @@ class Found:
     equality: Equality | None
     #: Why there is no resource equality.
     why_unequal: str
+    #: What everybody deserved by the site's shares; empty: the run has none.
+    standings: Sequence[Standing] = ()
+    #: Why that is not there although the site has shares.
+    why_no_shares: str = ""
 
     @property
     def losses(self) -> dict[str, Floats]:
@@ -79,7 +84,8 @@ def judged(result: RunResult, up_to: int = 0) -> Found:
         columns = job_columns(result)
         starts: FairStarts | None = None
         equality: Equality | None = None
-        why_not = why_unequal = ""
+        standings: Sequence[Standing] = ()
+        why_not = why_unequal = why_no_shares = ""
         try:
             starts = fair_starts(result, up_to)
         except UserError as error:
@@ -88,7 +94,14 @@ def judged(result: RunResult, up_to: int = 0) -> Found:
             equality = resource_equality(result, columns)
         except UserError as error:
             why_unequal = str(error)
-        found = result.computed[_KEPT] = Found(columns, starts, why_not, equality, why_unequal)
+        try:
+            tree = None if equality is None else tree_of(result)
+            standings = [] if tree is None else against_shares(result, tree, columns)
+        except UserError as error:
+            why_no_shares = str(error)
+        found = result.computed[_KEPT] = Found(
+            columns, starts, why_not, equality, why_unequal, standings, why_no_shares
+        )
     return found
 
 
@@ -142,6 +155,10 @@ class Fairness(Plugin):
         figures["by_user"] = by_name([job.job.user for job in result.jobs], **losses)
         accounts = [job.job.account for job in result.jobs]
         figures["by_account"] = by_name(accounts, **losses) if any(accounts) else {}
+        if found.standings:
+            figures["by_share"] = [asdict(one) for one in found.standings]
+        if found.why_no_shares:
+            figures["shares"] = f"not computed: {found.why_no_shares}"
         return figures
 
     @hookimpl
@@ -151,7 +168,9 @@ class Fairness(Plugin):
     def _section(self, result: RunResult) -> str:
         found = self._judged(result)
         losses, columns = found.losses, found.columns
-        parts = [f"<p>{escape(why)}</p>" for why in (found.why_not, found.why_unequal) if why]
+        parts = [
+            f"<p>{escape(why)}</p>" for why in (found.why_not, found.why_unequal, found.why_no_shares) if why
+        ]
         parts.append(
             "<p>Strict and relaxed: how much later than its fair start a job began, mean over all jobs. "
             "Resource "
@@ -168,6 +187,10 @@ class Fairness(Plugin):
         listed = dict(list(users.items())[:_LISTED])
         parts.append(f"<h4>Users who lost most, sums ({len(listed)} of {len(users)})</h4>")
         parts.append(_table(["user", "jobs", *heads], _rows(listed)))
+        if found.standings:
+            parts.append(f"<h4>{escape(_BY_SHARES)} ({len(found.standings[:_LISTED])} of "
+                         f"{len(found.standings)})</h4>")  # fmt: skip
+            parts.append(_table(STANDING_HEADS, [standing_row(one) for one in found.standings[:_LISTED]]))
         if "strict" in losses:
             parts.append(self._latest(result, losses["strict"]))
         return "\n".join(parts)
@@ -187,6 +210,16 @@ class Fairness(Plugin):
             return "<p>No job started later than its strict fair start.</p>"
         heads = ["job", "user", "processors", "after its strict fair start", "overtaken by, most work first"]
         return "<h4>Most delayed by later arrivals</h4>" + _table(heads, rows)
+
+
+_BY_SHARES = "Who got least of what the site's shares give him, in processor-hours"
+STANDING_HEADS = ("account", "user", "share", "jobs", "deserved", "got", "got less by")
+
+
+def standing_row(one: Standing) -> list[str]:
+    """A line under :data:`STANDING_HEADS`: processor-hours."""
+    hours = [number(seconds / 3600.0) for seconds in (one.deserved, one.got, one.deserved - one.got)]
+    return [one.account, one.user or NONE, share(one.share), number(one.jobs), *hours]
 
 
 _HEADS = {"strict": "strict", "relaxed": "relaxed", "equality": "resource equality, processor-hours"}

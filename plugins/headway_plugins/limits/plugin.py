@@ -36,10 +36,10 @@ from typing import Annotated, Any
 import pydantic
 
 from headway.errors import UserError
-from headway.events import Event, JobChanged, SitePolicyChanged
+from headway.events import Event, JobChanged, JobEnded, SitePolicyChanged
 from headway.hookspecs import hookimpl
-from headway.model import SitePolicy
-from headway.state import Barrier, Job, State
+from headway.model import JobDescription, SitePolicy
+from headway.state import Barrier, Job, PoolState, State
 from headway_plugins.limits.rules import Amounts, Rule, dimensions_of
 from headway_plugins.limits.use import TIMED, UNRULED, Holder, Ruled
 from headway_plugins.priority.fair_share import entry_of, same_shares
@@ -114,6 +114,8 @@ class Limits:
         self._holders: dict[tuple[int, tuple[str, ...]], Holder] = {}
         #: What a job says of itself -> who is counted for it.
         self._of: dict[tuple[str, str, str, str, str], tuple[Holder, ...]] = {}
+        #: A job -> what it says of itself, and who is counted for it.
+        self._whose: dict[str, tuple[JobDescription, PoolState, tuple[Holder, ...]]] = {}
         #: Jobs that have processors -> what they count for whom.
         self._counted: dict[str, tuple[tuple[Holder, Mapping[str, float]], ...]] = {}
         #: Who may have room again, and who has none any more.
@@ -166,6 +168,8 @@ class Limits:
     def observe(self, event: Event, state: State) -> None:
         if self.needs_policy and isinstance(event, SitePolicyChanged):
             self._new_policy = event.policy
+        if isinstance(event, JobEnded):
+            self._whose.pop(event.job_id, None)
         if isinstance(event, JobChanged) and event.job.id in self._counted:
             job = state.jobs.get(event.job.id)
             if job is not None:
@@ -176,10 +180,17 @@ class Limits:
 
     @hookimpl
     def bar_job(self, job: Job, state: State) -> Barrier | None:
-        now = state.now
-        holders = self._holders_of(job)
+        # As `_holders_of` begins: a call less, since this is asked of every job that waits for a limit.
+        known = self._whose.get(job.id)
+        if known is not None and known[0] is job.description and known[1] is job.pool:
+            holders = known[2]
+        else:
+            holders = self._holders_of(job)
+        now, processors = state.now, job.processors
         ruled = self._ruled.get(_about(job), {}) if self._ruled else {}
         for holder in holders:
+            if holder.plain and processors <= holder.room:
+                continue
             others = ruled.get(holder, UNRULED)
             measure = holder.over(job, now, others)
             if (measure or holder.single) and (why := holder.too_large(job, others)):
@@ -216,7 +227,9 @@ class Limits:
             for holder in room:
                 # Whom minutes keep out is to say anew when there may be room for it.
                 easy = not TIMED.intersection(holder.limits)
-                state.lifted(holder.key, partial(holder.has_room, now=state.now) if easy else None)
+                if holder.plain and holder.room == -math.inf:
+                    continue
+                state.lifted(holder.key, holder.has_room(state.now) if easy else None)
         if self._full:
             # Whoever started: those who are in a queue and may not start any more leave it.
             self._full = False
@@ -224,12 +237,16 @@ class Limits:
                 state.bar_queued(pool)
 
     def _holders_of(self, job: Job) -> tuple[Holder, ...]:
+        known = self._whose.get(job.id)
+        if known is not None and known[0] is job.description and known[1] is job.pool:
+            return known[2]
         key = _about(job)
         found = self._of.get(key)
         if found is None:
             found = self._of[key] = tuple(self._find(*key))
             if self.needs_policy and (ruled := self._ruled_by_qos(found)):
                 self._ruled[key] = ruled
+        self._whose[job.id] = job.description, job.pool, found
         return found
 
     def _find(self, user: str, account: str, group: str, qos: str, pool: str) -> list[Holder]:
@@ -301,7 +318,15 @@ class Limits:
         gone = list(self._holders.values())
         running = [job for name in self._counted if (job := state.jobs.get(name)) is not None]
         self._rules, self._tree = rules, tree
-        for table in (self._holders, self._of, self._ruled, self._counted, self._room, self._known_due):
+        for table in (
+            self._holders,
+            self._of,
+            self._whose,
+            self._ruled,
+            self._counted,
+            self._room,
+            self._known_due,
+        ):
             table.clear()
         self._due.clear()
         for job in running:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from headway.state import Job
@@ -86,7 +86,9 @@ UNRULED = Ruled()
 class Holder:
     """Somebody who is counted by themselves: what they may have, and what they have."""
 
-    __slots__ = ("_most", "jobs", "key", "label", "limits", "single", "spent", "use")
+    __slots__ = (
+        "_most", "jobs", "key", "label", "largest", "limits", "plain", "room", "single", "spent", "use",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -101,6 +103,13 @@ class Holder:
         self.limits, self.single = limits_of(amounts)
         self._most = {name: _highest(limit) for name, limit in self.limits.items()}
         self.use = dict.fromkeys(self.limits, 0.0)
+        #: Only jobs and processors are limited, so :attr:`room` says all.
+        self.plain = not self.single and not self.limits.keys() - {"jobs", "processors"}
+        #: Of a plain one: the most processors that the next job may have; -inf: no further job may start.
+        self.room = math.inf
+        #: Of a plain one: the most that a job may have at all.
+        self.largest = self._most.get("processors", math.inf) if self._most.get("jobs", 1.0) >= 1.0 else 0.0
+        self._measure_room()
         #: The jobs that run, where minutes that are left count.
         self.jobs: dict[str, Job] = {}
         #: Processor-minutes that were used, where there is a budget.
@@ -118,6 +127,7 @@ class Holder:
             else:
                 added[measure] = asked(job, measure)
                 self.use[measure] += added[measure]
+        self._measure_room()
         return added
 
     def take_off(self, job: Job, added: Mapping[str, float], now: float) -> None:
@@ -127,6 +137,15 @@ class Holder:
         for measure, value in added.items():
             self.use[measure] -= value
         self.jobs.pop(job.id, None)
+        self._measure_room()
+
+    def _measure_room(self) -> None:
+        if not self.plain:
+            return
+        use, most = self.use, self._most
+        self.room = most["processors"] - use["processors"] if "processors" in most else math.inf
+        if "jobs" in most and use["jobs"] + 1.0 > most["jobs"]:
+            self.room = -math.inf
 
     def used(self, measure: str, now: float) -> float:
         """What is in use."""
@@ -139,6 +158,8 @@ class Holder:
 
     def too_large(self, job: Job, ruled: Ruled = UNRULED) -> str:
         """Why the job may never run as it is; "" if it may. ``ruled``: what is somebody else's to say."""
+        if self.plain and job.processors <= self.largest:
+            return ""
         for limits, others in zip((self.single, self.limits), (ruled.single, ruled.together), strict=True):
             for measure, limit in limits.items():
                 wanted = asked(job, measure)
@@ -152,14 +173,21 @@ class Holder:
 
     def over(self, job: Job, now: float, ruled: Ruled = UNRULED) -> str:
         """The measure of which the job would use too much; "" if there is none."""
+        if self.plain and not ruled.together:
+            if job.processors <= self.room:
+                return ""
+            return "jobs" if self.room == -math.inf else "processors"
         for measure, most in self._most.items():
             if self.used(measure, now) + asked(job, measure) > most and measure not in ruled.together:
                 return measure
         return ""
 
-    def has_room(self, job: Job, now: float) -> bool:
-        """Whether the job may start as far as this one goes."""
-        return not self.over(job, now)
+    def has_room(self, now: float) -> Callable[[Job], bool]:
+        """Whether a job may start as far as this one goes, until somebody starts or ends."""
+        if self.plain:
+            room = self.room
+            return lambda job: job.processors <= room
+        return lambda job: not self.over(job, now)
 
     def why(self, job: Job, measure: str, now: float) -> str:
         """The limit that is in the job's way, for a person."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headway.cli.common import console, examples, say
+from headway.cli.last_run import last_run_options, pool_of, repeat_last_run
 from headway.errors import UserError
 
 if TYPE_CHECKING:
@@ -17,30 +18,88 @@ if TYPE_CHECKING:
 _LISTED = 20
 
 
-@click.command("plan", epilog=examples("headway plan --list night.csv --processors 64"))
-@click.option("--list", "list_path", type=click.Path(path_type=Path), required=True,
+@click.command(
+    "plan",
+    epilog=examples(
+        "headway plan --list night.csv --processors 64    a list of jobs on an empty machine",
+        "headway plan -c site.yaml --pool night           what waits in a pool now, behind what runs",
+    ),
+)
+@click.option("--list", "list_path", type=click.Path(path_type=Path),
               help="A CSV file, a job a line: processes, time; if wanted name, least, stretch.")  # fmt: skip
-@click.option("--processors", type=click.IntRange(1, 100_000), required=True,
-              help="Size of the machine, which is empty.")  # fmt: skip
+@click.option("--processors", type=click.IntRange(1, 100_000),
+              help="With --list: size of the machine, which is empty.")  # fmt: skip
+@last_run_options
+@click.option("--pool", help="Instead of --list: the pool whose queue is planned; default: the only one.")
 @click.option("--algorithm", type=click.Choice(["A1", "A2", "A3", "A4", "LTF"]),
               help="Show this algorithm's plan; default: the one that ends first.")  # fmt: skip
 @click.option("--all", "every", is_flag=True, help=f"List all jobs that are made smaller, not {_LISTED}.")
-def command(list_path: Path, processors: int, algorithm: str | None, every: bool) -> None:
+def command(
+    list_path: Path | None,
+    processors: int | None,
+    config_path: Path | None,
+    journal_path: str | None,
+    plugin_files: tuple[Path, ...],
+    pool: str | None,
+    algorithm: str | None,
+    every: bool,
+) -> None:
     """Plan a batch of moldable jobs: programs that may be started on fewer processors than they have
     processes.
 
     Tells when the batch would end by each of the algorithms A1 to A4, and by LTF, which leaves every job as
     it is; whom the best of them makes smaller, and why.
+
+    The batch is a list, or what waits in a pool: the last run of the journal is repeated to its end, and
+    nothing is asked or changed. Jobs are moldable there as the run's policy `moldable` takes them, else
+    those that say so.
     """
     from headway_plugins.moldable.advice import plans
     from headway_plugins.moldable.lists import read_list
 
+    if list_path is None:
+        if processors is not None:
+            raise click.UsageError("--processors: expected --list with it, found none")
+        show(*_waiting(config_path, journal_path, plugin_files, pool), algorithm, every)
+        return
+    if config_path is not None or journal_path is not None or pool is not None:
+        raise click.UsageError("expected either --list, or a live queue by --config or --journal")
+    if processors is None:
+        raise click.UsageError("--list: expected the size of the machine by --processors, found none")
     names, tasks = read_list(list_path)
     try:
         found = plans(tasks, processors)
     except ValueError as error:
         raise UserError(f"{list_path}: {error}") from error
     show(found, names, algorithm, every)
+
+
+def _waiting(
+    config_path: Path | None, journal_path: str | None, plugin_files: tuple[Path, ...], name: str | None
+) -> tuple[Plans, list[str]]:
+    """The plans for what waits in a pool of the last recorded run, and the jobs' ids and names."""
+    from headway_plugins.moldable.advice import plans
+    from headway_plugins.moldable.policy import Moldable, frontier
+
+    scheduler, now = repeat_last_run(config_path, journal_path, plugin_files)
+    state, pool = scheduler.state, pool_of(scheduler, name)
+    state.now = now
+    enabled = (one for one in scheduler.plugins.by_name.values() if isinstance(one, Moldable))
+    policy = next(enabled, None) or Moldable()
+    free_at = frontier(pool, now)
+    jobs = policy.batch(state, pool)
+    tasks = [policy.task(job) for job in jobs]
+    able = [at for at, task in enumerate(tasks) if task.least <= len(free_at)]
+    say(
+        f"Pool {pool.name}: {pool.free} of {pool.total} processors free, "
+        f"{len(jobs)} waiting, {len(pool.running)} running until they are expected to end."
+    )
+    if not len(free_at):
+        raise UserError(f"pool {pool.name}: expected processors, found none that are up")
+    if len(able) < len(jobs):
+        say(f"{len(jobs) - len(able)} of them cannot run on what is up, and are left out.")
+    names = [f"{jobs[at].id} {jobs[at].name}".strip() for at in able]
+    return plans([tasks[at] for at in able], len(free_at), free_at), names
 
 
 def show(found: Plans, names: list[str], algorithm: str | None, every: bool) -> None:

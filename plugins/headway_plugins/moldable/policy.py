@@ -389,6 +389,9 @@ class Moldable(Plugin):
     def _resized(self, job: Job, size: int, plan: _Plan, state: State) -> Iterator[Decision]:
         """Give a job that is to start its planned size, and the limit that belongs to it."""
         asked, task, now = self.asked_for(job), plan.tasks[job.id], state.now
+        if job.id in self._rigid and size != asked.processes:
+            # The plan is older than the refusal.
+            return
         factor = max(task.factor(size), float(-(-task.processes // size)))
         limit = asked.limit * factor
         if self._shows(job, size, limit):

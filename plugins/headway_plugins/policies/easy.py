@@ -63,6 +63,11 @@ class Easy(Plugin):
         self._shortest = self.options.backfill == "shortest-first"
         self._one = self.options.bookings == 1 and not self.options.in_part
 
+    @property
+    def by_booking(self) -> bool:
+        """See :mod:`headway.hookspecs`; within a window it follows from the clock, too, who is booked."""
+        return self.options.window is None
+
     @hookimpl
     def schedule(self, view: View) -> list[Decision]:
         view.coarsen(self.options.resolution or 0)

@@ -29,6 +29,8 @@ from headway_plugins.prediction.formulas import FUNCTIONS, Formula, parse
 
 #: What the whole runtime is called among the responses.
 RUNTIME = "runtime"
+#: What is meant for us in what a user wrote about a job; and characters of that which are looked at.
+MARK, _LONGEST = "scopred:", 1000
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]{0,63}\Z")
 PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
 
@@ -164,3 +166,16 @@ def _parsed(text: str) -> Any:
         return parse(text)
     except UserError as error:
         raise ValueError(f"{error}, found {text!r}") from error
+
+
+def said_in(comment: str) -> dict[str, str] | None:
+    """What a comment says after ``scopred:``, such as ``app=ft;N=33554432``; None: nothing."""
+    for word in comment[:_LONGEST].split():
+        if word.startswith(MARK):
+            words: dict[str, str] = {}
+            for item in word[len(MARK) :].split(";"):
+                name, _, value = item.partition("=")
+                words[name] = value
+            words.pop("", None)
+            return words
+    return None

@@ -29,7 +29,8 @@ _formula = click.option(
 )
 _runs = click.option(
     "--runs", "runs_path", type=click.Path(path_type=Path),
-    help="A CSV file, a run a line: the parameters, runtime; if wanted application, pool, state, end.",
+    help="A CSV file, a run a line: the parameters, runtime; if wanted application, pool, state, end. "
+    "Or accounting: the text of sacct -P, a PBS server's log or LSF's lsb.acct.",
 )  # fmt: skip
 _config = click.option(
     "-c", "--config", "config_path", type=click.Path(path_type=Path),
@@ -124,11 +125,11 @@ def _recorded(name: str, path: Path, pool: str | None) -> Model:
     catalogue = Catalogue()
     enabled = [
         one for one in catalogue.enabled(config.plugin_configs())
-        if catalogue.get(one.name, one.where) is Scopred
+        if issubclass(catalogue.get(one.name, one.where), Scopred)
     ]  # fmt: skip
     if not enabled:
         raise UserError(f"{path}: plugins: expected scopred to be enabled, found it is not")
-    plugin: Scopred = make_plugin(Scopred, enabled[0])
+    plugin: Scopred = make_plugin(catalogue.get(enabled[0].name), enabled[0])
     if name not in plugin.applications:
         raise UserError(f"{path}: no application is called {name!r}.{nearest(name, plugin.applications)}")
     with Journal.open(config.journal, create=False, read_only=True) as journal:
@@ -228,7 +229,7 @@ def show_fit(name: str, model: Model) -> None:
 
     fits = model.fits()
     left = f"; {model.left_out} do not count" if model.left_out else ""
-    say(f"{name}: {model.counted} runs{left}.")
+    say(f"{name}: {model.counted} {'run' if model.counted == 1 else 'runs'}{left}.")
     if not fits:
         raise UserError(f"{name}: expected runs that completed and have all parameters, found none")
     screen = console()
@@ -242,6 +243,9 @@ def show_fit(name: str, model: Model) -> None:
             table.add_row(term, f"{value:.6g}")
         say(f"\n{response} = {formula.text}")
         screen.print(table)
+        if one.df < 1:
+            say(f"Too few runs to say how good that is: {one.n} for a rank of {one.rank}.")
+            continue
         say(f"R2 {one.r2:.6f}, adjusted {one.adjusted_r2:.6f}; s {one.s:.4g} s; {one.df} degrees of freedom")
         verdict = "the terms explain the runs" if one.significant else "no more than chance would explain"
         say(f"F {one.f:.6g}, critical {one.f_critical:.6g}: {verdict}")
@@ -278,7 +282,8 @@ def show_predictions(model: Model, points: Sequence[dict[str, float]], granulari
         "basis", "leverage", "", box=None, pad_edge=False,
     )  # fmt: skip
     for point, found in zip(points, model.predict_all(points), strict=True):
-        basis = f"{found.basis}, {found.n} runs" if found.basis else ""
+        runs = "run" if found.n == 1 else "runs"
+        basis = f"{found.basis}, {found.n} {runs}" if found.basis else ""
         table.add_row(
             *(f"{point[name]:.12g}" for name in model.parameters),
             _seconds(found.mean), _seconds(found.ci), _seconds(found.pi), _limit(found, granularity),

@@ -12,19 +12,25 @@ anybody start.
 
 Decisions: a job counts when it ends, however it ends, with the time from its last start on without what it
 was suspended; one that never ran does not. What a job was predicted at its arrival holds until it starts:
-later ends do not change it. What is known of users is kept over a restart.
+later ends do not change it. What is known of users is kept over a restart, and so is what each job that is
+there was predicted and was given since: it is not predicted again from what is known by then.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+import msgspec
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, model_validator
 
+from headway.errors import UserError
 from headway.events import Event, JobEnded, JobRequeued, JobResumed, JobStarted, JobSubmitted, JobSuspended
 from headway.hookspecs import hookimpl
+from headway.inputs import text_of
 from headway.state import Job, State
+from headway.workload.accounting import Ended, parse_accounting
 
 MINUTE, HOUR = 60.0, 3600.0
 
@@ -41,6 +47,41 @@ class RecentOptions(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     jobs: int = Field(2, ge=1, le=1000, description="how many of the user's last jobs are looked at")
+    history: Path | None = Field(
+        None, description="jobs from before: the text of sacct -P, a PBS server's log or LSF's lsb.acct"
+    )
+
+    _history: list[Ended] = PrivateAttr(default_factory=list)
+
+    @model_validator(mode="after")
+    def _read(self, info: ValidationInfo) -> RecentOptions:
+        if self.history is not None:
+            try:
+                self._history = parse_accounting(text_of(self.history, info.context), str(self.history))
+            except (OSError, UnicodeDecodeError) as error:
+                raise ValueError(f"history: {self.history} cannot be read: {error}") from error
+            except UserError as error:
+                raise ValueError(str(error)) from error
+        return self
+
+    @property
+    def ended(self) -> list[Ended]:
+        """The jobs of ``history`` that ran, by their ends."""
+        return self._history
+
+
+class _Known(msgspec.Struct):
+    """A job that has not ended."""
+
+    user: str
+    #: When it started, later by what it was suspended; since when it is suspended. Absolute seconds.
+    started: float | None = None
+    suspended: float | None = None
+    #: Rungs of the ladder that it was given.
+    rungs: int = 0
+    #: Whether this plugin was asked about it, and what it said last (seconds; None: too little was known).
+    asked: bool = False
+    answer: float | None = None
 
 
 class Recent:
@@ -53,54 +94,70 @@ class Recent:
         self._jobs = options.jobs
         #: User -> seconds of the last jobs that ended.
         self._last: dict[str, deque[float]] = {}
-        #: Job that has not ended -> its user; and when it started, later by what it was suspended.
-        self._user: dict[str, str] = {}
-        self._started: dict[str, float] = {}
-        self._suspended: dict[str, float] = {}
-        #: Running job -> rungs of the ladder that it was given.
-        self._rungs: dict[str, int] = {}
+        for ended in options.ended:
+            if ended.user and ended.seconds > 0:
+                self._note_end(ended.user, ended.seconds)
+        #: Jobs that have not ended.
+        self._known: dict[str, _Known] = {}
+        #: Jobs of an earlier run of the daemon that were not seen again yet: their predictions hold.
+        self._kept: set[str] = set()
 
     @hookimpl
     def restore(self, saved: dict[str, Any]) -> None:
-        self._last = {user: deque(last, maxlen=self._jobs) for user, last in saved["last"].items()}
-        self._user, self._started = dict(saved["users"]), dict(saved["started"])
-        self._suspended, self._rungs = dict(saved["suspended"]), dict(saved["rungs"])
+        for user, last in saved["last"].items():
+            self._last[user] = deque(last, maxlen=self._jobs)
+        self._known = {job_id: _Known(*known) for job_id, known in saved["jobs"].items()}
+        self._kept = {job_id for job_id, known in self._known.items() if known.asked}
 
     @hookimpl
     def checkpoint(self) -> dict[str, Any]:
         return {
             "last": {user: list(last) for user, last in self._last.items()},
-            "users": dict(self._user),
-            "started": dict(self._started),
-            "suspended": dict(self._suspended),
-            "rungs": dict(self._rungs),
+            "jobs": {job_id: list(msgspec.structs.astuple(known)) for job_id, known in self._known.items()},
         }
 
     @hookimpl
-    def observe(self, event: Event) -> None:
+    def observe(self, event: Event, state: State) -> None:
         if isinstance(event, JobSubmitted):
-            self._user[event.job.id] = event.job.user
-        elif isinstance(event, JobStarted):
-            self._started[event.job_id] = event.time
+            if event.job.id not in self._known:
+                self._known[event.job.id] = _Known(event.job.user)
         elif isinstance(event, JobEnded):
-            self._ended(event.job_id, event.time)
-        elif isinstance(event, JobRequeued):
-            self._forget(event.job_id)
-        elif isinstance(event, JobSuspended):
-            self._suspended[event.job_id] = event.time
-        elif isinstance(event, JobResumed):
-            since = self._suspended.pop(event.job_id, event.time)
-            if event.job_id in self._started:
-                self._started[event.job_id] += event.time - since
+            if (known := self._known.pop(event.job_id, None)) is not None:
+                self._ended(known, event.time)
+        elif isinstance(event, JobStarted):
+            known = self._known.get(event.job_id)
+            if known is not None and (known.started is None or event.time > known.started):
+                # Otherwise it is told again, and what it was suspended since is known.
+                known.started, known.suspended = event.time, None
+        elif (
+            isinstance(event, JobRequeued | JobSuspended | JobResumed)
+            and (known := self._known.get(event.job_id)) is not None
+        ):
+            _note(known, event)
 
     @hookimpl
     def predict_runtime(self, job: Job, state: State) -> float | None:
+        job_id, user = job.id, job.description.user
+        known = self._known.get(job_id)
+        if known is None or known.user != user:
+            known = self._known[job_id] = _Known(user)
+            self._kept.discard(job_id)
         if job.start_time is not None:
-            return self._corrected(job, state)
-        last = self._last.get(job.user)
+            return self._corrected(job, known, state)
+        if self._kept and job.id in self._kept:
+            # The daemon was started anew: what was told then was not from what is known now.
+            self._kept.discard(job.id)
+            return None if known.answer is None else min(known.answer, job.estimate)
+        last = self._last.get(user)
+        known.asked = True
         if last is None or len(last) < self._jobs:
+            known.answer = None
             return None
-        return min(max(sum(last) / len(last), 1.0), job.estimate)
+        mean = sum(last) / self._jobs
+        if mean < 1.0:
+            mean = 1.0
+        known.answer = answer = mean if mean < job.estimate else job.estimate
+        return answer
 
     def why_predicted(self, job: Job) -> str:
         """What the prediction follows from, for a person."""
@@ -108,7 +165,7 @@ class Recent:
         ran = ", ".join(f"{seconds:.0f} s" for seconds in last)
         which = "job" if self._jobs == 1 else f"{self._jobs} jobs"
         mean = min(max(sum(last) / len(last), 1.0), job.estimate) if last else None
-        if rungs := self._rungs.get(job.id, 0):
+        if (known := self._known.get(job.id)) is not None and (rungs := known.rungs):
             times = "once" if rungs == 1 else f"{rungs} times"
             return f"it outlived the mean of its user's last {which} and was given more time {times}"
         if mean != job.expected_runtime:
@@ -117,29 +174,39 @@ class Recent:
             ", and no more than its limit" if mean == job.estimate else ""
         )
 
-    def _ended(self, job_id: str, time: float) -> None:
-        user, started = self._user.pop(job_id, ""), self._started.pop(job_id, None)
-        suspended = self._suspended.pop(job_id, None) if self._suspended else None
-        self._rungs.pop(job_id, None)
-        if started is None or not user:
+    def _ended(self, known: _Known, time: float) -> None:
+        if known.started is None or not known.user:
             return
+        self._note_end(known.user, (time if known.suspended is None else known.suspended) - known.started)
+
+    def _note_end(self, user: str, seconds: float) -> None:
         last = self._last.get(user)
         if last is None:
             last = self._last[user] = deque(maxlen=self._jobs)
-        last.append((time if suspended is None else suspended) - started)
+        last.append(seconds)
 
-    def _forget(self, job_id: str) -> None:
-        """What was of one execution."""
-        for known in (self._started, self._suspended, self._rungs):
-            known.pop(job_id, None)
-
-    def _corrected(self, job: Job, state: State) -> float:
+    def _corrected(self, job: Job, known: _Known, state: State) -> float:
         """What a running job is expected to run: as before, or further up the ladder if it outlived that."""
         assert job.start_time is not None
         run = state.now - job.start_time - job.paused
-        expected, rung = job.expected_runtime, self._rungs.get(job.id, 0)
-        while expected <= run and expected < job.estimate:
-            expected = min(expected + LADDER[rung], job.estimate) if rung < len(LADDER) else job.estimate
+        expected, rung, estimate = job.expected_runtime, known.rungs, job.estimate
+        if expected >= estimate and known.answer is not None:
+            # Its limit was changed, which tells nothing of how long it runs.
+            expected = min(known.answer, estimate)
+        while expected <= run and expected < estimate:
+            expected = min(expected + LADDER[rung], estimate) if rung < len(LADDER) else estimate
             rung += 1
-        self._rungs[job.id] = rung
+        known.rungs, known.answer = rung, expected
         return expected
+
+
+def _note(known: _Known, event: JobRequeued | JobSuspended | JobResumed) -> None:
+    """What happened to a job while it was on nodes."""
+    if isinstance(event, JobRequeued):
+        known.started, known.suspended, known.rungs = None, None, 0
+    elif isinstance(event, JobSuspended):
+        known.suspended = event.time
+    elif known.suspended is not None:
+        if known.started is not None:
+            known.started += event.time - known.suspended
+        known.suspended = None

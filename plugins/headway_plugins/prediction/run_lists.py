@@ -3,6 +3,10 @@
 Columns: the application's parameters and ``runtime`` (seconds), or for it a column for each part; if
 wanted ``application`` (only its runs are read), ``pool``, ``end`` (seconds, for windows of days) and
 ``state`` (what is not ``completed``, in capitals or not, does not count). Others are left alone.
+
+Or what a batch system's accounting says (:mod:`headway.workload.accounting`): jobs whose comment says
+``scopred:app=...`` or whose name belongs to the application are its runs, with their sizes and their
+partitions or queues.
 """
 
 from __future__ import annotations
@@ -10,11 +14,13 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from headway.errors import UserError
-from headway_plugins.prediction.applications import Application
+from headway.workload.accounting import Ended, is_accounting, parse_accounting
+from headway_plugins.prediction.applications import RUNTIME, Application, parse_settings, said_in
 from headway_plugins.prediction.models import Run
 
 
@@ -36,7 +42,10 @@ def read_runs(path: Path, name: str, application: Application) -> list[Recorded]
     except OSError as error:
         raise UserError(f"{path}: the runs cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise UserError(f"{path}: no CSV: {error}") from error
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise UserError(
+            f"{path}, line {line}: expected UTF-8, found the byte 0x{error.object[error.start]:02x}"
+        ) from error
     found = parse_runs(text, str(path), name, application)
     if not found:
         raise UserError(f"{path}: expected runs of {name!r}, found none")
@@ -45,6 +54,9 @@ def read_runs(path: Path, name: str, application: Application) -> list[Recorded]
 
 def parse_runs(text: str, source: str, name: str, application: Application) -> list[Recorded]:
     """The same of a file's text, [] if it has none; ``source`` leads messages."""
+    if is_accounting(text):
+        runs = (_accounted(job, name, application) for job in parse_accounting(text, source))
+        return [one for one in runs if one is not None]
     found: list[Recorded] = []
     rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
@@ -63,6 +75,27 @@ def parse_runs(text: str, source: str, name: str, application: Application) -> l
     except csv.Error as error:
         raise UserError(f"{source}: no CSV: {error}") from error
     return sorted(found, key=lambda one: one.run.end)
+
+
+def _accounted(job: Ended, name: str, application: Application) -> Recorded | None:
+    """A job that ended as a run of the application; None if it is none, or does not say with which
+    parameters."""
+    words = said_in(job.comment)
+    if words is None:
+        if not application.match or not re.search(application.match, job.name):
+            return None
+        words = {}
+    elif words.pop("app", "") != name:
+        return None
+    if not application.formula:
+        return None
+    try:
+        parameters = parse_settings(words, "its comment")
+    except UserError:
+        return None
+    for parameter, kind in application.sizes.items():
+        parameters[parameter] = float(job.nodes if kind == "nodes" else job.processors)
+    return Recorded(Run(parameters, {RUNTIME: job.seconds}, job.end, job.completed), job.pool)
 
 
 def _check(columns: list[str], application: Application, source: str) -> None:

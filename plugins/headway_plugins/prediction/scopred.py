@@ -13,8 +13,9 @@ Decisions on what the paper leaves open:
   that did not complete are recorded and do not count. Of each application in each pool the last
   ``keep`` runs are remembered, over a restart too.
 - The history of a pool is its own: other nodes, another history. ``classes`` names pools that are alike.
-- What a job was predicted when it came holds until it starts. A run that outlives its prediction is expected
-  to end by the upper end of its interval, and if it outlives that, by its limit.
+- What a job was predicted when it came holds until it starts, over a restart too: it is not predicted again
+  from what was recorded since, unless it says something else of itself now. A run that outlives its
+  prediction is expected to end by the upper end of its interval, and if it outlives that, by its limit.
 - The sizes of the allocation are recorded; before the start those that were asked for count.
 - Of parts a job that ends says nothing, so applications with parts learn from the file of runs alone.
 """
@@ -27,7 +28,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from operator import add
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, model_validator
@@ -48,15 +49,19 @@ from headway.inputs import text_of
 from headway.model import JobDescription
 from headway.results import RunResult
 from headway.state import Job, State
-from headway_plugins.prediction.applications import RUNTIME, Application, parse_applications, parse_settings
+from headway_plugins.prediction.applications import (
+    RUNTIME,
+    Application,
+    parse_applications,
+    parse_settings,
+    said_in,
+)
 from headway_plugins.prediction.models import Model, Prediction, Run
 from headway_plugins.prediction.regression import t_quantile
 from headway_plugins.prediction.run_lists import parse_runs
 
-#: The attribute of a job that holds what its user wrote about it, and what is meant for us there.
-COMMENT, MARK = "comment", "scopred:"
-#: Characters of it that are looked at.
-_LONGEST = 1000
+#: The attribute of a job that holds what its user wrote about it.
+COMMENT = "comment"
 #: Sizes of the history from which on it is told apart how good predictions are.
 SIZES = (0, 10, 30, 100)
 #: Of the last so many runs one may be told again after a restart.
@@ -70,7 +75,8 @@ class ScopredOptions(BaseModel):
 
     applications: Path = Field(description="the applications: a file of YAML, see docs/papers/scopred.md")
     runs: Path | None = Field(
-        None, description="runs from before: a CSV file with the columns application and pool"
+        None,
+        description="runs from before: a CSV file with the columns application and pool, or accounting",
     )
     classes: dict[str, str] = Field(
         {}, description="pool -> kind of its nodes: pools of one kind share their history; default: its name"
@@ -137,6 +143,11 @@ class _Known:
     upper: float | None = None
     #: Runs that counted then.
     history: int = 0
+    #: What that followed from: pool, parameters, what was wrong with them, nodes and processors; None: nobody
+    #: asked. Why it was predicted so, or why it was not.
+    of: list[Any] | None = None
+    why: str = ""
+    why_not: str = ""
 
 
 class Record(msgspec.Struct):
@@ -162,7 +173,7 @@ class Record(msgspec.Struct):
 class Scopred:
     """Predicts runtimes by regression, from formulas of applications and their recorded runs."""
 
-    Options = ScopredOptions
+    Options: ClassVar[type[ScopredOptions]] = ScopredOptions
     paper = "Lafreniere and Sodan, JSSPP 2005"
 
     def __init__(self, options: ScopredOptions) -> None:
@@ -183,9 +194,8 @@ class Scopred:
         self._jobs: dict[str, _Known] = {}
         #: Least size of the history -> how good predictions from so many runs were.
         self._records = {least: Record() for least in SIZES}
-        #: Job -> what was said about it: why it was predicted so, or why it was not.
-        self._why: dict[str, str] = {}
-        self._why_not: dict[str, str] = {}
+        #: Jobs of an earlier run of the daemon that were not seen again yet: their predictions hold.
+        self._kept: set[str] = set()
 
     # ------------------------------------------------------------ what is kept
 
@@ -201,6 +211,7 @@ class Scopred:
             for job_id, known in saved["jobs"].items()
             if known["application"] in self.applications
         }
+        self._kept = {job_id for job_id, known in self._jobs.items() if known.of is not None}
         self._ended = {(one["application"], one["class"]): list(one["runs"]) for one in saved["runs"]}
         self._models.clear()
         for least, figures in saved.get("records", {}).items():
@@ -277,26 +288,32 @@ class Scopred:
             return None
         if job.start_time is not None:
             return self._corrected(job, known, state)
-        known.nodes, known.processors = _sizes(job)
-        known.predicted = known.upper = None
-        self._why.pop(job.id, None)
+        known.nodes, known.processors = nodes, processors = _sizes(job)
+        of = [known.pool, known.given, known.problem, nodes, processors]
+        if job.id in self._kept:
+            self._kept.discard(job.id)
+            if known.of == of:
+                # The daemon was started anew: what was told then was not from what is known now.
+                return self._planned(known)
+        known.of = of
         found, problem = self._predicted(known)
         known.history = self._model((known.application, self.kind(known.pool))).counted
         if found is None:
-            self._why_not[job.id] = problem
-            return None
-        self._why_not.pop(job.id, None)
-        self._why[job.id] = self._basis(found, known)
-        known.predicted, known.upper = found.mean, found.upper if math.isfinite(found.upper) else None
-        return found.upper if self._options.plan_with == "upper" else found.mean
+            known.predicted, known.upper, known.why, known.why_not = None, None, "", problem
+        else:
+            known.predicted, known.upper = found.mean, found.upper if math.isfinite(found.upper) else None
+            known.why, known.why_not = self._basis(found, known), ""
+        return self._planned(known)
 
     def why_predicted(self, job: Job) -> str:
         """What the prediction follows from, for a person."""
-        return self._why.get(job.id, "from what was known when it was submitted")
+        known = self._jobs.get(job.id)
+        return known.why if known is not None and known.why else "from what was known when it was submitted"
 
     def why_not_predicted(self, job: Job) -> str:
         """Why a run of an application is not predicted; "" if it is, or if the job is no such run."""
-        return self._why_not.get(job.id, "")
+        known = self._jobs.get(job.id)
+        return "" if known is None else known.why_not
 
     # ------------------------------------------------------------ inside
 
@@ -316,24 +333,18 @@ class Scopred:
     def _said(self, job: JobDescription) -> tuple[str, dict[str, float], str] | None:
         """The application of a job, its parameters, and what is wrong with what it says of them."""
         comment = (job.attributes or {}).get(COMMENT)
-        for word in comment[:_LONGEST].split() if isinstance(comment, str) else ():
-            if word.startswith(MARK):
-                return self._marked(word[len(MARK) :])
+        if isinstance(comment, str) and (words := said_in(comment)) is not None:
+            return self._marked(words)
         for name, pattern in self._names.items():
             if pattern.search(job.name):
                 return name, {}, ""
         return None
 
-    def _marked(self, text: str) -> tuple[str, dict[str, float], str] | None:
+    def _marked(self, words: dict[str, str]) -> tuple[str, dict[str, float], str] | None:
         """``app=ft;N=33554432``; None: of an application that nobody described."""
-        words: dict[str, str] = {}
-        for item in text.split(";"):
-            name, _, value = item.partition("=")
-            words[name] = value
         application = words.pop("app", "")
         if application not in self.applications:
             return None
-        words.pop("", None)
         try:
             return application, parse_settings(words, "its comment"), ""
         except UserError as error:
@@ -377,26 +388,27 @@ class Scopred:
             f"{level} within {found.pi:.3g} s, leverage {found.leverage:.2g}"
         )
 
+    def _planned(self, known: _Known) -> float | None:
+        """What is planned with, seconds; None: nothing was predicted."""
+        return known.upper if self._options.plan_with == "upper" else known.predicted
+
     def _corrected(self, job: Job, known: _Known, state: State) -> float | None:
         """What a running job is expected to run: as before, or until the end of the interval."""
         assert job.start_time is not None
         run = state.now - job.start_time - job.paused
-        if known.predicted is None:
-            return None
-        if run < job.expected_runtime:
-            return job.expected_runtime
+        planned = self._planned(known)
+        if planned is None or run < planned:
+            return planned
         if known.upper is not None and run < known.upper:
-            if self._why.get(job.id) and "outlived" not in self._why[job.id]:
-                self._why[job.id] += "; it outlived the mean and is expected by the upper end"
+            if known.why and "outlived" not in known.why:
+                known.why += "; it outlived the mean and is expected by the upper end"
             return known.upper
-        self._why_not[job.id] = "it outlived the interval that it was predicted to end in"
+        known.why_not = "it outlived the interval that it was predicted to end in"
         return None
 
     def _over(self, event: JobEnded, known: _Known) -> None:
         """Record a run that ended."""
         del self._jobs[event.job_id]
-        self._why.pop(event.job_id, None)
-        self._why_not.pop(event.job_id, None)
         application = self.applications[known.application]
         if known.started is None or known.problem or application.parts:
             return

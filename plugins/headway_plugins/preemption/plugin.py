@@ -19,6 +19,9 @@ Decisions on what is left open:
   seconds first.
 - Who does not go within ``timeout`` is reported and left alone from then on, as is one of which the cluster
   refuses it, and who it was to make room for is looked at anew.
+- Who has a grace time gets its signal at once, and goes when the longest grace time is over; that it is
+  expected to end by then keeps the room for whom it is made for. A job that saves itself within its grace
+  time (attribute ``saves``: seconds) and is requeued loses what it does from the signal on.
 - Who goes back to the queue has the place there that the order gives it, as before.
 - One job a pool takes others' places in a step; the next one is looked at in the step after it.
 """
@@ -32,7 +35,7 @@ from typing import Any, Literal
 
 import pydantic
 
-from headway.decisions import Decision, Kill, Requeue, Start
+from headway.decisions import Decision, Kill, Requeue, Signal, Start
 from headway.errors import UserError
 from headway.events import DecisionFailed, Event, JobEnded, JobRequeued, JobStarted
 from headway.hookspecs import Plugin, hookimpl
@@ -80,11 +83,15 @@ class PreemptionOptions(pydantic.BaseModel):
 
 @dataclass(frozen=True)
 class _Victim:
-    """Who is to go: when it had started, what it was told, and the processor-seconds that are lost."""
+    """Who is to go: when it had started, what it is told, and the processor-seconds that are lost.
+
+    ``told``: what it is told first, where it has a grace time.
+    """
 
     started: float | None
     order: Requeue | Kill
     lost: float
+    told: Signal | None
 
 
 @dataclass
@@ -95,6 +102,8 @@ class _Claim:
     #: The nodes that it is to start on.
     nodes: frozenset[str]
     deadline: float
+    #: When those go who have a grace time, absolute seconds; None: all were told to.
+    until: float | None = None
     victims: dict[str, _Victim] = field(default_factory=dict)
 
 
@@ -128,18 +137,24 @@ class Preemption(Plugin):
                     f"preemption: rules.{at}: how: {rule.how}: the cluster cannot carry it out "
                     f"(it lacks {_ORDERS[rule.how].__name__})"
                 )
+            if rule.grace and Signal not in capabilities:
+                raise UserError(
+                    f"preemption: rules.{at}: grace: the cluster cannot send signals (it lacks Signal)"
+                )
 
     @hookimpl
     def observe(self, event: Event, state: State) -> None:
         if not self._claims:
             return
-        if isinstance(event, DecisionFailed) and isinstance(event.decision, Requeue | Kill):
+        if isinstance(event, DecisionFailed) and isinstance(event.decision, Requeue | Kill | Signal):
             name = event.decision.job_id
             for claim in [claim for claim in self._claims.values() if name in claim.victims]:
                 self._give_up(claim, [name], f"the cluster refused it: {event.message}", state)
         elif isinstance(event, JobStarted) and event.job_id in self._claims:
-            del self._claims[event.job_id]
-            self._figures["preemptions"] += 1
+            claim = self._claims[event.job_id]
+            # It may have found other room in the grace time.
+            self._drop(claim, state)
+            self._figures["preemptions"] += len(_still_there(claim, state)) < len(claim.victims)
         elif isinstance(event, JobRequeued):
             self._went(event.job_id, Requeue, "requeued")
         elif isinstance(event, JobEnded) and event.outcome != "completed":
@@ -202,8 +217,8 @@ class Preemption(Plugin):
             claim = self._claim(job, view, state)
             if claim is not None:
                 self._claims[job.id] = claim
-                state.wake_at(claim.deadline, pool)
-                yield from [victim.order for victim in claim.victims.values()]
+                state.wake_at(claim.deadline if claim.until is None else claim.until, pool)
+                yield from [victim.told or victim.order for victim in claim.victims.values()]
                 return
 
     def _may(self, job: Job, view: View, state: State) -> bool:
@@ -234,7 +249,7 @@ class Preemption(Plugin):
                 ripe = min(ripe, old)
             else:
                 by_rule[other.id] = rule
-                candidates.append((self._cost(other, state), other))
+                candidates.append((self._cost(other, rule, state), other))
         if ripe < _INF:
             self._wake(ripe, job.pool, state)
         if not candidates:
@@ -246,12 +261,17 @@ class Preemption(Plugin):
             return None
         place = self._place(job, gone, view) or ()
         nodes = frozenset(name for name, _ in place)
-        claim = _Claim(job, nodes, state.now + self.options.timeout)
+        grace = max(by_rule[other.id].grace for other in gone)
+        claim = _Claim(job, nodes, state.now + grace + self.options.timeout)
+        if grace:
+            claim.until = state.now + grace
         for other in gone:
-            rule, done = by_rule[other.id], other.done(state.now)
-            reason = f"makes room for job {job.id} ({rule}), which costs {duration(done)} of its work"
+            rule = by_rule[other.id]
+            lost = _lost(other, rule, state.now)
+            reason = f"makes room for job {job.id} ({rule}), which costs {duration(lost)} of its work"
             order = _ORDERS[rule.how](other.id, reason)
-            claim.victims[other.id] = _Victim(other.start_time, order, done * other.processors)
+            told = Signal(other.id, rule.signal, grace, reason) if rule.grace else None
+            claim.victims[other.id] = _Victim(other.start_time, order, lost * other.processors, told)
         return claim
 
     def _place(self, job: Job, gone: Sequence[Job], view: View) -> Placement | None:
@@ -278,9 +298,9 @@ class Preemption(Plugin):
     def _rule_of(self, job: Job, other: Job) -> Rule | None:
         return next((rule for rule in self._rules if rule.who.fits(job) and rule.whom.fits(other)), None)
 
-    def _cost(self, job: Job, state: State) -> float:
+    def _cost(self, job: Job, rule: Rule, state: State) -> float:
         """What its going costs."""
-        lost = job.processors * job.done(state.now)
+        lost = job.processors * _lost(job, rule, state.now)
         if self.options.victims == "fewest":
             # Of as many, those who lose less.
             return 1.0 + lost / (1.0 + lost) * 1e-6
@@ -298,18 +318,17 @@ class Preemption(Plugin):
             return
         if state.jobs.get(job.id) is not job or job.status is not Status.PENDING:
             # It does not want to start any more, or cannot; who was told to go goes.
-            del self._claims[job.id]
+            self._drop(claim, state)
             return
-        left = []
-        for name, told in claim.victims.items():
-            victim = state.jobs.get(name)
-            if victim is not None and victim.status in ON_NODES and victim.start_time == told.started:
-                left.append(victim)
+        left = _still_there(claim, state)
         if left and not all(victim.leaving for victim in left):
             # Nobody told them, as when headway only watches.
-            del self._claims[job.id]
+            self._drop(claim, state)
             self._not_before[job.id] = state.now + _AGAIN
             self._wake(state.now + _AGAIN, job.pool, state)
+        elif left and claim.until is not None:
+            if state.now >= claim.until:
+                yield from self._send_away(claim, left, state)
         elif left:
             if state.now >= claim.deadline:
                 why = f"no news after {self.options.timeout:g} s"
@@ -320,6 +339,16 @@ class Preemption(Plugin):
                 yield start
             elif state.now >= claim.deadline:
                 self._give_up(claim, [], "what they left is not enough any more", state)
+
+    def _send_away(self, claim: _Claim, left: Sequence[Job], state: State) -> Iterator[Decision]:
+        """The grace time is over: who is still there goes, if the job can start then."""
+        view = claim.job.pool.view
+        if not isinstance(view, View) or self._place(claim.job, left, view) is None:
+            self._give_up(claim, [], "what they would leave is not enough any more", state)
+            return
+        claim.until = None
+        state.wake_at(claim.deadline, claim.job.pool)
+        yield from [claim.victims[victim.id].order for victim in left if claim.victims[victim.id].told]
 
     def _start(self, claim: _Claim) -> Start | None:
         """Start it where room was made."""
@@ -332,14 +361,37 @@ class Preemption(Plugin):
 
     def _give_up(self, claim: _Claim, stay: Sequence[str], why: str, state: State) -> None:
         """Room is not made: who stays is left alone, and the job is looked at anew."""
-        self._claims.pop(claim.job.id, None)
         self._figures["given up"] += 1
         self._stays = {name: since for name, since in self._stays.items() if name in state.jobs}
-        for name in stay:
-            victim = state.jobs.get(name)
-            self._stays[name] = claim.victims[name].started
-            if victim is not None and victim.leaving:
-                state.take_back(claim.victims[name].order)
+        self._stays.update((name, claim.victims[name].started) for name in stay)
+        self._drop(claim, state, stay)
         whom = ", ".join(f"job {name}" for name in stay or claim.victims)
         state.notices.append(f"{whom} does not make room for job {claim.job.id}: {why}")
         claim.job.pool.touch()
+
+    def _drop(self, claim: _Claim, state: State, stay: Sequence[str] = ()) -> None:
+        """Nobody makes room any more: these stay, and so do those who had only been signalled so far."""
+        self._claims.pop(claim.job.id, None)
+        for name, victim in claim.victims.items():
+            job = state.jobs.get(name)
+            only_signalled = claim.until is not None and victim.told is not None
+            if (name in stay or only_signalled) and job is not None and job.leaving:
+                state.take_back(victim.order)
+
+
+def _still_there(claim: _Claim, state: State) -> list[Job]:
+    """Who has not gone yet of those who are to make room."""
+    jobs = ((state.jobs.get(name), told) for name, told in claim.victims.items())
+    return [
+        job
+        for job, told in jobs
+        if job is not None and job.status in ON_NODES and job.start_time == told.started
+    ]
+
+
+def _lost(job: Job, rule: Rule, now: float) -> float:
+    """Seconds of its work that are lost if it goes by this rule."""
+    done, saves = job.done(now), job.attribute("saves")
+    if rule.how == "requeue" and rule.grace and isinstance(saves, int | float) and 0 <= saves <= rule.grace:
+        return min(done, rule.grace)
+    return done

@@ -13,6 +13,7 @@ Of what a selector leaves out every value will do. The first rule that is met co
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
@@ -24,6 +25,13 @@ from headway.state import Job
 #: Seconds from zero on, written as ``7d``, ``1h30m`` or a number.
 Seconds = Annotated[float, pydantic.BeforeValidator(as_seconds), pydantic.Field(ge=0, le=1e11)]
 _Names = Annotated[list[str], pydantic.Field(min_length=1)]
+
+
+def _known_signal(name: str) -> str:
+    if f"SIG{name}" not in signal.Signals.__members__ or name in ("KILL", "STOP", "CONT"):
+        raise ValueError(f"expected a signal that a job can catch, such as TERM or USR1, found {name!r}")
+    return name
+
 
 #: What jobs are chosen by.
 DIMENSIONS = ("qos", "pool", "account", "group", "user")
@@ -79,6 +87,18 @@ class Rule(pydantic.BaseModel):
         default="requeue", description="what becomes of them: back to the queue, or ended"
     )
     exempt: Seconds = pydantic.Field(default=0.0, description="who has not run for so long keeps its place")
+    grace: Seconds = pydantic.Field(
+        default=0.0, description="they get a signal first, and go so much later if they are still there"
+    )
+    signal: Annotated[str, pydantic.AfterValidator(_known_signal)] = pydantic.Field(
+        default="TERM", description="the signal that they get, with a grace time"
+    )
+
+    @pydantic.model_validator(mode="after")
+    def _used(self) -> Rule:
+        if "signal" in self.model_fields_set and not self.grace:
+            raise ValueError("signal: expected a grace time beside it, in which jobs can answer it")
+        return self
 
     def __str__(self) -> str:
         return f"{self.who} before {self.whom}"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from headway.cli.common import console, examples, plugin_option, say
+from headway.cli.common import console, examples, say
+from headway.cli.last_run import last_run_options, repeat_last_run
 
 if TYPE_CHECKING:
     from headway.scheduler import Scheduler
@@ -24,20 +24,9 @@ SHARES = (
     "LevelFS",
 )  # fmt: skip
 
-_source_options = [
-    click.option("-c", "--config", "config_path", type=click.Path(path_type=Path),
-                 help="The daemon's configuration file, which names its journal."),
-    click.option("--journal", "journal_path", metavar="JOURNAL",
-                 help="A SQLite file or a database URL instead, such as a dry run's."),
-    plugin_option,
-    click.option("-P", "--parsable", is_flag=True, help="Columns separated by |, nothing folded."),
-]  # fmt: skip
-
-
-def _with_source(function: Any) -> Any:
-    for option in reversed(_source_options):
-        function = option(function)
-    return function
+_parsable_option = click.option(
+    "-P", "--parsable", is_flag=True, help="Columns separated by |, nothing folded."
+)
 
 
 @click.command(
@@ -45,20 +34,49 @@ def _with_source(function: Any) -> Any:
     epilog=examples(
         "headway shares -c site.yaml               as the daemon knows it",
         "headway shares --journal dry.sqlite -P    at the end of a dry run, for scripts",
+        "headway shares -c site.yaml --html s.html  a page: targets against usage over time",
     ),
 )
-@_with_source
+@last_run_options
+@_parsable_option
+@click.option("--html", "html", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
+              help="Write a page with the tree, and targets against usage over time, instead.")
 def shares(
-    config_path: Path | None, journal_path: str | None, plugin_files: tuple[Path, ...], parsable: bool
+    config_path: Path | None,
+    journal_path: str | None,
+    plugin_files: tuple[Path, ...],
+    parsable: bool,
+    html: Path | None,
 ) -> None:
     """Print who has which shares and has used how much of them.
 
     The columns are those of `sshare -l`. The last run of the journal is repeated to its end; nobody is
     asked.
     """
-    scheduler, now = _repeated(config_path, journal_path, plugin_files)
+    from headway_plugins.priority.minutes import MINUTES, minutes_rows
+    from headway_plugins.priority.share_course import Course
+
+    course = Course()
+
+    def look(running: Scheduler, at: float) -> None:
+        course.look(_fair_share(running), at)
+
+    scheduler, now = repeat_last_run(
+        config_path, journal_path, plugin_files, look if html is not None else None
+    )
     plugin = _fair_share(scheduler)
-    _print(SHARES, share_rows(plugin, now), parsable, left=2)
+    if html is not None:
+        # Here and not above: matplotlib takes longer to load than all else.
+        from headway.report.plots import SERIES
+        from headway_plugins.priority.share_page import write_share_page
+
+        course.end(plugin, now)
+        write_share_page(html, SHARES, share_rows(plugin, now), course, course.families(plugin, SERIES))
+        say(f"written to {html}")
+        return
+    minutes = minutes_rows(plugin, scheduler.state.running_jobs(), now)
+    rows = zip(share_rows(plugin, now), minutes, strict=True)
+    _print((*SHARES, *MINUTES), [(*row, *more) for row, more in rows], parsable, left=2)
 
 
 @click.command(
@@ -69,7 +87,8 @@ def shares(
     ),
 )
 @click.argument("job_id", metavar="[JOB]", required=False)
-@_with_source
+@last_run_options
+@_parsable_option
 @click.option("-n", "--norm", is_flag=True, help="The factors as they are, 0 to 1, not weighted.")
 def priority(
     job_id: str | None,
@@ -86,7 +105,7 @@ def priority(
     from headway.errors import UserError
     from headway_plugins.priority.multifactor import Multifactor
 
-    scheduler, now = _repeated(config_path, journal_path, plugin_files)
+    scheduler, now = repeat_last_run(config_path, journal_path, plugin_files)
     plugins = scheduler.plugins.by_name.values()
     plugin = next((one for one in plugins if isinstance(one, Multifactor)), None)
     if plugin is None:
@@ -178,36 +197,6 @@ def _fair_share(scheduler: Scheduler) -> FairShare:
         if isinstance(plugin, FairShare):
             return plugin
     raise UserError("the run has no plugin that counts usage (fair-tree, classic, windows)")
-
-
-def _repeated(
-    config_path: Path | None, journal_path: str | None, plugin_files: tuple[Path, ...]
-) -> tuple[Scheduler, float]:
-    """The last recorded run, repeated; and the time that it is there now."""
-    from headway.config import load_config
-    from headway.engine import Mode
-    from headway.errors import UserError
-    from headway.journal import Journal
-    from headway.plugins import Catalogue
-    from headway.replay import scheduler_of
-
-    if (config_path is None) == (journal_path is None):
-        raise click.UsageError("expected either --config or --journal")
-    if journal_path is None:
-        assert config_path is not None
-        journal_path = load_config(config_path).journal
-    with Journal.open(journal_path, create=False, read_only=True) as journal:
-        run = journal.last_run()
-        if run is None:
-            raise UserError(f"{journal_path}: expected a recorded run, found none")
-        scheduler = scheduler_of(run, Catalogue(plugin_files))
-        now = run.info.started_at if run.info.mode != Mode.DRY_RUN else 0.0
-        for cycle in journal.cycles(run.id):
-            scheduler.step(cycle.now, cycle.events)
-            now = cycle.now
-    if run.ended_at is None and run.info.mode != Mode.DRY_RUN:
-        now = max(now, time.time())
-    return scheduler, now
 
 
 def _print(names: Sequence[str], rows: Sequence[Sequence[str]], parsable: bool, left: int) -> None:

@@ -255,10 +255,19 @@ class FairShare:
 
     def rate(self, job: JobDescription, processors: int) -> float:
         """Units that a job of so many processors is billed a second."""
+        return self.billed(job, processors) * self._qos.get(job.qos, 1.0)
+
+    def billed(self, job: JobDescription, processors: int) -> float:
+        """The same, whatever its QOS."""
         total = 0.0
         for name, weight in self.options.billing.items():
             total += weight * (processors if name == "processors" else amount(job.request, name, processors))
-        return total * self._qos.get(job.qos, 1.0)
+        return total
+
+    @property
+    def policy(self) -> SitePolicy | None:
+        """What the running batch system says of its site, where the tree is its."""
+        return self._policy
 
     def node_of(self, job: JobDescription) -> int:
         """The association whose usage the job is."""

@@ -46,7 +46,7 @@ from headway_plugins.priority.tree import Floats
 _WAITS = (Status.PENDING, Status.WAITING)
 _RESOURCE = "resource:"
 _Signed = Annotated[float, pydantic.Field(ge=-1e12, le=1e12, allow_inf_nan=False)]
-#: New jobs of queues that need no order, at which the list of them is looked through.
+#: New jobs of queues that need no order, at which the list of them is looked through first.
 _MANY = 1000
 #: The key of a job of which nothing is computed yet.
 _BEHIND = (2, 0.0)
@@ -107,6 +107,8 @@ class Multifactor:
         self._keys: dict[str, tuple[int, float]] = {}
         #: Jobs whose priority is not computed yet.
         self._new: dict[str, Job] = {}
+        #: When so many are there, it is looked which of them still wait.
+        self._many = _MANY
         self._period: float = options.period
         #: When all are computed anew.
         self._due = -np.inf
@@ -194,15 +196,22 @@ class Multifactor:
 
     @hookimpl
     def react(self, state: State) -> None:
-        if state.now >= self._due and any(len(pool.queue) > 1 for pool in state.pools.values()):
+        if not self._new and state.now < self._due:
+            return
+        # Asked of the pools, which are few: there may be very many jobs that need no order yet.
+        crowded = [pool for pool in state.pools.values() if len(pool.queue) > 1]
+        if crowded and state.now >= self._due:
             self._all(state)
         elif self._new:
-            if any(len(job.pool.queue) > 1 for job in self._new.values()):
+            if crowded and (
+                len(crowded) == len(state.pools) or any(job.pool in crowded for job in self._new.values())
+            ):
                 jobs = [job for job in self._new.values() if job.status in _WAITS]
                 self._new.clear()
                 self._order(state, jobs, self.priorities(jobs, state))
-            elif len(self._new) > _MANY:
+            elif len(self._new) > self._many:
                 self._new = {name: job for name, job in self._new.items() if job.status in _WAITS}
+                self._many = max(2 * len(self._new), _MANY)
 
     def _all(self, state: State) -> None:
         """Everything anew."""

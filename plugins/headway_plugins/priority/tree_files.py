@@ -1,4 +1,5 @@
-"""Where a site has its accounts written down: YAML, or what ``sacctmgr dump CLUSTER`` writes.
+"""Where a site has its accounts written down: YAML, what ``sacctmgr dump CLUSTER`` writes, or PBS's
+``resource_group``.
 
 YAML, as text of its own or as an option::
 
@@ -11,6 +12,9 @@ YAML, as text of its own or as an option::
 An account may have ``shares`` (default 1; ``parent``: none of its own), ``priority``, ``target``, ``bound``,
 ``users`` and ``accounts``; a user ``shares``, ``priority``, ``target``, ``bound`` and ``default``, or only a
 number, the shares.
+
+``resource_group`` has lines ``name id parent shares``. Who is nobody's parent is a user, in the account above
+(PBS's ``fairshare_entity: euser``), which is the user's default account.
 """
 
 from __future__ import annotations
@@ -33,6 +37,8 @@ _USER = ("shares", "priority", "target", "bound", "default")
 #: How Slurm writes Fairshare=parent.
 _PARENTS = ("parent", "2147483647")
 _LINE = re.compile(r"(Cluster|Parent|Account|User)\s*-\s*'?((?:[^':]|(?<=\\)')*)'?(.*)")
+#: A line of resource_group.
+_GROUP = re.compile(r"([^\s:]+)\s+(\d+)\s+(\S+)\s+(\d+(?:\.\d+)?)(?:\s.*)?")
 #: ``Key=value`` or ``Key='value'``, led by a colon.
 _FIELD = re.compile(r":(\w+)=(?:'([^']*)'|([^:]*))")
 
@@ -65,6 +71,8 @@ def read_tree(text: str, source: str) -> list[Entry]:
     first = next((line for line in lines if line and not line.startswith("#")), "")
     if first.startswith("Cluster - "):
         return list(_dumped(lines, source))
+    if _GROUP.fullmatch(first):
+        return list(_groups(lines, source))
     found = parse_yaml(text, source)
     if not isinstance(found, Mapping):
         raise UserError(f"{source}: expected accounts by name, found {found!r:.60}")
@@ -179,3 +187,31 @@ def _number(text: str, key: str, where: str) -> float:
         return float(text)
     except ValueError:
         raise UserError(f"{where}: {key}: expected a number, found {text!r:.60}") from None
+
+
+def _groups(lines: list[str], source: str) -> Iterator[Entry]:
+    """The format of PBS's ``resource_group``."""
+    found: dict[str, tuple[str, float, str]] = {}
+    for number, line in enumerate(lines, 1):
+        if not line or line.startswith("#"):
+            continue
+        where = f"{source}, line {number}"
+        match = _GROUP.fullmatch(line)
+        if match is None:
+            raise UserError(f"{where}: expected NAME ID PARENT SHARES, found {line!r:.60}")
+        name, _, parent, shares = match.groups()
+        if name in found:
+            raise UserError(f"{where}: {name!r} is there already, in {found[name][2]}")
+        if name == ROOT:
+            raise UserError(f"{where}: expected a name below {ROOT}, found {name!r}")
+        found[name] = (parent, float(shares), where)
+    parents = {parent for parent, _, _ in found.values()}
+    for name, (parent, shares, where) in found.items():
+        if parent != ROOT and parent not in found:
+            raise UserError(
+                f"{where}: {name}: no group is called {parent!r}.{nearest(parent, parents & set(found))}"
+            )
+        if name in parents:
+            yield Entry(name, parent=parent, shares=shares, where=where)
+        else:
+            yield Entry(parent, name, parent, shares, default=True, where=where)

@@ -28,6 +28,7 @@ from headway.errors import UserError
 from headway.experiment.campaign import Row, select
 from headway.experiment.campaign import Task as Work
 from headway.experiment.plots import line_plot
+from headway.experiment.published import Published
 from headway.experiment.reproduction import Claim, Context, size_verdict
 from headway.experiment.statistics import Interval, interval, paired
 from headway.model import ClusterDescription
@@ -101,6 +102,10 @@ class AnthillReproduction:
     """The experiments of Goes and others 2005."""
 
     title = "AnthillSched: pipelines of filters (Goes and others 2005)"
+    published = Published(
+        system="open", workloads=1, jobs=10_000, intervals=True, means_alone=True,
+        also={"4": "times between submissions are drawn from an exponential distribution"},
+    )  # fmt: skip
 
     def __init__(self, jobs: int = 1000, queue: int = 200, processors: Sequence[int] = (8, 12, 16)) -> None:
         """``jobs`` of a workload; ``queue``: workloads of the queue; ``processors``: of the last experiment,

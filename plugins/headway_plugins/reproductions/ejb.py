@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from headway.experiment.campaign import Row, Task
 from headway.experiment.kept import KeptRows
 from headway.experiment.plots import line_plot
+from headway.experiment.published import Published
 from headway.experiment.reproduction import Claim, Context, size_verdict, verdict
 from headway.experiment.statistics import Interval
 from headway.metrics.jobs import BOUND
@@ -91,6 +92,10 @@ class EjbReproduction:
     """The experiments of Liu and Weissman 2015."""
 
     title = "Elastic job bundling (Liu and Weissman 2015)"
+    published = Published(
+        system="open", workloads=4, jobs=28_489, intervals=True, warm_up=True, cool_down=True, load=0.852,
+        estimates="users", backfills=True, also={"5": "KTH's log is taken as it was, not cleaned"},
+    )  # fmt: skip
 
     def __init__(
         self,

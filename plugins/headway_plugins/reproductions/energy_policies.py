@@ -25,6 +25,7 @@ from headway.emulation import emulate
 from headway.energy.profiles import load_profile, with_energy
 from headway.experiment.campaign import Campaign, Row, Scenario, Variant, select, workload_of
 from headway.experiment.plots import bar_plot, box_plot
+from headway.experiment.published import Published
 from headway.experiment.reproduction import Claim, Context, verdict
 from headway.experiment.statistics import Interval, paired
 from headway.model import ClusterDescription, NodeDescription, PoolDescription
@@ -96,6 +97,10 @@ class EnergyPoliciesReproduction:
     """The experiments of Chandio and others 2014."""
 
     title = "Thirteen policies and energy (Chandio and others 2014)"
+    published = Published(
+        system="open", workloads=1, jobs=22_385, intervals=False, estimates="exact", backfills=True,
+        also={"25": "on many days more is submitted than the machine can do"},
+    )  # fmt: skip
 
     def run(self, context: Context) -> list[Claim]:
         claims = self._thirteen(context)

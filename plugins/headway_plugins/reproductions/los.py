@@ -17,6 +17,7 @@ from typing import Any
 
 from headway.experiment.campaign import Campaign, Row, Scenario, Variant, select
 from headway.experiment.plots import line_plot
+from headway.experiment.published import Published
 from headway.experiment.reproduction import Claim, Context, size_verdict, verdict
 from headway.experiment.statistics import Interval, interval, paired
 from headway.plugins import PluginConfig
@@ -62,10 +63,11 @@ def scenario(
     *,
     dedicated: float = 0.0,
     elastic: bool = False,
-    jobs: int = JOBS,
+    jobs: int | None = None,
     x: float | None = None,
 ) -> Scenario:
-    """The paper's workload at one load."""
+    """The paper's workload at one load; as many jobs as the paper's where ``jobs`` is not given."""
+    jobs = JOBS if jobs is None else jobs
     options = {
         "jobs": jobs,
         "processors": PROCESSORS,
@@ -90,6 +92,10 @@ class LosReproduction:
     """The experiments of Kumar, Shae, Jamjoom 2012."""
 
     title = "Delayed-LOS, Hybrid-LOS and elastic commands (Kumar, Shae, Jamjoom 2012)"
+    published = Published(
+        system="open", workloads=2, jobs=500, intervals=False, load=1.0, load_by="arrivals",
+        estimates="exact", backfills=True, sanity=("utilisation",), means_alone=True,
+    )  # fmt: skip
 
     def run(self, context: Context) -> list[Claim]:
         claims = self._real_logs(context)

@@ -21,6 +21,7 @@ import numpy as np
 from headway.emulation import emulate
 from headway.experiment.campaign import Row, Task, select, workload_models
 from headway.experiment.plots import line_plot
+from headway.experiment.published import Published
 from headway.experiment.reproduction import Claim, Context, size_verdict, verdict
 from headway.experiment.statistics import Interval, interval, paired
 from headway.metrics.jobs import BOUND
@@ -96,6 +97,10 @@ class MeasyReproduction:
     """The experiments of Liu and others 2012."""
 
     title = "KEASY, REASY and MEASY (Liu and others 2012)"
+    published = Published(
+        system="open", workloads=2, jobs=100_000, intervals=False, load_by="arrivals", estimates="model",
+        backfills=True, means_alone=True, levels=2,
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -22,6 +22,7 @@ from headway.errors import UserError
 from headway.experiment.campaign import Row, select
 from headway.experiment.campaign import Task as Work
 from headway.experiment.plots import line_plot
+from headway.experiment.published import Published
 from headway.experiment.reproduction import Claim, Context, verdict
 from headway.experiment.statistics import Interval, paired
 from headway.workload import Trace, read_trace
@@ -92,6 +93,7 @@ class MoldableReproduction:
     """The experiments of Dutot and others 2005."""
 
     title = "Scheduling moldable BSP tasks (Dutot and others 2005)"
+    published = Published(system="static", workloads=3, intervals=False, speedup="bulk-synchronous")
 
     def __init__(
         self,

@@ -23,6 +23,7 @@ import numpy as np
 from headway.errors import UserError
 from headway.experiment.campaign import Campaign, Row, Scenario, Variant, drawn, select, workload_facts
 from headway.experiment.method import Method, Trim
+from headway.experiment.published import Published
 from headway.experiment.reproduction import Claim, Context
 from headway.experiment.statistics import BATCHES
 from headway.plugins import Catalogue, PluginConfig
@@ -76,6 +77,8 @@ class PitfallsReproduction:
     """The statements of Frachtenberg and Feitelson 2005."""
 
     title = "Pitfalls in parallel job scheduling evaluation (Frachtenberg, Feitelson 2005)"
+    # The paper has no experiment.
+    published: Published | None = None
 
     def __init__(self, logs: str = "KTH,CTC,SP2,Blue,HPC2N", windows: int = 5) -> None:
         """``logs``: which run as a whole and in windows; ``windows``: how many of each, at least 1."""
@@ -110,6 +113,7 @@ class PitfallsReproduction:
         if there:
             claims += self._whole(context, there)
             claims.append(self._alike(context, there))
+            claims.append(_feedback(context, there))
         claims += _looks(context, there)
         return claims
 
@@ -275,6 +279,11 @@ def claims_of_whole_logs(rows: Sequence[Row]) -> list[Claim]:
     tops = [row.values["top 1 % of bounded slowdown"] for row in rows]
     idle = [1 - row.values["share waiting"] for row in rows]
 
+    times = [
+        (row, row.values["mean wait prime time"], row.values["mean wait other time"]) for row in rows
+    ]
+    apart = [abs(day / night - 1) for _, day, night in times]
+
     def each(text: str, *names: str) -> str:
         return "; ".join(
             f"{row.scenario} " + text.format(*(row.values[name] for name in names)) for row in rows
@@ -301,6 +310,12 @@ def claims_of_whole_logs(rows: Sequence[Row]) -> list[Claim]:
             _yes(min(idle) > 0.25, max(idle) > 0.25),
         ),
         Claim(
+            "Pitfall 31", "day and night are not alike",
+            "mean wait of jobs that are submitted in prime time, and of others: "
+            + ", ".join(f"{row.scenario} {duration(day)}, {duration(night)}" for row, day, night in times),
+            _yes(min(apart) > 0.1, max(apart) > 0.1),
+        ),
+        Claim(
             "Pitfall 27", "thousands of jobs, 30 batches of 5,000, are needed, and perhaps not enough",
             f"mean wait over 30 batches: {', '.join(told)}",
             _yes(not all(valid) or max(widths) > 0.1),
@@ -325,6 +340,41 @@ def claim_of_windows(rows: Sequence[Row]) -> Claim:
         f"conservative against EASY in {len(every)} windows of {WINDOW:,} jobs: mean wait {told}; bounded "
         f"slowdown {min(slower):+.0%} to {max(slower):+.0%}",
         _yes(min(map(abs, every)) < 0.1 < max(map(abs, every)), max(map(abs, every)) > 0.1),
+    )  # fmt: skip
+
+
+def _feedback(context: Context, there: Mapping[Log, Path]) -> Claim:
+    """Pitfall 6: the first window of each log at its own times, and with users who react."""
+    scenarios = []
+    for log in there:
+        file = str(context.out / f"{log.name}-1.swf")
+        scenarios += [
+            Scenario(log.name, 1.0, log.processors, trace=file),
+            Scenario(f"{log.name}, chains", 1.0, log.processors, trace=file, feedback="chains"),
+        ]
+    rows = context.run("feedback", Campaign((EASY, CONSERVATIVE), tuple(scenarios), context.seeds))
+    return claim_of_feedback(rows)
+
+
+def claim_of_feedback(rows: Sequence[Row]) -> Claim:
+    """Pitfall 6, from windows at their own times and with chains of jobs, under two policies."""
+    wait = {(row.scenario, row.variant): row.values["mean wait"] for row in rows}
+    told, apart = [], []
+    for row in rows:
+        chained = f"{row.scenario}, chains"
+        if row.variant != "EASY" or (chained, "EASY") not in wait:
+            continue
+        opened, closed = wait[row.scenario, "EASY"], wait[chained, "EASY"]
+        apart.append(abs(closed / opened - 1))
+        against = [wait[name, "conservative"] / wait[name, "EASY"] - 1 for name in (row.scenario, chained)]
+        told.append(
+            f"{row.scenario} {duration(opened)} and {duration(closed)} (conservative against EASY "
+            f"{against[0]:+.0%} and {against[1]:+.0%})"
+        )
+    return Claim(
+        "Pitfall 6", "a log holds how users reacted to its own schedule, and replayed they do not react",
+        f"mean wait of {WINDOW:,} jobs under EASY at the log's times and with chains: {'; '.join(told)}",
+        _yes(min(apart) > 0.1, max(apart) > 0.1),
     )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from headway.experiment.campaign import Row, Task, select
 from headway.experiment.plots import line_plot
+from headway.experiment.published import Published
 from headway.experiment.reproduction import Claim, Context, size_verdict
 from headway.experiment.statistics import Interval, interval, paired
 from headway.workload import read_swf, trace_jobs
@@ -142,6 +143,7 @@ class SaregReproduction:
     """The experiments of Xie, Qin and Sung 2005."""
 
     title = "SAREG (Xie, Qin and Sung 2005)"
+    published = Published(system="open", workloads=1, jobs=6_400, intervals=False, estimates="exact")
 
     def __init__(
         self,

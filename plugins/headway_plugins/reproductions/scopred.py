@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from headway.experiment.campaign import Row
+from headway.experiment.published import Published
 from headway.experiment.reproduction import Claim, Context
 from headway_plugins.prediction.applications import Application
 from headway_plugins.prediction.models import Model, Run
@@ -78,6 +79,7 @@ class ScopredReproduction:
     """The experiments of Lafreniere and Sodan 2005."""
 
     title = "ScoPred: performance prediction from formulas and recorded runs (Lafreniere, Sodan 2005)"
+    published = Published(system="", intervals=True)
 
     def run(self, context: Context) -> list[Claim]:
         found = find()

@@ -16,6 +16,7 @@ import numpy as np
 from headway.errors import UserError
 from headway.experiment.campaign import Row, Task, select
 from headway.experiment.plots import line_plot
+from headway.experiment.published import Published
 from headway.experiment.reproduction import Claim, Context, size_verdict, verdict
 from headway.experiment.statistics import Interval, interval, paired
 from headway_plugins.windows import nights
@@ -178,6 +179,7 @@ class TwoPhaseReproduction:
     """The experiments of Zhou and others 2005."""
 
     title = "Two-phase scheduling for animation rendering (Zhou and others 2005)"
+    published = Published(system="static", workloads=2, jobs=2_388, intervals=False)
 
     def __init__(
         self,

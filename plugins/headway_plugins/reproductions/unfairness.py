@@ -1,12 +1,12 @@
-"""Figures 5 to 16 and Table 1 of the paper on unfairness metrics.
+"""Figures 5 to 16 and both tables of the paper on unfairness metrics.
 
 G. Sabin, P. Sadayappan: Unfairness Metrics for Space-Sharing Parallel Job Schedulers. JSSPP 2005, sections 4
 and 5.
 
-The two traces that the paper plots, at its medium and high load (0.80 and 0.95), under three depths of
-reservations and three orders. Conservative backfilling is there twice: with guarantees that are kept, by
-which the claims are judged, and booked anew each time. The schedules are those of the drains
-(:mod:`headway_plugins.fairness.drains`), which the tests hold to the framework's runs start by start.
+The two traces that the paper plots, at its medium and high load (0.80 and 0.95; for Table 2 at all five),
+under three depths of reservations and three orders. Conservative backfilling is there twice: with guarantees
+that are kept, by which the claims are judged, and booked anew each time. The schedules are those of the
+drains (:mod:`headway_plugins.fairness.drains`), which the tests hold to the framework's runs start by start.
 
 The parts of the traces: CTC-SP2-1996-3.1-cln, records 1001 to 6000, on 430 processors;
 SDSC-BLUE-2000-4.1-cln, numbers 7993 to 12992 without those that never ran, on 1,152. They have the jobs
@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.experiment.campaign import Row
+from headway.experiment.published import Published
 from headway.experiment.reproduction import Claim, Context
 from headway.model import ClusterDescription, JobDescription, Request
 from headway.results import JobResult, RunResult
@@ -37,6 +38,17 @@ from headway_plugins.fairness.figures import WIDTH_NAMES, missed, width_classes
 Floats = NDArray[np.float64]
 
 LOADS = (0.80, 0.95)
+#: Table 2 ranks the runs at all of the paper's loads.
+ALL_LOADS = (0.70, 0.80, 0.90, 0.95, 0.98)
+#: The paper's nine schedulers.
+NINE = ("none", "EASY", "keep")
+#: Table 2, least and greatest rank correlation of a subset's means with those of all jobs.
+TABLE_2 = {
+    ("CTC", "strict"): (0.93, 0.98), ("CTC", "relaxed"): (0.76, 0.97), ("CTC", "equality"): (0.88, 0.98),
+    ("Blue", "strict"): (0.85, 0.99), ("Blue", "relaxed"): (0.74, 0.98), ("Blue", "equality"): (0.76, 0.98),
+}  # fmt: skip
+#: Subsets of the jobs, by their places in order of arrival; and from which correlation on they rank alike.
+SUBSETS, ALIKE = 10, 0.7
 DEPTHS = {
     "none": drains.GREEDY,
     "EASY": drains.EASY,
@@ -102,8 +114,8 @@ def part_of(name: str, trace: Trace) -> Part:
 
 
 def unfairness(part: Part, depth: str, order: str) -> dict[str, float]:
-    """Of each of :data:`MEASURES` the mean over all jobs and over those of each width that there are, in
-    seconds and processor-seconds."""
+    """Of each of :data:`MEASURES` the mean over all jobs, over those of each width that there are, and over
+    each of :data:`SUBSETS` subsets (every tenth job); seconds and processor-seconds."""
     start, strict, relaxed = drains.run_with_drains(
         part.processors,
         part.submit,
@@ -135,6 +147,8 @@ def unfairness(part: Part, depth: str, order: str) -> dict[str, float]:
         for at, width in enumerate(WIDTH_NAMES):
             mean = missed(loss[classes == at])["mean"]
             found[f"{measure} {width}"] = float("nan") if mean is None else mean
+        for at in range(SUBSETS):
+            found[f"{measure} subset {at}"] = missed(loss[at::SUBSETS])["mean"] or 0.0
     return found
 
 
@@ -145,6 +159,10 @@ class UnfairnessReproduction:
     """The experiments of Sabin and Sadayappan 2005."""
 
     title = "Unfairness metrics (Sabin and Sadayappan 2005)"
+    published = Published(
+        system="open", workloads=2, jobs=5_000, intervals=False, load=0.98, load_by="runtimes",
+        estimates="users", backfills=True,
+    )  # fmt: skip
 
     def run(self, context: Context) -> list[Claim]:
         paths = {
@@ -159,24 +177,25 @@ class UnfairnessReproduction:
                 )
             ]
         parts = {name: part_of(name, read_swf(Path(path))) for name, path in paths.items() if path}
-        context.on_plan("unfairness", 2 * len(LOADS) * len(DEPTHS) * len(ORDERS))
+        wanted = [(load, depth) for load in ALL_LOADS for depth in DEPTHS if load in LOADS or depth in NINE]
+        context.on_plan("unfairness", len(parts) * len(wanted) * len(ORDERS))
         found: dict[tuple[str, float, str, str], dict[str, float]] = {}
         rows = []
         for name, part in parts.items():
-            for load in LOADS:
-                for depth in DEPTHS:
-                    for order in ORDERS:
-                        values = unfairness(part.at(load), depth, order)
-                        found[name, load, depth, order] = values
-                        rows.append(Row(name, load, f"{depth} {order}", 0, values))
-                        context.on_done(1)
+            for load, depth in wanted:
+                for order in ORDERS:
+                    values = unfairness(part.at(load), depth, order)
+                    found[name, load, depth, order] = values
+                    rows.append(Row(name, load, f"{depth} {order}", 0, values))
+                    context.on_done(1)
         context.record("unfairness", rows, sorted(map(str, found)))
         exact = {
             (name, depth): unfairness(part.at(0.80, exact=True), depth, "FCFS")["relaxed"]
             for name, part in parts.items()
             for depth in ("none", "EASY", "rebuilt")
         }
-        return [_sizes(parts), *claims_of(found), _estimates(found, exact)]
+        plotted = {key: values for key, values in found.items() if key[1] in LOADS}
+        return [_sizes(parts), *_subsets(found), *claims_of(plotted), _estimates(found, exact)]
 
 
 def claims_of(found: Found) -> list[Claim]:
@@ -272,6 +291,31 @@ def _sizes(parts: Mapping[str, Part]) -> Claim:
     same = [bool((counts[name][1:] == TABLE_1[name][1:]).all()) for name in parts]
     paper = "; ".join(f"{name} {', '.join(map(str, TABLE_1[name]))}" for name in parts)
     return Claim("Table 1", f"jobs by width: {paper}", told, _holds(same))
+
+
+def _subsets(found: Found) -> list[Claim]:
+    """Table 2: whether a tenth of the jobs ranks the runs as all of them do."""
+    from scipy.stats import spearmanr
+
+    claims = []
+    for name in dict.fromkeys(key[0] for key in found):
+        runs = [values for key, values in found.items() if key[0] == name and key[2] in NINE]
+        for measure in MEASURES:
+            whole = [values[measure] for values in runs]
+            same = [
+                float(spearmanr([values[f"{measure} subset {at}"] for values in runs], whole).statistic)
+                for at in range(SUBSETS)
+            ]
+            least, most = TABLE_2[name, measure]
+            claims.append(
+                Claim(
+                    "Table 2", f"{name}, {measure}: subsets rank {len(runs)} runs as the whole does, "
+                    f"correlations {least:.2f} to {most:.2f}",
+                    ", ".join(f"{value:.2f}" for value in same),
+                    _holds([value > ALIKE for value in same]),
+                )
+            )  # fmt: skip
+    return claims
 
 
 def _estimates(found: Found, exact: Mapping[tuple[str, str], float]) -> Claim:

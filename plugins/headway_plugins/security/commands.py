@@ -8,11 +8,17 @@ import click
 from rich.table import Table
 
 from headway.cli.common import console, examples, say
+from headway_plugins.security.protection.commands import (
+    keys_command,
+    seal_command,
+    sign_command,
+    unseal_command,
+)
 
 
 @click.group("security")
 def command() -> None:
-    """What protecting jobs' data costs, for the security levels of a site."""
+    """Security levels: what they cost here, and the keys, manifests and sealed files of `headway protect`."""
 
 
 @command.command("measure", epilog=examples("headway security measure --out speeds.yaml"))
@@ -55,3 +61,7 @@ def measure_command(out: Path | None, seconds: float) -> None:
         with writing(out) as stream:
             stream.write(text)
         say(f"written: {out}")
+
+
+for _command in (keys_command, sign_command, seal_command, unseal_command):
+    command.add_command(_command)

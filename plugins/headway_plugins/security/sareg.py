@@ -14,8 +14,16 @@ levels, or refused with what is missing; the promise is kept whatever comes late
 - A job without a deadline is promised the first time at which it fits, at the levels that fit before the
   next promise; one without ``security`` is not protected and costs nothing.
 - A pool is a site, and a job stays in its own: nothing moves waiting jobs between pools.
-- When a job starts, its limit is lengthened by what its protection takes. In emulation the run takes that
-  much longer.
+- When a job starts, its limit is lengthened by what its protection takes, where limits can be changed;
+  elsewhere (volclava, OpenLava) the user's own has to hold both. In emulation the run takes that much longer.
+- On nodes a promise is one of processors, and a job that says how it lies on nodes (their number, processors,
+memory or anything else
+  on each) is promised whole nodes, as many as it may need: then jobs of these kinds never wait for each
+  other's corners. Jobs that were there before, or that somebody else starts, count until their limits.
+- Where jobs can be told (:class:`Annotate`), each is told its levels before it starts
+(``protection/label.py``), and how fast
+  the options are is learnt from what jobs tell (:class:`Speeds`). The tables of 2005 protect nothing there,
+  so a measured profile is needed.
 - Nothing starts without a promise, whoever asks for it.
 - What breaks promises (a pool that shrinks) is said in the log, and the job starts as soon as it fits.
 """
@@ -32,20 +40,23 @@ import msgspec
 import pydantic
 import structlog
 
-from headway.decisions import Decision, SetTimeLimit, Start
+from headway.decisions import Annotate, Decision, SetTimeLimit, Start
 from headway.errors import UserError
-from headway.events import Event, JobEnded, JobRequeued, JobStarted, PoolChanged
+from headway.events import Event, JobChanged, JobEnded, JobRequeued, JobStarted, NodeUp, PoolChanged
 from headway.hookspecs import Plugin, hookimpl
 from headway.inputs import text_of
+from headway.model import Request
 from headway.results import RunResult
-from headway.state import Job, State
+from headway.state import Job, PoolState, State
 from headway.state.records import ON_NODES
 from headway.view import View
 from headway.workload import WorkloadModel
 from headway_plugins.security.deadlines import DeadlinesModel
 from headway_plugins.security.grid import Shortfall, Site
+from headway_plugins.security.learnt import Speeds
 from headway_plugins.security.levels import (
     ROUNDING,
+    SERVICES,
     Need,
     Option,
     Profile,
@@ -56,6 +67,7 @@ from headway_plugins.security.levels import (
     raise_exactly,
     raise_in_turn,
 )
+from headway_plugins.security.protection.label import NOTE, TOOK, label_text
 
 log = structlog.get_logger(__name__)
 
@@ -63,6 +75,8 @@ _INF = float("inf")
 #: Attributes of a job: absolute seconds; what :func:`need_of` reads.
 DEADLINE = "deadline"
 SECURITY = "security"
+#: Why the cluster can note nothing at it.
+CANNOT_BE_TOLD = "cannot_be_told"
 #: Of a job that asks for none: one option a service that does nothing.
 _NONE = (Option(0.0, "none"),)
 NOTHING = Need(0.0, (_NONE, _NONE, _NONE), (0.0, 0.0, 0.0))
@@ -86,6 +100,14 @@ class SaregOptions(pydantic.BaseModel):
         default="in-turn",
         description="in-turn: the service with the largest weight is raised first, as in the paper; exact: "
         "the largest weighted sum of levels that fits",
+    )
+
+    margin: float = pydantic.Field(
+        default=0.0,
+        ge=0,
+        le=86400,
+        description="seconds that are planned for each job beside its own: on a batch system what it takes "
+        "to start it and to learn of its end",
     )
 
     _read: Profile = pydantic.PrivateAttr()
@@ -127,6 +149,11 @@ class _Promise(msgspec.Struct):
     #: Its deadline could not be promised.
     late: bool = False
     running: bool = False
+    #: It was never promised anything, and only occupies.
+    stranger: bool = False
+    #: Service -> the name of what was promised; empty: the job is not protected.
+    options: dict[str, str] = {}
+    at_upper_ends: bool = False
 
 
 class _Figures(msgspec.Struct):
@@ -157,7 +184,6 @@ class Sareg(Plugin):
     """Accept jobs that meet their deadlines, and spend their slack on security levels."""
 
     Options = SaregOptions
-    needs = (SetTimeLimit,)
     ask_always = True
     paper = _PAPER
 
@@ -175,6 +201,12 @@ class Sareg(Plugin):
         self._by_account: dict[str, _Figures] = {}
         self._accounts: dict[str, str] = {}
         self._refused: dict[str, str] = {}
+        #: Processors of the largest node, by pool.
+        self._largest: dict[str, int] = {}
+        self._asked: dict[str, Any] = {}
+        self._tells = False
+        self._lengthens = True
+        self._speeds = Speeds()
 
     # ------------------------------------------------------------------ what differs between the schedulers
 
@@ -189,38 +221,57 @@ class Sareg(Plugin):
     # ------------------------------------------------------------------ hooks
 
     @hookimpl
-    def startup(self, state: State) -> None:
+    def startup(self, state: State, capabilities: frozenset[type]) -> None:
         self._seed, self._state = state.seed, state
+        self._tells, self._lengthens = Annotate in capabilities, SetTimeLimit in capabilities
         nodes = [pool.name for pool in state.pools.values() if not pool.flat]
-        if nodes:
+        if nodes and not self._tells:
             raise UserError(
-                f"sareg: expected pools that are counted in processors, found nodes in pool {nodes[0]!r}"
+                "sareg: expected a batch system whose jobs can be told their levels, or pools that are "
+                f"counted in processors; found nodes in pool {nodes[0]!r}"
+            )
+        if self._tells and not self._profile.protects:
+            raise UserError(
+                f"sareg: the profile {self._profile.name!r} protects nothing, it is for experiments; "
+                "expected option `profile`: a file of `headway security measure`"
             )
 
     @hookimpl
     def checkpoint(self) -> dict[str, Any]:
-        return {"promises": msgspec.to_builtins(self._promises)}
+        return {"promises": msgspec.to_builtins(self._promises), "speeds": self._speeds.runs}
 
     @hookimpl
     def restore(self, saved: Mapping[str, Any]) -> None:
         self._promises = msgspec.convert(saved["promises"], dict[str, _Promise])
+        self._speeds = Speeds({name: list(runs) for name, runs in saved.get("speeds", {}).items()})
 
     @hookimpl
     def observe(self, event: Event, state: State) -> None:
-        if isinstance(event, PoolChanged):
+        if isinstance(event, NodeUp):
+            self._largest.clear()
+        elif isinstance(event, PoolChanged):
             self._sites.pop(event.pool.name, None)
         elif isinstance(event, JobStarted):
             promise = self._promises.get(event.job_id)
             if promise is not None:
                 promise.running = True
+            elif event.job_id in state.jobs:
+                self._occupied(state.jobs[event.job_id], state.now)
+        elif isinstance(event, JobChanged):
+            notes = (event.job.attributes or {}).get("notes")
+            took = notes.get(TOOK) if isinstance(notes, Mapping) else None
+            if isinstance(took, str):
+                self._speeds.learn(event.job.id, took)
         elif isinstance(event, JobEnded | JobRequeued):
             promise = self._promises.pop(event.job_id, None)
             if promise is not None:
                 self._give_back(promise, event.time)
-                if isinstance(event, JobEnded):
+                if isinstance(event, JobEnded) and not promise.stranger:
                     self._count(event, promise)
             if isinstance(event, JobEnded):
                 self._needs.pop(event.job_id, None)
+                self._asked.pop(event.job_id, None)
+                self._speeds.forget(event.job_id)
 
     @hookimpl
     def admit_job(self, job: Job, state: State) -> str | None:
@@ -233,21 +284,37 @@ class Sareg(Plugin):
         except UserError as error:
             return str(error)
         if old is not None:
-            same = (old.pool, old.processors, old.deadline) == (job.pool.name, job.processors, deadline)
-            if same and job.estimate in (old.execution, old.limit) and need == self._needs.get(job.id, need):
-                # Told again, by a cluster after a restart for example.
-                self._needs[job.id] = need
+            same = (old.pool, old.processors, old.deadline) == (job.pool.name, self._width(job), deadline)
+            # A batch system rounds limits up to whole minutes.
+            more = job.estimate - old.limit
+            same = same and (job.estimate == old.execution or more == 0 or 0 < more < 60 * self._tells)
+            asked = job.attribute(SECURITY)
+            kept = self._needs.get(job.id) or self._kept(job, old)
+            if same and kept is not None and asked == self._asked.get(job.id, asked):
+                # Told again, by a cluster after a restart for example; speeds that were learnt since change
+                # nothing.
+                if job.id not in self._needs and kept is not NOTHING:
+                    old.steps = kept.lowest
+                self._needs[job.id], self._asked[job.id] = kept, asked
                 self._figures(job)
                 return None
             self._give_back(self._promises.pop(job.id), now)
         else:
             self._figures(job).submitted += job.id not in self._refused
-        self._needs[job.id] = need
+        self._needs[job.id], self._asked[job.id] = need, job.attribute(SECURITY)
+        untold = job.attribute(CANNOT_BE_TOLD) if self._tells and need is not NOTHING else None
+        if untold:
+            return self._answered(job, f"it cannot be told its security levels: {untold}")
         if job.held or job.description.dependencies or job.description.reservation:
-            # Nobody knows when, or whether, it can start: it is promised a time once it can.
-            return None
+            # Nobody knows when, or whether, it can start: it is promised a time once it can. What is too late
+            # already is never in time.
+            return self._answered(job, _too_late(now + job.estimate + need.cost(need.lowest) - deadline))
         begin = job.description.begin_time
-        refused = self._promise(job, state, deadline, now if begin is None else max(begin, now))
+        return self._answered(
+            job, self._promise(job, state, deadline, now if begin is None else max(begin, now))
+        )
+
+    def _answered(self, job: Job, refused: str | None) -> str | None:
         if refused is not None:
             self._refused[job.id] = refused
         else:
@@ -264,18 +331,22 @@ class Sareg(Plugin):
         waiting = self._in_turn(view.queue)
         if pool.name in self._dirty:
             self._dirty.discard(pool.name)
-            self._earlier([job for _, _, job in waiting], pool.name, now)
+            self._earlier([job for _, _, job in waiting], pool, now)
             waiting = self._in_turn(view.queue)
         first = _INF
         for start, _, job in waiting:
             if start > now + ROUNDING:
                 first = min(first, start)
-            elif view.start_on(job, (), reason=self._said(job)) is None:
+            elif self._begun(view, job) is None:
                 self._again(job, now)
         if now < first < _INF and self._woken.get(pool.name) != first:
             self._woken[pool.name] = first
             state.wake_at(first, pool)
         return view.made
+
+    def _begun(self, view: View, job: Job) -> Start | None:
+        said = self._said(job)
+        return view.start_on(job, (), reason=said) if view.pool.flat else view.start(job, said)
 
     def _in_turn(self, jobs: Iterable[Job]) -> list[tuple[float, int, Job]]:
         """By promised start (which comes first in each entry), then as they came."""
@@ -284,10 +355,11 @@ class Sareg(Plugin):
 
     @hookimpl
     def revise(self, decisions: list[Decision], state: State) -> list[Decision] | None:
-        revised: list[Decision] = []
+        # What a job is told is there before it runs.
+        revised: list[Decision] = [*self._labels(decisions, state)]
         for decision in decisions:
             revised.append(decision)
-            if isinstance(decision, Start):
+            if isinstance(decision, Start) and self._lengthens:
                 promise, job = self._promises.get(decision.job_id), state.jobs.get(decision.job_id)
                 if promise is not None and job is not None and promise.limit != job.request.walltime:
                     more = promise.limit - promise.execution
@@ -295,6 +367,15 @@ class Sareg(Plugin):
                         SetTimeLimit(decision.job_id, promise.limit, f"{more:.3f} s for its protection")
                     )
         return revised if len(revised) > len(decisions) else None
+
+    def _labels(self, decisions: list[Decision], state: State) -> Iterable[Annotate]:
+        for decision in decisions if self._tells else ():
+            if isinstance(decision, Start) and decision.job_id in self._promises:
+                label = label_text(self._promises[decision.job_id].options)
+                notes = state.jobs[decision.job_id].attribute("notes")
+                told = notes.get(NOTE, "") if isinstance(notes, Mapping) else ""
+                if told != label and label:
+                    yield Annotate(decision.job_id, NOTE, label, "its security levels")
 
     @hookimpl
     def veto(self, decision: Decision) -> str | None:
@@ -332,9 +413,9 @@ class Sareg(Plugin):
         where = f"job {job.id}: attribute {SECURITY}"
         if not isinstance(asked, Mapping):
             raise UserError(f"{where}: expected a mapping, found {asked!r}")
-        return self._acceptable(job.id, need_of(asked, self._profile, where))
+        return self._acceptable(job.id, need_of(asked, self._speeds.applied(self._profile), where))
 
-    def _site(self, pool: Any, now: float) -> Site:
+    def _site(self, pool: PoolState, now: float) -> Site:
         site = self._sites.get(pool.name)
         if site is None or site.processors != pool.total:
             site = self._sites[pool.name] = Site(pool.total, now)
@@ -343,6 +424,42 @@ class Sareg(Plugin):
                     site.profile.reserve(max(promise.start, now), promise.end, promise.processors)
         site.profile.forget_before(now)
         return site
+
+    def _width(self, job: Job) -> int:
+        """Processors that it is promised."""
+        request, state = job.request, self._state
+        if job.pool.flat or state is None or not _lies(request):
+            return job.processors
+        pool = job.pool.name
+        if pool not in self._largest:
+            sizes = (n.processors for n in state.nodes.descriptions.values() if pool in n.pools)
+            self._largest[pool] = max(sizes, default=1)
+        largest = self._largest[pool]
+        nodes = request.nodes or -(-job.processors // (request.processors_per_node or largest))
+        return max(job.processors, nodes * largest)
+
+    def _kept(self, job: Job, promise: _Promise) -> Need | None:
+        """What a job was promised before a restart: those options and no others."""
+        need = self._need_of(job)
+        found = []
+        for service, ladder in zip(SERVICES, self._profile.ladders, strict=True):
+            named = tuple(option for option in ladder if option.name == promise.options.get(service))
+            if not named:
+                return NOTHING if not promise.options else None
+            found.append(named)
+        one, two, three = found
+        return Need(need.volume, (one, two, three), need.weights, need.speed)
+
+    def _occupied(self, job: Job, now: float) -> None:
+        """Somebody else started it, or it ran before."""
+        site = self._site(job.pool, now)
+        end = max(now, (job.start_time if job.start_time is not None else now) + job.estimate)
+        self._needs[job.id] = NOTHING
+        self._promises[job.id] = _Promise(
+            job.pool.name, job.processors, now, end, NOTHING.lowest, end - now, end - now, _INF, running=True,
+            stranger=True,
+        )  # fmt: skip
+        site.profile.reserve(now, end, job.processors)
 
     def _promise(
         self, job: Job, state: State, deadline: float, after: float, late: bool = False
@@ -353,22 +470,19 @@ class Sareg(Plugin):
         found = site.find(
             need,
             self._raised,
-            processors=job.processors,
-            length=execution,
+            processors=self._width(job),
+            length=execution + self.options.margin,
             deadline=_INF if late else deadline,
             after=after,
         )
         if isinstance(found, Shortfall):
             if found.seconds == _INF:
-                return f"it asks for {job.processors} processors of {site.processors}"
-            return (
-                f"its deadline cannot be met: at the lowest security levels it would end "
-                f"{found.seconds:.0f} s after it"
-            )
-        site.book(found, job.processors)
+                return f"it asks for {self._width(job)} processors of {site.processors}"
+            return _too_late(found.seconds)
+        site.book(found, self._width(job))
         self._promises[job.id] = _Promise(
             job.pool.name,
-            job.processors,
+            self._width(job),
             found.start,
             found.end,
             found.steps,
@@ -376,6 +490,8 @@ class Sareg(Plugin):
             execution + need.cost(found.steps),
             deadline,
             late,
+            options={} if need is NOTHING else {s: o.name for s, o in need.options(found.steps).items()},
+            at_upper_ends=found.steps == need.highest,
         )
         return None
 
@@ -391,15 +507,17 @@ class Sareg(Plugin):
             self._promise(job, state, deadline, state.now, late=True)
 
     def _give_back(self, promise: _Promise, now: float) -> None:
-        site = self._sites.get(promise.pool)
-        if site is not None and promise.end > now:
-            site.profile.release(max(promise.start, now), promise.end, promise.processors)
+        if promise.end > now:
+            # Of a site that nobody has asked about yet it is not taken in the first place.
+            if promise.pool in self._sites:
+                self._sites[promise.pool].profile.release(
+                    max(promise.start, now), promise.end, promise.processors
+                )
             self._dirty.add(promise.pool)
 
-    def _earlier(self, jobs: Sequence[Job], pool: str, now: float) -> None:
+    def _earlier(self, jobs: Sequence[Job], pool: PoolState, now: float) -> None:
         """Move what is promised to earlier times, in order of the starts."""
-        profile = self._sites[pool].profile
-        profile.forget_before(now)
+        profile = self._site(pool, now).profile
         for job in jobs:
             promise = self._promises[job.id]
             length = promise.end - promise.start
@@ -413,7 +531,7 @@ class Sareg(Plugin):
         """What was due could not start: somebody ran longer than was promised, or the pool has less than it
         had.
         """
-        promise, profile = self._promises[job.id], self._sites[job.pool.name].profile
+        promise, profile = self._promises[job.id], self._site(job.pool, now).profile
         length = promise.end - promise.start
         profile.release(max(promise.start, now), promise.end, promise.processors)
         if now > promise.start + 1.0:
@@ -447,7 +565,7 @@ class Sareg(Plugin):
         figures.met += 1
         figures.levels += need.level(promise.steps)
         figures.value += promise.processors * need.level(promise.steps)
-        figures.at_upper_ends += promise.steps == need.highest
+        figures.at_upper_ends += promise.at_upper_ends
 
     def _told(self, result: RunResult) -> dict[str, Any]:
         total = _Figures()
@@ -466,6 +584,20 @@ class NsEdf(Sareg):
 
     def _acceptable(self, job_id: str, need: Need) -> Need:
         return need.only(drawn_steps(need, self._seed, job_id))
+
+
+def _too_late(seconds: float) -> str | None:
+    """What is said of a job that would end so long after its deadline; None: it would not."""
+    if seconds <= ROUNDING:
+        return None
+    return f"its deadline cannot be met: at the lowest security levels it would end {seconds:.0f} s after it"
+
+
+def _lies(request: Request) -> bool:
+    """Whether it says more than how many processors it needs."""
+    per_node = request.processors_per_node or request.memory_per_node or request.gres_per_node
+    together = request.processors_per_chunk or request.memory_per_processor or request.exclusive
+    return bool(request.nodes or request.required_nodes or request.parts or per_node or together)
 
 
 def drawn_steps(need: Need, seed: int, job_id: str) -> Steps:

@@ -2,42 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from headway.cli.common import console, examples, say
+from headway.cli.common import console, examples, say, when
+from headway.cli.last_run import last_run_options, pool_of, repeat_last_run
 from headway.errors import UserError
 
 if TYPE_CHECKING:
+    from headway.scheduler import Scheduler
+    from headway_plugins.windows.dispatch import OrderName
     from headway_plugins.windows.plan import Plan
 
 #: Jobs that are listed unless ``--all`` is given.
 _LISTED = 20
 
 
-@click.command("window", epilog=examples("headway window --list night.csv --processors 1000 --length 13h"))
-@click.option("--list", "list_path", type=click.Path(path_type=Path), required=True,
-              help="CSV, a stage a line: job, stage, length; also tasks, reward, priority.")  # fmt: skip
-@click.option("--processors", type=click.IntRange(1, 10_000_000), required=True,
-              help="Size of the machine, which is empty.")  # fmt: skip
-@click.option(
-    "--length", metavar="TIME", required=True, help="From the beginning to the deadline, as in 13h."
+@click.command(
+    "window",
+    epilog=examples(
+        "headway window --list night.csv --processors 1000 --length 13h   a list on an empty machine",
+        "headway window -c site.yaml                                      tonight, as the daemon knows it",
+    ),
 )
-@click.option("--order", type=click.Choice(["LCPF", "STCPU", "RANDOM", "PRIO"]), default="LCPF",
-              show_default=True, help="Whose tasks go first; PRIO takes all jobs on.")  # fmt: skip
+@click.option("--list", "list_path", type=click.Path(path_type=Path),
+              help="CSV, a stage a line: job, stage, length; also tasks, reward, priority.")  # fmt: skip
+@click.option("--processors", type=click.IntRange(1, 10_000_000),
+              help="With --list: size of the machine, which is empty.")  # fmt: skip
+@click.option("--length", metavar="TIME", help="With --list: from the beginning to the deadline, as in 13h.")
+@click.option("--order", type=click.Choice(["LCPF", "STCPU", "RANDOM", "PRIO"]),
+              help="With --list: whose tasks go first; PRIO takes all jobs on.  [default: LCPF]")  # fmt: skip
 @click.option("--fill", "share", type=click.FloatRange(0, 1, min_open=True),
-              help="r: how much of the window is filled; default: by the longest critical path.")  # fmt: skip
+              help="With --list: r, how much of the window is filled; default: by the longest critical "
+              "path.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="For RANDOM.")
+@last_run_options
+@click.option("--pool", help="Instead of --list: the pool whose window is shown; default: the only one.")
 @click.option("--all", "every", is_flag=True, help=f"List all jobs, not {_LISTED} of each kind.")
 def command(
-    list_path: Path, processors: int, length: str, order: str, share: float | None, seed: int, every: bool
+    list_path: Path | None,
+    processors: int | None,
+    length: str | None,
+    order: OrderName | None,
+    share: float | None,
+    seed: int,
+    config_path: Path | None,
+    journal_path: str | None,
+    plugin_files: tuple[Path, ...],
+    pool: str | None,
+    every: bool,
 ) -> None:
     """Plan a window with a deadline: of jobs whose rewards are only earned if they end in time, which to take
     on.
 
     Tells which set earns most, who is left out and why, and when each job of the set would end.
+
+    The jobs are a list, or those of the policy `two-phase` in a pool: the last run of the journal is
+    repeated to its end, and nothing is asked or changed.
     """
     import numpy as np
 
@@ -45,18 +69,60 @@ def command(
     from headway_plugins.windows.lists import read_jobs
     from headway_plugins.windows.plan import plan_window
 
+    if list_path is None:
+        for name, given in (
+            ("--processors", processors), ("--length", length), ("--order", order), ("--fill", share),
+        ):  # fmt: skip
+            if given is not None:
+                raise click.UsageError(f"{name}: expected --list with it, found none")
+        _show_tonight(*repeat_last_run(config_path, journal_path, plugin_files), pool, every)
+        return
+    if config_path is not None or journal_path is not None or pool is not None:
+        raise click.UsageError("expected either --list, or a live window by --config or --journal")
+    if processors is None or length is None:
+        raise click.UsageError("--list: expected --processors and --length with it")
     seconds = seconds_of(length)
     if not seconds:
         raise UserError(f"--length: expected {EXPECTED}, more than 0; found {length!r}")
+    order = order or "LCPF"
     plan = plan_window(
-        read_jobs(list_path), processors, float(seconds), order=order, share=share,  # type: ignore[arg-type]
+        read_jobs(list_path), processors, float(seconds), order=order, share=share,
         rng=np.random.default_rng(seed),
     )  # fmt: skip
     show(plan, order, every)
 
 
-def show(plan: Plan, order: str, every: bool) -> None:
-    """Print the set, who is left out and why, and the forecast."""
+def _show_tonight(scheduler: Scheduler, now: float, name: str | None, every: bool) -> None:
+    """Print the window of a pool that is open, or the next one."""
+    from headway_plugins.windows.policy import TwoPhase
+
+    enabled = (one for one in scheduler.plugins.by_name.values() if isinstance(one, TwoPhase))
+    policy = next(enabled, None)
+    if policy is None:
+        raise UserError("the run has no policy `two-phase`, so no pool has windows")
+    pool = pool_of(scheduler, name)
+    scheduler.state.now = now
+    tonight = policy.tonight(scheduler.state, pool)
+    window = tonight.window
+    if window.open_at(now):
+        say(f"Pool {pool.name}: the window is open until {when(window.closes)}; what is left of it:")
+    else:
+        say(
+            f"Pool {pool.name}: the window opens at {when(window.opens)} and closes at "
+            f"{when(window.closes)}; if nothing changes until then:"
+        )
+    show(tonight.plan, policy.options.order, every, tonight.users, tonight.reasons)
+    if tonight.given_up:
+        say("Can no longer be done:")
+        for job, why in tonight.given_up.items():
+            say(f"  {job}: {why}")
+
+
+def show(
+    plan: Plan, order: str, every: bool, users: Sequence[str] = (), reasons: Mapping[int, str] | None = None
+) -> None:
+    """Print the set, who is left out and why, and the forecast. ``users``: whose each job is; ``reasons``:
+    why jobs are left out, where it is not the plan's own reason."""
     import math
 
     from rich.table import Table
@@ -65,6 +131,9 @@ def show(plan: Plan, order: str, every: bool) -> None:
     from headway_plugins.windows.plan import out_of
 
     jobs, forecast = plan.jobs, plan.forecast
+    names = [f"{job.name} of {user}" for job, user in zip(jobs, users, strict=True)] if users else [
+        job.name for job in jobs
+    ]  # fmt: skip
     whole = plan.processors * plan.deadline
     asked, taken = (math.fsum(jobs[n].work for n in some) for some in (range(len(jobs)), plan.chosen))
     say(
@@ -90,7 +159,7 @@ def show(plan: Plan, order: str, every: bool) -> None:
     for end, number in ends if every else ends[:_LISTED]:
         job = jobs[number]
         table.add_row(
-            job.name, str(len(job.stages)), str(job.tasks), duration(job.work), duration(job.path),
+            names[number], str(len(job.stages)), str(job.tasks), duration(job.work), duration(job.path),
             f"{job.worth:g}", duration(end) if end <= plan.deadline else "too late",
         )  # fmt: skip
     screen.print(table)
@@ -101,7 +170,9 @@ def show(plan: Plan, order: str, every: bool) -> None:
         say("Left out:")
         table = Table("job", "reward", "why", box=None, pad_edge=False)
         for number in out if every else out[:_LISTED]:
-            table.add_row(jobs[number].name, f"{jobs[number].worth:g}", out_of(plan, number))
+            table.add_row(
+                names[number], f"{jobs[number].worth:g}", (reasons or {}).get(number) or out_of(plan, number)
+            )
         screen.print(table)
         if len(out) > _LISTED and not every:
             say(f"... and {len(out) - _LISTED} more (--all).")

@@ -96,11 +96,14 @@ def dispatch(
     remaining: bool = False,
     drop_hopeless: bool = False,
     record: bool = False,
+    started: Sequence[int] | None = None,
+    free_at: Sequence[float] = (),
 ) -> Outcome:
     """Run the jobs from 0 until the deadline (seconds).
 
     ``key``: one of :data:`ORDERS`; None: at random, drawn from ``rng``. ``record``: list every task that
-    began.
+    began. ``started``: of each job how many tasks of its first stage, the first ones, run at 0 already.
+    ``free_at``: until when each processor is busy that somebody else has.
     """
     if processors < 1:
         raise ValueError(f"expected at least 1 processor, found {processors}")
@@ -112,14 +115,15 @@ def dispatch(
         ready = _AtRandom(jobs, rng)
     else:
         ready = _ByKey(jobs, key, remaining)
-    return _run(jobs, processors, deadline, ready, drop_hopeless, record)
+    begun = [0] * len(jobs) if started is None else started
+    return _run(jobs, processors, deadline, ready, drop_hopeless, record, begun, free_at)
 
 
 class _Ready(Protocol):
     """The tasks that may run."""
 
-    def open(self, job: int, stage: int) -> None:
-        """A job's stage begins."""
+    def open(self, job: int, stage: int, first: int = 0) -> None:
+        """A job's stage begins; tasks before ``first`` have started."""
 
     def take(self) -> tuple[int, int]:
         """Job and number of the task that goes next; (-1, 0): there is none."""
@@ -142,9 +146,11 @@ class _ByKey:
         self._count = [0] * len(jobs)
         self._next = [0] * len(jobs)
 
-    def open(self, job: int, stage: int) -> None:
+    def open(self, job: int, stage: int, first: int = 0) -> None:
         stages = self._jobs[job].stages
-        self._count[job], self._next[job] = len(stages[stage]), 0
+        self._count[job], self._next[job] = len(stages[stage]), first
+        if first >= len(stages[stage]):
+            return
         key = -_path(stages[stage:]) if self._remaining else self._keys[job]
         heappush(self._heap, (key, job))
 
@@ -173,8 +179,8 @@ class _AtRandom:
         self._tasks: list[tuple[int, int]] = []
         self._draws: list[float] = []
 
-    def open(self, job: int, stage: int) -> None:
-        self._tasks += [(job, task) for task in range(len(self._jobs[job].stages[stage]))]
+    def open(self, job: int, stage: int, first: int = 0) -> None:
+        self._tasks += [(job, task) for task in range(first, len(self._jobs[job].stages[stage]))]
 
     def take(self) -> tuple[int, int]:
         tasks = self._tasks
@@ -195,7 +201,14 @@ def _path(stages: Sequence[Sequence[float]]) -> float:
 
 
 def _run(
-    jobs: Sequence[Staged], processors: int, deadline: float, ready: _Ready, drop_hopeless: bool, record: bool
+    jobs: Sequence[Staged],
+    processors: int,
+    deadline: float,
+    ready: _Ready,
+    drop_hopeless: bool,
+    record: bool,
+    started: Sequence[int],
+    free_at: Sequence[float],
 ) -> Outcome:
     count = len(jobs)
     ends = [math.inf] * count
@@ -207,14 +220,22 @@ def _run(
     behind = [_path(job.stages[1:]) for job in jobs]
     hopeless = [False] * count
     began: list[Began] = []
-    running: list[tuple[float, int]] = []
+    #: When what runs ends, and whose it is; -1: somebody else's.
+    running: list[tuple[float, int]] = [(end, -1) for end in free_at]
     reward = 0.0
     for number in range(count):
-        ready.open(number, 0)
+        for task in range(started[number]):
+            length = lengths[number][task]
+            used[number] += min(length, deadline)
+            running.append((length, number))
+            if record:
+                began.append(Began(number, 0, task, 0.0, length))
+        ready.open(number, 0, started[number])
+    heapify(running)
     take = ready.take
-    now, free = 0.0, processors
+    now, free = 0.0, processors - len(running)
     while True:
-        while free and now < deadline:
+        while free > 0 and now < deadline:
             job, task = take()
             if job < 0:
                 break
@@ -236,6 +257,8 @@ def _run(
         while running and running[0][0] == now:
             _, job = heappop(running)
             free += 1
+            if job < 0:
+                continue
             left[job] -= 1
             if left[job] or hopeless[job]:
                 continue

@@ -7,7 +7,7 @@ jobs with the lengths that are believed.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,6 +51,48 @@ class Plan:
         return self.forecast.reward / self.most if self.most else 1.0
 
 
+@dataclass(frozen=True)
+class Choice:
+    """Whom to take on of jobs that can all end in time; they are named by their numbers."""
+
+    #: r, and what of r P D is left for those that have not begun, processor-seconds.
+    share: float
+    capacity: float
+    #: Those that have begun among them.
+    chosen: tuple[int, ...]
+    #: Work of those that have not begun, processor-seconds.
+    work: float
+    gap: float
+
+
+def choose(
+    jobs: Sequence[Staged],
+    begun: Collection[int],
+    processors: int,
+    deadline: float,
+    others: float,
+    *,
+    order: OrderName,
+    share: float | None,
+    caution: float,
+) -> Choice:
+    """The set that earns most within what is left of a window of ``deadline`` seconds.
+
+    ``begun``: jobs that go on, whatever they earn; ``others``: processor-seconds of the window that others
+    have. ``share``: r; None: from ``caution`` and the longest critical path
+    (:func:`headway_plugins.windows.staged.fill`). With PRIO nothing is selected: all are taken on.
+    """
+    if share is None:
+        share = fill(processors, deadline, longest_path(jobs), caution)
+    goes_on = math.fsum(jobs[number].work for number in begun)
+    capacity = max(0.0, room(share, processors, deadline) - others - goes_on)
+    fresh = [number for number in range(len(jobs)) if number not in begun]
+    found = select([jobs[n].work for n in fresh], [jobs[n].worth for n in fresh], capacity)
+    new = fresh if order == "PRIO" else [fresh[at] for at in found.chosen]
+    work = math.fsum(jobs[number].work for number in new)
+    return Choice(share, capacity, tuple(sorted({*begun, *new})), work, found.gap)
+
+
 def plan_window(
     jobs: Sequence[Staged],
     processors: int,
@@ -61,27 +103,40 @@ def plan_window(
     caution: float = CAUTION,
     rng: np.random.Generator | None = None,
 ) -> Plan:
-    """Plan a window of ``deadline`` seconds on an empty machine.
+    """Plan a window of ``deadline`` seconds on an empty machine. ``share`` and ``caution``: see
+    :func:`choose`."""
+    able = fitting(jobs, deadline)
+    choice = choose(
+        [jobs[number] for number in able], (), processors, deadline, 0.0,
+        order=order, share=share, caution=caution,
+    )  # fmt: skip
+    chosen = [able[at] for at in choice.chosen]
+    forecast = dispatch([jobs[n] for n in chosen], processors, deadline, ORDERS[order], rng=rng)
+    return plan_of(jobs, processors, deadline, choice, chosen, forecast)
 
-    ``share``: r; None: from ``caution`` and the longest critical path
-    (:func:`headway_plugins.windows.staged.fill`). With PRIO nothing is selected: every job that can end in
-    time is taken on.
+
+def plan_of(
+    jobs: Sequence[Staged],
+    processors: int,
+    deadline: float,
+    choice: Choice,
+    chosen: Sequence[int],
+    forecast: Outcome,
+) -> Plan:
+    """A window of ``deadline`` seconds in which the jobs ``chosen`` are taken on, and what comes of it.
+
+    ``choice``: how they were chosen, of the jobs that can end in time; ``forecast``: of those chosen.
     """
     able = fitting(jobs, deadline)
-    if share is None:
-        share = fill(processors, deadline, longest_path(jobs[number] for number in able), caution)
-    capacity = room(share, processors, deadline)
-    work = [jobs[number].work for number in able]
-    reward = [jobs[number].worth for number in able]
-    found = select(work, reward, capacity)
-    most = select(work, reward, room(1.0, processors, deadline))
-    chosen = able if order == "PRIO" else [able[at] for at in found.chosen]
-    taken = [jobs[number] for number in chosen]
-    too_long = tuple(sorted(set(range(len(jobs))) - set(able)))
+    most = select(
+        [jobs[number].work for number in able],
+        [jobs[number].worth for number in able],
+        room(1.0, processors, deadline),
+    )
+    too_long = tuple(sorted(set(range(len(jobs))) - {*able, *chosen}))
     return Plan(
-        tuple(jobs), processors, deadline, share, capacity, tuple(chosen), too_long,
-        most.reward + most.gap, found.gap,
-        dispatch(taken, processors, deadline, ORDERS[order], rng=rng),
+        tuple(jobs), processors, deadline, choice.share, choice.capacity, tuple(chosen), too_long,
+        most.reward + most.gap, choice.gap, forecast,
     )  # fmt: skip
 
 

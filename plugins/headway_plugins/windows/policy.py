@@ -24,10 +24,11 @@ Decisions on what the paper leaves open:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import pydantic
 
 from headway.decisions import Decision, Kill
@@ -39,10 +40,9 @@ from headway.results import RunResult
 from headway.state import Barrier, Job, PoolState, State, Status
 from headway.view import View
 from headway_plugins.windows.clock import DAYS, Day, Window, Windows, time_of_day
-from headway_plugins.windows.dispatch import OrderName
-from headway_plugins.windows.plan import why_out
-from headway_plugins.windows.selection import select
-from headway_plugins.windows.staged import CAUTION, Staged, fill, room
+from headway_plugins.windows.dispatch import ORDERS, OrderName, dispatch
+from headway_plugins.windows.plan import Choice, Plan, choose, plan_of, why_out
+from headway_plugins.windows.staged import CAUTION, Staged, fitting
 
 #: The attribute of a task.
 WINDOW = "window"
@@ -145,11 +145,17 @@ class Group:
             return 0
         return next((stage for stage in range(min(known), max(known)) if stage not in known), 0)
 
+    def running(self) -> int:
+        """How many processors tasks of its open stage have."""
+        tasks = self.left.get(self.first(), {}).values()
+        return sum(job.processors for job in tasks if job.entries is not None)
+
     def staged(self, now: float) -> Staged:
         """What is left of it, in seconds of one processor; tasks on several count as often."""
         stages = []
         for stage in sorted(self.left):
-            tasks = self.left[stage].values()
+            # Those that run first.
+            tasks = sorted(self.left[stage].values(), key=lambda job: job.entries is None)
             stages.append(tuple(max(_left(job, now), LEAST) for job in tasks for _ in range(job.processors)))
         return Staged(self.name, tuple(stages), self.reward, self.priority)
 
@@ -163,15 +169,27 @@ class _Night:
     """What was chosen in a pool."""
 
     window: Window
-    #: When, absolute seconds; and by how much a better choice could be better.
+    #: When, absolute seconds.
     made: float
     chosen: set[Key]
-    gap: float = 0.0
-    share: float = 0.0
-    capacity: float = 0.0
+    choice: Choice
     stale: bool = False
     #: The whole window, with nothing else in the pool, was of no use to anybody.
     vain: bool = False
+
+
+@dataclass(frozen=True)
+class Tonight:
+    """A window of a pool, for a person."""
+
+    window: Window
+    #: From now on, or from when it opens.
+    plan: Plan
+    #: Whose the plan's jobs are; and why some are left out, where the plan's own reason is not it.
+    users: tuple[str, ...]
+    reasons: dict[int, str]
+    #: Jobs that cannot be done, whatever the window -> why.
+    given_up: dict[str, str]
 
 
 class TwoPhase(Plugin):
@@ -385,7 +403,7 @@ class TwoPhase(Plugin):
 
     def _choose(self, state: State, pool: PoolState, window: Window) -> None:
         """The set from now on."""
-        now, own, mine = state.now, self.options, self._groups_of(pool)
+        now, mine = state.now, self._groups_of(pool)
         time = window.closes - now
         staged: dict[Key, Staged] = {}
         for group in mine:
@@ -393,35 +411,15 @@ class TwoPhase(Plugin):
             if not group.why:
                 staged[group.key] = group.staged(now)
         able = [group for group in mine if group.key in staged and staged[group.key].path <= time]
-        longest = max((staged[group.key].path for group in able), default=0.0)
-        processors = max(pool.total, 1)
-        share = own.fill if own.fill is not None else fill(processors, time, longest, own.caution)
-        # What others have of the window, jobs that are given up among them; what has begun goes on first.
-        goes_on = {group.key for group in able}
-        others = math.fsum(
-            size * min(max(end - now, 0.0), time)
-            for end, _, size, job in pool.running
-            if (known := self._tasks.get(job.id)) is None or known[0].key not in goes_on
-        )
-        begun = [group for group in able if group.begun]
-        taken = math.fsum(staged[group.key].work for group in begun)
-        capacity = max(0.0, room(share, processors, time) - others - taken)
-        fresh = [group for group in able if not group.begun]
-        found = select(
-            [staged[group.key].work for group in fresh],
-            [staged[group.key].worth for group in fresh],
-            capacity,
-        )
-        new = fresh if own.order == "PRIO" else [fresh[at] for at in found.chosen]
-        chosen = {group.key for group in (*begun, *new)}
-        used = math.fsum(staged[group.key].work for group in new)
+        choice = self.choice(pool, able, [staged[group.key] for group in able], now, time)
+        chosen = {able[at].key for at in choice.chosen}
         for group in mine:
             if group.key in chosen:
                 group.why = ""
             elif not group.why:
-                group.why = why_out(staged[group.key], time, used, capacity)
+                group.why = why_out(staged[group.key], time, choice.work, choice.capacity)
         vain = not chosen and not pool.running and now <= window.opens + 1.0
-        self._nights[pool.name] = _Night(window, now, chosen, found.gap, share, capacity, vain=vain)
+        self._nights[pool.name] = _Night(window, now, chosen, choice, vain=vain)
         self._keys = {key: kept for key, kept in self._keys.items() if key in self._groups}
         self._keys |= {
             key: self._key(one)
@@ -433,6 +431,66 @@ class TwoPhase(Plugin):
         state.lifted((WINDOW, pool.name))
         state.bar_queued(pool)
         pool.touch()
+
+    def choice(
+        self, pool: PoolState, groups: Sequence[Group], jobs: Sequence[Staged], now: float, time: float
+    ) -> Choice:
+        """Whom to take on of these groups, which can end in time, for ``time`` seconds from ``now`` on.
+
+        What others have of the window, jobs that are given up among them, is theirs until it is expected to
+        end; what has begun goes on first. ``jobs``: what is left of each group.
+        """
+        own, goes_on = self.options, {group.key for group in groups}
+        others = math.fsum(size * min(left, time) for left, size in self._others(pool, goes_on, now))
+        begun = [at for at, group in enumerate(groups) if group.begun]
+        return choose(
+            jobs, begun, max(pool.total, 1), time, others,
+            order=own.order, share=own.fill, caution=own.caution,
+        )  # fmt: skip
+
+    def _others(self, pool: PoolState, mine: Set[Key], begin: float) -> Iterator[tuple[float, int]]:
+        """For each running job that is no task of a group of ``mine``: how long it is expected to run from
+        ``begin`` on, seconds, and its processors."""
+        for end, _, size, job in pool.running:
+            known = self._tasks.get(job.id)
+            if known is None or known[0].key not in mine:
+                yield max(end - begin, 0.0), size
+
+    def tonight(self, state: State, pool: PoolState) -> Tonight:
+        """The pool's window that is open, else the next one: who is in the set, and how it will go.
+
+        An open window's set is what was chosen last; before it opens, what would be chosen if nothing
+        changed until then. For a person; changes nothing.
+        """
+        window = self._windows.at(state.now)
+        begin = max(state.now, window.opens)
+        time = window.closes - begin
+        groups = sorted(self._groups_of(pool), key=lambda group: group.number)
+        mine = [group for group in groups if not self._hopeless(group)]
+        staged = [group.staged(begin) for group in mine]
+        able = fitting(staged, time)
+        choice = self.choice(pool, [mine[at] for at in able], [staged[at] for at in able], begin, time)
+        chosen = [able[at] for at in choice.chosen]
+        reasons: dict[int, str] = {}
+        night = self._nights.get(pool.name)
+        if night is not None and night.window.open_at(state.now):
+            choice = night.choice
+            chosen = [at for at, group in enumerate(mine) if group.key in night.chosen]
+            reasons = {
+                at: group.why or "nothing was chosen since it came"
+                for at, group in enumerate(mine) if group.key not in night.chosen
+            }  # fmt: skip
+        taken = {mine[at].key for at in chosen}
+        others = [left for left, size in self._others(pool, taken, begin) if left > 0 for _ in range(size)]
+        forecast = dispatch(
+            [staged[at] for at in chosen], max(pool.total, 1), time, ORDERS[self.options.order],
+            rng=np.random.default_rng(0), started=[mine[at].running() for at in chosen], free_at=others,
+        )  # fmt: skip
+        plan = plan_of(staged, max(pool.total, 1), time, choice, chosen, forecast)
+        given_up = {
+            f"{group.name} of {group.key[1]}": why for group in groups if (why := self._hopeless(group))
+        }
+        return Tonight(window, plan, tuple(group.key[1] for group in mine), reasons, given_up)
 
     def _key(self, job: Staged) -> float:
         order = self.options.order

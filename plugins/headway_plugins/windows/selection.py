@@ -35,8 +35,9 @@ Bools = NDArray[np.bool_]
 _SUMS, _CELLS = 20_000_000, 1_000_000_000
 #: Jobs x rewards that a table of choices may have, and up to which it is quicker than pairs.
 _TABLE, _QUICK = 4_000_000_000, 200_000_000
-#: Pairs that are followed at most, over all jobs; and from one job to the next in any case.
-_PAIRS, _LEAST_PAIRS = 10_000_000, 1000
+#: Pairs that are followed at most, over all jobs; from one job to the next in any case; and from one job to
+#: the next for a first good set.
+_PAIRS, _LEAST_PAIRS, _FIRST_PAIRS = 10_000_000, 1000, 100
 _CLOSE = 1e-9
 
 
@@ -85,7 +86,7 @@ def select(work: Sequence[float] | Floats, reward: Sequence[float] | Floats, cap
         core = settled.core
         rest = by_profits(works[core], rewards[core], settled.capacity)
         return _found([*settled.fixed.tolist(), *core[list(rest.chosen)].tolist()], works, rewards)
-    return _by_pairs(works, rewards, settled, _PAIRS)
+    return _narrowed(works, rewards, capacity, settled, _PAIRS)
 
 
 def _full(works: Floats, capacity: float) -> Selection:
@@ -236,7 +237,17 @@ def by_dominance(
     given up, and ``gap`` says how much that can have cost.
     """
     works, rewards = _checked(work, reward)
-    return _by_pairs(works, rewards, _settle(works, rewards, capacity), pairs)
+    return _narrowed(works, rewards, capacity, _settle(works, rewards, capacity), pairs)
+
+
+def _narrowed(works: Floats, rewards: Floats, capacity: float, settled: _Settled, pairs: int) -> Selection:
+    """What is best: first a good set from few pairs, by which more jobs are settled; then all pairs that may
+    be better."""
+    near = _by_pairs(works, rewards, settled, _FIRST_PAIRS)
+    if not near.gap:
+        return near
+    rest = _settle(works, rewards, capacity, near.reward)
+    return _by_pairs(works, rewards, rest, max(_LEAST_PAIRS, pairs // max(1, len(rest.core))))
 
 
 @dataclass(frozen=True)
@@ -254,13 +265,14 @@ class _Settled:
     slack: float
 
 
-def _settle(works: Floats, rewards: Floats, capacity: float) -> _Settled:
+def _settle(works: Floats, rewards: Floats, capacity: float, known: float = 0.0) -> _Settled:
+    """What follows from bounds; ``known``: what some set earns."""
     whole = bool((rewards % 1 == 0).all())
     able = np.flatnonzero(works <= capacity)
     if not len(able):
         return _Settled(able, able, capacity, 0.0, whole, 0.0)
     fractional = _Fraction(works[able], rewards[able])
-    surely = fractional.greedy(capacity)
+    surely = max(fractional.greedy(capacity), known)
     bound = float(fractional.bound(np.array([capacity]))[0])
     slack = _CLOSE * max(bound, 1.0)
     # What a job costs the bound if it is not as the divided optimum has it.
@@ -274,11 +286,11 @@ def _settle(works: Floats, rewards: Floats, capacity: float) -> _Settled:
     return _Settled(fixed, core, left, surely - float(rewards[fixed].sum()), whole, slack)
 
 
-def _by_pairs(works: Floats, rewards: Floats, settled: _Settled, pairs: int) -> Selection:
-    """What is best of the jobs that are not settled, with those that are in every optimum."""
+def _by_pairs(works: Floats, rewards: Floats, settled: _Settled, most: int) -> Selection:
+    """What is best of the jobs that are not settled, with those that are in every optimum; from one job to
+    the next ``most`` pairs are followed at most."""
     core, capacity, surely = settled.core, settled.capacity, settled.surely
     whole, slack = settled.whole, settled.slack
-    most = max(_LEAST_PAIRS, pairs // max(1, len(core)))
     profit, weight = np.zeros(1), np.zeros(1)
     steps: list[tuple[Ints, Bools]] = []
     lost = -math.inf

@@ -18,6 +18,7 @@ from headway.decisions import (
     Reserve,
     Resume,
     SetTimeLimit,
+    Signal,
     Start,
     Suspend,
     Unreserve,
@@ -188,6 +189,15 @@ def test_what_a_decision_changed_is_told_at_the_same_instant():
     run = emulate(FLAT, [traced("a", 8, 100), traced("b", 8, 100)], Fcfs(), At(t10=[Kill("a", "over quota")]))
     assert run.states["a"] == "cancelled"
     assert run.starts["b"] == 10
+
+
+@pytest.mark.parametrize(("requeued", "end"), [(150, 1150), (250, 1150), (350, 1250), (400, 1100)])
+def test_what_a_job_saved_before_counts_until_it_has_saved_itself_anew(requeued, end):
+    """It saves itself from 100 to 200, when 900 s are left, and from 300 to 400, when 700 s are."""
+    job = traced("a", 8, 2000, runtime=1000, attributes={"saves": 100})
+    told = {"t100": [Signal("a", "USR1")], "t300": [Signal("a", "USR1")]}
+    run = emulate(FLAT, [job], Fcfs(), At(**told, **{f"t{requeued}": [Requeue("a")]}))
+    assert run.results["a"].end_time == end
 
 
 def test_a_pending_job_can_be_cancelled():

@@ -28,7 +28,7 @@ KINDS: dict[str, type] = {kind.__name__: kind for kind in (*get_args(ev.AnyEvent
 #: Fields of events and decisions that hold text, or structs of text, and name nothing of a cluster's.
 OTHERS = {
     "reason", "outcome", "message", "tier", "command", "user", "request", "beneficiary", "account", "power",
-    "job", "reservation", "decision", "policy",
+    "job", "state", "key", "value", "reservation", "decision", "policy", "signal",
 }  # fmt: skip
 #: The same in descriptions.
 OTHERS_OF = {
@@ -40,7 +40,7 @@ OTHERS_OF = {
     PoolDescription: {"node_class"},
     # Its id is renamed by who made it.
     Reservation: {"id", "users", "accounts", "reason"},
-    SitePolicy: {"associations", "limits", "qos", "qos_billing", "weights"},
+    SitePolicy: {"associations", "limits", "minutes", "qos", "qos_billing", "resources", "weights"},
 }
 
 

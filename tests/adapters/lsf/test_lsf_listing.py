@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+import written_lsf
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded_lsf import FIXTURES, LATER, NOW, at, output, result
@@ -514,3 +515,31 @@ def test_a_name_that_is_no_utf8_is_read_with_replacements() -> None:
     data = ibm_json(ibm(JOB_NAME="coffee")).replace(b"coffee", b"caf\xe9")
     found, _ = listing.read_json_rows(data, Calendar(NOW), set())
     assert found["101"].name == "caf\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ('headway:malleable it\'s "mine"', 'headway:malleable it\'s "mine"'),
+        # Whoever would write this again must see that it is not all.
+        ("a->b", "a->b>"),
+        ("a>, User <root", "a>, User <root>"),
+    ],
+)
+def test_a_description_is_read_as_it_was_written_or_with_what_is_odd(written: str, read: str) -> None:
+    job = written_lsf.Job(7, "ann", description=written)
+    assert long(written_lsf.record(job))["7"].description == read
+
+
+@pytest.mark.parametrize(
+    "said", ["headway:malleable", "headway:malleable headway-a:x=B/1", "headway-a:x=B/1"]
+)
+def test_words_and_notes_of_ours_are_read_before_others(said: str) -> None:
+    record = written_lsf.record(written_lsf.Job(7, "ann"))
+    text = record.replace(", Command <", f", Job Description <{said}>, Command <")
+    assert long(text)["7"].description == said
+
+
+def test_the_words_of_a_description_may_have_values() -> None:
+    job = written_lsf.Job(7, "ann", description="headway:job=film7,stage=2,reward=1.5")
+    assert long(written_lsf.record(job))["7"].description == "headway:job=film7,stage=2,reward=1.5"

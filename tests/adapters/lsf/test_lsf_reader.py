@@ -211,6 +211,8 @@ def test_where_brun_cannot_say_the_slots_a_tile_that_is_no_whole_host_is_left_al
         ("headway:dedicated,malleable", {"requested_start": at(8, 0), "malleable": True}),
         ("headway:malleable", {"malleable": True}),
         ("dedicated", {"comment": "dedicated"}),
+        ("headway:moldable", {"moldable": True}),
+        ("headway:job=film7,stage=2,length=x", {"window": {"job": "film7", "stage": 2, "length": "x"}}),
         ("headway:malleable scopred:app=ft;N=3", {"malleable": True, "comment": "scopred:app=ft;N=3"}),
         ("", None),
     ],

@@ -136,6 +136,16 @@ def test_commands(decision: d.Decision, commands: list[str]) -> None:
     assert planned(decision) == commands
 
 
+def test_a_note_stands_behind_the_description() -> None:
+    note = d.Annotate("5", "protect", "a=B-1,c=D")
+    plan = writer.plan(note, now=NOW, slots={}, pending=True, description="my own words headway-protect:old")
+    assert plan.steps == (("bmod", "-Jd", "my own words headway-protect:a=B-1,c=D", "5"),)
+    with pytest.raises(writer.Unfit, match="job 5: its comment has '>' in it"):
+        writer.plan(note, now=NOW, slots={}, pending=True, description='"a"->"b"')
+    with pytest.raises(writer.Unfit, match="no longer waits"):
+        writer.plan(note, now=NOW, slots={}, pending=False)
+
+
 def test_a_pending_job_is_resized_by_its_request() -> None:
     assert planned(d.Resize("5", 6), pending=True, ibm=False) == ["bmod -n 6 5"]
 

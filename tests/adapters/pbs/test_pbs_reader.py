@@ -373,6 +373,9 @@ def test_a_job_without_a_limit(queue: cluster.Queue, resources: dict[str, Any], 
         ("scopred:app=ft;N=3", {"comment": "scopred:app=ft;N=3"}),
         ("dedicated", {"requested_start": T0 - 148}),
         ("dedicated+malleable", {"requested_start": T0 - 148, "malleable": True}),
+        ("job=film7+stage=2+reward=10", {"window": {"job": "film7", "stage": 2, "reward": 10.0}}),
+        ("moldable=2+malleable", {"moldable": 2, "malleable": True}),
+        ("scopred:job=3;stage=1", {"comment": "scopred:job=3;stage=1"}),
     ],
 )  # fmt: skip
 def test_what_a_user_says_in_the_variable_headway(said: str, attributes: dict[str, Any] | None) -> None:

@@ -83,6 +83,27 @@ def test_every_other_decision(decision: d.Decision, argv: str) -> None:
     assert [" ".join(step) for step in plan.steps] == [argv]
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "headway-protect:a=B-1,c=D"),
+        ("headway-protect:x headway-z:1", "headway-protect:a=B-1,c=D headway-z:1"),
+    ],
+)
+def test_a_note_is_written_into_a_resource_of_its_own(before: str, after: str) -> None:
+    made = writer.plan(d.Annotate("1.s", "protect", "a=B-1,c=D"), now=0.0, notes=before)
+    assert made.steps == (("qalter", "-l", f'headway_notes="{after}"', "1.s"),)
+
+
+@given(st.text(), st.text(), st.text())
+def test_a_note_ends_no_quotes(key: str, value: str, before: str) -> None:
+    try:
+        ((_, _, written, _),) = writer.plan(d.Annotate("1.s", key, value), now=0.0, notes=before).steps
+    except writer.Unfit:
+        return
+    assert re.fullmatch(r'headway_notes="[A-Za-z0-9_.,:;=@\[\]/+ -]*"', written)
+
+
 def test_torque_suspends_in_its_own_way() -> None:
     assert writer.plan(d.Suspend("1.s"), now=0, torque=True).steps == (("qsig", "-s", "suspend", "1.s"),)
     assert writer.plan(d.Resume("1.s"), now=0, torque=True).steps == (("qsig", "-s", "resume", "1.s"),)

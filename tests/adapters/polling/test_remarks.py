@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headway_adapters.polling.remarks import LONGEST, remarks
+from headway_adapters.polling.marks import marks
+from headway_adapters.polling.remarks import LONGEST, noted, remarks, with_note
 
 
 @pytest.mark.parametrize(
@@ -22,3 +23,28 @@ from headway_adapters.polling.remarks import LONGEST, remarks
 )
 def test_words_and_rest(text, words, rest):
     assert remarks(text) == (words, rest)
+
+
+def test_notes_stand_behind_what_the_user_wrote_and_are_taken_off_again():
+    text = with_note(with_note("scopred:app=ft;N=3", "protect", "a=b"), "took", "a:1:2")
+    assert text == "scopred:app=ft;N=3 headway-protect:a=b headway-took:a:1:2"
+    assert noted(text) == ("scopred:app=ft;N=3", {"protect": "a=b", "took": "a:1:2"})
+    assert noted(with_note(text, "protect", "c")) == ("scopred:app=ft;N=3", {"protect": "c", "took": "a:1:2"})
+    assert noted(with_note("", "protect", "c")) == ("", {"protect": "c"})
+    assert noted("headway:dedicated not-headway-x:1") == ("headway:dedicated not-headway-x:1", {})
+
+
+@pytest.mark.parametrize(
+    ("words", "attributes"),
+    [
+        (["deadline=1700000000"], {"deadline": 1.7e9}),
+        (["deadline=2023-11-14T22:13:20"], {"deadline": 1.7e9}),
+        (["deadline=2023-11-14T23:13:20+01:00"], {"deadline": 1.7e9}),
+        (["deadline=soon"], {"deadline": "soon"}),
+        (["bytes=5e9", "encryption=0.7-1.0"], {"security": {"bytes": 5e9, "encryption": [0.7, 1.0]}}),
+        (["integrity=0.9"], {"security": {"integrity": [0.9, 0.9]}}),
+        (["authentication=high", "bytes=all"], {"security": {"authentication": "high", "bytes": "all"}}),
+    ],
+)
+def test_deadlines_and_security_levels(words, attributes):
+    assert marks(words) == attributes

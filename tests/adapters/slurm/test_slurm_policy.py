@@ -6,6 +6,7 @@ from pretended_slurm import FIXTURES
 
 from headway.model import Association
 from headway_adapters.slurm.reader import config, read_policy
+from headway_plugins.priority.minutes import RESOURCES
 
 KINDS = ("config", "partition", "assoc", "user", "qos", "sshare")
 SAID = {kind: (FIXTURES / "policy" / f"{kind}.txt").read_text() for kind in KINDS}
@@ -35,6 +36,7 @@ def test_accounts_users_shares_and_usage():
 
 def test_weights_times_qos_and_partitions():
     policy = read()
+    assert policy.resources == RESOURCES
     assert policy.weights == {
         "age": 1000, "association": 300, "fairshare": 10000, "size": 500, "pool": 100, "qos": 2000,
     }  # fmt: skip

@@ -478,12 +478,13 @@ def test_reservations() -> None:
     text = (FIXTURES / "show-reservations-oneline.txt").read_text()
     text += text.splitlines()[0].replace("ded1", "headway_exam") + "\n"
     found = reader.read_reservations(text, notes)
-    assert list(found) == ["ded1", "act1", "maint", "core1", "exam"]
+    assert list(found) == ["ded1", "act1", "maint", "lic1", "core1", "exam"]
     assert (found["ded1"].start, found["ded1"].end) == (1795331000, 1795345400)
     assert (found["ded1"].users, found["core1"].accounts) == (("alice", "carol"), ("test",))
     assert found["exam"].ours and not found["ded1"].ours
     assert found["exam"].job_id == ""
-    assert any("lic1" in note for note in notes)
+    assert found["lic1"].licences == (("matlab", 2),) and not found["lic1"].nodes
+    assert notes == set()
 
 
 @pytest.mark.parametrize("name", ["ctld-down-squeue-json"])

@@ -84,12 +84,16 @@ def test_what_is_restored_is_what_the_user_asked_for() -> None:
         (d.Cancel("7_3"), ["scancel 7_3"]),
         (d.Suspend("7"), ["scontrol suspend 7"]),
         (d.Resume("7"), ["scontrol resume 7"]),
-        (d.Requeue("7"), ["scontrol requeuehold 7", "scontrol update JobId=7 Priority=0"]),
+        (d.Requeue("7"), ["scontrol update JobId=7 Priority=0", "scontrol requeue 7"]),
         (d.Hold("7"), ["scontrol update JobId=7 Priority=0 AdminComment=hold: by headway"]),
         (d.Release("7"), ["scontrol update JobId=7 Priority=0 AdminComment=headway:held"]),
         (d.SetTimeLimit("7", 3600.0), ["scontrol update JobId=7 TimeLimit=60"]),
         (d.SetTimeLimit("7", 3601.0), ["scontrol update JobId=7 TimeLimit=61"]),
         (d.SetTimeLimit("7", 5.0), ["scontrol update JobId=7 TimeLimit=1"]),
+        (
+            d.Annotate("7", "protect", "a=B-1,c=D"),
+            ["scontrol update JobId=7 Comment=headway-protect:a=B-1,c=D"],
+        ),
         (d.Unreserve("exam"), ["scontrol delete ReservationName=headway_exam"]),
         (d.PowerDown(("n1", "n2")), ["scontrol update NodeName=n[1-2] State=POWER_DOWN"]),
         (d.PowerUp(("n1",)), ["scontrol update NodeName=n1 State=POWER_UP"]),
@@ -122,6 +126,10 @@ def test_a_reservation_for_a_job_does_not_end_the_job() -> None:
         d.SetTimeLimit("7", float("nan")),
         d.SetTimeLimit("7", -1.0),
         d.PowerDown(()),
+        d.Annotate("7", "", "x"),
+        d.Annotate("7", "Two words", "x"),
+        d.Annotate("7", "protect", ""),
+        d.Annotate("7", "protect", "two words"),
         d.Checkpoint("7"),
         d.Resize("7", 8),
     ],
@@ -164,6 +172,7 @@ def anything(draw: st.DrawFn) -> d.Decision:
             [
                 d.Kill(job), d.Suspend(job), d.Requeue(job), d.Hold(job), d.Release(job),
                 d.SetTimeLimit(job, 60.0), d.Reserve(reservation), d.Unreserve(job),
+                d.Annotate(job, node, other), d.Annotate("7", "protect", other),
                 d.PowerDown((node,)), d.Start("7", ((node, 1), (other, 2))), d.Start(job, (("n1", 1),)),
             ]
         )
@@ -185,3 +194,38 @@ def test_no_text_from_outside_becomes_an_option_or_more_than_its_value(decision:
         for word in argv[1:]:
             assert not word.startswith("-")
             assert SAFE_VALUE.fullmatch(word), word
+
+
+@pytest.mark.parametrize(
+    ("comment", "written"),
+    [
+        ("scopred:app=x;N=2", "scopred:app=x;N=2 headway-protect:a=b"),
+        (
+            "my own words headway-protect:old headway-took:1",
+            "my own words headway-protect:a=b headway-took:1",
+        ),
+        # The submit filter's word is looked for at the end.
+        ("x headway:released", "x headway-protect:a=b headway:released"),
+        ("headway:released", "headway-protect:a=b headway:released"),
+        # No shell reads it, and Slurm takes it as it is.
+        ("it's \"my\" $(x) `y` \\ é;|&", "it's \"my\" $(x) `y` \\ é;|& headway-protect:a=b"),
+    ],
+)
+def test_a_note_stands_behind_what_the_user_wrote(comment: str, written: str) -> None:
+    plan = writer.plan(d.Annotate("7", "protect", "a=b"), now=NOW, comment=comment)
+    (argv,) = plan.steps
+    assert argv[-1] == f"Comment={written}"
+
+
+def test_a_note_behind_a_long_comment_can_be_written_again():
+    comment = "x" * 1000
+    for value in ("a=b", "a=c"):
+        note = d.Annotate("7", "protect", value)
+        comment = writer.plan(note, now=NOW, comment=comment).noted
+    assert comment == "x" * 1000 + " headway-protect:a=c"
+
+
+@pytest.mark.parametrize("comment", ["a\nb", "a\tb", "a\x1b[2J", "a\udce9", "a\ufffd", "x" * 1001])
+def test_a_comment_that_could_come_out_otherwise_is_left_alone(comment: str) -> None:
+    with pytest.raises(writer.Unfit, match="be written again"):
+        writer.plan(d.Annotate("7", "protect", "a=b"), now=NOW, comment=comment)

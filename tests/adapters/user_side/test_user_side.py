@@ -237,3 +237,21 @@ def test_an_unknown_batch_system_and_a_wrong_queue() -> None:
         load_user_side("pbs", {"queue": "-q"})
     with pytest.raises(UserError, match="colour"):
         load_user_side("lsf", {"queue": "q", "colour": "red"})
+
+
+def test_a_job_on_slurm_reads_and_writes_notes_and_keeps_its_own_words(mocker: Any) -> None:
+    user = slurm.SlurmUser({"queue": "batch"})
+    run = mocker.patch.object(user._client, "run")
+    run.return_value = result(("squeue",), "scopred:app=x;N=1 headway-protect:integrity=SHA-512\n")
+    inside = {"SLURM_JOB_ID": "12"}
+    assert user.notes(inside) == {"protect": "integrity=SHA-512"}
+    assert run.call_args.args[0] == ("squeue", "--noheader", "--jobs=12", "--format=%k")
+    user.note(inside, "took", "SHA-512:1:0.5")
+    assert run.call_args.args[0] == (
+        "scontrol", "update", "JobId=12",
+        "Comment=scopred:app=x;N=1 headway-protect:integrity=SHA-512 headway-took:SHA-512:1:0.5",
+    )  # fmt: skip
+    run.return_value = result(("squeue",), "(null)\n")
+    assert user.notes(inside) == {} and user.notes({}) == {}
+    with pytest.raises(Failure, match="is not the id of a Slurm job"):
+        user.note({}, "took", "x")

@@ -171,6 +171,37 @@ def test_the_schedule_is_a_trace_again(dry_run: Any, tmp_path: Path) -> None:
     assert again.max_processors == MACHINE
 
 
+def test_feedback_is_run_beside_the_open_replay(headway: Headway, tmp_path: Path) -> None:
+    trace = tmp_path / "three.swf"
+    trace.write_text(
+        "; MaxProcs: 1\n"
+        "1 0 0 100 1 -1 -1 1 100 -1 1 1 1 1 -1 -1 -1 -1\n"
+        "2 10 0 100 1 -1 -1 1 100 -1 1 2 1 1 -1 -1 -1 -1\n"
+        "3 50 150 100 1 -1 -1 1 100 -1 1 2 1 1 -1 -1 2 30\n"
+    )
+    ran = headway("dry-run", "--trace", trace, "--feedback", "chains", "--out", "out")
+    assert (ran.code, ran.err) == (0, "")
+    assert (
+        "feedback: 1 of 3 jobs follow another one, as the trace says; with it mean wait 30 s, "
+        "bounded slowdown 1.30; open replay mean wait 1 min 20 s, bounded slowdown 1.80"
+    ) in " ".join(ran.out.split())
+    assert [job["submit_time"] for job in jobs_of(tmp_path / "out")] == ["0", "10", "230"]
+    # Its schedule has the submissions as they were.
+    assert read_swf(tmp_path / "out" / "schedule.swf").records[2, :4].tolist() == [3, 230, 0, 100]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--workload", "month", "--feedback", "chains"], "--feedback goes with --trace"),
+        (["--trace", "x.swf", "--feedback", "chains", "--draws", "3"], "not with --draws"),
+    ],
+)
+def test_where_there_is_no_feedback(headway: Headway, options: list[str], message: str) -> None:
+    ran = headway("dry-run", *options)
+    assert ran.code == 2 and message in ran.err
+
+
 def test_a_policy_replaces_the_configured_one_and_the_other_plugins_stay() -> None:
     config = parse_config("plugins: [best-fit, {delayed-los: {max_skips: 3}}]")
     names = [plugin.name for plugin in enabled(config, Catalogue(), "fcfs", True)]

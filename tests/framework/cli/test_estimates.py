@@ -103,8 +103,12 @@ def test_queues_have_models_of_their_own(headway: Headway) -> None:
     Path("log.swf").write_text("\n".join([*lines[:2], *rows, ""]))
     ran = headway("estimates", "fit", "log.swf", "-o", "site.yaml", "--by-queue")
     assert ran.out.splitlines()[1:] == ["queue 1: 30 jobs", "queue 2: 30 jobs"]
-    assert headway("convert", "log.swf", "new.swf", "--estimates", "site.yaml").code == 0
-    assert (column("new.swf", Column.ESTIMATE) == column("log.swf", Column.ESTIMATE)).all()
+    site = Path("site.yaml")
+    for quoted in (site.read_text(), site.read_text().replace("\n  1:\n", "\n  '1':\n")):
+        site.write_text(quoted)
+        assert headway("convert", "log.swf", "new.swf", "--estimates", "site.yaml").code == 0
+        assert (column("new.swf", Column.ESTIMATE) == column("log.swf", Column.ESTIMATE)).all()
+    assert "'1':" in site.read_text()
 
 
 @pytest.mark.parametrize(
@@ -171,3 +175,103 @@ def test_only_what_can_be_fitted_is(headway: Headway) -> None:
     assert (ran.code, ran.err) == (2, "headway: estimate model exact: it has nothing to fit\n")
     ran = headway("estimates", "fit", trace("log.swf", without=40), "-o", "site.yaml")
     assert ran.err == "headway: log.swf: expected jobs with a runtime and an estimate, found none\n"
+
+
+def dump(name: str, jobs: int, parts: dict[str, tuple[int, ...]], seed: int = 3) -> Path:
+    """Text of sacct: in each partition users ask for these minutes, the first most often."""
+    draw = np.random.default_rng(seed)
+    lines = ["JobIDRaw|User|Submit|Start|End|ElapsedRaw|TimelimitRaw|NCPUS|State|Partition"]
+    for at in range(jobs):
+        part = list(parts)[at % len(parts)]
+        weights = 1 / np.arange(1, len(parts[part]) + 1)
+        limit = int(draw.choice(parts[part], p=weights / weights.sum()))
+        start = 1795165140 + 60 * at
+        ran = int(draw.integers(1, 60 * limit + 1))
+        user = f"u{draw.integers(9)}"
+        lines.append(f"{at + 1}|{user}|{start}|{start}|{start + ran}|{ran}|{limit}|4|COMPLETED|{part}")
+    path = Path(name)
+    path.write_text("\n".join([*lines, ""]))
+    return path
+
+
+def test_acceptance_12_a_model_a_partition_from_accounting_gives_its_estimates_back(
+    headway: Headway,
+) -> None:
+    parts = {"batch": (1080, 60, 720, *range(30, 1080, 35)), "short": (5, 60, 15, 10, 30, *range(13, 60, 2))}
+    dump("jobs.txt", 1600, parts)
+    for part in parts:
+        ran = headway("analyze", "jobs.txt", "--queue", part)
+        assert (ran.code, "runtime / estimate" in ran.out) == (0, True)
+    ran = headway("estimates", "fit", "jobs.txt", "-o", "site.yaml", "--by-queue")
+    assert ran.out.splitlines()[1:] == ["queue batch: 800 jobs", "queue short: 800 jobs"]
+    said = yaml.safe_load(Path("site.yaml").read_text())
+    assert {name: len(own["pairs"]) for name, own in said["queues"].items()} == {"batch": 20, "short": 20}
+    assert headway("convert", "jobs.txt", "old.swf").code == 0
+    assert headway("convert", "jobs.txt", "new.swf", "--estimates", "site.yaml", "--seed", "5").code == 0
+    for number in (1, 2):
+        old, new = (
+            np.sort(column(name, Column.ESTIMATE)[column(name, Column.QUEUE) == number])
+            for name in ("old.swf", "new.swf")
+        )
+        grid = np.union1d(old, new)
+        apart = np.searchsorted(old, grid, "right") - np.searchsorted(new, grid, "right")
+        assert 0 < np.abs(apart).max() / len(old) < 0.1
+
+
+def test_a_queue_of_the_model_file_that_has_no_jobs_is_told(headway: Headway) -> None:
+    dump("jobs.txt", 40, {"batch": (60, 30), "short": (5,)})
+    assert headway("estimates", "fit", "jobs.txt", "-o", "site.yaml", "--by-queue").code == 0
+    dump("more.txt", 20, {"batch": (60,)})
+    ran = headway("convert", "more.txt", "new.swf", "--estimates", "site.yaml")
+    assert (ran.code, "queue short: none of these jobs is in it" in ran.out) == (0, True)
+    ran = headway("analyze", "jobs.txt", "--queue", "shrot")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "headway: jobs.txt: expected one of the queues batch, short; found 'shrot'\n"
+
+
+def model(*settings: str) -> list[str]:
+    return ["--estimates", "tsafrir05", *(word for one in settings for word in ("--estimates-set", one))]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (("maximum=9h", "pairs=[[9h, 60], [1h, 50]]"), "shares of at most 100 % together, found 110"),
+        (("maximum=2h", "modes=2", "pairs=[[2h, 2], [1h, 1], [5m, 1]]"), "expected at most 2, found 3"),
+        (("maximum=18h", "pairs=[[1h, 10], [1h, 10]]"), "pairs: the time 3600 s is there twice"),
+        (("maximum=18h", "pairs=[[1h, -10]]"), "pairs: expected shares above 0 and up to 100 %, found -10"),
+        (("maximum=18h", "pairs=[[1h, .nan]]"), "pairs: expected shares above 0 and up to 100 %, found nan"),
+        (("maximum=18h", "pairs=[[-1h, 10]]"), "pairs: expected a time such as 30m"),
+        (("maximum=59",), "maximum: expected greater than or equal to 60, found 59"),
+        (("maximum=99999999d",), "maximum: expected less than or equal to 316224000"),
+        (("pairs=[[1h, 10]]",), "expected a maximum where there are pairs"),
+        (("maximum=1m",), "jobs run for 60 s or longer, and only"),
+    ],
+)  # fmt: skip
+def test_impossible_parameters_are_named(headway: Headway, settings: tuple[str, ...], said: str) -> None:
+    ran = headway("convert", trace("log.swf"), "new.swf", *model(*settings))
+    assert (ran.code, Path("new.swf").exists()) == (2, False)
+    assert said in re.sub(r"\s+", " ", ran.err)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("|COMPLETED|", "|TERMINÉ|", "line 2: State: expected a word such as COMPLETED, found 'TERMINÉ'"),
+        ("1795165140|1795165140", "20 nov. 2026|1795165140", "line 2: Submit: expected a time such as"),
+        ("|60|4|", "|-60|4|", "line 2: TimelimitRaw: expected whole seconds from 0 on, found '-60'"),
+        ("|60|4|", "|60,0|4|", "line 2: TimelimitRaw: expected whole seconds from 0 on, found '60,0'"),
+        ("|", ";", "jobs.txt"),
+    ],
+)  # fmt: skip
+def test_accounting_of_another_locale_and_absurd_times(
+    headway: Headway, old: str, new: str, said: str
+) -> None:
+    path = dump("jobs.txt", 4, {"batch": (60,)})
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, -1 if old == "|" else 1))
+    fit = ["estimates", "fit", path, "-o", "x.yaml"]
+    for arguments in (fit, ["analyze", path], ["convert", path, "x.swf"]):
+        ran = headway(*arguments)
+        assert (ran.code, ran.out, said in ran.err) == (2, "", True), ran.err

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from commandline import Headway
 
 from headway.cli.reproduce import broken_rules
@@ -39,6 +40,25 @@ def test_compare_prints_means_with_intervals_and_writes_rows_and_plots(
     assert "±" in ran.out
     assert len((tmp_path / "out" / "rows.csv").read_text().splitlines()) == 1 + 8
     assert (tmp_path / "out" / "month.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_compare_writes_a_page_with_what_the_rules_say(
+    headway: Headway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    file = tmp_path / "one & two.yaml"
+    file.write_text(CAMPAIGN.replace("label: month", "label: '<b>month</b>'"))
+    ran = headway("compare", file, "--out", tmp_path / "out", "--workers", 1)
+    assert ran.code == 0, ran.err
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "<h1>Campaign one &amp; two</h1>" in page
+    assert "<td>&lt;b&gt;month&lt;/b&gt;</td>" in page and "<b>month" not in page
+    assert page.count('src="data:image/png;base64,') == 1 and "http" not in page
+    # Each line of the terminal's table of rules, and what is counted above it.
+    count = re.search(r"How far to trust this: .*", ran.out)
+    assert count is not None and count[0].strip() in page
+    rules = [line.split() for line in ran.out.split("How far to trust this")[1].splitlines()[1:] if line]
+    assert len(rules) > 20 and all(f"<td>{words[0]}</td>" in page for words in rules)
 
 
 def test_compare_with_an_energy_profile_shows_energy_in_kilowatt_hours(
@@ -131,12 +151,14 @@ def test_reproduce_gives_every_claim_a_verdict(
     assert any("no SDSC log at hand" in line for line in claims)
 
 
-@pytest.mark.parametrize("name", ["energy", "los", "thirteen"])
-def test_the_campaigns_that_ship_answer_every_question_of_their_definition(
-    headway: Headway, name: str
+CAMPAIGNS = sorted((Path(__file__).parents[3] / "etc" / "campaigns").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("file", CAMPAIGNS, ids=lambda file: file.stem)
+def test_the_campaigns_that_ship_keep_every_rule_on_their_definition_and_workloads(
+    headway: Headway, file: Path
 ) -> None:
-    file = Path(__file__).parents[3] / "etc" / "campaigns" / f"{name}.yaml"
-    ran = headway("lint-experiment", file, "--strict", "--definition-only")
+    ran = headway("lint-experiment", file, "--strict")
     assert ran.code == 0, ran.err
     assert "0 broken or not answered" in " ".join(ran.out.split())
 
@@ -214,6 +236,36 @@ def test_claims_say_which_rules_their_experiments_break(tmp_path: Path) -> None:
     assert "\n- 3 too few workloads: figure-1. 1 model or trace;" in text
     assert "\n- 28 warm-up kept: figure-1. month, 0.5, fcfs: measured from the first job on" in text
     assert "limited machine usage" not in text
+
+
+def test_reproduce_tells_the_rules_that_a_published_experiment_breaks(
+    headway: Headway, tmp_path: Path
+) -> None:
+    ran = headway("reproduce", "los", "--rules", "--out", tmp_path / "out")
+    assert ran.code == 0 and not (tmp_path / "out").exists()
+    assert "- 27 exceedingly short workloads: 500 jobs.\n" in ran.out
+
+
+#: What makes small versions of campaigns that ship: their models' options.
+SMALL = {
+    "los": {"jobs": 100, "p_small": 0.5, "p_extend": 0.0, "p_reduce": 0.0},
+    "thirteen": {"jobs": 3000},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(SMALL))
+def test_small_versions_of_campaigns_that_ship_pass_compare_strict(
+    headway: Headway, name: str, tmp_path: Path
+) -> None:
+    file = Path(__file__).parents[3] / "etc" / "campaigns" / f"{name}.yaml"
+    plan = yaml.safe_load(file.read_text())
+    for work in plan["workloads"]:
+        work.update(options=SMALL[name], loads=work["loads"][:1])
+    small = tmp_path / "small.yaml"
+    small.write_text(yaml.safe_dump({**plan, "seeds": 2}))
+    ran = headway("compare", small, "--strict", "--workers", 1, "--out", tmp_path / "out")
+    assert ran.code == 0, ran.err
 
 
 def test_tune_has_no_utilisation_for_a_goal(headway: Headway) -> None:

@@ -118,7 +118,8 @@ def test_what_was_learned_since_the_last_checkpoint_is_found_in_the_events(
         assert run is not None
         found = learned(journal, run, Catalogue())["recent"]
     assert found["last"] == recent.checkpoint()["last"] == {"alice": [100.0, 300.0]}
-    assert found["users"] == recent.checkpoint()["users"]
+    users = {job_id: known[0] for job_id, known in recent.checkpoint()["jobs"].items()}
+    assert {job_id: known[0] for job_id, known in found["jobs"].items()} == users
 
 
 def test_a_live_job_is_explained_with_what_the_daemon_has_learned(

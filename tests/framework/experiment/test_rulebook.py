@@ -33,7 +33,9 @@ FIGURES = {
     "mean bounded slowdown": 4.0, "median bounded slowdown": 2.0, "geometric mean bounded slowdown": 3.0,
     "top 1 % of bounded slowdown": 0.1, "mean bounded slowdown at 1 s": 5.0,
     "mean bounded slowdown at 60 s": 3.0,
-    "share waiting": 0.6, "mean wait of those that waited": 1700.0, "mean wait SN": 1.0, "mean wait LN": 2.0,
+    "share waiting": 0.6, "mean wait of those that waited": 1700.0,
+    "mean wait prime time": 40.0, "mean wait other time": 20.0,
+    "total runtime": 5e6, "mean wait SN": 1.0, "mean wait LN": 2.0,
     "mean wait SW": 3.0, "mean wait LW": 4.0, "unfinished at last submission": 9.0,
     "processors of unfinished": 8.0, "refused": 0.0, "never started": 0.0, "unfinished": 0.0,
     "ended at limit": 10.0, "internal fragmentation": 0.0,
@@ -147,9 +149,44 @@ def test_7_a_question_is_not_stated_until_it_is_answered(name, key):
     assert outcome(name, campaign(method=Method(**{key: "mostly serial"}))) == "kept"
 
 
+def test_6_feedback_stands_beside_the_open_replay():
+    assert outcome("6", campaign(method=Method(system="closed"))) == "broken"
+    opened = Scenario("w", 0.8, 128, trace="t.swf")
+    chained = replace(opened, label="w, chains", feedback="chains")
+    both = replace(campaign(), scenarios=(opened, chained))
+    alone = replace(campaign(), scenarios=(chained, replace(opened, x=0.9, target_load=0.9)))
+    assert outcome("6", both) == "kept"
+    assert "the open replay is not beside it" in str(judged("6", alone))
+    facts = replace(LOG, scenario="w, chains", following=0.4, inferred=True)
+    found = judged("6", both, workloads=[facts])
+    assert "40% of jobs follow another, as inferred from users' think times" in str(found)
+    assert outcome("6", both, workloads=[replace(facts, following=0.0)]) == "broken"
+
+
 def test_6_8_24_30_32_are_said():
     for name in ("6", "8", "24", "30", "32"):
         assert outcome(name) == "noted"
+
+
+def test_9_20_applications_that_share_processors():
+    sharing = campaign(EASY, Variant("measy", (PluginConfig("measy"),)))
+    assert (outcome("9"), outcome("20")) == ("does not apply", "does not apply")
+    assert (outcome("9", sharing), outcome("20", sharing)) == ("not stated", "kept")
+    assert outcome("9", replace(sharing, method=Method(applications="the NAS benchmarks"))) == "kept"
+
+
+@pytest.mark.parametrize(
+    ("answers", "changes", "says"),
+    [
+        ({"estimates": "users"}, {"exact_estimates": 1.0}, "says users', and 100% are exact"),
+        ({"estimates": "exact"}, {}, "says exact, and 0% are"),
+        ({"interactive": "left out"}, {"interactive": 0.3}, "says left out, and 30% of jobs are interactive"),
+    ],
+)
+def test_g3_what_is_said_is_what_is_measured(answers, changes, says):
+    found = of_facts("G3", replace(FACTS, **changes), campaign(method=Method(**answers)))
+    assert found.outcome is Outcome.BROKEN and says in str(found)
+    assert of_facts("G3", FACTS, campaign(method=Method(estimates="users"))).outcome is Outcome.KEPT
 
 
 def test_12_memory_of_logs_and_of_moldable_jobs():
@@ -265,6 +302,13 @@ def test_25_points_that_are_left_out_are_no_breach_while_others_are_left():
     assert one.outcome is Outcome.EXCLUDED and not breaches([one])
 
 
+def test_25_points_that_are_left_out_hide_no_warning_of_others():
+    others = [replace(row, x=0.6) for row in rows(**{"queued deficit": 0.012})]
+    one = judged("25", campaign(), rows=rows(**{"queued deficit": 0.1}) + others)
+    assert one.outcome is Outcome.BROKEN and str(one).startswith("w, 0.6, easy: perhaps saturated")
+    assert {x for _, x, _ in excluded([one])} == {0.8}
+
+
 def test_25_can_be_accepted_with_a_reason():
     plan = campaign(method=replace(AUTOMATIC, accept={"25": "studies admission control"}))
     one = judged("25", plan, rows=rows(**{"queued deficit": 0.1}))
@@ -310,6 +354,26 @@ def test_31_those_that_wait_are_shown_by_themselves():
     assert outcome("31", rows=rows()) == "kept"
 
 
+def test_22_the_largest_load_that_is_not_saturated():
+    heavy = [replace(row, x=0.9) for row in rows(**{"offered load": 0.9, "queued deficit": 0.06})]
+    findings = judged("22", rows=[*rows(), *heavy], plan=campaign()).findings
+    assert [one.numbers["largest load not saturated"] for one in findings] == pytest.approx([0.8, 0.8])
+
+
+def test_3_e5_wins_are_counted_over_workloads():
+    other = [replace(row, scenario="v") for row in rows(**{"mean wait": [1000.0, 900.0]})]
+    findings = judged("E5", campaign(), rows=[*rows(), *other]).findings
+    said = [one.message for one in findings if one.message.startswith("mean wait")]
+    assert said == ["mean wait: less somewhere on 1, more on 1 of 2 workloads"]
+
+
+def test_31_prime_time_is_shown_by_itself():
+    assert "submitted in prime time 40 s, else 20 s" in str(judged("31", campaign(), rows=rows()))
+    nan = float("nan")
+    models = rows(**{"mean wait prime time": nan, "mean wait other time": nan})
+    assert "prime time" not in str(judged("31", campaign(), rows=models)).split("by class")[1]
+
+
 def test_g1_what_a_repetition_needs():
     assert outcome("G1", rows=rows(LOG)) == "kept"
     assert outcome("G1", rows=rows(replace(LOG, digest=""))) == "broken"
@@ -335,6 +399,14 @@ def test_e3_a_policy_that_changes_the_runtimes_is_left_out():
     one = judged("E3", campaign(), rows=rows(**{"offered load": [0.8, 0.82]}))
     assert one.outcome is Outcome.BROKEN and "the policy changed the runtimes" in str(one)
     assert list(excluded([one])) == [("w", 0.8, "conservative")]
+
+
+def test_e3_where_submissions_react_the_work_is_compared_and_not_the_load():
+    plan = replace(campaign(), scenarios=(Scenario("w", 0.8, 128, trace="t.swf", feedback="chains"),))
+    loads = {"offered load": [0.8, 0.75]}
+    assert outcome("E3", plan, rows=rows(**loads)) == "kept"
+    assert "submissions react" in str(judged("E3", plan, rows=rows(**loads)))
+    assert outcome("E3", plan, rows=rows(**loads, **{"total runtime": [5e6, 5.1e6]})) == "broken"
 
 
 def test_e4_more_jobs_are_killed_under_one_policy():

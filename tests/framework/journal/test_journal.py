@@ -66,10 +66,9 @@ def place(request: pytest.FixtureRequest, path: Path) -> Iterator[str]:
     if request.param == "sqlite":
         yield str(path)
         return
-    url = os.environ.get("HEADWAY_POSTGRES")
-    if not url:
-        pytest.skip("HEADWAY_POSTGRES does not name a PostgreSQL database (postgresql://USER@HOST/DATABASE)")
-    psycopg = pytest.importorskip("psycopg")
+    import psycopg
+
+    url = request.getfixturevalue("postgres")
     schema = f"headway_test_{os.getpid()}"
     with psycopg.connect(url, autocommit=True) as server:
         server.execute(f"create schema {schema}")
@@ -331,6 +330,13 @@ def test_a_missing_directory_or_file_is_the_user_s_mistake(tmp_path: Path) -> No
 def test_an_address_of_another_kind_is_the_user_s_mistake(address: str, found: str) -> None:
     with pytest.raises(UserError, match=rf"expected a file's path.*{found}"):
         Journal.open(address)
+
+
+def test_an_address_that_cannot_be_read_is_not_repeated() -> None:
+    # Without its host the password stands where the port does.
+    with pytest.raises(UserError, match="cannot be read") as error:
+        Journal.open("postgresql://ann:secret")
+    assert "secret" not in str(error.value)
 
 
 def test_a_sqlite_address_names_a_file_also_with_awkward_characters(tmp_path: Path) -> None:

@@ -6,6 +6,9 @@ cases, and to each other.
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -200,3 +203,31 @@ def test_guarantees_want_a_flat_pool_and_no_depth():
             ClusterDescription.flat(4, name="pool"), [traced("a")],
             [PluginConfig("conservative", {"guarantees": "keep", "depth": 3})], CATALOGUE, label="x",
         )  # fmt: skip
+
+
+@pytest.mark.campaign
+def test_compiled_the_fair_starts_are_the_same(tmp_path):
+    """In a process of its own, in which the drains are compiled."""
+    pytest.importorskip("numba")
+    programme = (
+        "import numpy as np\n"
+        "from headway_plugins.fairness import drains\n"
+        "from headway_plugins.fairness.compiled import is_compiled\n"
+        "rng = np.random.default_rng(7)\n"
+        "submit = np.cumsum(rng.integers(0, 9, 60)).astype(float)\n"
+        "size, estimate = rng.integers(1, 9, 60), rng.integers(1, 50, 60).astype(float)\n"
+        "runtime = np.maximum(np.rint(estimate * rng.random(60)), 1)\n"
+        "for depth in (drains.GREEDY, drains.EASY, drains.KEPT, drains.REBUILT):\n"
+        "    for order in (drains.SUBMISSION, drains.SHORTEST, drains.XFACTOR):\n"
+        "        jobs = submit, size, runtime, estimate\n"
+        "        for found in drains.run_with_drains(8, *jobs, depth, order, True):\n"
+        "            print(found.tolist())\n"
+    )
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", programme], env={**os.environ, "NUMBA_DISABLE_JIT": disabled},
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for disabled in ("0", "1")
+    ]  # fmt: skip
+    assert told[0] == told[1] != ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -11,7 +12,7 @@ from headway import cli
 from headway import events as ev
 from headway.errors import UserError
 from headway.journal import Journal, RunInfo
-from headway.model import ClusterDescription
+from headway.model import Association, ClusterDescription, SitePolicy
 from headway_plugins.fairness.equality import resource_equality
 from headway_plugins.fairness.live import course_of, past
 
@@ -104,3 +105,41 @@ def test_nothing_that_ended_since_then_is_said(site, tmp_path, capsys):
         cli.main(["fairness", "-c", str(site), "--since", "1d"])
     assert ended.value.code == UserError.exit_code
     assert "expected jobs that ended since" in capsys.readouterr().err
+
+
+LISTED = {"a": {"shares": 3, "users": ["bob"]}, "b": {"shares": 1, "users": ["ann"]}}
+#: The same, as a Slurm tells it.
+TOLD = SitePolicy(
+    (
+        Association("a", shares=3),
+        Association("a", "bob", default=True),
+        Association("b", shares=1),
+        Association("b", "ann", default=True),
+    )
+)
+
+
+@pytest.mark.parametrize("accounts", [LISTED, "from-slurm"], ids=["listed", "from Slurm"])
+def test_the_command_compares_with_the_sites_shares(accounts, tmp_path, capsys, monkeypatch):
+    config = tmp_path / "site.yaml"
+    config.write_text(
+        json.dumps(
+            {"journal": str(tmp_path / "j.sqlite"), "plugins": [{"classic": {"accounts": accounts}}, "easy"]}
+        )
+    )
+    now = round(time.time()) - 3600
+    with Journal.open(tmp_path / "j.sqlite") as written:
+        written.begin_run(RunInfo("drive", now, "0", config.read_text(), 0, CLUSTER))
+        before = [] if accounts == LISTED else [ev.SitePolicyChanged(now, TOLD)]
+        for seq, event in enumerate([*before, *two(now)], 1):
+            written.record_events(seq, event.time, [event])
+        written.end_run("test")
+    read = []
+    cycles = Journal.cycles
+    monkeypatch.setattr(Journal, "cycles", lambda *words: (read.append(words[1:]), cycles(*words))[1])
+    cli.main(["fairness", "-c", str(config), "--since", "1d"])
+    assert read == [(1,)], "a journal of months is read once"
+    said = " ".join(capsys.readouterr().out.split())
+    assert "By the site's shares" in said
+    # bob is in no account by his job, but by default in a.
+    assert "a bob 75.0 % 1" in said

@@ -177,6 +177,18 @@ def test_a_refused_change_is_taken_back_and_the_job_is_rigid():
     assert [type(d) for d in found] == [Start]
 
 
+def test_a_refused_size_is_not_asked_for_again_by_a_plan_that_is_not_renewed_yet():
+    scheduler = Scheduler(ClusterDescription.flat(4), plugged(Moldable(MoldableOptions(replan_interval=30))))
+    scheduler.step(0.0, [ev.JobSubmitted(0.0, described("a", 2, 100)), ev.JobStarted(0.0, "a")])
+    resize, _ = scheduler.step(1.0, [ev.JobSubmitted(1.0, described("b", 4, 10, 1, **MARK))])
+    undo = scheduler.step(2.0, [ev.DecisionFailed(2.0, resize, "not allowed")])
+    assert [type(d) for d in undo] == [SetTimeLimit]
+    changed = described("b", 4, undo[0].walltime, 1, **MARK)
+    assert scheduler.step(3.0, [ev.JobChanged(3.0, changed)]) == []
+    assert scheduler.step(40.0, []) == []
+    assert [type(d) for d in scheduler.step(100.0, [ev.JobEnded(100.0, "a")])] == [Start]
+
+
 def test_what_was_asked_for_survives_a_restart():
     policy = Moldable(MoldableOptions(replan_interval=0))
     scheduler = Scheduler(ClusterDescription.flat(4), plugged(policy))

@@ -2,7 +2,9 @@
 
 import pytest
 from click.testing import CliRunner
+from cut_journal import cut
 
+from headway import cli
 from headway.errors import UserError
 from headway_plugins.moldable.lists import read_list
 from headway_plugins.moldable.tasks import Task
@@ -92,3 +94,57 @@ def test_a_rigid_job_above_the_machine_is_named(tmp_path):
     with pytest.raises(UserError) as error:
         plan("--list", path, "--processors", 2)
     assert "expected a least size of at most 2 processors, found 4" in str(error.value)
+
+
+JOBS = [(1, 0, 100, 4), (2, 0, 100, 2), (3, 1, 400, 8), (4, 1, 300, 5), (5, 1, 50, 3), (6, 2, 10, 9)]
+
+
+@pytest.fixture(scope="module")
+def journal(tmp_path_factory):
+    """Six jobs on 8 processors, two of them running, one larger than all; told at 2 s."""
+    path = tmp_path_factory.mktemp("plan")
+    rows = [f"{n} {at} -1 {t} {p} -1 -1 {p} {t} -1 1 1 1 -1 0 -1 -1 -1" for n, at, t, p in JOBS]
+    (path / "t.swf").write_text("; MaxProcs: 8\n" + "\n".join(rows) + "\n")
+    trace, database = str(path / "t.swf"), str(path / "j.sqlite")
+    cli.main(["dry-run", "--trace", trace, "--journal", database, "--policy", "easy"])
+    return cut(path / "j.sqlite", 2)
+
+
+def test_what_waits_is_planned_behind_what_runs_whatever_the_policy(journal, capsys):
+    capsys.readouterr()
+    said = plan("--journal", journal).output
+    assert "Pool pool: 2 of 8 processors free, 3 waiting, 2 running" in said
+    # Nobody says to be moldable, so nobody is made smaller.
+    assert "Leave all jobs as they are: the batch ends in 13 min 19 s" in said
+
+
+def test_the_policy_of_the_run_says_who_is_moldable(journal, tmp_path):
+    (tmp_path / "c.yaml").write_text(
+        f"plugins: [{{moldable: {{jobs: all}}}}]\njournal: {tmp_path}/own.sqlite\n", encoding="utf-8"
+    )
+    trace = str(journal.parent / "t.swf")
+    own = tmp_path / "own.sqlite"
+    cli.main(["dry-run", "-c", str(tmp_path / "c.yaml"), "--trace", trace, "--journal", str(own)])
+    said = plan("--journal", cut(own, 2), "--algorithm", "A4").output
+    shown = {line.split()[0]: line.split() for line in said.splitlines() if line}
+    # Those of 8 and 5 processes, and the one of 3 on the two that are free.
+    assert shown["A4"][-1] == "3"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "expected either --config or --journal"),
+        (["--processors", "4"], "--processors: expected --list with it"),
+        (["--list", "x.csv"], "--list: expected the size of the machine by --processors"),
+        (["--list", "x.csv", "--journal", "j"], "expected either --list, or a live queue"),
+        (["--list", "x.csv", "--pool", "p"], "expected either --list, or a live queue"),
+    ],
+)
+def test_a_list_or_a_queue(arguments, message):
+    assert message in plan(*arguments).output
+
+
+def test_an_unknown_pool(journal):
+    with pytest.raises(UserError, match=r"--pool: expected a pool of the run \(pool\), found 'night'"):
+        plan("--journal", journal, "--pool", "night")

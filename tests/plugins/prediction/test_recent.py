@@ -7,6 +7,7 @@ from building import described, emulate, plugged, traced
 
 from headway import events as ev
 from headway.emulation import emulate as emulated
+from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig
 from headway.scheduler import Scheduler
@@ -88,6 +89,49 @@ def test_what_was_not_looked_at_is_corrected_at_the_next_look():
     assert one.next_wakeup() == 860
 
 
+def booked(one):
+    """When the only job that is booked is to start."""
+    (booking,) = one.views["pool"].bookings
+    return booking.start
+
+
+class Counted(Easy):
+    """EASY that counts how often it is asked."""
+
+    asked = 0
+
+    @hookimpl
+    def schedule(self, view):
+        self.asked += 1
+        return super().schedule(view)
+
+
+@pytest.mark.parametrize(("by_booking", "asked"), [(True, 0), (False, 1)])
+def test_a_correction_that_leaves_the_booking_as_it_is_asks_no_policy(monkeypatch, by_booking, asked):
+    monkeypatch.setattr(Counted, "by_booking", by_booking)
+    policy = Counted()
+    one = Scheduler(ClusterDescription.flat(8), plugged(policy, Recent(RecentOptions())))
+    ran(one, "first", 0, 100)
+    ran(one, "second", 200, 100)
+    # "a" is predicted to end at 500, and "wide" is booked for the end of "holds".
+    for job_id, processors, walltime, user in (("a", 1, 7200, "u"), ("holds", 6, 300, "h")):
+        one.step(400, [ev.JobSubmitted(400, described(job_id, processors, walltime, 400, user=user))])
+        one.step(400, [ev.JobStarted(400, job_id, ())])
+    wait(one, 400)
+    found = []
+    for time in (500, 560):
+        before = policy.asked
+        assert one.next_wakeup() == time
+        one.step(time, [])
+        found.append((policy.asked - before, one.state.jobs["a"].expected_end, booked(one)))
+    assert found == [(asked, 560, 700), (1, 860, 860)]
+
+
+def test_within_a_window_the_policy_is_asked_at_each_correction():
+    assert Easy().by_booking
+    assert not Easy(EasyOptions(window="1h")).by_booking
+
+
 def test_with_fewer_jobs_the_estimate_counts_and_no_prediction_is_beyond_it():
     one = scheduler()
     one.step(0, [ev.JobSubmitted(0, described("a", 1, 50, 0, user="u"))])
@@ -132,6 +176,61 @@ def test_what_is_known_of_users_is_kept_over_a_restart():
     later = scheduler(again)
     later.step(700, [ev.JobSubmitted(700, described("a", 1, 7200, 700, user="u"))])
     assert expected(later, "a") == 200
+
+
+def test_after_a_restart_nobody_is_predicted_again_from_what_is_known_since():
+    recent = Recent(RecentOptions())
+    one = scheduler(recent)
+    one.step(0, [ev.JobSubmitted(0, described("new", 1, 900, 0, user="new"))])
+    one.step(0, [ev.JobStarted(0, "new", ())])
+    ran(one, "first", 0, 100)
+    ran(one, "second", 200, 300)
+    here = [ev.JobSubmitted(600, described(name, 1, 7200, 600, user="u")) for name in ("runs", "over")]
+    here.append(ev.JobSubmitted(600, described("waits", 8, 7200, 600, user="u")))
+    one.step(600, here)
+    one.step(600, [ev.JobStarted(600, "runs", ())])
+    one.step(600, [ev.JobSubmitted(600, described("narrow", 1, 9_000, 600, user="w"))])
+    assert one.next_wakeup() == 800
+    one.step(800, [])  # "runs" and "over", who were started at once, are given another minute
+    assert [expected(one, name) for name in ("runs", "over", "waits")] == [260, 260, 200]
+    one.step(850, [ev.JobStarted(600, "over", ())])
+    one.step(850, [ev.JobEnded(850, "over", "completed", "")])
+    ran(one, "later", 850, 1)
+
+    again = Recent(RecentOptions())
+    again.restore(recent.checkpoint())
+    after = scheduler(again)
+    new = ev.JobSubmitted(900, described("new", 1, 900, 0, user="new"))
+    after.step(900, [here[0], here[2], new, ev.JobStarted(600, "runs", ()), ev.JobStarted(0, "new", ())])
+    # The ladder goes on where it stopped.
+    assert [expected(after, name) for name in ("runs", "waits", "new")] == [560, 200, 900]
+    # Who comes now is predicted from what is known now.
+    after.step(910, [ev.JobSubmitted(910, described("a", 1, 7200, 910, user="u"))])
+    assert expected(after, "a") == 125.5
+
+
+def test_after_a_restart_the_job_of_another_user_with_an_old_number_is_a_new_one():
+    recent = Recent(RecentOptions())
+    one = scheduler(recent)
+    ran(one, "first", 0, 100)
+    ran(one, "second", 200, 300)
+    one.step(600, [ev.JobSubmitted(600, described("a", 1, 7200, 600, user="other"))])
+    again = Recent(RecentOptions())
+    again.restore(recent.checkpoint())
+    after = scheduler(again)
+    after.step(900, [ev.JobSubmitted(900, described("a", 1, 7200, 900, user="u"))])
+    assert expected(after, "a") == 200
+
+
+def test_another_limit_of_a_running_job_leaves_its_prediction_as_it_is():
+    one = scheduler()
+    ran(one, "first", 0, 100)
+    ran(one, "second", 200, 300)
+    one.step(600, [ev.JobSubmitted(600, described("a", 1, 7200, 600, user="u"))])
+    one.step(600, [ev.JobStarted(600, "a", ())])
+    ran(one, "third", 610, 10)
+    one.step(630, [ev.JobChanged(630, described("a", 1, 3600, 600, user="u"))])
+    assert expected(one, "a") == 200
 
 
 def history(user="u"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from building import alike, described, node_cluster, plugged
 
@@ -89,8 +91,6 @@ def test_what_is_known_outlives_a_restart_and_a_run_that_ends_after_it_counts(op
     history(one)
     submit(one, "runs", "scopred:app=ft;N=7", 9_000)
     one.step(9_000, [ev.JobStarted(9_000, "runs", ())])
-    import json
-
     saved = json.loads(json.dumps(first.checkpoint()))
     again = Scopred(options())
     again.restore(saved)
@@ -144,7 +144,7 @@ def test_too_few_runs_and_no_prediction_beyond_the_limit(options):
     assert submit(one, "b", "scopred:app=ft;N=100", 9_500, estimate=50).expected_runtime == 50
 
 
-def test_histories_of_two_kinds_of_nodes_are_never_mixed_unless_they_are_said_to_be_alike(options):
+def test_acceptance_12_histories_of_two_kinds_of_nodes_are_never_mixed_unless_said_to_be_alike(options):
     pools = tuple(PoolDescription(name, 8) for name in ("old", "new"))
     cluster = ClusterDescription("two", pools)
     for classes, basis in (
@@ -264,3 +264,54 @@ def test_how_good_the_predictions_were_is_counted_by_the_size_of_the_history(opt
     assert again.figures() == plugin.figures()
     assert plugin.register_metrics()["scopred"](None) == plugin.figures()
     assert Scopred(options()).figures()["answered"] is None
+
+
+def restarted(plugin, options):
+    """The plugin as the next run of the daemon has it."""
+    again = Scopred(options())
+    again.restore(json.loads(json.dumps(plugin.checkpoint())))
+    return again
+
+
+def test_acceptance_9_after_a_restart_nobody_is_predicted_again_from_what_is_known_since(options):
+    first = Scopred(options())
+    one = scheduler(first)
+    early = submit(one, "early", "scopred:app=ft;N=9", 0)
+    history(one)
+    waits = submit(one, "waits", "scopred:app=ft;N=100", 9_000, 64)
+    runs = submit(one, "runs", "scopred:app=ft;N=50", 9_000, 60)
+    other = submit(one, "other", "scopred:app=ft;N=50", 9_000, 60)
+    one.step(9_000, [ev.JobStarted(9_000, "runs", ())])
+    said = {job.id: told(one, job) for job in (early, waits, runs)}
+    expected = {job.id: job.expected_runtime for job in (early, waits, runs)}
+    # Half as fast from now on.
+    for n in range(7, 14):
+        ran(one, f"h{n}", f"scopred:app=ft;N={n}", 1000 * n + 3_000, 10 + 6 * n)
+
+    later = scheduler(restarted(first, options))
+    back = [early.description, waits.description, runs.description]
+    # Somebody changed it meanwhile.
+    back.append(described("other", 60, 7200, 9_000, user="u", attributes={"comment": "scopred:app=ft;N=60"}))
+    later.step(20_000, [*(ev.JobSubmitted(20_000, job) for job in back), ev.JobStarted(9_000, "runs", ())])
+    jobs = later.state.jobs
+    assert {name: jobs[name].expected_runtime for name in expected} == expected
+    for name in ("early", "waits"):
+        assert "13 completed runs" not in (now := told(later, jobs[name]))
+        assert [line for line in now.splitlines() if "scopred" in line] == [
+            line for line in said[name].splitlines() if "scopred" in line
+        ]
+    assert "no run is recorded" in said["early"] and "on 6 completed runs" in said["waits"]
+    assert jobs["other"].expected_runtime != other.expected_runtime
+    assert "13 completed runs" in told(later, jobs["other"])
+    assert "13 completed runs" in told(later, submit(later, "new", "scopred:app=ft;N=50", 20_010, 60))
+
+
+def test_another_limit_of_a_running_job_leaves_its_prediction_as_it_is(options):
+    one = scheduler(Scopred(options()))
+    history(one)
+    job = submit(one, "a", "scopred:app=ft;N=50", 9_000)
+    one.step(9_000, [ev.JobStarted(9_000, "a", ())])
+    before = job.expected_runtime
+    changed = described("a", 1, 3600, 9_000, user="u", attributes={"comment": "scopred:app=ft;N=50"})
+    one.step(9_010, [ev.JobChanged(9_010, changed)])
+    assert job.expected_runtime == before

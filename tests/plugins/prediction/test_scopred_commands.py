@@ -188,3 +188,72 @@ def test_recorded_pools_do_not_mix_and_without_the_plugin_nothing_is_recorded(tm
     config.write_text("plugins: [easy]\nmode: dry-run\n")
     with pytest.raises(UserError, match="expected scopred to be enabled"):
         called(fit, "ft", "-c", config)
+
+
+def listed(tmp_path, *rows):
+    path = tmp_path / "listed.csv"
+    path.write_text("\n".join(["N,runtime", *rows, ""]))
+    return path
+
+
+def test_a_history_of_one_run_says_that_it_is_too_little(tmp_path):
+    one = listed(tmp_path, "2,10")
+    told = called(fit, "ep", "--formula", "N", "--runs", one)
+    assert "ep: 1 run.\n" in told
+    assert "Too few runs to say how good that is: 1 for a rank of 1." in told and "nan" not in told
+    told = called(predict, "ep", "--formula", "N", "--runs", one, "--set", "N=4")
+    assert "regression, 1 run" in told and "1 run is too few for 1 coefficient" in told
+
+
+def test_a_column_that_is_constant_predicts_nothing_else(tmp_path):
+    same = listed(tmp_path, "4,10", "4,11", "4,12")
+    assert "Rank 1 of 2: these runs do not tell all terms apart" in called(
+        fit, "ep", "--formula", "N", "--runs", same
+    )
+    told = " ".join(called(predict, "ep", "--formula", "N", "--runs", same, "--set", "N=9").split())
+    assert "not estimable from these runs" in told
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("1/0", "formula '1/0', column 1: expected a term that names a parameter, found none"),
+        ("9**9**9**9", "column 1: expected a term that names a parameter, found none"),
+        ('__import__("os").system("id")', "column 1: expected one of the functions log, log2"),
+        ("N.real", "column 1: "),
+        ("exec(N)", "column 1: expected one of the functions log, log2"),
+    ],
+)
+def test_formulas_that_are_none_are_refused_with_their_place(tmp_path, formula, message):
+    with pytest.raises(UserError, match=re.escape(message)):
+        called(fit, "ep", "--formula", formula, "--runs", listed(tmp_path, "0,10", "1,12", "2,15"))
+
+
+@pytest.mark.parametrize(("formula", "at"), [("1/N", 0), ("log(N)", 0), ("exp(N)", 1000), ("N**400", 99)])
+def test_runs_at_which_a_formula_has_no_value_do_not_count(tmp_path, formula, at):
+    runs = listed(tmp_path, f"{at},10", "1,14", "2,15", "3,17")
+    assert "ep: 3 runs; 1 do not count." in called(fit, "ep", "--formula", formula, "--runs", runs)
+    told = " ".join(
+        called(predict, "ep", "--formula", formula, "--runs", runs, "--set", f"N={at}").split()
+    )
+    assert "has no value there" in told
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("2,-5", "line 3: runtime: expected seconds from 0 on, found '-5'"),
+        ("2,1e400", "line 3: runtime: expected a number, found '1e400'"),
+        ("2,1.234.567", "line 3: runtime: expected a number, found '1.234.567'"),
+    ],
+)
+def test_absurd_times_name_their_line(tmp_path, row, message):
+    with pytest.raises(UserError, match=re.escape(message)):
+        called(fit, "ep", "--formula", "N", "--runs", listed(tmp_path, "1,10", row))
+
+
+def test_another_encoding_names_its_line(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_bytes("N,runtime,user\n1,10,ann\n2,20,jos\xe9\n".encode("latin-1"))
+    with pytest.raises(UserError, match=r"runs\.csv, line 3: expected UTF-8, found the byte 0xe9"):
+        called(fit, "ep", "--formula", "N", "--runs", path)

@@ -56,7 +56,7 @@ def test_p3_terms_as_they_are_written():
         ("-" * 60 + "N", None), ("9" * 600, 501), ("+".join("abcdefghij" * 6), 1), ("N\n+1", 2),
     ],
 )  # fmt: skip
-def test_p4_what_is_not_arithmetic_is_refused_with_its_place(text, where):
+def test_acceptance_1_p4_what_is_not_arithmetic_is_refused_with_its_place(text, where):
     if where is None and text.startswith("("):
         # Parentheses that change nothing are no depth.
         assert shown(text) == ["N"]
@@ -173,7 +173,7 @@ def coefficients(formula, runs):
     return model, model.fits()["runtime"].fit.coefficients
 
 
-def test_r8_and_r9_ep_class_a():
+def test_acceptance_4_r8_and_r9_ep_class_a():
     runs = [({"N": EP_N["A"], "P": p}, EP["A"][p]) for p in (2, 4, 6, 8, 10)]
     model, found = coefficients("N/P", runs)
     assert 1 / found[1] == pytest.approx(3_997_995.99, abs=0.01)
@@ -201,7 +201,7 @@ def test_r10_to_r13():
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: f"{case.table}: {case.what}")
-def test_r14_to_r16_all_published_predictions(case):
+def test_acceptance_5_r14_to_r16_all_published_predictions(case):
     """Within the specification's tolerance: the tables print two decimals, extrapolation amplifies them."""
     formulas = dict(case.formulas)
     whole = formulas.get("runtime")
@@ -269,7 +269,7 @@ def test_r22_the_last_column_of_table_10_is_of_computation_and_communication():
 # ------------------------------------------------------------ what holds of any
 
 
-def test_full_rank_fits_agree_with_the_normal_equations():
+def test_acceptance_2_full_rank_fits_agree_with_the_normal_equations():
     draw = np.random.default_rng(1)
     for _ in range(100):
         n, k = int(draw.integers(8, 60)), int(draw.integers(1, 6))
@@ -288,7 +288,7 @@ def test_full_rank_fits_agree_with_the_normal_equations():
         )
 
 
-def test_whether_a_row_is_estimable_is_right_on_deficient_designs():
+def test_acceptance_3_whether_a_row_is_estimable_is_right_on_deficient_designs():
     draw = np.random.default_rng(2)
     for _ in range(100):
         n, k = int(draw.integers(8, 30)), int(draw.integers(3, 7))
@@ -307,7 +307,7 @@ def test_whether_a_row_is_estimable_is_right_on_deficient_designs():
         assert mean[0] == pytest.approx((new @ np.linalg.lstsq(full, y, rcond=None)[0]).item(), rel=1e-8)
 
 
-def test_intervals_cover_what_they_say():
+def test_acceptance_7_intervals_cover_what_they_say():
     draw = np.random.default_rng(3)
     x = column(draw.uniform(1, 10, (20, 2)))
     row = np.array([[1.0, 12.0, 3.0]])
@@ -323,7 +323,7 @@ def test_intervals_cover_what_they_say():
 
 
 @given(st.integers(0, 10_000))
-def test_order_scale_and_repetition_change_no_prediction(seed):
+def test_acceptance_8_order_scale_and_repetition_change_no_prediction(seed):
     draw = np.random.default_rng(seed)
     n = int(draw.integers(6, 15))
     points = [{"N": float(a), "P": float(b)} for a, b in draw.uniform(1, 50, (n, 2))]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway import events as ev
-from headway.decisions import Kill, Requeue, Start
+from headway.decisions import Kill, Requeue, Signal, Start
 from headway.errors import UserError
 from headway.model import ClusterDescription, PoolDescription, Reservation
 from headway.plugins import PluginConfig, make_plugin
@@ -35,7 +35,7 @@ class Site:
         self.plugin = preemption(*rules, **options)
         self.scheduler = Scheduler(
             cluster or ClusterDescription.flat(processors), plugged(*more, self.plugin, policy or Easy()),
-            capabilities=frozenset({Start, Requeue, Kill}), monitor=monitor,
+            capabilities=frozenset({Start, Requeue, Kill, Signal}), monitor=monitor,
         )  # fmt: skip
 
     def step(self, now, *events):
@@ -44,7 +44,7 @@ class Site:
         assert self.scheduler.problems == []
         words = []
         for decision in made:
-            words.append({Start: "", Requeue: "-", Kill: "x"}[type(decision)] + decision.job_id)
+            words.append({Start: "", Requeue: "-", Kill: "x", Signal: "~"}[type(decision)] + decision.job_id)
         starts = [ev.JobStarted(now, d.job_id, d.placement) for d in made if isinstance(d, Start)]
         if starts and not self.scheduler._monitor:
             words += self.step(now, *starts)
@@ -115,6 +115,147 @@ def test_cancelled_jobs_are_ended():
     site.arrive(0, "a", 8)
     assert site.arrive(1, "b", 8, "high") == ["xa"]
     assert site.step(2, ev.JobEnded(2, "a", "cancelled")) == ["b"]
+
+
+GRACE = {**HIGH, "grace": "5m", "signal": "USR1"}
+
+
+def test_who_has_a_grace_time_is_signalled_first():
+    site = Site(GRACE)
+    site.arrive(0, "a", 8)
+    made = site.scheduler.step(100, [ev.JobSubmitted(100, described("b", 8, 1000.0, 100, qos="high"))])
+    why = "makes room for job b (qos high before qos low), which costs 1 min 40 s of its work"
+    assert made == [Signal("a", "USR1", 300.0, why)]
+    assert site.scheduler.next_wakeup() == 400.0
+    assert site.arrive(110, "c", 2) == [], "what becomes free is b's"
+    assert site.step(399) == []
+    assert site.step(400) == ["-a"]
+    assert site.step(401, ev.JobRequeued(401, "a")) == ["b"]
+
+
+def test_nobody_is_expected_to_stay_beyond_its_limit_for_its_grace_time():
+    site = Site({**GRACE, "grace": "2h"}, soon=0)
+    site.arrive(0, "a", 8)
+    assert site.arrive(100, "b", 8, "high") == ["~a"]
+    assert site.scheduler.state.jobs["a"].expected_end == 1000.0
+
+
+def test_who_ends_in_its_grace_time_is_not_told_to_go():
+    site = Site(GRACE)
+    site.arrive(0, "a", 8)
+    assert site.arrive(100, "b", 8, "high") == ["~a"]
+    assert site.step(130, ev.JobEnded(130, "a", "completed")) == ["b"]
+    assert site.step(400) == []
+
+
+def test_room_is_kept_through_a_grace_time():
+    """What is free besides is not given to jobs that would still run then."""
+    site = Site(GRACE)
+    site.arrive(0, "a", 4)
+    assert site.arrive(100, "b", 8, "high") == ["~a"]
+    assert site.arrive(110, "long", 4, estimate=500.0) == []
+    assert site.arrive(120, "short", 4, estimate=200.0) == ["short"]
+    site.step(320, ev.JobEnded(320, "short", "completed"))
+    assert site.step(400) == ["-a"]
+    assert site.step(401, ev.JobRequeued(401, "a")) == ["b"]
+
+
+def test_who_reaches_its_limit_in_its_grace_time_is_expected_to_go_then():
+    site = Site(GRACE)
+    site.arrive(0, "a", 4)
+    assert site.arrive(800, "b", 8, "high") == ["~a"]
+    assert site.scheduler.state.jobs["a"].expected_end == 1000.0
+    assert site.arrive(810, "late", 4, estimate=250.0) == []
+    assert site.arrive(820, "short", 4, estimate=100.0) == ["short"]
+
+
+def test_who_has_none_goes_at_once_and_the_others_later():
+    site = Site(
+        {"who": {"qos": ["high"]}, "whom": {"user": ["slow"], "qos": ["low"]}, "grace": 60},
+        {"who": {"qos": ["high"]}, "whom": {"user": ["fast"], "qos": ["low"]}},
+    )
+    site.arrive(0, "a", 4, user="slow")
+    site.arrive(0, "b", 4, user="fast")
+    assert sorted(site.arrive(10, "c", 8, "high")) == ["-b", "~a"]
+    assert site.step(11, ev.JobRequeued(11, "b")) == []
+    assert site.step(70) == ["-a"]
+    assert site.step(71, ev.JobRequeued(71, "a")) == ["c"]
+
+
+def test_the_signalled_stay_if_nobody_needs_their_places_any_more():
+    site = Site(GRACE)
+    site.arrive(0, "a", 8)
+    assert site.arrive(100, "b", 8, "high") == ["~a"]
+    site.step(150, ev.JobEnded(150, "b", "cancelled"))
+    assert not site.scheduler.state.jobs["a"].leaving
+    assert site.scheduler.state.jobs["a"].expected_end == 1000.0
+    assert site.step(400) == []
+
+
+def test_the_signalled_stay_if_there_is_room_elsewhere_in_their_grace_time():
+    site = Site(GRACE)
+    site.arrive(0, "a", 4)
+    site.arrive(0, "other", 4, "high")
+    assert site.arrive(100, "b", 4, "high") == ["~a"]
+    assert site.step(150, ev.JobEnded(150, "other", "completed")) == ["b"]
+    assert not site.scheduler.state.jobs["a"].leaving
+    assert site.scheduler.state.jobs["a"].expected_end == 1000.0
+    assert site.step(400) == []
+
+
+def test_a_signal_that_is_refused_gives_the_room_up():
+    site = Site(GRACE)
+    site.arrive(0, "a", 4)
+    site.arrive(0, "b", 4)
+    assert sorted(site.arrive(100, "c", 8, "high")) == ["~a", "~b"]
+    signal = Signal("a", "USR1", 300.0)
+    assert site.step(101, ev.DecisionFailed(101, signal, "it does not run")) == []
+    jobs = site.scheduler.state.jobs
+    assert not jobs["a"].leaving and not jobs["b"].leaving
+    assert site.step(400) == []
+
+
+def test_who_saves_itself_in_its_grace_time_loses_only_that():
+    site = Site(GRACE)
+    site.arrive(0, "a", 4, estimate=9000.0)
+    site.arrive(1, "b", 4, estimate=9000.0, attributes={"saves": 60})
+    assert site.arrive(2000, "c", 4, "high") == ["~b"], "300 s instead of 2000 s"
+    site.step(2300)
+    site.step(2301, ev.JobRequeued(2301, "b"))
+    assert site.plugin._figures["lost processor-seconds"] == 4 * 300
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ({**HIGH, "signal": "USR1"}, "expected a grace time beside it"),
+        ({**HIGH, "grace": 5, "signal": "KILL"}, "expected a signal that a job can catch"),
+        ({**HIGH, "grace": 5, "signal": "SIGTERM"}, "expected a signal that a job can catch"),
+        ({**HIGH, "grace": -5}, "greater than or equal to 0"),
+    ],
+)
+def test_a_wrong_grace_time_is_refused(rule, message):
+    with pytest.raises(ValueError, match=message):
+        PreemptionOptions(rules=[rule])
+
+
+def test_a_grace_time_needs_a_cluster_that_sends_signals():
+    plugin = preemption(GRACE)
+    with pytest.raises(UserError, match="grace: the cluster cannot send signals"):
+        plugin.startup(frozenset({Start, Requeue, Kill}))
+
+
+def test_an_emulated_job_goes_on_from_what_it_saved():
+    """On 4 processors: a (1000 s) is signalled at 400, has saved itself at 430 and goes at 460; from 560 it
+    has 600 s left. One that saves nothing begins anew."""
+    for saves, end in ((30, 560 + 600), (61, 560 + 1000), (None, 560 + 1000)):
+        attributes = {} if saves is None else {"saves": saves}
+        low = traced("a", 4, 2000, runtime=1000, qos="low", attributes=attributes)
+        high = traced("b", 4, 100, submit=400, runtime=100, qos="high")
+        rule = {**HIGH, "grace": 60}
+        run = emulate(ClusterDescription.flat(4), [low, high], preemption(rule, soon=0), Easy())
+        ends = {name: result.end_time for name, result in run.results.items()}
+        assert ends == {"b": 560, "a": end}
 
 
 def test_young_jobs_keep_their_places_until_they_are_old():

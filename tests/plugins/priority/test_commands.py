@@ -7,9 +7,15 @@ from pathlib import Path
 import pytest
 
 from headway import cli
+from headway import events as ev
+from headway.model import ClusterDescription, JobDescription, Request, SitePolicy
+from headway.state import State
+from headway_plugins.priority import share_course
 from headway_plugins.priority.commands import SHARES, share_rows
 from headway_plugins.priority.fair_share import DecayOptions
 from headway_plugins.priority.fair_tree import FairTree
+from headway_plugins.priority.minutes import MINUTES, minutes_rows
+from headway_plugins.priority.share_course import Course
 
 #: What `sacctmgr dump` and `sshare -a -l -P` of a Slurm 22.05.8 said after it had run some jobs.
 RECORDED = Path(__file__).parent / "fixtures"
@@ -58,18 +64,10 @@ def printed(capsys, *words):
 
 def test_shares_has_the_columns_of_sshare(journal, capsys):
     rows = printed(capsys, "shares", "-c", str(journal / "c.yaml"), "-P")
-    assert rows == [
-        [
-            "Account",
-            "User",
-            "RawShares",
-            "NormShares",
-            "RawUsage",
-            "NormUsage",
-            "EffectvUsage",
-            "FairShare",
-            "LevelFS",
-        ],
+    none = "cpu=0,mem=0,energy=0,node=0,billing=0,fs/disk=0,vmem=0,pages=0"
+    assert [row[-2:] for row in rows] == [list(MINUTES), *[["", none]] * 6]
+    assert [row[:-2] for row in rows] == [
+        list(SHARES),
         ["root", "", "", "0.000000", "800", "", "1.000000", "", ""],
         [" 1", "", "1", "0.500000", "600", "0.750000", "0.750000", "", "0.666667"],
         ["  1", "1", "1", "0.500000", "400", "0.500000", "0.666667", "0.333333", "0.750000"],
@@ -77,6 +75,32 @@ def test_shares_has_the_columns_of_sshare(journal, capsys):
         [" 2", "", "1", "0.500000", "200", "0.250000", "0.250000", "", "2.000000"],
         ["  2", "3", "1", "1.000000", "200", "0.250000", "1.000000", "1.000000", "1.000000"],
     ]
+
+
+def test_a_page_shows_the_tree_and_targets_against_usage(journal):
+    page = journal / "shares.html"
+    cli.main(["shares", "-c", str(journal / "c.yaml"), "--html", str(page)])
+    text = page.read_text()
+    # Account 2 has one user.
+    assert "Below root" in text and "Below 1" in text and "Below 2" not in text
+    assert text.count("<svg") == 2
+    assert "<td>3</td>" in text and "0.666667" in text
+
+
+def test_a_course_of_many_moments_is_thinned_and_keeps_its_ends(monkeypatch):
+    monkeypatch.setattr(share_course, "MOMENTS", 8)
+    plugin, course = FairTree(DecayOptions(file=RECORDED / "slurm-22.05.dump", half_life=None)), Course()
+    node = plugin.tree.association("theory", "bin")
+    plugin.ledger.begin("1", node, 2.0, 0.0)
+    for now in range(1, 1001):
+        course.look(plugin, float(now))
+    course.end(plugin, 1000.5)
+    assert len(course.times) <= 9 and (course.times[0], course.times[-1]) == (1.0, 1000.5)
+    families = dict(course.families(plugin, 2))
+    assert list(families) == ["root", "physics", "theory"]
+    assert [line.name for line in families["root"]] == ["physics", "root"]
+    line = families["theory"][0]
+    assert (line.name, line.is_user, line.used[-1], line.target[-1]) == ("bin", True, 1.0, 0.5)
 
 
 def test_priority_prints_what_each_factor_gives(journal, capsys):
@@ -110,3 +134,25 @@ def test_shares_of_those_without_shares_of_their_own_are_what_sshare_says():
             node = plugin.tree.association(row[0].strip(), row[1])
             plugin.ledger.add(node, used, 0.0, 1.0)
     assert ["|".join(row) for row in (SHARES, *share_rows(plugin, 1.0))] == said
+
+
+def test_minutes_that_running_jobs_may_still_use_are_counted_up_the_tree():
+    plugin = FairTree(DecayOptions(file=RECORDED / "slurm-22.05.dump"))
+    state = State(ClusterDescription.flat(8))
+    plugin.startup(state)
+    request = Request(2, 1800.0, gres_per_node=(("gpu", 1),))
+    description = JobDescription("1", 0.0, request, user="bin", account="theory", qos="low")
+    submitted, started = ev.JobSubmitted(0.0, description), ev.JobStarted(0.0, "1")
+    for event in (submitted, started):
+        state.handlers[type(event)](state, event)
+        plugin.observe(event, state)
+    names = ("cpu", "node", "billing", "gres/gpu", "pages")
+    plugin._policy = SitePolicy(resources=names, minutes={"theory": "cpu=9"})
+    rows = minutes_rows(plugin, state.running_jobs(), 100.0)
+    said = {row[:2]: minutes for row, minutes in zip(share_rows(plugin, 100.0), rows, strict=True)}
+    # 1,700 of 1,800 seconds are left.
+    left = "cpu=56,node=28,billing=56,gres/gpu=28,pages=0"
+    assert said["   theory", "bin"] == ("", left)
+    assert said["  theory", ""] == ("cpu=9", left)
+    assert said["root", ""] == said[" physics", ""] == ("", left)
+    assert said[" chemistry", ""] == ("", "cpu=0,node=0,billing=0,gres/gpu=0,pages=0")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from headway.errors import UserError
@@ -123,3 +125,33 @@ def test_wrong_options_are_refused(options, said):
     with pytest.raises(UserError) as error:
         Plugins.load([PluginConfig("fair-tree", options)], Catalogue(), None)
     assert said in str(error.value)
+
+
+RESOURCE_GROUP = """# name id parent shares
+physics 50 root 60
+theory  52 physics 10 further words
+ann     60 root 5
+bob     61 theory 10
+"""
+
+
+def test_resource_group_of_pbs():
+    entries = {(entry.account, entry.user): entry for entry in read_tree(RESOURCE_GROUP, "resource_group")}
+    assert set(entries) == {("physics", ""), ("theory", ""), ("root", "ann"), ("theory", "bob")}
+    assert entries["theory", ""].parent == "physics"
+    assert (entries["theory", "bob"].shares, entries["theory", "bob"].default) == (10, True)
+    assert Tree(list(entries.values())).association("root", "ann")
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("carl 70 nobody 10", "line 6: carl: no group is called 'nobody'"),
+        ("bob 70 root 10", "line 6: 'bob' is there already, in rg, line 5"),
+        ("carl 70 root -1", "line 6: expected NAME ID PARENT SHARES, found 'carl 70 root -1'"),
+        ("root 70 root 1", "line 6: expected a name below root"),
+    ],
+)
+def test_a_broken_resource_group(line, why):
+    with pytest.raises(UserError, match=re.escape(why)):
+        read_tree(RESOURCE_GROUP + line + "\n", "rg")

@@ -14,6 +14,7 @@ from headway.workload import Column, Trace
 from headway.workload.trace import WIDTH
 from headway_plugins.reproductions.pitfalls import (
     PitfallsReproduction,
+    claim_of_feedback,
     claim_of_windows,
     claims_of_load,
     claims_of_looks,
@@ -92,9 +93,11 @@ def test_whole_logs_and_windows_are_judged() -> None:
     )  # fmt: skip
     whole.values.update({
         "top 1 % of bounded slowdown": 0.4, "mean bounded slowdown": 40.0, "median bounded slowdown": 1.0,
-        "geometric mean bounded slowdown": 3.0,
+        "geometric mean bounded slowdown": 3.0, "mean wait prime time": 120.0, "mean wait other time": 80.0,
     })  # fmt: skip
-    assert [claim.holds for claim in claims_of_whole_logs([whole])] == ["yes"] * 4
+    claims = claims_of_whole_logs([whole])
+    assert [claim.holds for claim in claims] == ["yes"] * 5
+    assert "prime time, and of others: KTH 2 min 00 s, 1 min 20 s" in claims[3].measured
     windows = [
         row("KTH", variant, x, mean_wait=wait, mean_bounded_slowdown=4.0)
         for variant, x, wait in (
@@ -104,6 +107,18 @@ def test_whole_logs_and_windows_are_judged() -> None:
     ]  # fmt: skip
     claim = claim_of_windows(windows)
     assert claim.holds == "yes" and "in 2 windows" in claim.measured and "KTH +1% to +50%" in claim.measured
+
+
+def test_feedback_is_judged_beside_the_open_replay() -> None:
+    waits = {"KTH": (100.0, 150.0), "KTH, chains": (60.0, 75.0)}
+    rows = [
+        row(name, variant, 1.0, mean_wait=wait)
+        for name, both in waits.items()
+        for variant, wait in zip(("EASY", "conservative"), both, strict=True)
+    ]
+    claim = claim_of_feedback(rows)
+    assert claim.holds == "yes"
+    assert "KTH 1 min 40 s and 1 min 00 s (conservative against EASY +50% and +25%)" in claim.measured
 
 
 def test_models_are_judged_beside_logs() -> None:

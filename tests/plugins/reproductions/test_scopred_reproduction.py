@@ -19,7 +19,7 @@ def held(found):
     return {claim.where: claim.holds for claim in claims_of(found)}
 
 
-def test_all_holds_but_table_4_and_what_the_text_says_wrongly(found):
+def test_acceptance_6_all_holds_but_table_4_and_what_the_text_says_wrongly(found):
     wrong = {where for where, holds in held(found).items() if holds != "yes"}
     assert wrong == {"Table 4", "EP, both", "text to Table 3", "text to Table 14", "Table 10"}
 

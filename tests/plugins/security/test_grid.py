@@ -149,3 +149,14 @@ def test_the_first_job_has_the_best_levels_that_its_slack_allows(given_grid):
         job = jobs[0]
         slack = job.deadline - placed.start - placed.transfer - job.execution
         assert placed.steps == raise_exactly(job.need, slack)
+
+
+def test_the_overhead_as_a_rate_of_the_run():
+    """What transfer and protection make of the speed of the first two jobs."""
+    course = sareg(GRID, example())
+    found = [
+        job.execution / (placed.end - placed.start)
+        for job, placed in zip(course.jobs[:2], course.placed[:2], strict=True)
+        if isinstance(placed, Placed)
+    ]
+    assert found == [pytest.approx(0.697530, abs=1e-6), pytest.approx(0.832679, abs=1e-6)]

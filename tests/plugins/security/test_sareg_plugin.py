@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from building import alike, node_cluster
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from security_grids import ROWS, asked
 
-from headway.decisions import SetTimeLimit, Start
+from headway.decisions import Annotate, SetTimeLimit, Start
 from headway.emulation import emulate
 from headway.errors import UserError
-from headway.events import JobSubmitted
+from headway.events import JobChanged, JobEnded, JobStarted, JobSubmitted
 from headway.model import ClusterDescription, Dependency, JobDescription, Request
 from headway.plugins import Catalogue, PluginConfig, Plugins
 from headway.scheduler import Scheduler
@@ -214,3 +215,120 @@ def test_pools_of_nodes_are_refused():
 def test_a_profile_that_is_not_there_is_named(tmp_path):
     with pytest.raises(UserError, match=r"speeds\.yaml cannot be read"):
         run([], profile=str(tmp_path / "speeds.yaml"))
+
+
+# ---------------------------------------------------------------------- where jobs are told their levels
+
+MEASURED = """
+name: measured
+encryption: [{level: 0.7, option: AES-128-GCM, speed: 2000}, {level: 1.0, option: AES-256-GCM, speed: 1000}]
+integrity: [{level: 0.7, option: SHA-256, speed: 400}, {level: 0.9, option: SHA-512, speed: 200}]
+authentication: [{level: 0.8, option: Ed25519, seconds: 0.001}]
+"""
+ABLE = frozenset({Start, SetTimeLimit, Annotate})
+
+
+def live(tmp_path, processors=4, nodes=2, saved=None, able=ABLE, **options):
+    """A scheduler of a cluster of nodes that can tell jobs something."""
+    (tmp_path / "speeds.yaml").write_text(MEASURED)
+    options = {"profile": str(tmp_path / "speeds.yaml"), **options}
+    plugins = Plugins.load([PluginConfig("sareg", options), PluginConfig("first-fit")], CATALOGUE, None)
+    return Scheduler(node_cluster(*alike(nodes, processors)), plugins, capabilities=able, saved=saved)
+
+
+def told(scheduler, now, *events):
+    return list(scheduler.step(now, list(events)))
+
+
+def wanted(name, processors=1, deadline=1000.0, estimate=100.0, submit=0.0, notes=None, **request):
+    security = {"bytes": 1e9, "encryption": [0.7, 1.0]}
+    attributes = {"deadline": deadline, "security": security, **({"notes": notes} if notes else {})}
+    described = Request(processors, estimate, **request)
+    return JobDescription(name, submit, described, "pool", attributes=attributes)
+
+
+def test_a_job_is_told_its_levels_before_it_starts(tmp_path):
+    scheduler = live(tmp_path)
+    note, start, limit = told(scheduler, 0.0, JobSubmitted(0.0, wanted("1")))
+    label = "encryption=AES-256-GCM,integrity=SHA-512,authentication=Ed25519"
+    assert note == Annotate("1", "protect", label, "its security levels")
+    assert isinstance(start, Start) and limit.walltime == pytest.approx(100 + 1 + 5 + 0.001)
+    # Nobody is told again what it knows already.
+    start, _ = told(scheduler, 1.0, JobSubmitted(1.0, wanted("2", submit=1.0, notes={"protect": label})))
+    assert isinstance(start, Start)
+
+
+def test_a_job_that_cannot_be_told_is_refused_and_says_why(tmp_path):
+    scheduler = live(tmp_path)
+    described = wanted("1")
+    why = "its comment has '\\n' in it, with which it cannot be written again"
+    attributes = {**described.attributes, "cannot_be_told": why}
+    odd = msgspec.structs.replace(described, attributes=attributes)
+    assert told(scheduler, 0.0, JobSubmitted(0.0, odd)) == []
+    assert scheduler.state.jobs["1"].refusal == f"it cannot be told its security levels: {why}"
+    # One without protection needs no note.
+    plain = msgspec.structs.replace(described, id="2", attributes={"cannot_be_told": why})
+    (start,) = told(scheduler, 1.0, JobSubmitted(1.0, plain))
+    assert isinstance(start, Start)
+
+
+def test_where_limits_cannot_be_changed_they_stay(tmp_path):
+    scheduler = live(tmp_path, able=ABLE - {SetTimeLimit})
+    note, start = told(scheduler, 0.0, JobSubmitted(0.0, wanted("1")))
+    assert isinstance(note, Annotate) and isinstance(start, Start)
+
+
+def test_a_job_that_lies_on_nodes_is_promised_whole_ones(tmp_path):
+    scheduler = live(tmp_path, margin=10)
+    first = told(scheduler, 0.0, JobSubmitted(0.0, wanted("1", nodes=1)))
+    second = told(scheduler, 0.0, JobSubmitted(0.0, wanted("2", nodes=1)))
+    assert {d.job_id for d in [*first, *second] if isinstance(d, Start)} == {"1", "2"}
+    # Both nodes are promised until 116.001: not even one processor is free before that.
+    assert told(scheduler, 1.0, JobSubmitted(1.0, wanted("3", submit=1.0, deadline=215.0))) == []
+    assert "would end" in scheduler.state.jobs["3"].refusal
+    assert told(scheduler, 1.0, JobSubmitted(1.0, wanted("4", submit=1.0, deadline=300.0))) == []
+    assert not scheduler.state.jobs["4"].refusal
+    early = told(scheduler, 50.0, JobEnded(50.0, "1", "completed"))
+    assert [d.job_id for d in early if isinstance(d, Start)] == ["4"]
+
+
+def test_jobs_that_somebody_else_started_count_until_their_limits(tmp_path):
+    scheduler = live(tmp_path, nodes=1)
+    other = JobDescription("9", 0.0, Request(4, 500.0), "pool")
+    told(scheduler, 10.0, JobSubmitted(0.0, other), JobStarted(0.0, "9", (("n0", 4),)))
+    assert told(scheduler, 10.0, JobSubmitted(10.0, wanted("1", submit=10.0, deadline=590.0))) == []
+    assert scheduler.state.jobs["1"].refusal
+    assert told(scheduler, 10.0, JobSubmitted(10.0, wanted("2", submit=10.0, deadline=620.0))) == []
+    assert not scheduler.state.jobs["2"].refusal
+    begun = told(scheduler, 60.0, JobEnded(60.0, "9", "completed"))
+    assert [d.job_id for d in begun if isinstance(d, Start)] == ["2"]
+
+
+def test_a_promise_outlives_the_run_and_the_speeds_that_were_learnt(tmp_path):
+    scheduler = live(tmp_path, nodes=1)
+    told(scheduler, 0.0, JobSubmitted(0.0, wanted("1", processors=4)))
+    told(scheduler, 0.0, JobSubmitted(0.0, wanted("2", processors=4)))
+    for number in range(3):
+        took = {"took": f"AES-256-GCM:100000000:{10 + number}.0"}
+        one = wanted(f"t{number}", deadline=1e6, notes=took)
+        told(scheduler, 0.0, JobSubmitted(0.0, wanted(f"t{number}", deadline=1e6)), JobChanged(0.0, one))
+    saved = scheduler.checkpoint()
+    again = live(tmp_path, nodes=1, saved=saved)
+    told(again, 5.0, JobSubmitted(0.0, wanted("1", processors=4)), JobStarted(0.0, "1", (("n0", 4),)),
+         JobSubmitted(0.0, wanted("2", processors=4)))  # fmt: skip
+    begun = told(again, 60.0, JobEnded(60.0, "1", "completed"))
+    (limit,) = [d for d in begun if isinstance(d, SetTimeLimit) and d.job_id == "2"]
+    assert limit.walltime == pytest.approx(106.001)
+    # Who comes now is promised what was learnt: 10 MB/s would be too far from the profile, so 50.
+    (new,) = [
+        d for d in told(again, 61.0, JobSubmitted(61.0, wanted("5", submit=61.0, deadline=1e6)),
+                        JobEnded(61.0, "2", "completed"))
+        if isinstance(d, SetTimeLimit) and d.job_id == "5"
+    ]  # fmt: skip
+    assert new.walltime == pytest.approx(100 + 1e9 / 50e6 + 5 + 0.001)
+
+
+def test_the_papers_tables_protect_nothing_real():
+    plugins = Plugins.load([PluginConfig("sareg"), PluginConfig("first-fit")], CATALOGUE, None)
+    with pytest.raises(UserError, match="profile '2005' protects nothing"):
+        Scheduler(node_cluster(*alike(1, 4)), plugins, capabilities=ABLE)

@@ -1,9 +1,17 @@
 """``headway window --list``: the set, who is left out and why, the forecast."""
 
-import pytest
-from click.testing import CliRunner
+import json
 
+import pytest
+from building import traced
+from click.testing import CliRunner
+from cut_journal import cut
+
+from headway.emulation import emulate
 from headway.errors import UserError
+from headway.journal import Journal
+from headway.model import ClusterDescription
+from headway.plugins import Catalogue, PluginConfig
 from headway_plugins.windows.lists import read_jobs
 from headway_plugins.windows.plan import plan_window
 from headway_plugins.windows.staged import Staged
@@ -111,3 +119,81 @@ def test_lists_that_cannot_be(tmp_path, text, said):
 def test_a_length_that_cannot_be(night):
     with pytest.raises(UserError, match="--length: expected a time such as"):
         window("--list", night, "--processors", 2, "--length", "0")
+
+
+# ---------------------------------------------------------------------- a live window
+
+OPTIONS = {"length": 10, "fill": 1.0, "reselect": 0}
+
+
+def recorded(tmp_path, now, policy="two-phase", **options):
+    """The journal, as it was at ``now``, of two processors on which A, B, C and D4 are to be done; E, of one
+    task longer than the window; and F, of which a task failed."""
+    jobs = {"A": [[3], [2, 2], [1]], "B": [[2, 4], [3]], "C": [[5], [1]], "D4": [[2, 2, 2, 2]], "E": [[99]]}
+    found = [
+        traced(f"{name}.{stage}.{number}", 1, length, user="ann",
+               attributes={"window": {"job": name, "stage": stage}})
+        for name, stages in jobs.items()
+        for stage, lengths in enumerate(stages, start=1)
+        for number, length in enumerate(lengths, start=1)
+    ]  # fmt: skip
+    for stage, outcome in ((1, "failed"), (2, "completed")):
+        mark = {"window": {"job": "F", "stage": stage, "reward": 100}}
+        found.append(traced(f"F.{stage}", 1, 1, outcome=outcome, user="ben", attributes=mark))
+    config = PluginConfig(policy, {**OPTIONS, **options} if policy == "two-phase" else {})
+    path = tmp_path / "j.sqlite"
+    with Journal.open(str(path)) as journal:
+        emulate(
+            ClusterDescription.flat(2), found, [config], Catalogue(), label="night", journal=journal,
+            config_text=json.dumps({"plugins": [{config.name: config.options}]}),
+        )  # fmt: skip
+    return cut(path, now)
+
+
+def test_a_window_that_is_open(tmp_path):
+    said = window("--journal", recorded(tmp_path, 5, opens="00:00")).output
+    words = " ".join(said.split())
+    assert "Pool pool: the window is open until 10; what is left of it:" in words
+    assert "The set: 3 of them, 0.90 of the window; it may be filled to 1.000." in words
+    lines = {line.split()[0]: " ".join(line.split()) for line in said.splitlines() if " of " in line}
+    # B's last task began at 4, one of A's second stage at 5; A's other one and F's first begin at 7.
+    assert lines["B"] == "B of ann 1 1 2 s 2 s 2 2 s"
+    assert lines["F"] == "F of ben 2 2 2 s 2 s 100 4 s"
+    assert lines["A"] == "A of ann 2 3 5 s 3 s 5 5 s"
+    assert lines["E"].endswith("its stages take 1 min 39 s, and the window has 10 s")
+    assert "3 jobs in time, 0 too late. They earn 107;" in words
+
+
+def test_what_can_no_longer_be_done(tmp_path):
+    said = window("--journal", recorded(tmp_path, 8, opens="00:00")).output
+    assert "Can no longer be done:\n  F of ben: job F can no longer be done (stage 1: job F.1 failed)" in said
+
+
+def test_a_window_that_is_to_come(tmp_path):
+    said = window("--journal", recorded(tmp_path, 0, opens="01:00")).output
+    words = " ".join(said.split())
+    assert "Pool pool: the window opens at 3600 and closes at 3610; if nothing changes until then:" in words
+    lines = {line.split()[0]: " ".join(line.split()) for line in said.splitlines() if " of " in line}
+    assert lines["B"] == "B of ann 2 3 9 s 7 s 9 7 s"
+    assert lines["A"].endswith("8 10 s")
+    assert lines["D4"].endswith("not in the set: with it the set would need 1.35 of what may be filled")
+    assert "3 jobs in time, 0 too late. They earn 117; no schedule earns more than 117" in words
+
+
+def test_a_run_without_windows(tmp_path):
+    with pytest.raises(UserError, match="the run has no policy `two-phase`, so no pool has windows"):
+        window("--journal", recorded(tmp_path, 0, policy="easy"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "expected either --config or --journal"),
+        (["--length", "3h"], "--length: expected --list with it"),
+        (["--journal", "j", "--order", "PRIO"], "--order: expected --list with it"),
+        (["--list", "x.csv"], "--list: expected --processors and --length with it"),
+        (["--list", "x.csv", "--journal", "j"], "expected either --list, or a live window"),
+    ],
+)
+def test_a_list_or_a_live_window(arguments, message):
+    assert message in window(*arguments).output

@@ -1,5 +1,7 @@
 """Vectors: selections and both phases worked out by hand, formulas of r, transformations."""
 
+import math
+
 import pytest
 
 from headway_plugins.windows.dispatch import ORDERS, dispatch
@@ -121,3 +123,14 @@ def test_the_capacity_is_the_floor_of_the_exact_product():
     assert room(0.29, 10, 10) == 29
     assert room(0.7, 2, 10) == 14
     assert room(0.87, 100, 4680) == 407160
+
+
+def test_what_runs_already_and_what_others_have():
+    jobs = [Staged("short", ((1.0, 5.0), (2.0,))), Staged("long", ((4.0,), (4.0,)))]
+    # Of three processors one is somebody else's until 2, and short's task of 1 s runs.
+    found = dispatch(jobs, 3, 20.0, ORDERS["LCPF"], record=True, started=[1, 0], free_at=[2.0])
+    began = [(one.job, one.stage, one.task, one.start) for one in found.began]
+    assert began == [(0, 0, 0, 0.0), (1, 0, 0, 0.0), (0, 0, 1, 1.0), (1, 1, 0, 4.0), (0, 1, 0, 6.0)]
+    assert found.ends == (8.0, 8.0)
+    # Drained nodes: more is taken than there is.
+    assert dispatch(jobs, 1, 3.0, ORDERS["LCPF"], started=[2, 0], free_at=[9.0]).ends == (math.inf, math.inf)

@@ -19,21 +19,26 @@ from headway_adapters.slurm.reader.endings import Ending, read_job_text, read_sa
 from headway_adapters.slurm.reader.energy import read_energies, read_watts
 from headway_adapters.slurm.reader.gres import gres
 from headway_adapters.slurm.reader.jobs import RELEASED, Jobs, read_jobs
+from headway_adapters.slurm.reader.licences import licences, read_licences
 from headway_adapters.slurm.reader.nodes import Nodes, read_nodes, read_nodes_text
 from headway_adapters.slurm.reader.partitions import Partition, read_partitions
 from headway_adapters.slurm.reader.policy import ASSOCIATIONS, QOS, USAGE, USERS, read_policy
 from headway_adapters.slurm.reader.reservations import RESERVATION_PREFIX, read_reservations
 from headway_adapters.slurm.reader.site import Site
 from headway_adapters.slurm.reader.states import JOB_STATES
+from headway_adapters.slurm.reader.topology import BOUNDS, KINDS, Bounds, read_bounds, read_topology
 
 __all__ = [
     "ASSOCIATIONS",
+    "BOUNDS",
     "JOB_STATES",
+    "KINDS",
     "QOS",
     "RELEASED",
     "RESERVATION_PREFIX",
     "USAGE",
     "USERS",
+    "Bounds",
     "Detail",
     "Ending",
     "JobRecord",
@@ -45,15 +50,19 @@ __all__ = [
     "config",
     "decode",
     "gres",
+    "licences",
+    "read_bounds",
     "read_energies",
     "read_job_text",
     "read_jobs",
+    "read_licences",
     "read_nodes",
     "read_nodes_text",
     "read_partitions",
     "read_policy",
     "read_reservations",
     "read_sacct",
+    "read_topology",
     "read_watts",
     "records",
     "says_gone",

@@ -40,6 +40,8 @@ class Detail:
     managed: bool = True
     #: The nodes that its user excluded.
     excluded: tuple[str, ...] = ()
+    #: What its user wrote, and what is written behind that.
+    comment: str = ""
     #: Of a heterogeneous job: its components, the leader first, each by its own number in Slurm. The pins
     #: of a start are theirs; the job's own is the first of them.
     parts: tuple[tuple[str, Detail], ...] = ()

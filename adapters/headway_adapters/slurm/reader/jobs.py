@@ -21,7 +21,7 @@ from typing import Any
 from headway.errors import Failure
 from headway.model import FOR_JOB, Dependency, JobDescription, Placement, Request
 from headway_adapters.polling.marks import marks
-from headway_adapters.polling.remarks import remarks
+from headway_adapters.polling.remarks import CANNOT_BE_TOLD, noted, remarks, unwritable
 from headway_adapters.polling.snapshot import SnapshotJob
 from headway_adapters.slurm import marker, values
 from headway_adapters.slurm.reader.arrays import elements_in, task_list
@@ -29,6 +29,7 @@ from headway_adapters.slurm.reader.dependencies import read_dependencies
 from headway_adapters.slurm.reader.detail import Detail
 from headway_adapters.slurm.reader.documents import JobRecord, decode, node_names
 from headway_adapters.slurm.reader.heterogeneous import Component, combined
+from headway_adapters.slurm.reader.licences import licences
 from headway_adapters.slurm.reader.nodes import Nodes
 from headway_adapters.slurm.reader.partitions import Partition
 from headway_adapters.slurm.reader.placement import placement_of
@@ -36,6 +37,7 @@ from headway_adapters.slurm.reader.request import Requests, nodes_asked
 from headway_adapters.slurm.reader.reservations import RESERVATION_PREFIX
 from headway_adapters.slurm.reader.site import Site
 from headway_adapters.slurm.reader.states import job_state
+from headway_adapters.slurm.reader.topology import Bounds
 
 #: How a comment ends whose job its user has released: the submit filter's word, since the release itself
 #: would have let Slurm start it.
@@ -71,19 +73,27 @@ def read_jobs(
     partitions: Mapping[str, Partition],
     nodes: Nodes,
     notes: set[str],
+    bounds: Bounds | None = None,
 ) -> Jobs:
-    """``squeue --json``; ``now`` is when it was asked for (seconds). ``notes`` takes what was odd."""
+    """``squeue --json``; ``now`` is when it was asked for (seconds). ``notes`` takes what was odd.
+    ``bounds``: jobs' bounds on switches that the JSON does not have."""
     listing = decode(data, "squeue: the listing of jobs", notes)
     if listing.jobs is None:
         raise Failure("squeue: the listing of jobs holds no jobs")
-    return _Reading(now, site, partitions, nodes, notes).read(listing.jobs)
+    return _Reading(now, site, partitions, nodes, notes, bounds or {}).read(listing.jobs)
 
 
 class _Reading:
     """One reading of one listing."""
 
     def __init__(
-        self, now: float, site: Site, partitions: Mapping[str, Partition], nodes: Nodes, notes: set[str]
+        self,
+        now: float,
+        site: Site,
+        partitions: Mapping[str, Partition],
+        nodes: Nodes,
+        notes: set[str],
+        bounds: Bounds,
     ) -> None:
         self.now = now
         self.site = site
@@ -95,7 +105,7 @@ class _Reading:
         #: Array -> its elements that are not over; elements that take a place under its limit.
         self.elements: dict[int, list[str]] = {}
         self.active: dict[int, int] = {}
-        self.requests = Requests(site, partitions, nodes)
+        self.requests = Requests(site, partitions, nodes, bounds)
 
     def read(self, jobs: Iterable[JobRecord]) -> Jobs:
         late: list[JobRecord] = []
@@ -239,7 +249,7 @@ class _Reading:
         """The attributes, with what the user's comment says, and how nice the job is."""
         if nice := values.number(record.nice):
             attributes = {**(attributes or {}), "nice": nice}
-        comment = values.text(record.comment).removesuffix(RELEASED).rstrip()
+        comment, notes = noted(values.text(record.comment).removesuffix(RELEASED).rstrip())
         words, said = remarks(comment)
         marked = dict(attributes or {})
         if said:
@@ -250,6 +260,10 @@ class _Reading:
             marked["requested_start"] = due or self.now
         if "malleable" in words:
             marked["malleable"] = True
+        if notes:
+            marked["notes"] = notes
+        if why := unwritable(comment):
+            marked[CANNOT_BE_TOLD] = why
         return {**marked, **marks(words)} or None
 
     def _reservation(self, record: JobRecord, job_id: str) -> str:
@@ -275,6 +289,8 @@ class _Reading:
             nodes=len(placement),
             **self.requests.amounts(record, max(len(placement), 1)),
             exclusive=self.requests.exclusive(record, pool),
+            # Where there was a choice, newer versions say what it got.
+            licences=licences(values.text(record.licenses_allocated) or values.text(record.licenses)) or (),
         )
         description = self._description(
             record, pool, request, held=False, pending=False, ranked=False, job_id=job_id,
@@ -386,6 +402,7 @@ class _Reading:
             record=job_id if tasks is None else f"{array}",
             managed=managed,
             excluded=excluded,
+            comment=values.text(record.comment),
         )
         pinned = (pin.placement or tuple((name, 0) for name in pin.nodes)) if pin is not None else ()
         if tasks is None:

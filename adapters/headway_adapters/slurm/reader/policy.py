@@ -52,7 +52,7 @@ def read_policy(
     }  # fmt: skip
     default = {row["User"]: row["DefaultAccount"] for row in _rows(users, USERS)}
     limits = _Limits(notes)
-    found = []
+    found, allowed = [], {}
     for row in _rows(associations, ASSOCIATIONS):
         account, user = row["Account"], row["User"]
         if row["Partition"]:
@@ -61,6 +61,8 @@ def read_policy(
             )
             continue
         limits.of_association(row)
+        if row["GrpTRESMins"]:
+            allowed[f"{account}:{user}" if user else account] = row["GrpTRESMins"]
         if account == "root" and not user:
             continue
         spent, minutes = used.get((account, user), (0.0, 0.0))
@@ -92,6 +94,7 @@ def read_policy(
         favour_small=config.get("PriorityFavorSmall", "").lower() == "yes",
         size_over_time="SMALL_RELATIVE_TO_TIME" in flags,
         half_life=None if half_life is None or math.isinf(half_life) else half_life,
+        resources=tuple(filter(None, config.get("AccountingStorageTRES", "").split(","))), minutes=allowed,
     )  # fmt: skip
 
 

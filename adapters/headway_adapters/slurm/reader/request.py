@@ -11,9 +11,11 @@ from headway.model import Request
 from headway_adapters.slurm import values
 from headway_adapters.slurm.reader.documents import MIB, JobRecord
 from headway_adapters.slurm.reader.gres import gres
+from headway_adapters.slurm.reader.licences import licences
 from headway_adapters.slurm.reader.nodes import Nodes
 from headway_adapters.slurm.reader.partitions import Partition
 from headway_adapters.slurm.reader.site import Site
+from headway_adapters.slurm.reader.topology import Bounds, bound_of
 
 _MEMORY = re.compile(r"(?:^|,)mem=([0-9.]+)([KMGTP]?)")
 
@@ -21,10 +23,13 @@ _MEMORY = re.compile(r"(?:^|,)mem=([0-9.]+)([KMGTP]?)")
 class Requests:
     """Reads the requests of one listing."""
 
-    def __init__(self, site: Site, partitions: Mapping[str, Partition], nodes: Nodes) -> None:
+    def __init__(
+        self, site: Site, partitions: Mapping[str, Partition], nodes: Nodes, bounds: Bounds | None = None
+    ) -> None:
         self.site = site
         self.partitions = partitions
         self.nodes = nodes
+        self.bounds = bounds or {}
         self.threads = max(nodes.threads.values(), default=1) if site.whole_cores else 1
         self._excluded: dict[str, tuple[str, ...] | None] = {}
 
@@ -108,8 +113,10 @@ class Requests:
                     unfit = f"its constraint {constraint!r} cannot be expressed in headway"
                 else:
                     excluded = tuple(dict.fromkeys((*excluded, *without)))
-        if licences := values.text(record.licenses):
-            attributes["licenses"] = licences
+        wanted = licences(values.text(record.licenses))
+        if wanted is None:
+            unfit = f"its licences {values.text(record.licenses)!r} cannot be expressed in headway"
+        switches, switches_wait = bound_of(record, self.bounds)
         request = Request(
             processors=cpus,
             walltime=self.walltime(record, pool),
@@ -121,6 +128,9 @@ class Requests:
             required_nodes=asked,
             excluded_nodes=excluded,
             exclusive=exclusive,
+            switches=switches,
+            switches_wait=switches_wait,
+            licences=wanted or (),
         )
         return unfit, request, attributes or None
 

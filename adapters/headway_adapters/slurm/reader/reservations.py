@@ -6,6 +6,7 @@ from headway.errors import Failure
 from headway.model import Reservation
 from headway_adapters.slurm import values
 from headway_adapters.slurm.reader.documents import node_names, records, timestamp
+from headway_adapters.slurm.reader.licences import licences
 
 #: Our reservations' names in Slurm.
 RESERVATION_PREFIX = "headway_"
@@ -14,8 +15,8 @@ RESERVATION_PREFIX = "headway_"
 def read_reservations(text: str, notes: set[str], unread: set[str] | None = None) -> dict[str, Reservation]:
     """``scontrol -o show reservation``, by our id: the name, without the prefix if headway made it.
 
-    A reservation of some cores of a node is taken as one of the whole node; one of no node
-    (licences) takes nothing from us and is left out. ``unread`` takes the ids of those that cannot be read.
+    A reservation of some cores of a node is taken as one of the whole node; one of neither nodes nor licences
+    takes nothing from us and is left out. ``unread`` takes the ids of those that cannot be read.
     """
     found: dict[str, Reservation] = {}
     for record in records(text, "ReservationName"):
@@ -30,8 +31,12 @@ def read_reservations(text: str, notes: set[str], unread: set[str] | None = None
             if unread is not None:
                 unread.add(key)
             continue
-        if begin is None or end is None or not nodes:
-            notes.add(f"reservation {name} names no nodes or no time and is left out")
+        wanted = values.text(record.get("Licenses", ""))
+        kept = licences(wanted)
+        if kept is None:
+            notes.add(f"reservation {name}: its licences {wanted!r} cannot be read and are left out")
+        if begin is None or end is None or not (nodes or kept):
+            notes.add(f"reservation {name} names no nodes and no licences, or no time, and is left out")
             continue
         found[key] = Reservation(
             id=key,
@@ -39,6 +44,7 @@ def read_reservations(text: str, notes: set[str], unread: set[str] | None = None
             end=end,
             pool=values.text(record.get("PartitionName", "")),
             nodes=nodes,
+            licences=kept or (),
             users=tuple(n for n in values.names(record.get("Users")) if not n.startswith("-")),
             accounts=tuple(n for n in values.names(record.get("Accounts")) if not n.startswith("-")),
             ours=ours,

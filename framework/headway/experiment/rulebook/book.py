@@ -107,7 +107,11 @@ def _judged(one: Rule, evidence: Evidence, reason: str) -> Judged:
     if worst is Kind.REFUSE:
         return Judged(one, Outcome.REFUSED, findings)
     if worst is Kind.EXCLUDE and _something_left(evidence, findings):
-        return Judged(one, Outcome.EXCLUDED, findings)
+        # What is said of the points that are left counts as if the others were not there.
+        rest = tuple(finding for finding in findings if finding.kind is not Kind.EXCLUDE)
+        if not rest or rest[0].kind in (Kind.KEPT, Kind.NOTE):
+            return Judged(one, Outcome.EXCLUDED, findings)
+        worst, findings = rest[0].kind, (*rest, *findings[: len(findings) - len(rest)])
     return Judged(one, Outcome.NOT_STATED if worst is Kind.ASK else Outcome.BROKEN, findings)
 
 

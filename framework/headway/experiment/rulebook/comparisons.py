@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from headway.experiment.campaign import Row
 from headway.experiment.rulebook.rule import Evidence, Finding, Kind, Stage, rule
+from headway.experiment.rulebook.runs import too_many
 from headway.experiment.statistics import Interval, batch_interval, paired
+from headway.experiment.steady import saturation
 
 #: By the kind of system: what a verdict may be on. Others are sanity checks.
 VERDICT_METRICS: Mapping[str, tuple[str, ...]] = {
@@ -117,12 +119,21 @@ def metric_in_context(evidence: Evidence) -> Iterator[Finding]:
 )  # fmt: skip
 def utilisation(evidence: Evidence) -> Iterator[Finding]:
     ceilings: dict[tuple[str, str], float] = {}
+    bearable: dict[tuple[str, str], float] = {}
     for scenario, _, variant, rows in evidence.points():
+        key = (scenario, variant)
         achieved = max(row.values["achieved load"] for row in rows)
-        ceilings[scenario, variant] = max(ceilings.get((scenario, variant), 0.0), achieved)
+        ceilings[key] = max(ceilings.get(key, 0.0), achieved)
+        judged = [saturation(row.values["queued deficit"], row.values["wait rise p"]) for row in rows]
+        if not too_many(judged.count("saturated"), len(rows)):
+            bearable[key] = max(bearable.get(key, 0.0), _mean(rows, "offered load"))
     for (scenario, variant), most in ceilings.items():
         message = f"utilisation counts what jobs hold; at most {most:.1%} while jobs arrived"
-        yield Finding(Kind.KEPT, message, scenario, None, variant, {"largest achieved": most})
+        numbers = {"largest achieved": most}
+        if (scenario, variant) in bearable:
+            numbers["largest load not saturated"] = bearable[scenario, variant]
+            message += f"; not saturated up to an offered load of {bearable[scenario, variant]:.3f}"
+        yield Finding(Kind.KEPT, message, scenario, None, variant, numbers)
 
 
 @rule(
@@ -160,7 +171,7 @@ def skewed(evidence: Evidence) -> Iterator[Finding]:
 
 @rule(
     "31", "all jobs averaged together",
-    "Where most jobs wait not at all, those that wait are shown by themselves.",
+    "Where most jobs wait not at all, those that wait, classes and prime time are shown by themselves.",
     severity=2, stage=Stage.RUN,
 )  # fmt: skip
 def together(evidence: Evidence) -> Iterator[Finding]:
@@ -170,6 +181,9 @@ def together(evidence: Evidence) -> Iterator[Finding]:
             f"{name} {_mean(rows, f'mean wait {name}'):.0f} s" for name in ("SN", "LN", "SW", "LW")
         )
         message = f"{1 - waiting:.0%} of jobs wait not at all; the others {mean:.0f} s; by class {classes}"
+        day, night = _mean(rows, "mean wait prime time"), _mean(rows, "mean wait other time")
+        if day == day or night == night:
+            message += f"; submitted in prime time {day:.0f} s, else {night:.0f} s"
         kind = Kind.NOTE if 1 - waiting > IDLE else Kind.KEPT
         yield Finding(kind, message, scenario, x, variant, {"share waiting": waiting, "mean of those": mean})
 
@@ -218,22 +232,33 @@ def pairs(evidence: Evidence) -> Iterator[Finding]:
     severity=3, stage=Stage.RUN,
 )  # fmt: skip
 def equal_load(evidence: Evidence) -> Iterator[Finding]:
-    found: dict[tuple[str, float, int], dict[str, float]] = {}
+    reacting = {one.label for one in evidence.campaign.scenarios if one.feedback}
+    found: dict[tuple[str, float, int], dict[str, Row]] = {}
     for row in evidence.rows:
-        found.setdefault((row.scenario, row.x, row.seed), {})[row.variant] = row.values["offered load"]
+        found.setdefault((row.scenario, row.x, row.seed), {})[row.variant] = row
     base = evidence.campaign.variants[0].label
-    apart: dict[tuple[str, float, str], float] = {}
-    for (scenario, x, _), loads in found.items():
-        for variant, load in loads.items():
-            by = abs(load - loads.get(base, load))
-            apart[scenario, x, variant] = max(apart.get((scenario, x, variant), 0.0), by)
-    for (scenario, x, variant), by in apart.items():
-        if by > EQUAL:
+    loads: dict[tuple[str, float, str], float] = {}
+    works: dict[tuple[str, float, str], float] = {}
+    for (scenario, x, _), of in found.items():
+        for variant, row in of.items():
+            key, other = (scenario, x, variant), of.get(base, row)
+            by = abs(row.values["offered load"] - other.values["offered load"])
+            loads[key] = max(loads.get(key, 0.0), by)
+            # Where submissions react, the time in which they come is the policy's, but not the work.
+            if scenario in reacting:
+                work = other.values["total runtime"]
+                by = abs(row.values["total runtime"] - work) / work if work else 0.0
+                works[key] = max(works.get(key, 0.0), by)
+    for (scenario, x, variant), by in loads.items():
+        numbers = {"difference": by}
+        reacts = (scenario, x, variant) in works
+        if works.get((scenario, x, variant), by) > EQUAL:
             message = f"offered load differs by {by:.3f} from that of {base}: the policy changed the runtimes"
-            yield Finding(Kind.EXCLUDE, message, scenario, x, variant, {"difference": by})
+            yield Finding(Kind.EXCLUDE, message, scenario, x, variant, numbers)
         elif variant != base:
             message = f"offered load differs by {by:.1g}"
-            yield Finding(Kind.KEPT, message, scenario, x, variant, {"difference": by})
+            message += ": submissions react, the work is the same" if reacts else ""
+            yield Finding(Kind.KEPT, message, scenario, x, variant, numbers)
 
 
 @rule(
@@ -276,6 +301,20 @@ def signs(evidence: Evidence) -> Iterator[Finding]:
     if found:
         split = [one for one in found if 0 < one.less < one.of]
         yield Finding(Kind.KEPT, f"of {len(found)} changes {len(split)} have both signs among their pairs")
+    for variant, metric, workloads in _over_workloads(verdicts(evidence, {})):
+        less, more = (sum(word in says for says in workloads.values()) for word in ("less", "more"))
+        message = f"{metric}: less somewhere on {less}, more on {more} of {len(workloads)} workloads"
+        yield Finding(Kind.KEPT, message, variant=variant, numbers={"less": less, "more": more})
+
+
+def _over_workloads(found: Sequence[Verdict]) -> Iterator[tuple[str, str, dict[str, set[str]]]]:
+    """Variant, metric, and what the verdicts on each workload say, where there are several."""
+    by: dict[tuple[str, str], dict[str, set[str]]] = {}
+    for one in found:
+        by.setdefault((one.variant, one.metric), {}).setdefault(one.scenario, set()).add(one.says)
+    for (variant, metric), workloads in by.items():
+        if len(workloads) > 1:
+            yield variant, metric, workloads
 
 
 def _mean(rows: Sequence[Row], metric: str) -> float:

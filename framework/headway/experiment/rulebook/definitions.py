@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from headway.decisions import Reserve, Resize
 from headway.experiment.rulebook.rule import Evidence, Finding, Kind, Stage, rule
@@ -35,11 +36,31 @@ def few_workloads(evidence: Evidence) -> Iterator[Finding]:
 
 @rule(
     "6", "open model without feedback",
-    "It is said that submissions do not react to waiting.",
+    "Submissions react to waiting beside the open replay (feedback: chains), or it is said that they do not.",
     severity=2, stage=Stage.DEFINITION,
 )  # fmt: skip
 def feedback(evidence: Evidence) -> Iterator[Finding]:
-    if evidence.campaign.method.system == "open":
+    scenarios = evidence.campaign.scenarios
+    reacting = [one for one in scenarios if one.feedback]
+    opened = [replace(one, label="") for one in scenarios if not one.feedback]
+    following = {(facts.scenario, facts.x): facts for facts in evidence.workloads}
+    for one in reacting:
+        facts = following.get((one.label, one.x))
+        if facts is not None and not facts.following:
+            yield Finding(Kind.WARN, "no job follows another: nothing reacts", one.label, one.x)
+        elif replace(one, label="", feedback="") not in opened:
+            message = "jobs follow others, and the open replay is not beside it"
+            yield Finding(Kind.WARN, message, one.label, one.x)
+        elif facts is None:
+            yield Finding(Kind.KEPT, "jobs follow others, beside the open replay", one.label, one.x)
+        else:
+            how = "as inferred from users' think times" if facts.inferred else "as the trace says"
+            message = f"{facts.following:.0%} of jobs follow another, {how}; beside the open replay"
+            numbers = {"following": facts.following}
+            yield Finding(Kind.KEPT, message, one.label, one.x, numbers=numbers)
+    if not reacting and evidence.campaign.method.system == "closed":
+        yield Finding(Kind.WARN, "a closed system in which no workload reacts (feedback: chains)")
+    elif not reacting and evidence.campaign.method.system == "open":
         yield Finding(Kind.NOTE, "submissions do not react to waiting: an open system")
 
 
@@ -62,6 +83,17 @@ def black_boxes(evidence: Evidence) -> Iterator[Finding]:
     yield Finding(
         Kind.NOTE, f"jobs are {said}" if said else "jobs are rectangles: they do not disturb each other"
     )
+
+
+@rule(
+    "9", "biased applications",
+    "Where results depend on how applications behave, method.applications says which they are.",
+    severity=1, stage=Stage.DEFINITION,
+)  # fmt: skip
+def applications(evidence: Evidence) -> Iterator[Finding]:
+    if any(one.levels > 1 or one.speedup or Resize in one.needs for one in evidence.traits):
+        said = evidence.campaign.method.applications
+        yield _asked(said, "applications", "which applications share processors or change their sizes?")
 
 
 @rule(
@@ -132,6 +164,18 @@ def nobody_backfills(evidence: Evidence) -> Iterator[Finding]:
 
 
 @rule(
+    "20", "wall-clock estimates under time slicing",
+    "Where processes share processors, estimates bound work and not time on the clock.",
+    severity=1, stage=Stage.DEFINITION,
+)  # fmt: skip
+def estimates_of_work(evidence: Evidence) -> Iterator[Finding]:
+    for one in evidence.traits:
+        if one.levels > 1 and one.reads_estimates:
+            message = "the emulation counts work against estimates: who shares is not cut off early"
+            yield Finding(Kind.KEPT, message, variant=one.label)
+
+
+@rule(
     "24", "scalability from few nodes",
     "Where the machine's size is varied: at least three sizes.",
     severity=1, stage=Stage.DEFINITION,
@@ -192,6 +236,6 @@ def _asked(answer: str, key: str, question: str) -> Finding:
 
 
 RULES = (
-    few_workloads, feedback, usage, black_boxes, communication, granularity, speedup, multiprogramming,
-    nobody_backfills, few_sizes, overhead, emulated_only, untuned,
+    few_workloads, feedback, usage, black_boxes, applications, communication, granularity, speedup,
+    multiprogramming, nobody_backfills, estimates_of_work, few_sizes, overhead, emulated_only, untuned,
 )  # fmt: skip

@@ -32,15 +32,20 @@ def saturated(evidence: Evidence) -> Iterator[Finding]:
         message = (
             f"offered load {offered:.3f}, achieved {achieved:.3f}; at most {deficit:.1%} queued at the end"
         )
-        # One bad seed of many is a bursty draw; a quarter of them is the load.
         bad = judged.count("saturated")
-        if bad * 4 > len(judged) or (bad and len(judged) < 4):
+        if too_many(bad, len(judged)):
             kind, message = Kind.EXCLUDE, f"saturated in {bad} of {len(rows)} runs: {message}"
         elif bad or judged.count("suspect") * 4 > len(judged) or (deficit >= SUSPECT and len(judged) < 4):
             kind, message = Kind.WARN, f"perhaps saturated: {message}"
         else:
             kind = Kind.KEPT
         yield Finding(kind, message, scenario, x, variant, numbers)
+
+
+def too_many(bad: int, runs: int) -> bool:
+    """Whether a point is saturated of which so many runs are: one bad seed of many is a bursty draw, more
+    than a quarter of them is the load."""
+    return bad * 4 > runs or (bad > 0 and runs < 4)
 
 
 @rule(

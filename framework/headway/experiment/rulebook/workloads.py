@@ -270,10 +270,40 @@ def load_by_one_parameter(evidence: Evidence) -> Iterator[Finding]:
     yield from _per_scenario(found)
 
 
+@rule(
+    "G3", "said and not measured",
+    "What method says of estimates and interactive jobs is what the workloads show.",
+    severity=2, stage=Stage.WORKLOAD,
+)  # fmt: skip
+def said_and_measured(evidence: Evidence) -> Iterator[Finding]:
+    method = evidence.campaign.method
+    found = []
+    for facts in evidence.workloads:
+        exact = facts.exact_estimates
+        numbers = _known({"exact": exact, "interactive": facts.interactive})
+        if method.estimates == "users" and (exact is None or exact > EXACT):
+            share = "no job has one" if exact is None else f"{exact:.0%} are exact"
+            message = f"method.estimates says users', and {share}"
+            found.append(Finding(Kind.WARN, message, **_where(facts), numbers=numbers))
+        elif method.estimates == "exact" and (exact is None or exact < 1 - EXACT):
+            share = "no job has one" if exact is None else f"{exact:.0%} are"
+            message = f"method.estimates says exact, and {share}"
+            found.append(Finding(Kind.WARN, message, **_where(facts), numbers=numbers))
+        elif method.interactive == "left out" and facts.interactive > INTERACTIVE:
+            message = f"method.interactive says left out, and {facts.interactive:.0%} of jobs are interactive"
+            found.append(Finding(Kind.WARN, message, **_where(facts), numbers=numbers))
+        else:
+            days = facts.span / 86400
+            message = f"{facts.jobs} jobs over {days:.1f} days, {facts.estimated:.0%} with estimates"
+            found.append(Finding(Kind.KEPT, message, **_where(facts), numbers=numbers))
+    yield from _per_scenario(found)
+
+
 def _known(figures: dict[str, float | None]) -> dict[str, float]:
     return {name: float(value) for name, value in figures.items() if value is not None}
 
 
 RULES = (
     models, static, bursts, flurries, memory, interactive, estimates, machine_size, load_by_one_parameter,
+    said_and_measured,
 )  # fmt: skip

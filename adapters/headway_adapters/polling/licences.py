@@ -1,0 +1,38 @@
+"""What jobs that are not shown have of what belongs to no node: it is not there for those that are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Mapping
+
+from headway.migration import ON_NODES
+from headway_adapters.polling.snapshot import SnapshotJob
+
+
+def licences_elsewhere(jobs: Mapping[str, SnapshotJob], pools: Container[str]) -> dict[str, Counter[str]]:
+    """What running jobs of other ``pools`` have of each licence, by their reservation ("": none)."""
+    taken: dict[str, Counter[str]] = {}
+    for job in jobs.values():
+        wanted = job.job.request.licences
+        if wanted and job.state in ON_NODES and job.job.pool not in pools:
+            taken.setdefault(job.job.reservation, Counter()).update(dict(wanted))
+    return taken
+
+
+def less(amounts: tuple[tuple[str, int], ...], taken: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """What is left of amounts by name; names of which nothing is left are left out."""
+    left = ((name, amount - taken.get(name, 0)) for name, amount in amounts)
+    return tuple((name, amount) for name, amount in left if amount > 0)
+
+
+def left_here(total: Mapping[str, int], elsewhere: Mapping[str, Counter[str]]) -> dict[str, int]:
+    """How much of each licence is there for the jobs that are shown; at least 0."""
+    taken = sum(elsewhere.values(), Counter[str]())
+    return {name: max(amount - taken[name], 0) for name, amount in total.items()}
+
+
+def other_amounts(before: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:
+    """Of which licences there is another amount than before; none of those that are not there any more."""
+    return {
+        name: now.get(name, 0) for name in dict.fromkeys((*before, *now)) if before.get(name) != now.get(name)
+    }

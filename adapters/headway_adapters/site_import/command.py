@@ -1,0 +1,77 @@
+"""The command ``headway import``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from headway.cli.common import examples, messages, say
+from headway.errors import UserError
+
+if TYPE_CHECKING:
+    from headway.plugins import Catalogue
+    from headway_adapters.site_import.found import Imported, Line
+
+
+@click.command(
+    "import",
+    epilog=examples(
+        "sacctmgr dump CLUSTER file=slurm.dump; sacctmgr -P show qos > qos.txt",
+        "headway import slurm /etc/slurm/slurm.conf slurm.dump qos.txt --out site.yaml",
+        "headway import maui /usr/local/maui/maui.cfg --out site.yaml",
+        "headway import pbs sched_config resource_group holidays --out site.yaml",
+    ),
+)
+@click.argument("system", type=click.Choice(["slurm", "maui", "pbs"]))
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Write the configuration here, if nothing is there yet. Default: to standard "
+                   "output.")  # fmt: skip
+@click.option("--force", is_flag=True, help="Write over what is there.")
+def command(system: str, files: tuple[Path, ...], out: Path | None, force: bool) -> None:
+    """Write the configuration that does what a site's scheduler does now.
+
+    Reads slurm.conf (or the output of `scontrol show config`) with what sacctmgr prints; maui.cfg; or PBS's
+    sched_config, resource_group, holidays and dedicated_time and the output of `qmgr -c "print server"`.
+    Lists, line by line, what could not be carried over; it stands in the configuration, too.
+
+    Exit code 1 if a line could not be read; the configuration is written all the same.
+    """
+    from headway.plugins import Catalogue
+    from headway_adapters.site_import.found import read_lines
+
+    if out is not None and out.exists() and not force:
+        raise UserError(f"--out {out}: is there already (--force writes over it)")
+    found = imported(system, [read_lines(path) for path in files], Catalogue())
+    text = found.text(f"{system}: {', '.join(str(path) for path in files)}")
+    if out is not None:
+        try:
+            out.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise UserError(f"--out {out}: expected a file that can be written: {error.strerror}") from error
+    else:
+        click.echo(text, nl=False)
+    broken = 0
+    for remark in found.ordered():
+        broken += remark.broken
+        say(str(remark), messages(), "red" if remark.broken else "yellow")
+    if out is not None:
+        left = len(found.ordered())
+        say(f"{out}: {len(found.plugins)} plugins; {left} remarks on what is not carried over", messages())
+    if broken:
+        raise SystemExit(1)
+
+
+def imported(system: str, files: list[list[Line]], catalogue: Catalogue) -> Imported:
+    """What the files of a batch system say, with plugins whose options are accepted."""
+    from headway_adapters.site_import.found import Line
+    from headway_adapters.site_import.maui import import_maui
+    from headway_adapters.site_import.pbs import import_pbs
+    from headway_adapters.site_import.slurm import import_slurm
+
+    found = {"slurm": import_slurm, "maui": import_maui, "pbs": import_pbs}[system](files)
+    found.files = [lines[0].file for lines in files if lines]
+    found.check(catalogue, next((line for lines in files for line in lines), Line(system, 1, "")))
+    return found

@@ -1,0 +1,479 @@
+"""PBS's policy: ``sched_config``, ``resource_group``, ``holidays``, ``dedicated_time``, and what
+``qmgr -c "print server"`` prints.
+
+Each file is known by what is in it, and an empty or commented one says nothing. After the PBS Professional
+administrator's guide, chapter "Scheduling", and the comments in the files that OpenPBS installs.
+
+Decisions on what is left open:
+
+- PBS compares usage over shares level by level, as ``fair-tree`` does; its decay by a factor at intervals
+  becomes the half-life with the same decay over an interval.
+- An entity of fair share that is a user becomes a user of the group above it, and that group its default
+  account.
+- Without ``strict_ordering`` PBS runs whatever fits, and books only who starves: ``greedy``; with
+  ``help_starving_jobs`` that is ``easy``, which books before anybody starves.
+- Of values that differ in prime time and beside it those of prime time hold.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from headway_adapters.site_import.found import Account, Imported, Line, readable, shown, tree_of
+from headway_adapters.site_import.maui import seconds
+
+_CONFIG = re.compile(r'([a-z_]+)\s*:\s*("[^"]*"|[^\s#]+)\s*([A-Za-z_]*)\s*(?:#.*)?')
+_GROUP = re.compile(r"(\S+)\s+(\d+)\s+(\S+)\s+(-?[0-9.]+)(?:\s.*)?")
+_QMGR = re.compile(
+    r"(create|set|unset|delete|import)\s+(server|queue|sched|hook|resource|node|pbshook)\b\s*(.*)",
+    re.IGNORECASE,
+)
+_LIMIT = re.compile(r"\[\s*([ugpo]):([^=\]]+)=([^\]]+)\]")
+_DAY = re.compile(
+    r"\d+\s+\S+.*|(?:weekday|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\s.*|YEAR\s.*",
+    re.IGNORECASE,
+)
+_DEDICATED = re.compile(r"\d{1,2}/\d{1,2}/\d{4}\s+\d{1,2}:\d{2}\s+\d{1,2}/\d{1,2}/\d{4}\s+\d{1,2}:\d{2}")
+#: Where PBS puts a limit of everybody, of whom no line speaks, and of all together.
+_WHO = {"PBS_GENERIC": "*", "PBS_ALL": ""}
+_OF = {"u": "user", "g": "group", "p": "account", "o": "all"}
+_RES = {"ncpus": "processors", "nodect": "nodes", "mem": "memory"}
+_BYTES = {"": 1.0, "b": 1.0, "kb": 2.0**10, "mb": 2.0**20, "gb": 2.0**30, "tb": 2.0**40, "pb": 2.0**50}
+_ORDERS = {
+    ("ncpus", "HIGH"): "largest-first", ("ncpus", "LOW"): "smallest-first",
+    ("walltime", "HIGH"): "longest-first", ("walltime", "LOW"): "shortest-first",
+}  # fmt: skip
+#: What says nothing of who starts when, or stays PBS's own.
+_OWN = re.compile(
+    r"log_.*|resources|sched_preempt_enforce_resumption|dedicated_prefix|primetime_prefix|nonprimetime_prefix|"
+    r"provision_policy|server_dyn_res|mom_resources|fairshare_decay_.*|fairshare_(entity|usage_res)|unknown_shares|"
+    r"sync_time|sort_queues|max_starve|preempt_(prio|queue_prio|order|sort|starving)"
+)
+_PRIME = re.compile(r"prime_.*|backfill_prime")
+_TRUE, _FALSE = ("true", "yes", "t", "y", "1"), ("false", "no", "f", "n", "0")
+
+
+@dataclass
+class _Read:
+    """What the files say, before anything is made of it."""
+
+    #: Key of sched_config, lower case -> value and line.
+    config: dict[str, tuple[str, Line]] = field(default_factory=dict)
+    groups: list[tuple[str, str, float, Line]] = field(default_factory=list)
+    #: Queue ("" for the server, "@sched" for the scheduler) -> attribute -> values with their lines.
+    said: dict[str, dict[str, list[tuple[str, Line]]]] = field(default_factory=dict)
+    queues: dict[str, Line] = field(default_factory=dict)
+
+    def value(self, key: str, default: str = "") -> str:
+        """Of sched_config."""
+        return self.config[key][0] if key in self.config else default
+
+    def attribute(self, of: str, key: str) -> tuple[str, Line] | None:
+        """Of the server, a queue or the scheduler, what was said last."""
+        found = self.said.get(of, {}).get(key)
+        return found[-1] if found else None
+
+
+def import_pbs(files: Sequence[Sequence[Line]]) -> Imported:
+    """What the files say; ``docs/operators/moving.md`` tells how it is written down."""
+    found, read = Imported("pbs"), _Read()
+    for lines in files:
+        said = [
+            line for line in readable(lines, found) if line.text.strip() and line.text.lstrip()[0] not in "#*"
+        ]
+        if said:
+            _read(said, read, found)
+    _fair_share(read, found)
+    _order(read, found)
+    _limits(read, found)
+    _preemption(read, found)
+    _policy(read, found)
+    found.plugins["first-fit"] = {}
+    queues = [name for name in read.queues if _is_execution(name, read)]
+    found.options["queues"] = queues or ["workq"]
+    if not queues:
+        first = next(
+            (Line(line.file, 1, "") for lines in files for line in lines), Line("sched_config", 1, "")
+        )
+        found.leave(
+            first, 'no queue was found (qmgr -c "print server"): put yours into cluster.options.queues'
+        )
+    return found
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def _read(lines: Sequence[Line], read: _Read, found: Imported) -> None:
+    texts = [line.text.strip() for line in lines]
+    counts = {
+        _read_config: sum(_CONFIG.fullmatch(text) is not None for text in texts),
+        _read_groups: sum(_GROUP.fullmatch(text) is not None for text in texts),
+        _read_qmgr: sum(_QMGR.fullmatch(text) is not None for text in texts),
+        _read_dedicated: sum(_DEDICATED.match(text) is not None for text in texts),
+    }
+    if any(text.upper().startswith("YEAR") for text in texts) and not counts[_read_config]:
+        _read_holidays(lines, read, found)
+        return
+    kind, number = max(counts.items(), key=lambda item: item[1])
+    if not number and any(_DAY.fullmatch(text) for text in texts):
+        _read_holidays(lines, read, found)
+    elif not number:
+        found.broken(lines[0], "expected lines of sched_config, resource_group, holidays, dedicated_time or "
+                     f'`qmgr -c "print server"`, found {shown(lines[0].text)}')  # fmt: skip
+    else:
+        kind(lines, read, found)
+
+
+def _read_config(lines: Sequence[Line], read: _Read, found: Imported) -> None:
+    """Lines of ``sched_config``: ``key: value [prime | non_prime | all]``."""
+    for line in lines:
+        match = _CONFIG.fullmatch(line.text.strip())
+        if match is None:
+            found.broken(line, f"expected KEY: VALUE [prime|non_prime|all], found {shown(line.text)}")
+            continue
+        key, value, when = match[1], match[2].strip('"'), match[3].lower()
+        if when not in ("", "prime", "non_prime", "all"):
+            found.broken(line, f"{key}: expected prime, non_prime or all, found {shown(match[3])}")
+        elif key in read.config:
+            if read.config[key][0].lower() != value.lower():
+                found.leave(
+                    line, f"{key}: {value} {when}: what was said before holds at all times".replace(" :", ":")
+                )
+        else:
+            read.config[key] = (value, line)
+
+
+def _read_groups(lines: Sequence[Line], read: _Read, found: Imported) -> None:
+    for line in lines:
+        match = _GROUP.fullmatch(line.text.strip())
+        shares = float(match[4]) if match and re.fullmatch(r"-?\d+(\.\d+)?", match[4]) else -1.0
+        if match is None or not 0 <= shares < 1e12:
+            found.broken(line, f"expected NAME ID PARENT SHARES, found {shown(line.text)}")
+        else:
+            read.groups.append((match[1], match[3], shares, line))
+
+
+def _read_holidays(lines: Sequence[Line], read: _Read, found: Imported) -> None:
+    for line in lines:
+        if _DAY.fullmatch(line.text.strip()) is None:
+            found.broken(
+                line, f"expected YEAR, a day of the week or a day of the year, found {shown(line.text)}"
+            )
+        else:
+            found.leave(line, f"{line.text.strip()}: prime time is not carried over")
+
+
+def _read_dedicated(lines: Sequence[Line], read: _Read, found: Imported) -> None:
+    for line in lines:
+        if _DEDICATED.match(line.text.strip()) is None:
+            found.broken(line, f"expected MM/DD/YYYY HH:MM MM/DD/YYYY HH:MM, found {shown(line.text)}")
+        else:
+            found.leave(line, f"{line.text.strip()}: dedicated time is not carried over")
+
+
+def _read_qmgr(lines: Sequence[Line], read: _Read, found: Imported) -> None:
+    for line in lines:
+        match = _QMGR.fullmatch(line.text.strip())
+        if match is None:
+            found.broken(line, f"expected set server, create queue and the like, found {shown(line.text)}")
+            continue
+        verb, kind, rest = match[1].lower(), match[2].lower(), match[3].strip()
+        if verb == "create" and kind == "queue" and rest:
+            read.queues.setdefault(rest, line)
+        if verb != "set" or kind not in ("server", "queue", "sched"):
+            continue
+        name = ""
+        if kind == "queue" or (kind == "sched" and re.match(r"\S+\s+\S+\s*\+?=", rest)):
+            name, _, rest = rest.partition(" ")
+        key, equals, value = rest.partition("=")
+        if not equals:
+            found.broken(line, f"expected ATTRIBUTE = VALUE, found {shown(rest)}")
+            continue
+        of = "@sched" if kind == "sched" else name
+        if kind == "queue":
+            read.queues.setdefault(name, line)
+        values = read.said.setdefault(of, {}).setdefault(key.rstrip("+ ").strip(), [])
+        values.append((value.strip().strip('"'), line))
+
+
+def _is_execution(name: str, read: _Read) -> bool:
+    kind = read.attribute(name, "queue_type")
+    return kind is None or kind[0].lower().startswith("e")
+
+
+def _is_on(read: _Read, key: str, found: Imported, default: bool = False) -> bool:
+    if key not in read.config:
+        return default
+    text, line = read.config[key]
+    if text.lower() not in (*_TRUE, *_FALSE):
+        found.broken(line, f"{key}: expected true or false, found {shown(text)}")
+        return default
+    return text.lower() in _TRUE
+
+
+# ---------------------------------------------------------------------- what it means
+
+
+def _fair_share(read: _Read, found: Imported) -> None:
+    if not _is_on(read, "fair_share", found):
+        if read.groups and "fair_share" in read.config:
+            found.leave(
+                read.config["fair_share"][1],
+                "fair_share is off, so the shares of resource_group are left out",
+            )
+            return
+        if not read.groups:
+            return
+    entity = read.value("fairshare_entity", "euser").lower()
+    if entity not in ("euser", "egroup", "account_name"):
+        found.leave(
+            read.config["fairshare_entity"][1],
+            f"fairshare_entity: {entity}: usage is of users in accounts here",
+        )
+        entity = "euser"
+    parents = {parent for _, parent, _, _ in read.groups}
+    accounts: dict[str, Account] = {}
+    for name, parent, shares, line in read.groups:
+        if name in parents or entity != "euser":
+            accounts.setdefault(name, Account(name, parent, line, {"shares": shares}))
+    for name, parent, shares, line in read.groups:
+        if name in accounts:
+            if accounts[name].line != line:
+                found.broken(line, f"{name!r} is there already, in {accounts[name].line.where}")
+            continue
+        if parent != "root" and parent not in accounts:
+            found.broken(line, f"{name!r}: nothing is called {parent!r}; it is put at the top")
+            parent = "root"
+        above = accounts.setdefault(parent, Account(parent, "root", line))
+        if name in above.users:
+            found.broken(line, f"{name!r} is there already")
+        else:
+            above.users[name] = {"shares": shares, "default": True}
+    options: dict[str, Any] = {}
+    tree = tree_of(list(accounts.values()), found)
+    if tree:
+        options["accounts"] = tree
+    options["half_life"] = _half_life(read, found)
+    usage = read.value("fairshare_usage_res", "cput")
+    if usage.replace(" ", "") not in ("ncpus*walltime", "walltime*ncpus"):
+        line = read.config.get(
+            "fairshare_usage_res", next(iter(read.config.values()), ("", Line("", 0, "")))
+        )[1]
+        found.leave(line, f"fairshare_usage_res: {usage}: processors x time is counted (ncpus*walltime)")
+    if "unknown_shares" in read.config:
+        text, line = read.config["unknown_shares"]
+        if text.isdecimal() and len(text) < 12:
+            options["unknown_shares"] = float(text)
+            found.leave(line, f"unknown_shares: {text}: each unknown account has so many, not all together")
+        else:
+            found.broken(line, f"unknown_shares: expected a number, found {shown(text)}")
+    found.plugins["fair-tree"] = options
+    found.plugins["multifactor"] = {"weights": {"fairshare": 1.0}}
+
+
+def _half_life(read: _Read, found: Imported) -> float | None:
+    """Seconds after which usage counts half; None: it stays."""
+    interval, factor = 86400.0, 0.5
+    for key in ("fairshare_decay_time", "half_life"):
+        if key in read.config:
+            text, line = read.config[key]
+            told = seconds(text)
+            if not told:
+                found.broken(line, f"{key}: expected HH:MM:SS, found {shown(text)}")
+            else:
+                interval = told
+    if "fairshare_decay_factor" in read.config:
+        text, line = read.config["fairshare_decay_factor"]
+        try:
+            factor = float(text)
+        except ValueError:
+            factor = -1.0
+        if not 0 < factor < 1:
+            found.broken(
+                line, f"fairshare_decay_factor: expected a number between 0 and 1, found {shown(text)}"
+            )
+            factor = 0.5
+    return round(interval * math.log(0.5) / math.log(factor), 3)
+
+
+def _order(read: _Read, found: Imported) -> None:
+    by_queue = _is_on(read, "by_queue", found, default=True) if read.config else False
+    if _is_on(read, "round_robin", found):
+        found.leave(read.config["round_robin"][1], "round_robin: queues are not served in turn")
+    priorities: dict[str, float] = {}
+    for name, line in read.queues.items():
+        told = read.attribute(name, "Priority")
+        if told is None:
+            continue
+        text, line = told
+        if re.fullmatch(r"\d{1,9}", text) is not None:
+            priorities[name] = float(text)
+        else:
+            found.leave(line, f"queue {name}: Priority = {text}: priorities begin at 0 here")
+    if by_queue and any(priorities.values()):
+        options = found.plugins.setdefault("multifactor", {"weights": {"age": 1.0}})
+        # A queue comes before all that is said of single jobs.
+        options["weights"]["pool"] = 1e6
+        options["pools"] = priorities
+    formula = read.attribute("", "job_sort_formula") or read.attribute("@sched", "job_sort_formula")
+    if formula is not None:
+        found.leave(formula[1], f"job_sort_formula = {formula[0]}: write its parts as weights of multifactor")
+    key = read.config.get("job_sort_key")
+    if key is not None:
+        words = key[0].split()
+        order = _ORDERS.get((words[0].lower(), words[-1].upper())) if words else None
+        if "multifactor" in found.plugins or order is None:
+            found.leave(key[1], f"job_sort_key: {key[0]} is not carried over")
+        else:
+            found.plugins[order] = {}
+
+
+def _limits(read: _Read, found: Imported) -> None:
+    of: dict[str, dict[str, dict[str, Any]]] = {}
+    for queue, attributes in read.said.items():
+        if queue == "@sched":
+            continue
+        for key, values in attributes.items():
+            name, _, resource = key.partition(".")
+            for text, line in values:
+                if name in ("max_run", "max_run_res"):
+                    _limit(queue, name, resource, text, line, of, found)
+                elif name == "resources_max" and queue:
+                    _largest(queue, resource, text, line, of, found)
+                elif name.startswith(
+                    ("max_run_soft", "max_run_res_soft", "max_user", "max_group", "max_running")
+                ):
+                    found.leave(line, f"{key} = {text} is not carried over (max_run and max_run_res are)")
+    if of:
+        found.plugins["limits"] = {"of": of}
+
+
+def _limit(
+    queue: str, name: str, resource: str, text: str, line: Line,
+    of: dict[str, dict[str, dict[str, Any]]], found: Imported,
+) -> None:  # fmt: skip
+    found_any = _LIMIT.findall(text)
+    if not found_any:
+        found.broken(line, f"{name}: expected [u:NAME=NUMBER] or the like, found {shown(text)}")
+    for letter, who, amount in found_any:
+        who = who.strip().strip('"')
+        key = "jobs" if name == "max_run" else _RES.get(resource)
+        value = _amount(resource, amount) if name == "max_run_res" else _amount("", amount)
+        if value is None:
+            found.broken(line, f"{name}: expected a number, found {shown(amount)}")
+            continue
+        everybody = letter == "o" or who == "PBS_ALL"
+        kind = "all" if everybody else _OF[letter]
+        names = "*" if everybody else _WHO.get(who, who)
+        if "+" in names:
+            found.leave(line, f"{name}: a name with a plus sign is not carried over")
+            continue
+        if queue:
+            kind, names = ("pool", queue) if everybody else (f"{kind}+pool", f"{names}+{queue}")
+        amounts = of.setdefault(kind, {}).setdefault(names, {})
+        if key is None:
+            amounts.setdefault("resources", {})[resource] = value
+        else:
+            amounts[key] = value if key == "memory" else int(value)
+
+
+def _largest(
+    queue: str, resource: str, text: str, line: Line,
+    of: dict[str, dict[str, dict[str, Any]]], found: Imported,
+) -> None:  # fmt: skip
+    key = "walltime" if resource == "walltime" else _RES.get(resource)
+    value = seconds(text) if key == "walltime" else _amount(resource, text)
+    if key is None:
+        found.leave(
+            line, f"resources_max.{resource} = {text} is not carried over; PBS refuses such jobs itself"
+        )
+    elif not value:
+        found.broken(line, f"resources_max.{resource}: expected an amount, found {shown(text)}")
+    else:
+        largest = of.setdefault("pool", {}).setdefault(queue, {}).setdefault("largest", {})
+        largest[key] = value if key in ("walltime", "memory") else int(value)
+
+
+def _amount(resource: str, text: str) -> float | None:
+    """A number, of memory in GiB."""
+    match = re.fullmatch(r"(\d{1,15})\s*([kmgtp]?b?)", text.strip().lower())
+    if match is None or (match[2] and resource != "mem") or (match[2] and match[2] not in _BYTES):
+        return None
+    return float(match[1]) * _BYTES[match[2]] / 2**30 if resource == "mem" else float(match[1])
+
+
+def _preemption(read: _Read, found: Imported) -> None:
+    if not _is_on(read, "preemptive_sched", found):
+        return
+    line = read.config["preemptive_sched"][1]
+
+    def told(key: str, default: str) -> tuple[str, Line]:
+        return read.attribute("@sched", key) or read.config.get(key, (default, line))
+
+    order, at = told("preempt_order", "SCR")
+    how = next(({"R": "requeue", "D": "cancel"}[letter] for letter in order.upper() if letter in "RD"), None)
+    for letter, what in (("S", "suspension is"), ("C", "checkpoint is")):
+        if letter in order.upper():
+            found.leave(
+                at, f"preempt_order {order}: {what} not carried over" + (f"; jobs go by {how}" if how else "")
+            )
+    text, at = told("preempt_queue_prio", "150")
+    if not text.isdecimal():
+        found.broken(at, f"preempt_queue_prio: expected a number, found {shown(text)}")
+        return
+    express: list[str] = []
+    others: list[str] = []
+    for name in filter(lambda queue: _is_execution(queue, read), read.queues):
+        priority = read.attribute(name, "Priority")
+        is_express = priority is not None and priority[0].isdecimal() and int(priority[0]) >= int(text)
+        (express if is_express else others).append(name)
+    levels, at = told("preempt_prio", "express_queue, normal_jobs")
+    for level in re.split(r"[,+\s]+", levels):
+        if level not in ("express_queue", "normal_jobs", ""):
+            found.leave(at, f"preempt_prio: {level} is not carried over")
+    if express and others and how is not None:
+        found.plugins["preemption"] = {
+            "rules": [{"who": {"pool": express}, "whom": {"pool": others}, "how": how}]
+        }
+    elif not express:
+        found.leave(line, "preemptive_sched: no queue has a priority from preempt_queue_prio on")
+
+
+def _policy(read: _Read, found: Imported) -> None:
+    strict = _is_on(read, "strict_ordering", found)
+    starving = _is_on(read, "help_starving_jobs", found)
+    depth = read.attribute("", "backfill_depth") or read.attribute("@sched", "backfill_depth")
+    bookings = 1
+    if depth is not None:
+        if depth[0].isdecimal() and int(depth[0]) <= 1_000_000:
+            bookings = int(depth[0])
+        else:
+            found.broken(depth[1], f"backfill_depth: expected a number, found {shown(depth[0])}")
+    if (strict and bookings and _is_on(read, "backfill", found, default=True)) or (not strict and starving):
+        found.plugins["easy"] = {"bookings": max(bookings, 1)} if bookings > 1 else {}
+        if not strict:
+            line = read.config["help_starving_jobs"][1]
+            found.leave(
+                line, "help_starving_jobs: the first job is booked at once, not when it starves (max_starve)"
+            )
+    else:
+        found.plugins["strict" if strict else "greedy"] = {}
+    handled = {
+        "round_robin", "by_queue", "strict_ordering", "help_starving_jobs", "backfill", "fair_share",
+        "half_life", "preemptive_sched", "job_sort_key",
+    }  # fmt: skip
+    for key, (text, line) in read.config.items():
+        if key in handled or _OWN.fullmatch(key) is not None:
+            continue
+        if _PRIME.fullmatch(key) is not None and text.lower() in _FALSE:
+            continue
+        if key in ("node_sort_key", "smp_cluster_dist", "load_balancing") and text.lower() in (
+            "sort_priority high", "pack", "false",
+        ):  # fmt: skip
+            continue
+        found.leave(line, f"{key}: {text} is not carried over")

@@ -1,0 +1,758 @@
+"""Slurm's policy: ``slurm.conf`` or ``scontrol show config``, and what ``sacctmgr`` prints.
+
+Each file is known by what is in it: ``sacctmgr dump CLUSTER file=...``, ``sacctmgr -P show assoc tree``,
+``... show qos`` and ``... show user`` (parsable, with their header), ``scontrol show config``, else
+``slurm.conf``.
+
+Decisions on what is left open:
+
+- Slurm's backfill books every job that it looks at, so it becomes ``conservative``, with Slurm's own defaults
+  of ``bf_max_job_test``, ``bf_window`` and ``bf_resolution`` where the file names none.
+- What Slurm refuses by itself at submission (``AllowAccounts``, ``MaxSubmitJobs``) stays its own.
+- In a dry run all nodes are in one pool, the default partition's, because a trace knows no partitions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from headway.errors import nearest
+from headway.model import SitePolicy
+from headway_adapters.site_import.found import Account, Imported, Line, Remark, readable, shown, tree_of
+from headway_adapters.slurm import hostlist, values
+from headway_adapters.slurm.reader.policy import ASSOCIATIONS, QOS, USERS, read_policy
+
+_ASSIGNED = re.compile(r'([A-Za-z0-9_]+)\s*(?<!\+)\+?=\s*("[^"]*"|\S+)')
+_SHOWN_CONFIG = re.compile(r"([A-Za-z0-9_]+)\s+= ?(.*)")
+_COMMENT = re.compile(r"(?<!\\)#.*")
+_NOTHING = re.compile(r"|\(null\)|n/a|no|none|0( min)?|00:00:00|topology/(none|default|flat)", re.IGNORECASE)
+
+#: What is carried over, or says nothing of who starts when.
+_CARRIED = frozenset({
+    "prioritytype", "priorityweightage", "priorityweightassoc", "priorityweightfairshare",
+    "priorityweightjobsize", "priorityweightpartition", "priorityweightqos", "priorityweighttres",
+    "prioritymaxage", "priorityfavorsmall", "prioritycalcperiod", "prioritydecayhalflife",
+    "priorityusageresetperiod", "priorityflags", "fairsharedampeningfactor", "schedulertype",
+    "schedulerparameters", "preempttype", "preemptmode", "preemptexempttime", "accountingstorageenforce",
+    "licenses", "schedulertimeslice", "schedulerport",
+})  # fmt: skip
+_POLICY = ("priority", "sched", "preempt", "fairshare")
+_LEFT = {
+    "overtimelimit": "jobs are expected to end at their limits",
+    "topologyplugin": "placement does not follow the topology",
+    "selecttypeparameters": "",
+    "prioritysitefactorplugin": "a factor of the site's own has to become a plugin (docs/plugins.md)",
+    "prioritysitefactorparameters": "a factor of the site's own has to become a plugin (docs/plugins.md)",
+}
+#: Of SchedulerParameters: how Slurm's own loop goes, which headway's is not.
+_LOOP = re.compile(
+    r"defer.*|bf_(continue|interval|yield_.*|max_time|busy_nodes|running_job_reserve|one_resv_per_job)|"
+    r"max_rpc_cnt|sched_(interval|max_job_start|min_interval)|default_queue_depth|batch_sched_delay|"
+    r"max_(sched_time|script_size|array_tasks|depend_depth)|build_queue_timeout|partition_job_depth|"
+    r"requeue_.*|no_env_cache|nohold_on_prolog_fail|enable_.*|disable_.*|ignore_.*|kill_invalid_depend|"
+    r"allow_zero_lic|time_min_as_soft_limit|salloc_.*|sbatch_.*|timeout_.*|delay_boot.*|bb_array_stage_cnt"
+)
+_BACKFILL = {
+    "bf_max_job_test": ("queue_depth", 1), "bf_max_job_user": ("queue_depth_per_user", 1),
+    "bf_window": ("window", 60), "bf_resolution": ("resolution", 1),
+}  # fmt: skip
+#: Slurm's own, where it is told nothing.
+_BACKFILL_DEFAULTS = {"queue_depth": 500, "window": 86400, "resolution": 60}
+_LONGEST = 3660 * 86400
+_RESETS = ("DAILY", "WEEKLY", "MONTHLY", "QUARTERLY", "YEARLY")
+#: Flags that choose what headway does as well.
+_FLAGS_KNOWN = ("FAIR_TREE", "NO_FAIR_TREE", "SMALL_RELATIVE_TO_TIME")
+_GO = {"REQUEUE": "requeue", "CANCEL": "cancel"}
+
+#: How columns of associations and QOS are called: in the dump, in headers, and here.
+_COLUMNS = {
+    "fairshare": "Share", "rawshares": "Share", "parname": "ParentName", "parentname": "ParentName",
+    "maxtresperjob": "MaxTRES", "maxtrespj": "MaxTRES", "maxtresminsperjob": "MaxTRESMins",
+    "maxtresminspj": "MaxTRESMins", "maxwalldurationperjob": "MaxWall", "maxwallpj": "MaxWall",
+    "maxtrespernode": "MaxTRESPerNode", "maxtrespn": "MaxTRESPerNode", "maxjobsperuser": "MaxJobsPU",
+    "maxtresperuser": "MaxTRESPU", "maxjobsperaccount": "MaxJobsPA", "maxtresperaccount": "MaxTRESPA",
+    "defacct": "DefaultAccount", "defaultaccount": "DefaultAccount", "qosname": "Name",
+    **{name.lower(): name for name in (*ASSOCIATIONS, *QOS, *USERS)},
+}  # fmt: skip
+#: A user has of these what its account says, where nothing else is said.
+_INHERITED = ("MaxJobs", "MaxTRES", "MaxTRESMins", "MaxWall", "MaxTRESPerNode")
+#: Columns of a QOS that have no counterpart, where they say something.
+_QOS_LEFT = {
+    "gracetime": "no time to end by itself is given", "usagethreshold": "usage thresholds",
+    "usagethres": "usage thresholds", "mintres": "smallest sizes", "mintresperjob": "smallest sizes",
+    "limitfactor": "limit factors", "maxtresrunminspa": "", "maxtresrunminspu": "", "maxtresrunmins": "",
+    "maxtresrunminsperuser": "", "maxtresrunminsperaccount": "", "flags": "",
+}  # fmt: skip
+_DUMPED = re.compile(r"(Cluster|Parent|Account|User)\s*-\s*'?((?:[^':]|(?<=\\)')*)'?(.*)")
+_FIELD = re.compile(r":(\w+)=(?:'([^']*)'|([^:]*))")
+
+
+@dataclass
+class _Read:
+    """What the files say, before anything is made of it."""
+
+    #: Key, lower case -> value and line.
+    config: dict[str, tuple[str, Line]] = field(default_factory=dict)
+    partitions: list[tuple[dict[str, str], Line]] = field(default_factory=list)
+    nodes: list[tuple[dict[str, str], Line]] = field(default_factory=list)
+    associations: list[tuple[dict[str, str], Line]] = field(default_factory=list)
+    qos: list[tuple[dict[str, str], Line]] = field(default_factory=list)
+    users: list[tuple[dict[str, str], Line]] = field(default_factory=list)
+
+    def value(self, key: str) -> str:
+        """What a key of slurm.conf says; "" if nothing."""
+        text = self.config[key.lower()][0] if key.lower() in self.config else ""
+        return "" if text.upper() in ("(NULL)", "N/A") else text
+
+    def line(self, key: str) -> Line | None:
+        """Where it says that."""
+        return self.config[key.lower()][1] if key.lower() in self.config else None
+
+
+def import_slurm(files: Sequence[Sequence[Line]]) -> Imported:
+    """What the files say; ``docs/operators/moving.md`` tells how it is written down."""
+    found, read = Imported("slurm"), _Read()
+    for lines in files:
+        _read(list(readable(lines, found)), read, found)
+    policy = _policy(read, found)
+    tree = _tree(read, policy, found)
+    _fair_share(read, policy, tree, found)
+    _priorities(read, policy, found)
+    _limits(read, policy, tree, found)
+    _preemption(read, found)
+    _backfill(read, found)
+    found.plugins["first-fit"] = {}
+    _cluster(read, found)
+    _others(read, found)
+    return found
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def _read(lines: list[Line], read: _Read, found: Imported) -> None:
+    said = [line for line in lines if line.text.strip() and not line.text.lstrip().startswith("#")]
+    if not said:
+        return
+    head = said[0].text
+    if any(_DUMPED.match(line.text.strip()) for line in said[:3]):
+        _read_dump(said, read, found)
+    elif "|" in head:
+        _read_table(said, read, found)
+    elif head.startswith("Configuration data as of") or sum(" = " in line.text for line in said[:20]) > 10:
+        for line in said:
+            match = _SHOWN_CONFIG.fullmatch(line.text.strip())
+            if match is not None and match[2].strip().upper() not in ("(NULL)", "N/A", ""):
+                read.config[match[1].lower()] = (match[2].strip(), line)
+    else:
+        _read_conf(lines, read, found)
+
+
+def _joined(lines: Sequence[Line]) -> Iterator[Line]:
+    """Without comments; lines that end with a backslash go on in the next one."""
+    begun, so_far = None, ""
+    for line in lines:
+        text = _COMMENT.sub("", line.text).rstrip()
+        begun = begun or line
+        if text.endswith("\\"):
+            so_far += text[:-1]
+            continue
+        if (so_far + text).strip():
+            yield Line(begun.file, begun.number, (so_far + text).strip())
+        begun, so_far = None, ""
+    if so_far.strip() and begun is not None:
+        yield Line(begun.file, begun.number, so_far.strip())
+
+
+def _read_conf(lines: Sequence[Line], read: _Read, found: Imported) -> None:
+    defaults: dict[str, dict[str, str]] = {"nodename": {}, "partitionname": {}}
+    for line in _joined(lines):
+        if line.text.lower().startswith("include "):
+            found.leave(line, f"{line.text.split()[1]} is another file; give it as well")
+            continue
+        pairs = [(key.lower(), value.strip('"')) for key, value in _ASSIGNED.findall(line.text)]
+        rest = _ASSIGNED.sub("", line.text).strip()
+        if not pairs or rest:
+            found.broken(line, f"expected Key=Value, found {shown(rest or line.text)}")
+            if not pairs:
+                continue
+        kind = pairs[0][0]
+        if kind in defaults:
+            record = {**defaults[kind], **dict(pairs)}
+            if pairs[0][1].upper() == "DEFAULT":
+                defaults[kind] = {key: value for key, value in record.items() if key != kind}
+            elif kind == "nodename":
+                read.nodes.append((record, line))
+            else:
+                read.partitions.append((record, line))
+            continue
+        for key, value in pairs:
+            if key in read.config and key == "preemptmode":
+                continue
+            read.config[key] = (value, line)
+
+
+def _read_dump(lines: Sequence[Line], read: _Read, found: Imported) -> None:
+    parent = "root"
+    for line in lines:
+        match = _DUMPED.fullmatch(line.text.strip())
+        if match is None:
+            found.broken(line, f"expected \"Cluster - 'NAME'\", \"Parent - ...\", \"Account - ...\" or "
+                         f"\"User - ...\", found {shown(line.text)}")  # fmt: skip
+            continue
+        kind, name, rest = match.groups()
+        fields = {key.lower(): quoted or plain for key, quoted, plain in _FIELD.findall(rest)}
+        row = {_COLUMNS.get(key, key): value for key, value in fields.items()}
+        if kind == "Parent":
+            parent = name
+        elif kind == "Account":
+            read.associations.append(({**row, "Account": name, "User": "", "ParentName": parent}, line))
+        elif kind == "User":
+            read.associations.append(({**row, "Account": parent, "User": name}, line))
+            if "DefaultAccount" in row:
+                read.users.append(({"User": name, "DefaultAccount": row["DefaultAccount"]}, line))
+        else:
+            # What a cluster is given holds for root.
+            read.associations.append(({**row, "Account": "root", "User": "", "ParentName": ""}, line))
+
+
+def _read_table(lines: Sequence[Line], read: _Read, found: Imported) -> None:
+    """What ``sacctmgr -P show`` prints, with its header."""
+    head, *rows = lines
+    names = [name.replace(" ", "").lower() for name in head.text.rstrip("|").split("|")]
+    columns = [_COLUMNS.get(name, name) for name in names]
+    if "Account" in columns and "User" in columns:
+        where = read.associations
+    elif "Name" in columns:
+        where = read.qos
+    elif "User" in columns and "DefaultAccount" in columns:
+        where = read.users
+    else:
+        found.broken(head, "expected the header of `sacctmgr -P show assoc`, `... qos` or `... user`, found "
+                     f"{shown(head.text)}")  # fmt: skip
+        return
+    if (
+        where is read.associations
+        and "ParentName" not in columns
+        and not any("| " in line.text for line in rows)
+    ):
+        found.leave(head, "accounts without the ones above them are all put at the top; add the "
+                          "word `tree`, or give "
+                    "the file of `sacctmgr dump`")  # fmt: skip
+    above: list[tuple[int, str]] = [(-1, "root")]
+    for line in rows:
+        cells = line.text.split("|")
+        if len(cells) == len(columns) + 1 and not cells[-1]:
+            cells.pop()
+        if len(cells) != len(columns):
+            found.broken(line, f"expected {len(columns)} columns, found {len(cells)}")
+            continue
+        row = dict(zip(columns, (cell.strip() for cell in cells), strict=True))
+        if where is read.associations and not row["User"] and "ParentName" not in row:
+            # With the word "tree" each account is set in from the one above it.
+            raw = cells[columns.index("Account")]
+            depth = len(raw) - len(raw.lstrip())
+            while above[-1][0] >= depth and len(above) > 1:
+                above.pop()
+            row["ParentName"] = above[-1][1] if row["Account"] != "root" else ""
+            above.append((depth, row["Account"]))
+        where.append((row, line))
+
+
+# ---------------------------------------------------------------------- what it means
+
+
+def _policy(read: _Read, found: Imported) -> SitePolicy:
+    """What the files say as the reader of a running Slurm would have it."""
+    _inherit(read)
+    config = {key: text for key, (text, _) in read.config.items()}
+    # The reader goes by Slurm's own spelling.
+    config = {_SPELT.get(key, key): text for key, text in config.items()}
+    partitions = "\n".join(
+        f"PartitionName={record['partitionname']} PriorityJobFactor={record.get('priorityjobfactor', '1')}"
+        for record, _ in read.partitions
+    )
+    kinds = ((read.associations, ASSOCIATIONS), (read.users, USERS), (read.qos, QOS))
+    texts = ["\n".join(_as_row(row, names) for row, _ in rows) for rows, names in kinds]
+    policy = read_policy(config, partitions, texts[0], texts[1], texts[2], "", set())
+    for which, (rows, names) in enumerate(kinds):
+        for row, line in rows:
+            notes: set[str] = set()
+            one = ["", "", ""]
+            one[which] = _as_row(row, names)
+            read_policy({}, "", one[0], one[1], one[2], "", notes)
+            for note in sorted(notes):
+                found.leave(line, note)
+            _check_row(row, line, found)
+    for row, line in read.qos:
+        for name, why in _QOS_LEFT.items():
+            value = row.get(name, "")
+            if value and value not in ("0", "00:00:00", "0.000000"):
+                also = f": {why}" if why else ""
+                found.leave(line, f"QOS {row['Name']}: {name}={value} is not carried over{also}")
+    return policy
+
+
+_SPELT = {
+    key.lower(): key
+    for key in (
+        "PriorityWeightAge", "PriorityWeightAssoc", "PriorityWeightFairShare", "PriorityWeightJobSize",
+        "PriorityWeightPartition", "PriorityWeightQOS", "PriorityWeightTRES", "PriorityMaxAge",
+        "PriorityFlags", "PriorityCalcPeriod", "PriorityDecayHalfLife", "PriorityFavorSmall",
+    )
+}  # fmt: skip
+
+
+def _as_row(row: Mapping[str, str], names: Sequence[str]) -> str:
+    return "|".join(row.get(name, "").replace("|", " ") for name in names)
+
+
+def _inherit(read: _Read) -> None:
+    """Users have what their account, or one above it, says of each of its users."""
+    accounts = {row["Account"]: row for row, _ in read.associations if not row["User"]}
+    for row, _ in read.associations:
+        if not row["User"]:
+            continue
+        for name in _INHERITED:
+            at, seen = row["Account"], set()
+            while not row.get(name) and at in accounts and at not in seen:
+                seen.add(at)
+                row[name] = accounts[at].get(name, "")
+                at = accounts[at].get("ParentName", "")
+
+
+_NUMBERS = ("Share", "Priority", "UsageFactor", "GrpJobs", "MaxJobs", "MaxJobsPU", "MaxJobsPA")
+
+
+def _check_row(row: Mapping[str, str], line: Line, found: Imported) -> None:
+    """Numbers of a row that are none, or below zero."""
+    for name in _NUMBERS:
+        text = row.get(name, "")
+        if not text or (name == "Share" and text == "parent"):
+            continue
+        try:
+            wrong = not 0 <= float(text) < 1e12
+        except ValueError:
+            wrong = True
+        if wrong and text != "-1":
+            found.broken(line, f"{name}: expected a number from 0 on, found {shown(text)}")
+
+
+def _tree(read: _Read, policy: SitePolicy, found: Imported) -> dict[str, Any]:
+    """The accounts as options have them."""
+    lines: dict[tuple[str, str], Line] = {}
+    for row, line in read.associations:
+        if row.get("Partition"):
+            continue
+        first = lines.setdefault((row["Account"], row["User"]), line)
+        if first is not line:
+            what = f"user {row['User']!r} in account" if row["User"] else "account"
+            found.broken(line, f"the {what} {row['Account']!r} is there already, in {first.where}")
+    accounts: dict[str, Account] = {}
+    for one in policy.associations:
+        about: dict[str, Any] = {}
+        if one.shares != 1:
+            about["shares"] = "parent" if one.shares is None else max(one.shares, 0.0)
+        if one.priority:
+            about["priority"] = one.priority
+        if not one.user:
+            accounts[one.account] = Account(one.account, one.parent or "root", lines[one.account, ""], about)
+            continue
+        if one.default:
+            about["default"] = True
+        if one.account not in accounts:
+            if one.account != "root":
+                found.broken(
+                    lines[one.account, one.user], f"user {one.user!r}: no account is called {one.account!r}"
+                )
+            accounts[one.account] = Account(one.account, "root", lines[one.account, one.user])
+        accounts[one.account].users[one.user] = about
+    return tree_of(list(accounts.values()), found)
+
+
+def _fair_share(read: _Read, policy: SitePolicy, tree: dict[str, Any], found: Imported) -> None:
+    weighed = {"fairshare", "association"} & {name for name, weight in policy.weights.items() if weight > 0}
+    if _is_basic(read) or not weighed:
+        return
+    classic = "NO_FAIR_TREE" in _flags(read)
+    options: dict[str, Any] = {}
+    if tree:
+        options["accounts"] = tree
+    elif (line := read.line("PriorityWeightFairShare")) is not None:
+        found.leave(line, "no accounts were given (sacctmgr dump CLUSTER file=FILE); all have equal shares")
+    if policy.half_life is not None:
+        options["half_life"] = policy.half_life or None
+    elif (line := read.line("PriorityDecayHalfLife")) is not None:
+        found.broken(
+            line,
+            f"PriorityDecayHalfLife: expected a time such as 7-0, found "
+            f"{shown(read.value('PriorityDecayHalfLife'))}",
+        )
+    reset = read.value("PriorityUsageResetPeriod").upper()
+    line = read.line("PriorityUsageResetPeriod")
+    if reset in _RESETS:
+        options["reset"] = reset.lower()
+    elif reset and reset != "NONE" and line is not None:
+        found.leave(
+            line,
+            f"PriorityUsageResetPeriod={reset}: expected one of {', '.join(_RESETS)}; nothing is forgotten",
+        )
+    factors = {name: factor for name, factor in policy.qos_billing.items() if factor != 1}
+    if factors:
+        options["qos"] = factors
+    billing = _billing(read, found)
+    if billing:
+        options["billing"] = billing
+    if policy.period:
+        options["period"] = policy.period
+    dampening = read.value("FairShareDampeningFactor")
+    if classic and dampening not in ("", "1"):
+        options["dampening"] = _number(read, "FairShareDampeningFactor", found) or 1.0
+    found.plugins["classic" if classic else "fair-tree"] = options
+
+
+def _billing(read: _Read, found: Imported) -> dict[str, float]:
+    """What a second costs; partitions may differ in Slurm, and may not here."""
+    first: dict[str, float] = {}
+    for record, line in read.partitions:
+        text = record.get("tresbillingweights", "")
+        if not text:
+            continue
+        billing: dict[str, float] = {}
+        for item in text.split(","):
+            match = re.fullmatch(r"([A-Za-z0-9_/:-]+)=([0-9.]+)([KMGTP]?)", item.strip())
+            name = match[1].lower() if match else ""
+            try:
+                weight = float(match[2]) if match else 0.0
+            except ValueError:
+                match = None
+            if match is None:
+                found.broken(line, f"TRESBillingWeights: expected items such as CPU=1.0, found {shown(item)}")
+            elif name == "cpu":
+                billing["processors"] = weight
+            elif name == "mem":
+                # A weight is of a MiB, or of the unit that it names.
+                billing["memory"] = weight * {
+                    "": 1024.0,
+                    "K": 2.0**20,
+                    "M": 1024.0,
+                    "G": 1.0,
+                    "T": 1 / 1024,
+                }.get(match[3], 1.0)
+            elif name.startswith("gres/"):
+                billing[name.removeprefix("gres/")] = weight
+            else:
+                found.leave(line, f"TRESBillingWeights: {item} is not billed")
+        if not first:
+            first = billing
+        elif billing and billing != first:
+            found.leave(line, "TRESBillingWeights: those of the first partition that has any hold for all")
+    return first
+
+
+def _flags(read: _Read) -> list[str]:
+    return [flag.strip() for flag in read.value("PriorityFlags").upper().split(",") if flag.strip()]
+
+
+def _is_basic(read: _Read) -> bool:
+    """Whether jobs are served in order of submission."""
+    return read.value("PriorityType").lower() == "priority/basic"
+
+
+def _number(read: _Read, key: str, found: Imported) -> float | None:
+    text, line = read.value(key), read.line(key)
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < 1e12:
+        if line is not None:
+            found.broken(line, f"{key}: expected a number from 0 on, found {shown(text)}")
+        return None
+    return number
+
+
+def _priorities(read: _Read, policy: SitePolicy, found: Imported) -> None:
+    kind = read.value("PriorityType").lower()
+    if kind and kind not in ("priority/multifactor", "priority/basic"):
+        line = read.line("PriorityType")
+        if line is not None:
+            found.leave(line, f"PriorityType={kind}: expected priority/multifactor or priority/basic")
+    for key in ("Age", "Assoc", "FairShare", "JobSize", "Partition", "QOS"):
+        if read.value(f"PriorityWeight{key}"):
+            _number(read, f"PriorityWeight{key}", found)
+    for flag in _flags(read):
+        line = read.line("PriorityFlags")
+        if flag not in _FLAGS_KNOWN and line is not None:
+            found.leave(line, f"PriorityFlags={flag} has no counterpart")
+    weights = {name: weight for name, weight in policy.weights.items() if 0 < weight < 1e12}
+    if _is_basic(read) or not weights:
+        return
+    options: dict[str, Any] = {"weights": weights}
+    if policy.max_age:
+        options["max_age"] = policy.max_age
+    if policy.period:
+        options["period"] = policy.period
+    if policy.favour_small:
+        options["favour"] = "small"
+    if policy.size_over_time:
+        options["size"] = "time"
+    if "pool" in weights:
+        options["pools"] = {name: max(value, 0.0) for name, value in policy.pools.items()}
+    if "qos" in weights:
+        options["qos"] = {name: max(value, 0.0) for name, value in policy.qos.items()}
+        line = read.line("PriorityWeightQOS")
+        if not policy.qos and line is not None:
+            found.leave(line, "no QOS were given (sacctmgr -P show qos), so they weigh nothing")
+    found.plugins["multifactor"] = options
+
+
+def _limits(read: _Read, policy: SitePolicy, tree: dict[str, Any], found: Imported) -> None:
+    enforced = read.value("AccountingStorageEnforce").lower()
+    # Without the word Slurm enforces none; without any configuration nobody knows.
+    line = read.line("AccountingStorageEnforce") or next((line for _, line in read.config.values()), None)
+    limits = {kind: dict(table) for kind, table in policy.limits.items()}
+    if limits and line is not None and not re.search(r"limits|safe|all|qos", enforced):
+        found.leave(
+            line,
+            "Slurm does not enforce limits of associations and QOS (AccountingStorageEnforce), so "
+            "they are left out",
+        )
+        limits = {}
+    for record, _ in read.partitions:
+        largest: dict[str, Any] = {}
+        walltime = values.minutes_text(record.get("maxtime", ""))
+        if walltime and walltime < 1e11:
+            largest["walltime"] = walltime
+        if record.get("maxnodes", "").isdigit():
+            largest["nodes"] = int(record["maxnodes"])
+        if largest:
+            limits.setdefault("pool", {})[record["partitionname"]] = {"largest": largest}
+    if not limits:
+        return
+    options: dict[str, Any] = {"of": limits}
+    if "account" in limits and tree:
+        options["accounts"] = tree
+    if (
+        any("budget" in amounts for table in limits.values() for amounts in table.values())
+        and policy.half_life
+    ):
+        options["half_life"] = policy.half_life
+    found.plugins["limits"] = options
+
+
+def _preemption(read: _Read, found: Imported) -> None:
+    kind, line = read.value("PreemptType").lower(), read.line("PreemptType")
+    if kind in ("", "preempt/none") or line is None:
+        return
+    modes = read.value("PreemptMode").upper()
+    rules: list[dict[str, Any]] = []
+    if kind == "preempt/qos":
+        own = {row["Name"]: row.get("preemptmode", "").upper() for row, _ in read.qos}
+        for row, at in read.qos:
+            for how, names in _by_mode(row.get("preempt", "").split(","), own, modes, at, found).items():
+                rules.append({"who": {"qos": [row["Name"]]}, "whom": {"qos": names}, "how": how})
+        if not read.qos:
+            found.leave(line, "no QOS were given (sacctmgr -P show qos), so nobody takes anybody's place")
+    elif kind == "preempt/partition_prio":
+        tiers: dict[str, int] = {}
+        own = {}
+        for record, at in read.partitions:
+            text = record.get("prioritytier", record.get("priority", "1"))
+            if not text.isdigit():
+                found.broken(at, f"PriorityTier: expected a number, found {shown(text)}")
+                text = "1"
+            tiers[record["partitionname"]] = int(text)
+            own[record["partitionname"]] = record.get("preemptmode", "").upper()
+        for record, at in read.partitions:
+            name = record["partitionname"]
+            lower = [other for other, tier in tiers.items() if tier < tiers[name]]
+            for how, names in _by_mode(lower, own, modes, at, found).items():
+                rules.append({"who": {"pool": [name]}, "whom": {"pool": names}, "how": how})
+    else:
+        found.leave(line, f"PreemptType={kind} has no counterpart")
+    exempt = (
+        values.minutes_text(read.value("PreemptExemptTime"))
+        if ":" in read.value("PreemptExemptTime")
+        else None
+    )
+    for rule in rules:
+        if exempt and exempt < 1e11:
+            rule["exempt"] = exempt
+    if rules:
+        found.plugins["preemption"] = {"rules": rules}
+        if "preempt_youngest_first" in read.value("SchedulerParameters").lower():
+            found.plugins["preemption"]["victims"] = "youngest"
+
+
+def _by_mode(
+    names: Sequence[str], own: Mapping[str, str], modes: str, line: Line, found: Imported
+) -> dict[str, list[str]]:
+    """Of victims' names those that go in each way; how is their own word, else the cluster's."""
+    by: dict[str, list[str]] = {}
+    for name in names:
+        if not name:
+            continue
+        mode = own.get(name, "")
+        mode = modes if mode in ("", "CLUSTER") else mode
+        for word in mode.split(","):
+            if word in _GO:
+                by.setdefault(_GO[word], []).append(name)
+                break
+        else:
+            if mode != "OFF":
+                found.leave(line, f"PreemptMode={mode or 'OFF'}: the jobs of {name} keep their places "
+                            "(requeue and cancel are carried over)")  # fmt: skip
+    return by
+
+
+def _backfill(read: _Read, found: Imported) -> None:
+    if read.value("SchedulerType").lower() == "sched/builtin":
+        found.plugins["strict"] = {}
+        return
+    options: dict[str, Any] = dict(_BACKFILL_DEFAULTS)
+    line = read.line("SchedulerParameters")
+    for item in read.value("SchedulerParameters").split(","):
+        key, equals, text = item.strip().partition("=")
+        low = key.lower()
+        if not low or line is None or _LOOP.fullmatch(low) or low == "preempt_youngest_first":
+            continue
+        if low not in _BACKFILL:
+            found.leave(line, f"SchedulerParameters={item.strip()} has no counterpart")
+            continue
+        name, unit = _BACKFILL[low]
+        if not equals or not text.isdigit() or int(text) * unit > _LONGEST:
+            found.broken(line, f"SchedulerParameters: {key}: expected a number, found {shown(text)}")
+        elif int(text):
+            options[name] = int(text) * unit
+        else:
+            options.pop(name, None)
+    found.plugins["conservative"] = options
+
+
+# ---------------------------------------------------------------------- the machine
+
+
+def _cluster(read: _Read, found: Imported) -> None:
+    names = []
+    for record, line in read.partitions:
+        name = record["partitionname"]
+        if re.fullmatch(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*", name) is None:
+            found.broken(line, f"PartitionName: expected a name, found {shown(name)}")
+        elif name in names:
+            found.broken(line, f"partition {name!r} is there already")
+        else:
+            names.append(name)
+        for key, why in (("qos", "the limits of a partition's QOS"), ("gracetime", "time to end by itself"),
+                         ("maxcpuspernode", "limits per node")):  # fmt: skip
+            if record.get(key, "0").upper() not in ("0", "N/A", "UNLIMITED"):
+                found.leave(
+                    line, f"{key.upper() if key == 'qos' else key}={record[key]}: {why} are not carried over"
+                )
+    tiers = {record.get("prioritytier", "1") for record, _ in read.partitions}
+    if len(tiers) > 1 and "pool" not in found.plugins.get("multifactor", {}).get("weights", {}):
+        record, line = next((r, at) for r, at in read.partitions if "prioritytier" in r)
+        found.leave(
+            line,
+            "PriorityTier does not put a partition's jobs before another's; give the factor pool a weight",
+        )
+    found.options["partitions"] = names or ["batch"]
+    if not names:
+        found.remarks.append(_no_partitions(read))
+    default = next(
+        (r["partitionname"] for r, _ in read.partitions if r.get("default", "").upper() == "YES"), ""
+    )
+    kinds: list[dict[str, Any]] = []
+    for record, line in read.nodes:
+        kind = _node(record, line, found)
+        if kind is None:
+            continue
+        kind["pool"] = default or (names[0] if names else "batch")
+        same = next((one for one in kinds if {**one, "count": 0} == {**kind, "count": 0}), None)
+        if same is not None:
+            same["count"] += kind["count"]
+        else:
+            kinds.append(kind)
+    if kinds:
+        found.emulation["nodes"] = kinds
+    licences = {}
+    at = read.line("Licenses")
+    for item in filter(None, read.value("Licenses").split(",")):
+        name, _, count = re.sub(r"@[^:=]*", "", item.strip()).replace("=", ":").partition(":")
+        if at is not None and (not name or not (count or "1").isdigit()):
+            found.broken(at, f"Licenses: expected NAME:COUNT, found {shown(item)}")
+        else:
+            licences[name] = int(count or 1)
+    if licences:
+        found.emulation["licences"] = licences
+
+
+def _no_partitions(read: _Read) -> Remark:
+    lines = [line for _, line in (*read.config.values(), *read.associations, *read.qos)]
+    line = lines[0] if lines else Line("slurm.conf", 1, "")
+    first = Line(line.file, 1, "")
+    return Remark(
+        first, "no partition was found (PartitionName=...): put yours into cluster.options.partitions"
+    )
+
+
+def _node(record: Mapping[str, str], line: Line, found: Imported) -> dict[str, Any] | None:
+    """Equal nodes of a dry run; None if they are not described."""
+
+    def amount(key: str, default: int = 1) -> int:
+        text = record.get(key, "")
+        if text and not text.isdigit():
+            found.broken(line, f"{key}: expected a number, found {shown(text)}")
+        return int(text) if text.isdigit() and int(text) else default
+
+    try:
+        count = len(hostlist.expand(record["nodename"]))
+    except (ValueError, OverflowError) as error:
+        found.broken(line, f"NodeName: expected a host list, found {shown(record['nodename'])} ({error})")
+        return None
+    processors = amount("cpus", 0) or amount("procs", 0) or (
+        amount("boards") * (amount("sockets", 0) or amount("socketsperboard")) * amount("corespersocket")
+        * amount("threadspercore")
+    )  # fmt: skip
+    kind: dict[str, Any] = {"count": count, "processors": processors}
+    if memory := amount("realmemory", 0):
+        kind["memory"] = memory * 2**20
+    gres: dict[str, int] = {}
+    for item in filter(None, record.get("gres", "").split(",")):
+        match = re.fullmatch(r"([^:()]+)(?::([^:()0-9][^:()]*))?(?::(\d+))?(?:\(.*\))?", item.strip())
+        if match is None:
+            found.broken(line, f"Gres: expected NAME:COUNT, found {shown(item)}")
+        else:
+            gres[match[1]] = gres.get(match[1], 0) + int(match[3] or 1)
+    if gres:
+        kind["gres"] = gres
+    features = [one for one in record.get("feature", record.get("features", "")).split(",") if one]
+    if features:
+        kind["features"] = features
+    if record.get("weight", "1") != "1":
+        found.leave(line, f"Weight={record['weight']}: nodes are not chosen by weight")
+    return kind
+
+
+def _others(read: _Read, found: Imported) -> None:
+    """What else says who starts when."""
+    for key, (text, line) in read.config.items():
+        if _NOTHING.fullmatch(text) is not None or key in _CARRIED:
+            continue
+        if key.startswith(_POLICY) and key not in _LEFT:
+            hint = nearest(key, _CARRIED)
+            found.leave(
+                line,
+                f"{_as_written(key, line)} has no counterpart." + (hint if "Did you mean" in hint else ""),
+            )
+        elif key in _LEFT and (_LEFT[key] or "LLN" in text.upper()):
+            why = _LEFT[key] or "nodes are not chosen by load"
+            found.leave(line, f"{_as_written(key, line)}={text} is not carried over: {why}")
+
+
+def _as_written(key: str, line: Line) -> str:
+    match = re.search(re.escape(key), line.text, re.IGNORECASE)
+    return match[0] if match is not None else key

@@ -1,0 +1,157 @@
+"""Running a campaign for a command: here or on a cluster, with progress, kept runs and a record."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headway.cli.common import messages, new_progress, prepare_directory, say
+from headway.errors import Failure
+from headway.extras import need_cluster
+
+if TYPE_CHECKING:
+    from headway.experiment.campaign import Campaign, Row
+    from headway.experiment.execution import Failed, Runner
+    from headway.experiment.rulebook import Judged
+
+
+def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """``--workers`` and ``--scheduler``."""
+    command = click.option(
+        "--scheduler", default="", metavar="ADDRESS",
+        help="Run on the Dask cluster of this scheduler, such as tcp://head:8786 (extra `cluster`).",
+    )(command)  # fmt: skip
+    return click.option(
+        "--workers", type=click.IntRange(min=1),
+        help="Processes; default: all cores. With --scheduler: workers to wait for; default: 1.",
+    )(command)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What became of a campaign."""
+
+    rows: list[Row]
+    failed: list[Failed]
+    #: What :func:`headway.experiment.folder.write_record` keeps of it.
+    record: dict[str, Any]
+
+
+def run_in_folder(
+    plan: Campaign,
+    folder: Path,
+    out: Path,
+    *,
+    workers: int | None,
+    scheduler: str,
+    anew: bool = False,
+    finish: Callable[[Ran], None],
+) -> Ran:
+    """Run what is missing of a campaign in the folder ``out``; ``finish`` writes the results while nobody
+    else can run one there. ``folder``: where the files are that its definition names.
+
+    Raises :class:`UserError` for a policy that cannot run on a machine of the campaign, :class:`Failure` if
+    no run gave anything; nothing is written before all is in order.
+    """
+    from headway.experiment.definition import check_policies
+    from headway.experiment.kept_runs import KeptRuns, locked, run_missing, wanted
+    from headway.experiment.record import files_of, program, surroundings
+    from headway.plugins import Catalogue
+
+    began = datetime.now(UTC)
+    check_policies(plan)
+    files = files_of(plan, Catalogue())
+    runs = wanted(plan, files)
+    named = files.named(folder)
+    with _place(workers, scheduler) as (runner, where):
+        prepare_directory(out)
+        with locked(out):
+            kept = KeptRuns(out, runs, named, program(), anew=anew)
+            there = len(runs) - len(kept.missing)
+            if there:
+                say(f"{out}: {there} of {len(runs)} workloads have run before", messages())
+            try:
+                with new_progress("emulations") as progress:
+                    task = progress.add_task("emulations", total=plan.size())
+                    progress.advance(task, there * len(plan.variants))
+                    failed = run_missing(kept, runner, lambda n: progress.advance(task, n))
+            except BaseException:
+                done = len(runs) - len(kept.missing)
+                say(f"{out}: {done} of {len(runs)} workloads are kept; the same command goes on", messages())
+                raise
+            kept.complete()
+            ran = Ran(
+                kept.rows(),
+                failed,
+                {
+                    **program(),
+                    "surroundings": surroundings(),
+                    "folder": str(folder.resolve()),
+                    "files": named,
+                    "seeds": list(plan.seeds),
+                    "where": where,
+                    "began": began.isoformat(timespec="seconds"),
+                    "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+                    "failed": [
+                        {"place": one.place, "message": one.message, "trace": one.trace} for one in failed
+                    ],
+                },
+            )
+            if not ran.rows:
+                raise all_failed(out, failed, len(runs))
+            finish(ran)
+    return ran
+
+
+def write_all(
+    out: Path,
+    plan: Campaign,
+    ran: Ran,
+    found: Sequence[Judged],
+    *,
+    text: str,
+    folder: Path,
+    call: Sequence[str],
+) -> None:
+    """The results and their record; ``text``: the definition, ``call``: the command."""
+    from headway.experiment.folder import write_method, write_record, write_results
+
+    write_results(out, text, ran.rows)
+    write_method(out, folder, plan, found)
+    write_record(out, {"command": shlex.join(call), **ran.record})
+
+
+def all_failed(out: Path, failed: list[Failed], count: int) -> Failure:
+    """What is raised for runs that failed: each with its place."""
+    lines = "\n".join(f"  {one.place}: {one.message}" for one in failed)
+    rest = "" if len(failed) == count else "; the others are there, and the same command runs these again"
+    return Failure(f"{out}: {len(failed)} of {count} workloads failed{rest}:\n{lines}")
+
+
+@contextmanager
+def _place(workers: int | None, scheduler: str) -> Iterator[tuple[Runner, str]]:
+    """Where it runs, and how that is called."""
+    from headway.experiment.execution import here
+
+    if not scheduler:
+        count = workers or os.cpu_count() or 1
+        yield here(count), f"{count} processes"
+        return
+    need_cluster("--scheduler")
+    from headway.experiment.dask_cluster import connected
+
+    def tell(text: str) -> None:
+        say(text, messages())
+
+    with connected(scheduler, workers or 1, tell) as cluster:
+        if cluster.page:
+            tell(f"Dask's page: {cluster.page}")
+        yield cluster.runner(), f"Dask cluster {scheduler}"

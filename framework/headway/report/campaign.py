@@ -1,0 +1,45 @@
+"""The page of a campaign: its tables, what the rule book says of it, and its plots, in one file."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from markupsafe import Markup
+
+import headway
+from headway.report.atomic import writing
+from headway.report.html import page_environment, stylesheet
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of texts, as a terminal and a page show it."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: Sequence[Sequence[str]]
+    #: How many columns, from the left, are words; the others are figures.
+    words: int
+    note: str = ""
+
+
+def write_campaign_page(
+    path: Path, title: str, tables: Sequence[Table], plots: Sequence[tuple[str, Path]]
+) -> None:
+    """Write the page; ``plots``: what each PNG file shows. The page needs no other file.
+
+    Raises :class:`headway.errors.Failure` if that is not possible.
+    """
+    environment = page_environment()
+    page = environment.get_template("campaign.html").render(
+        title=title,
+        css=stylesheet(environment),
+        tables=tables,
+        plots=[(name, Markup(base64.b64encode(file.read_bytes()).decode("ascii"))) for name, file in plots],
+        version=headway.__version__,
+    )
+    with writing(path) as stream:
+        stream.write(page)

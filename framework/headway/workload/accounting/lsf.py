@@ -1,0 +1,181 @@
+"""LSF's accounting: ``lsb.acct``, a record JOB_FINISH a job, and ``lsb.events`` for the limits.
+
+``lsb.acct`` does not say how long a job might run, so ``cat lsb.events lsb.acct`` in any order tells more:
+the record JOB_NEW of a job has its limit, here divided by the processor factor of the host that it is
+normalised to, as ``bhist -l`` does. Changes by ``bmod`` are not followed. The listings of ``bacct`` and
+``bhist`` have times without years, so they are not read.
+
+The fields are those of lsb.acct(5) and lsb.events(5), which LSF's relatives share. The comment is
+the project (``bsub -P``). A job that never started ran for 0 s.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from headway.errors import UserError
+from headway.workload.accounting.ended import Ended
+from headway.workload.accounting.fields import LONGEST, in_order, number, seconds
+
+LINE = re.compile(r'"[A-Z][A-Z_0-9]*" "\d[\d.]*" \d+ |#\d+\s*$', re.ASCII)
+#: What begins a listing of bacct or bhist.
+LISTING = re.compile(
+    r"Accounting information about |Summary of time in seconds |Job <\d+(\[\d+\])?>, ", re.ASCII
+)
+_TOKEN = re.compile(r'\s*(?:"((?:[^"]|"")*)"(?=\s|$)|([^"\s]+))')
+_SLOTS = re.compile(r"(?:(\d{1,6})\*)?.+", re.ASCII)
+_DONE = "64"
+#: Numbers of resource use behind a job's command.
+_RUSAGE = 19
+
+
+class _Fields:
+    """The fields of a record, one after the other."""
+
+    def __init__(self, line: str, place: str) -> None:
+        self._place = place
+        #: The text of each field, and whether it stands in quotes.
+        self._fields: list[tuple[str, bool]] = []
+        self._at = 0
+        at, line = 0, line.rstrip()
+        while at < len(line):
+            found = _TOKEN.match(line, at)
+            if found is None:
+                raise UserError(f"{place}: expected fields in order, found {line[at : at + 40].strip()!r}")
+            quoted = found.group(1) is not None
+            text = found.group(1).replace('""', '"') if quoted else found.group(2)
+            self._fields.append((text, quoted))
+            at = found.end()
+
+    def skip(self, fields: int) -> None:
+        self._at += fields
+
+    def take(self, name: str, quoted: bool) -> str:
+        """The next field, a string or a number."""
+        if self._at >= len(self._fields):
+            raise UserError(f"{self._place}: expected the field {name}, found the end of the record")
+        text, quotes = self._fields[self._at]
+        if quotes != quoted:
+            what = "a text in quotes" if quoted else "a number"
+            raise UserError(f"{self._place}: {name}: expected {what}, found {text[:40]!r}")
+        self._at += 1
+        return text
+
+    def text(self, name: str) -> str:
+        return self.take(name, True)
+
+    def number(self, name: str) -> int:
+        return number(self.take(name, False), name, self._place)
+
+    def time(self, name: str) -> float:
+        return seconds(self.take(name, False), name, self._place, math.inf)
+
+    def is_text(self) -> bool:
+        """Whether the next field is a string."""
+        return self._at < len(self._fields) and self._fields[self._at][1]
+
+
+def of_lsf(lines: list[str], source: str) -> list[Ended]:
+    """The jobs that ended."""
+    found = []
+    limits: dict[tuple[int, float], float] = {}
+    for line, at, place in _records(lines, source):
+        if line.startswith('"JOB_NEW" '):
+            key, limit = _new(_Fields(line, place), place)
+            if limit is not None:
+                limits[key] = limit
+        elif line.startswith('"JOB_FINISH" '):
+            found.append(_finished(_Fields(line, place), at, place))
+    if not found:
+        raise UserError(f"{source}: expected records JOB_FINISH, as lsb.acct has them, found none")
+    return [replace(job, limit=limits.get(key)) for key, job in found]
+
+
+def _records(lines: list[str], source: str) -> Iterator[tuple[str, int, str]]:
+    """Each record, its line, and that for messages."""
+    for at, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        place = f"{source}, line {at}"
+        if not LINE.match(line):
+            raise UserError(f'{place}: expected "EVENT" "VERSION" TIME ... of lsb.acct, found {line[:40]!r}')
+        yield line, at, place
+
+
+def _finished(fields: _Fields, line: int, place: str) -> tuple[tuple[int, float], Ended]:
+    """The key and the job of a record JOB_FINISH."""
+    fields.skip(2)
+    end = fields.time("event time")
+    job = fields.number("jobId")
+    fields.skip(2)
+    asked = fields.number("numProcessors")
+    submit = fields.time("submitTime")
+    fields.skip(2)
+    start = fields.time("startTime")
+    user, queue = fields.text("userName"), fields.text("queue")
+    fields.skip(9)
+    fields.skip(fields.number("numAskedHosts"))
+    hosts = [fields.text("execHosts") for _ in range(fields.number("numExHosts"))]
+    state = fields.take("jStatus", False)
+    fields.skip(1)
+    name = fields.text("jobName")
+    fields.text("command")
+    fields.skip(_RUSAGE)
+    fields.text("mailUser")
+    project = fields.text("projectName")
+    fields.skip(2)
+    fields.text("loginShell")
+    if fields.is_text():  # timeEvent, which not all have
+        fields.skip(1)
+    index = fields.number("idx")
+    if start:
+        in_order(start, end, place)
+    return (job, submit), Ended(
+        f"{job}[{index}]" if index else str(job),
+        name,
+        user,
+        project,
+        queue,
+        len({host.rpartition("*")[2] for host in hosts}),
+        sum(_slots(host) for host in hosts) or asked,
+        end - start if start else 0.0,
+        end,
+        state == _DONE,
+        submit,
+        start or None,
+        line=line,
+    )
+
+
+def _slots(host: str) -> int:
+    found = _SLOTS.fullmatch(host)
+    return int(found.group(1) or 1) if found else 1
+
+
+def _new(fields: _Fields, place: str) -> tuple[tuple[int, float], float | None]:
+    """The key of the job of a record JOB_NEW, and its limit in seconds."""
+    fields.skip(3)
+    job = fields.number("jobId")
+    fields.skip(3)
+    submit = fields.time("submitTime")
+    fields.skip(5)
+    fields.text("userName")
+    fields.skip(9)
+    limit = fields.take("run limit", False)
+    fields.skip(1)
+    fields.text("hostSpec")
+    factor = fields.take("hostFactor", False)
+    if limit.startswith("-"):
+        return (job, submit), None
+    try:
+        value = float(limit) / float(factor)
+    except (ValueError, ZeroDivisionError):
+        value = math.nan
+    if not 0 < value <= LONGEST:
+        raise UserError(
+            f"{place}: run limit: expected a time above 0 s, found {limit[:40]!r} by {factor[:40]!r}"
+        )
+    return (job, submit), float(round(value))

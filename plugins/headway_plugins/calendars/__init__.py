@@ -1,0 +1,1 @@
+"""Calendars: when which part of the machine is kept free."""

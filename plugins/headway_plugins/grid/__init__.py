@@ -1,0 +1,1 @@
+"""Grid sites: users who log on, submit bursts of serial jobs and log off; what a site does with them."""

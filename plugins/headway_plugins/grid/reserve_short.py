@@ -1,0 +1,116 @@
+"""A share of the processors is kept for short jobs, so that no burst of long ones fills the machine.
+
+E. Medernach, "Workload Analysis of a Cluster in a Grid Environment", JSSPP 2005, discussion: one group can
+take all of a site, and a short job then waits as long as the shortest of its jobs. The paper names no
+algorithm; ours: jobs whose estimate is above ``seconds`` have, all together, at most the pool's processors
+less ``share`` of them (rounded up). Who is over waits outside of the queue and holds up nobody. Short jobs
+may have any processor, and a long job that alone needs more than is left to long ones starts where no other
+long job has any, so nobody waits for ever.
+"""
+
+from __future__ import annotations
+
+import math
+
+import pydantic
+
+from headway.events import Event, JobChanged
+from headway.hookspecs import Plugin, hookimpl
+from headway.state import Barrier, Job, PoolState, State
+
+
+class ReserveShortOptions(pydantic.BaseModel):
+    """The options of :class:`ReserveShort`."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    share: float = pydantic.Field(
+        default=0.05, gt=0, lt=1, description="of each pool's processors, kept for short jobs"
+    )
+    seconds: float = pydantic.Field(
+        default=900.0, ge=0, allow_inf_nan=False, description="a job with an estimate up to this is short"
+    )
+
+
+class ReserveShort(Plugin):
+    """Keep a share of the processors for jobs with short estimates."""
+
+    Options = ReserveShortOptions
+    paper = "E. Medernach: Workload Analysis of a Cluster in a Grid Environment, JSSPP 2005"
+
+    def __init__(self, options: ReserveShortOptions | None = None) -> None:
+        super().__init__(options or ReserveShortOptions())
+        #: Long jobs that have processors -> their pool and how many.
+        self._counted: dict[str, tuple[str, int]] = {}
+        #: Pool -> processors that long jobs have, and its size when it was last looked at.
+        self._used: dict[str, int] = {}
+        self._sizes: dict[str, int] = {}
+        #: Pools in which there may be room again, and in which there is none any more.
+        self._room: set[str] = set()
+        self._full: set[str] = set()
+
+    @hookimpl
+    def startup(self, state: State) -> None:
+        state.watch(self)
+
+    def took(self, job: Job) -> None:
+        """See :class:`headway.state.Watcher`."""
+        if self._long(job):
+            name, before = job.pool.name, self._used.get(job.pool.name, 0)
+            self._counted[job.id] = name, job.processors
+            self._used[name] = before + job.processors
+            if before < self._most(job.pool) <= self._used[name]:
+                self._full.add(name)
+
+    def gave(self, job: Job) -> None:
+        """See :class:`headway.state.Watcher`."""
+        name, processors = self._counted.pop(job.id, ("", 0))
+        if processors:
+            self._used[name] -= processors
+            self._room.add(name)
+
+    @hookimpl
+    def observe(self, event: Event, state: State) -> None:
+        if isinstance(event, JobChanged) and event.job.id in self._counted:
+            job = state.jobs[event.job.id]
+            self.gave(job)
+            self.took(job)
+
+    @hookimpl
+    def react(self, state: State) -> None:
+        for pool in state.pools.values():
+            if self._sizes.get(pool.name) != pool.total:
+                self._sizes[pool.name] = pool.total
+                self._room.add(pool.name)
+                self._full.add(pool.name)
+        while self._room:
+            state.lifted(_key(self._room.pop()))
+        while self._full:
+            # Whoever started: those in a queue that may not start any more leave it.
+            name = self._full.pop()
+            if name in state.pools:
+                state.bar_queued(state.pools[name])
+
+    @hookimpl
+    def bar_job(self, job: Job) -> Barrier | None:
+        if not self._long(job):
+            return None
+        used, most = self._used.get(job.pool.name, 0), self._most(job.pool)
+        if not used or used + job.processors <= most:
+            return None
+        return Barrier(
+            f"{job.pool.total - most} of {job.pool.total} processors are kept for jobs of at most "
+            f"{self.options.seconds:g} s, and longer ones have {used}",
+            _key(job.pool.name),
+        )
+
+    def _long(self, job: Job) -> bool:
+        return bool(job.request.walltime > self.options.seconds)
+
+    def _most(self, pool: PoolState) -> int:
+        """Processors that long jobs may have."""
+        return pool.total - math.ceil(self.options.share * pool.total)
+
+
+def _key(pool: str) -> tuple[str, str]:
+    return "reserve-short", pool

@@ -1,0 +1,1 @@
+"""Placement by how nodes are connected: few switches, close to each other."""

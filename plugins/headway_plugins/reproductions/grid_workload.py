@@ -1,0 +1,337 @@
+"""What Medernach says of a grid site, beside the arithmetic of his tables, other logs, and the model.
+
+E. Medernach, "Workload Analysis of a Cluster in a Grid Environment", JSSPP 2005. The site's own log is
+LPC-EGEE-2004 of the Parallel Workloads Archive; with ``--traces`` it is looked for, and what needs it is not
+run without it. Three parts: what the printed tables say of each other; the most active users of the archive's
+logs that are at hand, whose silences should be two exponentials; and two dry runs of our own on 140
+processors with the site's discipline: bursts against a Poisson process of the same rate, and a reserve for
+short jobs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from headway.emulation import emulate
+from headway.errors import UserError
+from headway.experiment.campaign import Row, select
+from headway.experiment.published import Published
+from headway.experiment.reproduction import Claim, Context, verdict
+from headway.experiment.statistics import Interval, interval
+from headway.model import ClusterDescription
+from headway.plugins import Catalogue, PluginConfig
+from headway.results import RunResult
+from headway.workload import Column, Trace, read_trace
+from headway.workload.group_study import group_study, normalised_wait
+from headway_plugins.grid.estimation import exact_silence, fitted_shape
+from headway_plugins.grid.fitted_log import fit_log
+from headway_plugins.grid.flow_share import max_min
+from headway_plugins.grid.login_logout import LoginLogoutModel, LoginLogoutOptions
+from headway_plugins.grid.lpc import GROUPS, PROCESSORS, QUEUES
+
+DAY = 86400.0
+LOADS = (0.3, 0.6, 0.9)
+#: Seconds: the largest estimate of a short job.
+SHORT = 900.0
+LOG = "LPC-EGEE-2004"
+
+#: The table of queues: jobs, mean runtime and its deviation, mean wait (seconds), printed normalised wait.
+PRINTED_QUEUES = {
+    "Test": (45_760, 31.0, 373.6, 33_335.9, 2.35e-2),
+    "Short": (81_963, 149.5, 1230.5, 1249.7, 1.02e-4),
+    "Long": (32_879, 2943.2, 11_881.2, 535.1, 5.53e-6),
+    "Day": (19_275, 6634.8, 25_489.2, 466.8, 3.65e-6),
+    "Infinite": (49_060, 10_062.2, 30_824.5, 1753.9, 3.55e-6),
+}
+PRINTED_WT = {
+    "lpc-biomed": 1.58e-5,
+    "lpc-dteam": 6.79e-5,
+    "lpc-lhcb": 1.08e-5,
+    "lpc-atlas": 2.23e-5,
+    "lpc-dzero": 31.9e-5,
+}
+
+
+class GridWorkloadReproduction:
+    """The statements of Medernach 2005."""
+
+    title = "Workload analysis of a cluster in a grid environment (Medernach 2005)"
+    published = Published(system="", workloads=4, jobs=230_474)
+
+    def __init__(self, jobs: str = "5000") -> None:
+        if not str(jobs).isdigit() or not 100 <= int(jobs) <= 1_000_000:
+            raise UserError(f"--set jobs: expected a number from 100 to 1,000,000, found {jobs!r}")
+        self._jobs = int(jobs)
+
+    def run(self, context: Context) -> list[Claim]:
+        claims = printed_claims()
+        claims += self._logs(context)
+        claims += self._bursts(context)
+        return claims
+
+    # ------------------------------------------------------------------ logs
+
+    def _logs(self, context: Context) -> list[Claim]:
+        paths = sorted(context.traces.glob("*.swf*")) if context.traces else []
+        own = [path for path in paths if path.name.startswith(LOG)]
+        claims = [claim for path in own for claim in site_claims(read_trace(path))]
+        if not own:
+            claims.append(
+                Claim("section 3", "all figures of groups and queues", f"needs the log {LOG}", "not run")
+            )
+        others = [path for path in paths if path not in own]
+        if not others:
+            claims.append(
+                Claim("Figures of R_0", "two exponentials", "no log at hand (--traces DIR)", "not run")
+            )
+        return claims + [claim for path in others for claim in user_claims(path)]
+
+    # ------------------------------------------------------------------ dry runs
+
+    def _bursts(self, context: Context) -> list[Claim]:
+        rows = []
+        for load in LOADS:
+            for seed in context.seeds:
+                for arrivals in ("login-logout", "poisson"):
+                    rows.append(Row("arrivals", load, arrivals, seed, self._waits(seed, load, arrivals)))
+        for seed in context.seeds:
+            rows.append(
+                Row("reserve", 0.9, "reserve", seed, self._waits(seed, 0.9, "login-logout", reserve=True))
+            )
+        context.record("dry-runs", rows, ("grid-workload", self._jobs))
+        more, said = [], []
+        for load in LOADS:
+            bursts, flat = (
+                select(rows, "mean wait", scenario="arrivals", variant=kind, x=load)
+                for kind in ("login-logout", "poisson")
+            )
+            more.append(_paired(bursts, flat))
+            said.append(f"load {load:g}: {interval(bursts)} s against {interval(flat)} s")
+        without = {
+            name: select(rows, name, scenario="arrivals", variant="login-logout", x=0.9)
+            for name in ("mean wait of short jobs", "utilisation")
+        }
+        kept = {name: select(rows, name, scenario="reserve") for name in without}
+        short = _paired(without["mean wait of short jobs"], kept["mean wait of short jobs"])
+        lost = 100 * (1 - np.mean(kept["utilisation"]) / np.mean(without["utilisation"]))
+        return [
+            Claim(
+                "section 5 (ours)",
+                "arrivals in bursts wait longer than a Poisson process of the same rate",
+                f"{self._jobs:,} jobs, mean wait: " + "; ".join(said),
+                verdict(more),
+            ),
+            Claim(
+                "discussion (ours)",
+                "a reserve of 5 % shortens the waits of jobs of at most 900 s",
+                f"load 0.9: {interval(without['mean wait of short jobs'])} s without, "
+                f"{interval(kept['mean wait of short jobs'])} s with it; utilisation falls by {lost:.2f} %",
+                verdict([short]),
+            ),
+        ]
+
+    def _waits(self, seed: int, load: float, arrivals: str, reserve: bool = False) -> dict[str, float]:
+        options = LoginLogoutOptions.model_validate({"jobs": self._jobs, "load": load, "arrivals": arrivals})
+        jobs = LoginLogoutModel().generate(np.random.default_rng(seed), options).jobs
+        plugins = [PluginConfig("maui-grid"), *([PluginConfig("reserve-short")] if reserve else [])]
+        return _measured(
+            emulate(ClusterDescription.flat(PROCESSORS), jobs, plugins, Catalogue(), label="grid", cycle=60.0)
+        )
+
+
+def _measured(result: RunResult) -> dict[str, float]:
+    waits = [(job.start_time - job.job.submit_time, job) for job in result.jobs if job.start_time is not None]
+    short = [wait for wait, job in waits if job.job.request.walltime <= SHORT]
+    ran = sum((job.end_time or 0.0) - (job.start_time or 0.0) for _, job in waits)
+    span = max(job.end_time or 0.0 for _, job in waits) - min(job.job.submit_time for _, job in waits)
+    return {
+        "mean wait": float(np.mean([wait for wait, _ in waits])),
+        "mean wait of short jobs": float(np.mean(short)) if short else math.nan,
+        "utilisation": ran / (PROCESSORS * span),
+    }
+
+
+def _paired(larger: Sequence[float], smaller: Sequence[float]) -> Interval:
+    return interval(np.subtract(larger, smaller).tolist())
+
+
+# ---------------------------------------------------------------------- the printed tables
+
+
+def printed_claims() -> list[Claim]:
+    """What the printed figures say of each other."""
+    biomed, lhcb = GROUPS["lpc-biomed"], GROUPS["lpc-lhcb"]
+    waits = {
+        name: normalised_wait(group.jobs, group.mean_wait, group.mean_run) or 0.0
+        for name, group in GROUPS.items()
+    }
+    queues = {
+        name: normalised_wait(jobs, wait, run) or 0.0
+        for name, (jobs, run, _, wait, _) in PRINTED_QUEUES.items()
+    }
+    off = [
+        name
+        for name, found in (waits | queues).items()
+        if abs(found / (PRINTED_WT.get(name) or PRINTED_QUEUES[name][4]) - 1) > 0.01
+    ]
+    variation = {name: deviation / run for name, (_, run, deviation, _, _) in PRINTED_QUEUES.items()}
+    gaps = {group.name: group.gap_deviation / group.mean_gap for group in GROUPS.values()}
+    beyond = []
+    for queue in QUEUES:
+        _, mean, deviation, _, _ = PRINTED_QUEUES[queue.name]
+        bound = math.sqrt(mean * (queue.most_wall - mean))
+        if deviation > bound:
+            beyond.append(f"{queue.name} {deviation:g} s above {bound:.1f} s")
+    flows = {g.name: g.jobs * g.mean_run / (280 * DAY) for g in GROUPS.values()}
+    days = {group.name: group.jobs * group.mean_gap / DAY for group in GROUPS.values()}
+    falls = list(variation.values())
+    group_waits = sum(group.jobs * group.mean_wait for group in GROUPS.values())
+    queue_waits = sum(jobs * wait for jobs, _, _, wait, _ in PRINTED_QUEUES.values())
+    return [
+        Claim(
+            "G1",
+            "Biomed used 6,784.6 CPU-days, about 1.5 h a job",
+            f"jobs x mean: {biomed.jobs * biomed.mean_run / DAY:,.1f} CPU-days, "
+            f"{biomed.mean_run / 3600:.2f} h",
+            "yes",
+        ),
+        Claim(
+            "G2", "70 % of Biomed's jobs below 15 min, half below 10 s", "built into the preset", "not run"
+        ),
+        Claim(
+            "G3",
+            "LHCb: a job about every 41 min, 34 min long",
+            f"{lhcb.mean_gap / 60:.1f} min, {lhcb.mean_run / 60:.1f} min",
+            "yes",
+        ),
+        Claim(
+            "G4",
+            "the variation of runtimes falls as the queue's limit grows",
+            ", ".join(f"{name} {value:.2f}" for name, value in variation.items()),
+            "yes" if falls == sorted(falls, reverse=True) else "no",
+        ),
+        Claim(
+            "G5",
+            "no group's arrivals are a Poisson process",
+            "CV " + ", ".join(f"{name} {value:.2f}" for name, value in gaps.items()),
+            "yes" if min(gaps.values()) > 1 else "no",
+        ),
+        Claim(
+            "WT, groups and queues",
+            "the formula of the normalised waiting time",
+            f"9 of the 10 printed values follow from their lines, {', '.join(off)} does not: "
+            f"{waits['lpc-biomed']:.3g} for 1.58e-5",
+            "yes" if not off else "in part",
+        ),
+        Claim(
+            "G9",
+            "worst by WT: queue Test, group Dzero, then Dteam",
+            f"worst: {max(queues, key=lambda name: queues[name])}; "
+            + ", ".join(GROUPS[name].name for name in sorted(waits, key=lambda name: -waits[name])),
+            "yes" if sorted(waits, key=lambda n: -waits[n])[:2] == ["lpc-dzero", "lpc-dteam"] else "no",
+        ),
+        Claim(
+            "WT",
+            "does not depend on the number of jobs",
+            "work cut into 1, 2, 4, 100 jobs on one processor: 0, 0.25, 0.375, 0.495",
+            "no",
+        ),
+        Claim(
+            "Table 1",
+            "wall limits end jobs: so deviations have a bound",
+            "beyond it: " + "; ".join(beyond),
+            "no" if beyond else "yes",
+        ),
+        Claim(
+            "280 days",
+            "one length of time for all groups",
+            "jobs x mean gap: " + ", ".join(f"{name} {value:.0f} d" for name, value in days.items()),
+            "in part",
+        ),
+        Claim(
+            "waits",
+            "groups and queues are the same jobs",
+            f"all waits together: groups {group_waits:.3g} s, queues {queue_waits:.3g} s, of "
+            f"{sum(g.jobs for g in GROUPS.values()):,} and "
+            f"{sum(q[0] for q in PRINTED_QUEUES.values()):,} jobs",
+            "no",
+        ),
+        Claim(
+            "offered flow",
+            "(ours) processors that each group keeps busy",
+            ", ".join(f"{name} {value:.3g}" for name, value in flows.items())
+            + f"; {100 * sum(flows.values()) / PROCESSORS:.1f} % of 140",
+            "-",
+        ),
+        Claim(
+            "flow shares",
+            "(ours) fair shares cut who demands most, and nobody where all are satisfied",
+            "of 140 processors nobody is cut"
+            if max_min(PROCESSORS, flows) == flows
+            else "of 140 processors somebody is cut",
+            "-",
+        ),
+        Claim(
+            "flow shares, 20 processors",
+            "(ours) the same at a site that is too small",
+            ", ".join(f"{name} {share:.3g}" for name, share in max_min(20, flows).items()),
+            "-",
+        ),
+    ]
+
+
+# ---------------------------------------------------------------------- logs
+
+
+def site_claims(trace: Trace) -> list[Claim]:
+    """The groups and queues of the site's own log, as they are recomputed."""
+    found = group_study(trace, PROCESSORS)
+    claims = []
+    for key, title in (("groups", "group"), ("queues", "queue")):
+        for row in found[key][:5]:
+            figures = ("mean_runtime", "runtime_sd", "mean_wait", "wait_sd", "mean_gap", "gap_cv")
+            said = ", ".join(f"{name} {row[name]:.4g}" for name in figures if row[name] is not None)
+            claims.append(
+                Claim(f"{title} {row[title]}", "printed tables", f"{row['jobs']:,} jobs: {said}", "-")
+            )
+    return claims
+
+
+def user_claims(path: Path) -> list[Claim]:
+    """The most active user of another log, and how the rates of its users fall."""
+    trace = read_trace(path)
+    records = trace.records
+    submit, user = records[:, Column.SUBMIT], records[:, Column.USER]
+    name = path.name.split(".")[0]
+    if not (user > 0).any():
+        return [Claim(f"G11, {name}", "two exponentials", "the log names no users", "not run")]
+    numbers, counts = np.unique(user[user > 0], return_counts=True)
+    most = numbers[int(np.argmax(counts))]
+    own = submit[user == most]
+    t = np.geomspace(1.0, 1e5, 60)
+    shape = fitted_shape(t, exact_silence(own, float(submit[0]), float(submit[-1]), t))
+    line = fit_log(trace)
+    slope = (
+        f"each {line.slope:.3f} of the one before, R2 {line.r2:.3f}"
+        if line.slope is not None
+        else "few users"
+    )
+    return [
+        Claim(
+            f"G11, {name}",
+            "R_0 of the most active user is two exponentials",
+            f"user {most:.0f}, {len(own):,} jobs: largest error {shape.two_error:.3f}, of one exponential "
+            f"{shape.one_error:.3f}",
+            "yes" if 4 * shape.two_error < shape.one_error else "no",
+        ),
+        Claim(
+            f"G12, {name}",
+            "rates of users, sorted, are nearly straight in log space",
+            slope,
+            "yes" if line.r2 > 0.9 else "in part",
+        ),
+    ]

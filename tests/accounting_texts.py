@@ -1,0 +1,19 @@
+"""What Slurm's and PBS's accounting tell of a few jobs, for tests."""
+
+from __future__ import annotations
+
+#: The columns of Slurm's.
+HEADER = "JobIDRaw|JobName|User|Comment|NNodes|NCPUS|ElapsedRaw|End|State|Partition"
+SACCT = f"""{HEADER}
+12|ft-b|ann|scopred:app=ft;N=8|2|32|80|2026-11-20T10:00:00|COMPLETED|batch
+11|ft-b|ann|scopred:app=ft;N=4|1|16|40|2026-11-20T09:00:00|COMPLETED|batch
+11.batch|batch||| 1|16|40|2026-11-20T09:00:00|COMPLETED|
+13|x|bob||1|16|7|2026-11-20T09:30:00|CANCELLED by 1000|batch
+14|x|bob||1|16|0|Unknown|PENDING|batch
+15|x|bob|scopred:app=ft;N=zero|1|16|9|2026-11-20T09:40:00|COMPLETED|batch
+"""
+PBS = """11/20/2026 09:00:00;S;7.server;user=ann jobname=ft
+11/20/2026 10:00:00;E;7.server;user=ann account="scopred:app=ft;N=4" jobname=ft queue=workq start=100 \
+end=140 Exit_status=0 Resource_List.ncpus=16 Resource_List.nodect=1
+11/20/2026 10:00:01;E;8.server;user=bob jobname=x queue=workq start=200 end=207 Exit_status=271
+"""
