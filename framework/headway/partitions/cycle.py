@@ -128,7 +128,10 @@ class Course:
             status = bridge.add_job(JobSpec(self.job, partition)).status
             if self._failed(status):
                 return self.stage == 8
-            self.stage = 6 if status in (Status.OK, Status.EXISTS) else 8
+            if status is Status.EXISTS:
+                # Its record of another partition, where it ran before, is not gone yet.
+                return False
+            self.stage = 6 if status is Status.OK else 8
             self.outcome = self.outcome if self.stage == 6 else LOST
             return True
         if self.stage == 6:
@@ -258,27 +261,39 @@ class JobManager:
         #: Until which stage a course holds the scheduler up.
         self._own = 0 if 2 in stages and 3 in stages else 3 if 4 in stages else 4
         self._changed = changed
-        #: By job; in the order in which they began.
+        #: The latest of each job; in the order in which they began.
         self.courses: dict[str, Course] = {}
+        #: Courses whose job has begun another one, and those of partitions without a job: what they have is
+        #: on its way to be given back.
+        self._left: list[Course] = []
         self._line: deque[Course] = deque()
         #: The course that holds the scheduler up now.
         self._holder: Course | None = None
 
     def begin(self, job: str, partition: PartitionSpec) -> Course:
         """Have a partition made for a job, run it, and give the partition back."""
-        course = self.courses[job] = Course(job, partition)
+        course = Course(job, partition)
+        self.adopt(course)
         self._line.append(course)
         self._serve()
         return course
 
     def begin_on(self, job: str, partition: PartitionSpec) -> Course:
         """Run a job on a partition that somebody else has provisioned, and leave it as it is."""
-        course = self.courses[job] = Course(job, partition, keep=True, stage=4)
+        course = Course(job, partition, keep=True, stage=4)
+        self.adopt(course)
         self.advance(course)
         return course
 
     def adopt(self, course: Course) -> None:
-        """See to a course that began before."""
+        """See to a course, perhaps one that began before. An earlier one of the same job is seen to its end
+        beside it."""
+        if not course.job:
+            self._left.append(course)
+            return
+        earlier = self.courses.pop(course.job, None)
+        if earlier is not None:
+            self._left.append(earlier)
         self.courses[course.job] = course
 
     def advance(self, course: Course) -> None:
@@ -291,8 +306,9 @@ class JobManager:
 
     def advance_on(self, partition: str) -> None:
         """Something has changed on a partition: look after who is there, and who waits for what it had."""
-        for course in list(self.courses.values()):
-            if course.partition.id == partition or course.stage == 3:
+        for course in [*self._left, *self.courses.values()]:
+            # Stages 3 and 5 wait for what another course has.
+            if course.partition.id == partition or course.stage in (3, 5):
                 self.advance(course)
 
     def stop(self, job: str, outcome: str = STOPPED) -> Course | None:
@@ -311,7 +327,10 @@ class JobManager:
             self._holder = None
             self._serve()
         if course.done:
-            self.courses.pop(course.job, None)
+            if course in self._left:
+                self._left.remove(course)
+            elif self.courses.get(course.job) is course:
+                del self.courses[course.job]
         self._changed(course)
 
     def _serve(self) -> None:

@@ -148,3 +148,63 @@ def test_10_only_the_jobs_whose_proxies_died_end_otherwise(moment):
     assert all(course.outcome == PROXY_DIED for course in site.orphans if course.job == "J2")
     snapshot = site.world.control.get_machine()
     assert snapshot.partitions == snapshot.jobs == ()
+
+
+# ---------------------------------------------------------------------- several courses of one name
+
+P5 = PartitionSpec("P5", ("m1-1-1",), "mesh")
+
+
+def left_behind(*specs):
+    """A site whose manager begins again and finds booted partitions without a job."""
+    site = Site()
+    for spec in specs:
+        site.world.control.add_partition(spec)
+        site.world.control.create_partition(spec.id)
+    site.world.until(60)
+    site.begin()
+    site.world.manager = site.manager
+    return site
+
+
+def test_10_several_partitions_without_a_job_are_all_given_back():
+    """Their courses have no job, so none may take the place of another."""
+    site = left_behind(P1, P3, P5)
+    for course in reconcile(site.world.control, []):
+        site.manager.adopt(course)
+    site.world.until()
+    assert site.world.control.get_machine().partitions == ()
+
+
+def running_then_dying(kill):
+    """A job that runs on P3 and begins again elsewhere as soon as ``kill`` was done to it."""
+    site = Site()
+    site.begin()
+    site.world.manager = site.manager
+    site.manager.begin("J4", P3)
+    site.world.until(60)
+    assert site.world.job("J4") is JobState.RUNNING
+    kill(site)
+    site.manager.begin("J4", P5)
+    return site
+
+
+@pytest.mark.parametrize(
+    "kill",
+    [
+        lambda site: site.manager.stop("J4"),
+        lambda site: (site.world.control.job_ended("J4", 0), site.manager.advance_on("P3")),
+    ],
+    ids=["stopped", "ended"],
+)
+def test_a_job_that_begins_again_while_its_last_partition_is_given_back(kill):
+    site = running_then_dying(kill)
+    again = site.manager.courses["J4"]
+    site.world.until(200)
+    assert again.code is None or again.outcome == "ended"
+    assert site.launched["J4"] == 2, "it runs again, on its new partition"
+    site.world.control.job_ended("J4", 0)
+    site.manager.advance_on("P5")
+    site.world.until()
+    snapshot = site.world.control.get_machine()
+    assert snapshot.partitions == snapshot.jobs == () and site.manager.courses == {}
