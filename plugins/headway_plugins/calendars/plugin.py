@@ -22,7 +22,7 @@ from __future__ import annotations
 import zoneinfo
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 import pydantic
@@ -34,46 +34,19 @@ from headway.events import DecisionFailed, Event, NodeUp, PoolChanged
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import Reservation
 from headway.state import State
-from headway_plugins.calendars.windows import Dates, Window
+from headway_plugins.calendars.options import WindowsOptions
+from headway_plugins.calendars.windows import Window
 
 _RETRY = 300.0
 _INF = float("inf")
-#: Such a name can be a reservation's in every batch system.
-_Name = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$")]
 
 
-class CalendarOptions(pydantic.BaseModel):
+class CalendarOptions(WindowsOptions):
     """Options of the calendar."""
 
-    model_config = pydantic.ConfigDict(extra="forbid")
-
-    zone: str = pydantic.Field(default="UTC", description="the time zone of all times of day")
-    holidays: dict[str, Dates] = pydantic.Field(default={}, description="name -> date or dates")
-    windows: dict[_Name, Window] = pydantic.Field(
-        min_length=1,
-        description="name -> from, to or for, days, nth, except, pool, nodes, processors, users, accounts",
-    )
     horizon: WholeSeconds = pydantic.Field(
         default=30 * 86400, description="windows are kept free so long before; longer than any job runs"
     )
-
-    @pydantic.field_validator("zone")
-    @classmethod
-    def _there(cls, value: str) -> str:
-        try:
-            zoneinfo.ZoneInfo(value)
-        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise ValueError(f"a time zone such as Europe/Berlin, found {value!r}") from error
-        return value
-
-    @pydantic.model_validator(mode="after")
-    def _known_days(self) -> CalendarOptions:
-        for name, window in self.windows.items():
-            try:
-                window.check(self.holidays)
-            except ValueError as error:
-                raise ValueError(f"windows: {name}: {error}") from error
-        return self
 
 
 class Calendar(Plugin):

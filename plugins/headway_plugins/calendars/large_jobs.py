@@ -1,0 +1,169 @@
+"""Windows for large jobs: those that need most of the machine start then and at no other time.
+
+After Y. Aridor, T. Domany, O. Goldshmidt, Y. Kliteynik, J. Moreira and E. Shmueli: "Open Job Management
+Architecture for the Blue Gene/L Supercomputer", 2005, section 4: the site of the SLURM cycle keeps jobs above
+half of the machine in a queue of their own, which runs only at times that it is configured for, such as
+weekends. Decisions on what is left open:
+
+- A job is large if it asks for more than a share ``above`` of its pool's processors or nodes, whether these
+  can be used at the moment or not.
+- While a large job waits for the next window no other job starts whose limit reaches into that window. So
+  the machine is empty when it opens, and nobody has to be killed. Where no large job waits it is not
+  emptied for nobody.
+- In a window large jobs are served first; among themselves, and all others, in the order in which they
+  would be served without it. What runs when the window closes runs on.
+- A large job outside of a window is in no queue: it holds up nobody, and nothing is booked for it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import zoneinfo
+from collections.abc import Sequence
+
+import pydantic
+
+from headway.hookspecs import Plugin, hookimpl
+from headway.state import Barrier, Job, PoolState, State
+from headway_plugins.calendars.options import WindowsOptions
+
+_INF = float("inf")
+#: Windows are looked for so far ahead, in seconds.
+_AHEAD = 400 * 86400.0
+#: What bars: a large job waits for a window, another one keeps clear of it.
+_LARGE, _OTHER = ("large-jobs", "large"), ("large-jobs", "other")
+
+
+class LargeJobsOptions(WindowsOptions):
+    """Options of ``large-jobs``."""
+
+    above: float = pydantic.Field(
+        default=0.5, ge=0, lt=1, description="share of the pool above which a job is large"
+    )
+
+    @pydantic.model_validator(mode="after")
+    def _whole_machine(self) -> LargeJobsOptions:
+        for name, window in self.windows.items():
+            for key in ("pool", "nodes", "processors", "users", "accounts"):
+                if getattr(window, key):
+                    raise ValueError(
+                        f"windows: {name}: a window for large jobs is for the whole machine and everybody: "
+                        f"expected no {key}"
+                    )
+        return self
+
+
+class LargeJobs(Plugin):
+    """Start jobs above a share of the machine only in windows, which others keep clear of."""
+
+    Options = LargeJobsOptions
+    paper = (
+        "Y. Aridor et al.: Open Job Management Architecture for the Blue Gene/L Supercomputer: "
+        "Case Studies with LoadLeveler and SLURM, 2005"
+    )
+
+    def __init__(self, options: LargeJobsOptions) -> None:
+        super().__init__(options)
+        self._zone = zoneinfo.ZoneInfo(options.zone)
+        self._epoch = 0.0
+        #: Until when the window is open (0: it is not), and when the next one opens; seconds of the run.
+        self._open_until = 0.0
+        self._opens = -_INF
+        #: The same when the queues were last looked at for it.
+        self._applied = (self._open_until, self._opens)
+
+    # ------------------------------------------------------------------ when
+
+    def _look(self, now: float) -> None:
+        """Find out in which window, and before which one, this moment is."""
+        if now < self._changes():
+            return
+        since = now + self._epoch
+        found = sorted(
+            occurrence
+            for window in self.options.windows.values()
+            for occurrence in window.occurrences(since, since + _AHEAD, self._zone, self.options.holidays)
+        )
+        end = max((end for begin, end in found if begin <= since), default=None)
+        self._open_until = 0.0 if end is None else end - self._epoch
+        self._opens = next((begin - self._epoch for begin, _ in found if begin > since), _INF)
+
+    def _changes(self) -> float:
+        """When the next window opens, or this one closes."""
+        return min(self._opens, self._open_until or _INF)
+
+    # ------------------------------------------------------------------ hooks
+
+    @hookimpl
+    def startup(self, state: State) -> None:
+        self._epoch = state.epoch
+
+    @hookimpl
+    def bar_job(self, job: Job, state: State) -> Barrier | None:
+        self._look(state.now)
+        if self._is_large(job, state):
+            return None if state.now < self._open_until else Barrier(self._why_large, _LARGE)
+        if state.now + job.estimate > self._opens and _a_large_one_waits(state):
+            return Barrier(lambda: self._why_other(job), _OTHER)
+        return None
+
+    @hookimpl
+    def react(self, state: State) -> None:
+        self._look(state.now)
+        if self._applied == (self._open_until, self._opens):
+            if state.barred.get(_OTHER) and not _a_large_one_waits(state):
+                state.lifted(_OTHER)
+            return
+        self._applied = (self._open_until, self._opens)
+        for pool in state.pools.values():
+            state.bar_queued(pool)
+            if self._changes() < _INF:
+                state.wake_at(self._changes(), pool)
+        state.lifted(_LARGE)
+        state.lifted(_OTHER)
+
+    @hookimpl
+    def order_queue(self, jobs: Sequence[Job], state: State) -> Sequence[Job] | None:
+        if state.now >= self._open_until:
+            return None
+        large = [self._is_large(job, state) for job in jobs]
+        if not any(large):
+            return None
+        # Stable: among themselves they stay as they are.
+        return [job for _, job in sorted(zip(large, jobs, strict=True), key=lambda pair: not pair[0])]
+
+    # ------------------------------------------------------------------ who
+
+    def _is_large(self, job: Job, state: State) -> bool:
+        processors, nodes = self._whole(job.pool, state)
+        above = self.options.above
+        return job.processors > above * processors or (nodes > 0 and job.request.nodes > above * nodes)
+
+    def _whole(self, pool: PoolState, state: State) -> tuple[int, int]:
+        """All processors and nodes of a pool, also those that cannot be used now."""
+        if pool.flat:
+            return pool.total, 0
+        mask = state.nodes.pool_mask(pool.name)
+        return int(state.nodes.total[mask].sum()), int(mask.sum())
+
+    def _why_large(self) -> str:
+        opens = f"the next opens at {self._when()}" if self._opens < _INF else "none is in sight"
+        return f"jobs above {self.options.above:.0%} of the machine start in windows; {opens}"
+
+    def _why_other(self, job: Job) -> str:
+        return (
+            f"its limit of {job.estimate:g} s reaches into the window for large jobs that opens at "
+            f"{self._when()}, and a large job waits for it"
+        )
+
+    def _when(self) -> str:
+        opens = datetime.datetime.fromtimestamp(self._opens + self._epoch, self._zone)
+        return opens.strftime("%Y-%m-%d %H:%M %Z")
+
+
+def _a_large_one_waits(state: State) -> bool:
+    """Whether a large job waits for a window: not one that was cancelled, held or changed since."""
+    return any(
+        state.jobs.get(job.id) is job and job.barrier is not None and job.barrier.key == _LARGE
+        for job in state.barred.get(_LARGE, {}).values()
+    )

@@ -1,0 +1,44 @@
+"""Windows by name, with the time zone that they are in and the holidays that they know: options."""
+
+from __future__ import annotations
+
+import zoneinfo
+from typing import Annotated
+
+import pydantic
+
+from headway_plugins.calendars.windows import Dates, Window
+
+#: Such a name can be a reservation's in every batch system.
+_Name = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$")]
+
+
+class WindowsOptions(pydantic.BaseModel):
+    """What says when windows are."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    zone: str = pydantic.Field(default="UTC", description="the time zone of all times of day")
+    holidays: dict[str, Dates] = pydantic.Field(default={}, description="name -> date or dates")
+    windows: dict[_Name, Window] = pydantic.Field(
+        min_length=1,
+        description="name -> from, to or for, days, nth, except, pool, nodes, processors, users, accounts",
+    )
+
+    @pydantic.field_validator("zone")
+    @classmethod
+    def _there(cls, value: str) -> str:
+        try:
+            zoneinfo.ZoneInfo(value)
+        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
+            raise ValueError(f"a time zone such as Europe/Berlin, found {value!r}") from error
+        return value
+
+    @pydantic.model_validator(mode="after")
+    def _known_days(self) -> WindowsOptions:
+        for name, window in self.windows.items():
+            try:
+                window.check(self.holidays)
+            except ValueError as error:
+                raise ValueError(f"windows: {name}: {error}") from error
+        return self
