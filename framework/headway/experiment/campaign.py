@@ -170,9 +170,7 @@ def drawn(scenario: Scenario, seed: int, catalogue: Catalogue) -> Drawn:
             jobs,
             [command for command in workload.commands if command.job_id in kept],
             chains={
-                name: link
-                for name, link in workload.chains.items()
-                if name in kept and link.job_id in kept
+                name: link for name, link in workload.chains.items() if name in kept and link.job_id in kept
             },
         )
     return replace(found, workload=workload)

@@ -175,9 +175,7 @@ def common_window(courses: Sequence[Course], method: Method) -> Window | None:
         first = int(np.searchsorted(submit, submit[0] + method.warmup.seconds))
     last = count
     if method.cooldown.automatic:
-        last = min(
-            automatic_cool_down(c.columns.end, first, float(c.columns.submit.max())) for c in courses
-        )
+        last = min(automatic_cool_down(c.columns.end, first, float(c.columns.submit.max())) for c in courses)
     elif method.cooldown.jobs is not None:
         last = max(first, count - method.cooldown.jobs)
     elif method.cooldown.seconds is not None:

@@ -114,9 +114,7 @@ def _drawing(geometry: Geometry, partitions: Sequence[PartitionStep]) -> dict[st
     }  # fmt: skip
 
 
-def _cell(
-    name: str, x: int, y: int, step: PartitionStep | None, colour: dict[str, int]
-) -> dict[str, Any]:
+def _cell(name: str, x: int, y: int, step: PartitionStep | None, colour: dict[str, int]) -> dict[str, Any]:
     if step is None:
         return {
             "x": x, "y": y, "colour": "var(--idle)", "opacity": 1.0, "label": "", "title": f"{name}: idle",

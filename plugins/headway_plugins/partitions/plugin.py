@@ -226,9 +226,7 @@ class Partitions(Plugin):
             "midplane_hours": self._idle.figures(),
             "stage_seconds": {
                 str(size): stages
-                for size, stages in stage_seconds(
-                    result.partitions, self._geometry.torus.unit
-                ).items()
+                for size, stages in stage_seconds(result.partitions, self._geometry.torus.unit).items()
             },
             "worst_moment": msgspec.structs.asdict(self._idle.worst) if self._idle.worst else {},
         } | ({"overhead_share": self._overhead / total} if total else {})

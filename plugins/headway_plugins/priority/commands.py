@@ -39,8 +39,13 @@ _parsable_option = click.option(
 )
 @last_run_options
 @_parsable_option
-@click.option("--html", "html", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
-              help="Write a page with the tree, and targets against usage over time, instead.")
+@click.option(
+    "--html",
+    "html",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a page with the tree, and targets against usage over time, instead.",
+)
 def shares(
     config_path: Path | None,
     journal_path: str | None,

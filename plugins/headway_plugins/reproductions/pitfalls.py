@@ -279,9 +279,7 @@ def claims_of_whole_logs(rows: Sequence[Row]) -> list[Claim]:
     tops = [row.values["top 1 % of bounded slowdown"] for row in rows]
     idle = [1 - row.values["share waiting"] for row in rows]
 
-    times = [
-        (row, row.values["mean wait prime time"], row.values["mean wait other time"]) for row in rows
-    ]
+    times = [(row, row.values["mean wait prime time"], row.values["mean wait other time"]) for row in rows]
     apart = [abs(day / night - 1) for _, day, night in times]
 
     def each(text: str, *names: str) -> str:

@@ -150,9 +150,7 @@ class MinMin(Plugin):
             return 1.0
         kinds = {self._kind_named(state, name) for name, _ in execution.placement}
         estimate = described.request.walltime
-        slowest = max(
-            _seconds_on(described.attributes, estimate, kind, self._speed(kind)) for kind in kinds
-        )
+        slowest = max(_seconds_on(described.attributes, estimate, kind, self._speed(kind)) for kind in kinds)
         return float(estimate / slowest)
 
     # ------------------------------------------------------------------ kinds of nodes

@@ -208,7 +208,7 @@ def test_no_text_from_outside_becomes_an_option_or_more_than_its_value(decision:
         ("x headway:released", "x headway-protect:a=b headway:released"),
         ("headway:released", "headway-protect:a=b headway:released"),
         # No shell reads it, and Slurm takes it as it is.
-        ("it's \"my\" $(x) `y` \\ é;|&", "it's \"my\" $(x) `y` \\ é;|& headway-protect:a=b"),
+        ('it\'s "my" $(x) `y` \\ é;|&', 'it\'s "my" $(x) `y` \\ é;|& headway-protect:a=b'),
     ],
 )
 def test_a_note_stands_behind_what_the_user_wrote(comment: str, written: str) -> None:

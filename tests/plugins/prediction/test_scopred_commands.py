@@ -233,9 +233,7 @@ def test_formulas_that_are_none_are_refused_with_their_place(tmp_path, formula, 
 def test_runs_at_which_a_formula_has_no_value_do_not_count(tmp_path, formula, at):
     runs = listed(tmp_path, f"{at},10", "1,14", "2,15", "3,17")
     assert "ep: 3 runs; 1 do not count." in called(fit, "ep", "--formula", formula, "--runs", runs)
-    told = " ".join(
-        called(predict, "ep", "--formula", formula, "--runs", runs, "--set", f"N={at}").split()
-    )
+    told = " ".join(called(predict, "ep", "--formula", formula, "--runs", runs, "--set", f"N={at}").split())
     assert "has no value there" in told
 
 
