@@ -7,25 +7,36 @@ so many (attribute ``moldable``); ``deadline=2026-11-24T06:00`` (UTC) or absolut
 ``deadline``); ``bytes=5e9`` to protect, and ranges of security levels, such as ``encryption=0.7-1.0``
 (attribute ``security``); ``switches=2`` or ``switches=2@10m``: its nodes are to lie on at most so many
 switches, for which it waits so long (attribute ``switches``, as written). What is damaged is kept as it is
-written, so that whoever reads the attribute can say what is wrong with it.
+written, so that whoever reads the attribute can say what is wrong with it; so are ``nan`` and ``inf``, which
+are no numbers of anything here. Words that nothing here reads are the attribute ``unread``: a user may have
+meant one of ours.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-#: Words of a task, and what they hold.
 _SERVICES = ("encryption", "integrity", "authentication")
+#: Words of a task, and what they hold.
 _TASK = {"job": str, "stage": int, "reward": float, "priority": float, "length": float}
+
+
+#: What may be written.
+WORDS = ("dedicated", "malleable", "moldable", "switches", "deadline", "bytes", *_SERVICES, *_TASK)
+#: A job's attribute: words that nothing here reads.
+UNREAD = "unread"
 
 
 def is_mark(word: str) -> bool:
     """Whether a comment that begins with this word speaks of a job in our words."""
-    name = word.strip().partition("=")[0]
-    ours = ("dedicated", "malleable", "moldable", "switches", "deadline", "bytes")
-    return name in (*ours, *_SERVICES, *_TASK)
+    return _name(word) in WORDS
+
+
+def _name(word: str) -> str:
+    return word.strip().partition("=")[0]
 
 
 def marks(words: Iterable[str]) -> dict[str, Any]:
@@ -33,6 +44,8 @@ def marks(words: Iterable[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     task: dict[str, Any] = {}
     security: dict[str, Any] = {}
+    words = list(words)
+    unread = [word.strip() for word in words if word.strip() and _name(word) not in WORDS]
     for word in words:
         name, equals, text = word.strip().partition("=")
         if name == "moldable":
@@ -51,6 +64,8 @@ def marks(words: Iterable[str]) -> dict[str, Any]:
         found["window"] = task
     if security:
         found["security"] = security
+    if unread:
+        found[UNREAD] = unread
     return found
 
 
@@ -72,6 +87,7 @@ def _range(text: str) -> Any:
 
 def _read(kind: type, text: str) -> Any:
     try:
-        return kind(text)
-    except ValueError:
+        value = kind(text)
+        return value if isinstance(value, str) or math.isfinite(value) else text
+    except (ValueError, OverflowError):
         return text

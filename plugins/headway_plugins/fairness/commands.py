@@ -62,9 +62,9 @@ def command(config_path: Path, since: float) -> None:
     loss = found.unfairness[rows]
     figures = missed(loss)
     say(
-        f"{len(rows)} jobs that ended since {wall_clock(begin)}; {found.unfinished} run still. Mean resource "
-        f"unfairness {_hours(figures['mean'])} processor-hours; {share(figures['share_unfair'])} of the jobs "
-        "got less than an equal share of the processors in use."
+        f"{len(rows)} jobs that ended since {wall_clock(begin)}; {found.unfinished} run still, "
+        f"{found.waiting} wait. Mean resource unfairness {_hours(figures['mean'])} processor-hours; "
+        f"{share(figures['share_unfair'])} of the jobs got less than an equal share of the processors in use."
     )
     screen = console()
     users = by_name([result.jobs[row].job.user for row in rows.tolist()], lost=loss)
@@ -90,7 +90,7 @@ def command(config_path: Path, since: float) -> None:
         job = result.jobs[row].job
         table.add_row(
             job.id, job.user, number(job.request.processors), duration(float(columns.start[row] - came[row])),
-            _hours(float(found.unfairness[row])), ", ".join(overtakers(result, int(row))) or NONE,
+            _hours(float(found.unfairness[row])), ", ".join(overtakers(result, came, int(row))) or NONE,
         )  # fmt: skip
     screen.print(table)
 

@@ -43,6 +43,8 @@ class Equality:
     unfairness: Floats
     #: Jobs that ran and had not ended when the run did.
     unfinished: int
+    #: Jobs that could have started and have not.
+    waiting: int = 0
 
 
 def resource_equality(result: RunResult, columns: JobColumns | None = None) -> Equality:
@@ -67,7 +69,9 @@ def resource_equality(result: RunResult, columns: JobColumns | None = None) -> E
     deserved = size * (np.interp(gone, times, integral) - np.interp(here, times, integral))
     got = size * np.bincount(rows, until - since, count)
     deserved = np.where(columns.finished, deserved, np.nan)
-    return Equality(deserved, deserved - got, int((columns.started & ~columns.finished).sum()))
+    unfinished = columns.started & ~columns.finished
+    waiting = present & ~columns.started & np.isnan(columns.end)
+    return Equality(deserved, deserved - got, int(unfinished.sum()), int(waiting.sum()))
 
 
 class Presence(NamedTuple):

@@ -89,17 +89,19 @@ def _grouped(
     return found
 
 
-def overtakers(result: RunResult, at: int, most: int = 5) -> list[str]:
-    """Ids of later arrivals that started while the job at this place waited, those with most work first."""
-    job = result.jobs[at]
-    start, submit = job.start_time, job.job.submit_time
+def overtakers(result: RunResult, came: Floats, at: int, most: int = 5) -> list[str]:
+    """Ids of later arrivals in the same pool that started while the job at this place waited, those with most
+    work first. ``came``: from when each job could have started."""
+    job, since = result.jobs[at], float(came[at])
+    start = job.start_time
     if start is None:
         return []
     found = [
         (-(other.runtime * other.job.request.processors), other.job.id)
         for place, other in enumerate(result.jobs)
         if other.start_time is not None
-        and other.start_time < start
-        and (other.job.submit_time, place) > (submit, at)
+        and other.pool == job.pool
+        and since <= other.start_time < start
+        and (came[place], place) > (since, at)
     ]
     return [name for _, name in sorted(found)[:most]]

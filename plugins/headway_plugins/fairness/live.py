@@ -4,7 +4,8 @@ Resource equality needs only who was present and who ran when, under whatever sc
 from the journal's events of all runs that drove or watched the cluster. A run that begins is told of all
 jobs that exist, so one job has several submissions and starts in the journal: the first submission
 counts, and the last start before its end. What the daemon did not see (a job that came and went while it
-was down) is missing.
+was down) is missing. A job that somebody else than headway held arrives when it is released, as one does
+whose begin time has come; held anew while it waits, it arrives anew.
 
 Fair start times need a scheduler that can be run again from each arrival; they are there for runs of the
 emulated cluster (:mod:`headway_plugins.fairness.starts`). Of a live cluster it is said who overtook whom:
@@ -22,6 +23,8 @@ from headway.events import (
     Event,
     JobChanged,
     JobEnded,
+    JobHeld,
+    JobReleased,
     JobRequeued,
     JobResumed,
     JobStarted,
@@ -35,6 +38,7 @@ from headway.results import Activity, JobResult, RunResult
 
 #: A run of the emulated cluster has a clock of its own.
 _EMULATED = "dry-run"
+_OF_A_JOB = JobStarted | JobEnded | JobRequeued | JobSuspended | JobResumed | JobHeld | JobReleased
 
 
 @dataclass
@@ -48,6 +52,29 @@ class _Course:
     state: str = "pending"
     starts: int = 0
     spans: list[tuple[float, float]] = field(default_factory=list)
+
+    def hold(self) -> None:
+        """It cannot start, and not because of the scheduler."""
+        if self.start is None:
+            self.job = msgspec.structs.replace(self.job, held=True)
+
+    def release(self, time: float) -> None:
+        """Nothing but the scheduler keeps it from starting, from now on."""
+        if self.start is None and self.job.held:
+            later = max(time, self.job.begin_time or time)
+            self.job = msgspec.structs.replace(self.job, held=False, begin_time=later)
+
+    def describe(self, job: JobDescription, time: float) -> None:
+        """It is described anew; when it came, and from when it could start, stay."""
+        held, begin = self.job.held, self.job.begin_time
+        self.job = msgspec.structs.replace(
+            job,
+            submit_time=self.job.submit_time,
+            begin_time=job.begin_time if job.begin_time is not None else begin,
+            held=held,
+        )
+        if job.held != held:
+            self.hold() if job.held else self.release(time)
 
     def stop(self, time: float) -> None:
         """It uses its processors no longer."""
@@ -118,11 +145,14 @@ def course_of(events: Iterable[Event], cluster: ClusterDescription) -> RunResult
             known = present.get(event.job.id)
             if known is None and ended.get(event.job.id, float("-inf")) <= event.job.submit_time:
                 present[event.job.id] = _Course(event.job)
+            elif known is not None and known.job.held and not event.job.held:
+                # Released while nobody looked.
+                known.release(event.time)
         elif isinstance(event, JobChanged):
             course = present.get(event.job.id)
             if course is not None:
-                course.job = msgspec.structs.replace(event.job, submit_time=course.job.submit_time)
-        elif isinstance(event, JobStarted | JobEnded | JobRequeued | JobSuspended | JobResumed):
+                course.describe(event.job, event.time)
+        elif isinstance(event, _OF_A_JOB):
             course = present.get(event.job_id)
             if course is None:
                 continue
@@ -133,12 +163,18 @@ def course_of(events: Iterable[Event], cluster: ClusterDescription) -> RunResult
                 gone.append(present.pop(event.job_id))
             elif isinstance(event, JobStarted):
                 if course.start is None:
+                    # Held until then, if nobody saw it released.
+                    course.release(event.time)
                     course.start = course.since = event.time
                     course.starts += 1
                     course.state = "running"
             elif isinstance(event, JobRequeued):
                 course.stop(event.time)
                 course.start, course.state = None, "pending"
+            elif isinstance(event, JobHeld):
+                course.hold()
+            elif isinstance(event, JobReleased):
+                course.release(event.time)
             elif isinstance(event, JobSuspended):
                 course.stop(event.time)
             elif course.start is not None and course.since is None:

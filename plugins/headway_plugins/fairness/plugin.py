@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from headway.errors import UserError
 from headway.hookspecs import Plugin, hookimpl
 from headway.metrics import JobColumns, job_columns
+from headway.metrics.system import eligible
 from headway.report import Section
 from headway.report.quantities import NONE, duration, number, share
 from headway.results import RunResult
@@ -198,10 +199,11 @@ class Fairness(Plugin):
     def _latest(self, result: RunResult, late: Floats) -> str:
         """The jobs that were delayed most by later arrivals, and who overtook them."""
         order = np.argsort(-np.nan_to_num(late, nan=-np.inf), kind="stable")[:_LISTED]
+        came = eligible(result, job_columns(result))
         rows = [
             [
                 result.jobs[at].job.id, result.jobs[at].job.user, str(result.jobs[at].job.request.processors),
-                duration(float(late[at])), ", ".join(overtakers(result, int(at))),
+                duration(float(late[at])), ", ".join(overtakers(result, came, int(at))),
             ]
             for at in order
             if late[at] > 0

@@ -25,6 +25,8 @@ memory or anything else
   the options are is learnt from what jobs tell (:class:`Speeds`). The tables of 2005 protect nothing there,
   so a measured profile is needed.
 - Nothing starts without a promise, whoever asks for it.
+- Protection makes a limit longer than its user may ask for, so it adds at most ``longest`` seconds, and never
+  more than the pool's limit leaves.
 - What breaks promises (a pool that shrinks) is said in the log, and the job starts as soon as it fits.
 """
 
@@ -41,11 +43,12 @@ import pydantic
 import structlog
 
 from headway.decisions import Annotate, Decision, SetTimeLimit, Start
-from headway.errors import UserError
+from headway.errors import UserError, nearest
 from headway.events import Event, JobChanged, JobEnded, JobRequeued, JobStarted, NodeUp, PoolChanged
 from headway.hookspecs import Plugin, hookimpl
 from headway.inputs import text_of
 from headway.model import Request
+from headway.report.quantities import duration
 from headway.results import RunResult
 from headway.state import Job, PoolState, State
 from headway.state.records import ON_NODES
@@ -77,6 +80,8 @@ DEADLINE = "deadline"
 SECURITY = "security"
 #: Why the cluster can note nothing at it.
 CANNOT_BE_TOLD = "cannot_be_told"
+#: Words for headway in its comment that nothing reads.
+UNREAD = "unread"
 #: Of a job that asks for none: one option a service that does nothing.
 _NONE = (Option(0.0, "none"),)
 NOTHING = Need(0.0, (_NONE, _NONE, _NONE), (0.0, 0.0, 0.0))
@@ -108,6 +113,13 @@ class SaregOptions(pydantic.BaseModel):
         le=86400,
         description="seconds that are planned for each job beside its own: on a batch system what it takes "
         "to start it and to learn of its end",
+    )
+
+    longest: float = pydantic.Field(
+        default=86400.0,
+        gt=0,
+        le=3660 * 86400,
+        description="seconds that the protection of a job may add to its limit; who asks for more is refused",
     )
 
     _read: Profile = pydantic.PrivateAttr()
@@ -281,6 +293,7 @@ class Sareg(Plugin):
         try:
             deadline = _deadline(job)
             need = self._need_of(job)
+            _check_words(job)
         except UserError as error:
             return str(error)
         if old is not None:
@@ -308,7 +321,8 @@ class Sareg(Plugin):
         if job.held or job.description.dependencies or job.description.reservation:
             # Nobody knows when, or whether, it can start: it is promised a time once it can. What is too late
             # already is never in time.
-            return self._answered(job, _too_late(now + job.estimate + need.cost(need.lowest) - deadline))
+            end = now + job.estimate + need.cost(need.lowest)
+            return self._answered(job, self._impossible(job) or _too_late(end - deadline, now, deadline))
         begin = job.description.begin_time
         return self._answered(
             job, self._promise(job, state, deadline, now if begin is None else max(begin, now))
@@ -350,6 +364,7 @@ class Sareg(Plugin):
 
     def _in_turn(self, jobs: Iterable[Job]) -> list[tuple[float, int, Job]]:
         """By promised start (which comes first in each entry), then as they came."""
+        jobs = [job for job in jobs if job.id in self._promises]
         starts = ((self._promises[job.id].start, job.seq, job) for job in jobs)
         return sorted(starts, key=lambda entry: entry[:2])
 
@@ -461,24 +476,43 @@ class Sareg(Plugin):
         )  # fmt: skip
         site.profile.reserve(now, end, job.processors)
 
+    def _impossible(self, job: Job) -> str | None:
+        """Why it can be promised nothing, at whatever time; None: it can."""
+        need, total, width = self._needs[job.id], job.pool.total, self._width(job)
+        if width > total:
+            return f"it asks for {width} processors of {total}"
+        least, most = need.cost(need.lowest), self._most_protection(job)
+        if least > most + ROUNDING:
+            return (
+                f"its protection would take {duration(least)} at the lowest security levels; expected at "
+                f"most {duration(most)}, by `longest` of sareg and the limit of pool {job.pool.name!r}"
+            )
+        return None
+
+    def _most_protection(self, job: Job) -> float:
+        """Seconds that its protection may take: it lengthens the job's limit, beyond what its user may ask
+        for."""
+        limit = job.pool.description.max_walltime
+        return min(self.options.longest, max(0.0, limit - job.estimate) if limit else _INF)
+
     def _promise(
         self, job: Job, state: State, deadline: float, after: float, late: bool = False
     ) -> str | None:
         """Promise it a time; or why not."""
         need, execution = self._needs[job.id], job.estimate
-        site = self._site(job.pool, state.now)
+        if impossible := self._impossible(job):
+            return impossible
+        site, most = self._site(job.pool, state.now), self._most_protection(job)
         found = site.find(
             need,
-            self._raised,
+            lambda need, slack: self._raised(need, min(slack, most)),
             processors=self._width(job),
             length=execution + self.options.margin,
             deadline=_INF if late else deadline,
             after=after,
         )
         if isinstance(found, Shortfall):
-            if found.seconds == _INF:
-                return f"it asks for {self._width(job)} processors of {site.processors}"
-            return _too_late(found.seconds)
+            return _too_late(found.seconds, state.now, deadline)
         site.book(found, self._width(job))
         self._promises[job.id] = _Promise(
             job.pool.name,
@@ -503,6 +537,7 @@ class Sareg(Plugin):
         refused = self._promise(job, state, deadline, state.now)
         if refused is not None:
             log.warning("a deadline is missed", job=job.id, why=refused)
+        if refused is not None and not self._impossible(job):
             self._needs[job.id] = self._needs[job.id].only(self._needs[job.id].lowest)
             self._promise(job, state, deadline, state.now, late=True)
 
@@ -586,11 +621,22 @@ class NsEdf(Sareg):
         return need.only(drawn_steps(need, self._seed, job_id))
 
 
-def _too_late(seconds: float) -> str | None:
+def _too_late(seconds: float, now: float, deadline: float) -> str | None:
     """What is said of a job that would end so long after its deadline; None: it would not."""
     if seconds <= ROUNDING:
         return None
-    return f"its deadline cannot be met: at the lowest security levels it would end {seconds:.0f} s after it"
+    if deadline < now:
+        return f"its deadline cannot be met: it was {duration(now - deadline)} in the past already"
+    after = duration(seconds)
+    return f"its deadline cannot be met: at the lowest security levels it would end {after} after it"
+
+
+def _check_words(job: Job) -> None:
+    """Raises :class:`UserError` for words in its comment that may have meant ours: it would not be
+    protected."""
+    for word in job.attribute(UNREAD, ()):
+        hint = nearest(word.partition("=")[0], (DEADLINE, "bytes", *SERVICES))
+        raise UserError(f"job {job.id}: its comment has {word!r} among the words for headway.{hint}")
 
 
 def _lies(request: Request) -> bool:
@@ -612,6 +658,6 @@ def _deadline(job: Job) -> float:
     given = job.attribute(DEADLINE)
     if given is None:
         return _INF
-    if isinstance(given, bool) or not isinstance(given, int | float) or math.isnan(given):
+    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
         raise UserError(f"job {job.id}: attribute {DEADLINE}: expected absolute seconds, found {given!r}")
     return float(given)

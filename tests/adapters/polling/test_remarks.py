@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headway_adapters.polling.marks import marks
 from headway_adapters.polling.remarks import LONGEST, noted, remarks, with_note
@@ -44,7 +46,25 @@ def test_notes_stand_behind_what_the_user_wrote_and_are_taken_off_again():
         (["bytes=5e9", "encryption=0.7-1.0"], {"security": {"bytes": 5e9, "encryption": [0.7, 1.0]}}),
         (["integrity=0.9"], {"security": {"integrity": [0.9, 0.9]}}),
         (["authentication=high", "bytes=all"], {"security": {"authentication": "high", "bytes": "all"}}),
+        (["deadline=nan"], {"deadline": "nan"}),
+        (["deadline=-inf", "bytes=1e999"], {"deadline": "-inf", "security": {"bytes": "1e999"}}),
+        (["encryption=nan-nan"], {"security": {"encryption": "nan-nan"}}),
+        (["job=nan", "stage=1", "reward=inf"], {"window": {"job": "nan", "stage": 1, "reward": "inf"}}),
     ],
 )
 def test_deadlines_and_security_levels(words, attributes):
     assert marks(words) == attributes
+
+
+def test_words_that_nothing_reads_are_named():
+    assert marks(["dedline=5", " bytes=1", "encrypt", ""]) == {
+        "security": {"bytes": 1.0}, "unread": ["dedline=5", "encrypt"],
+    }  # fmt: skip
+
+
+@given(
+    st.lists(st.text(max_size=20) | st.from_regex(r"(deadline|bytes|integrity|stage)=.{0,30}"), max_size=4)
+)
+def test_whatever_is_written_reads_alike_twice(words):
+    # What is read otherwise each time would count as a change of the job at every look.
+    assert marks(words) == marks(words)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 
+import msgspec
 import pytest
 from building import described
 
@@ -12,8 +13,11 @@ from headway import cli
 from headway import events as ev
 from headway.errors import UserError
 from headway.journal import Journal, RunInfo
+from headway.metrics import job_columns
+from headway.metrics.system import eligible
 from headway.model import Association, ClusterDescription, SitePolicy
 from headway_plugins.fairness.equality import resource_equality
+from headway_plugins.fairness.figures import overtakers
 from headway_plugins.fairness.live import course_of, past
 
 CLUSTER = ClusterDescription.flat(1)
@@ -56,6 +60,63 @@ def test_a_suspended_job_uses_nothing():
     assert resource_equality(course_of(events, CLUSTER)).unfairness.tolist() == [1, -1]
 
 
+def held(*events: ev.Event) -> tuple[float | None, list[float]]:
+    """A job that its user held from its submission at 0 on: from when it could start, and what all deserved
+    beside one of 10 s."""
+    result = course_of(
+        [
+            ev.JobSubmitted(0, described("a", 1, 10)),
+            ev.JobStarted(0, "a"),
+            ev.JobSubmitted(0, msgspec.structs.replace(described("b", 1, 2), held=True)),
+            *events,
+            ev.JobEnded(10, "a"),
+            ev.JobStarted(10, "b"),
+            ev.JobEnded(12, "b"),
+        ],
+        CLUSTER,
+    )
+    return result.jobs[1].job.begin_time, resource_equality(result).unfairness.tolist()
+
+
+def test_a_job_that_its_user_held_arrives_when_it_is_released():
+    assert held(ev.JobReleased(8, "b")) == (8, [-1, 1])
+
+
+def test_a_hold_while_it_waits_begins_its_waiting_anew():
+    again = (ev.JobReleased(1, "b"), ev.JobHeld(2, "b"), ev.JobReleased(6, "b"))
+    assert held(*again) == (6, [-2, 2])
+
+
+def test_who_was_released_while_no_daemon_ran_arrives_when_it_is_told_again():
+    assert held(ev.JobSubmitted(4, described("b", 1, 2))) == (4, [-3, 3])
+
+
+def test_a_change_of_a_held_job_does_not_release_it():
+    changed = msgspec.structs.replace(described("b", 1, 3), held=True)
+    assert held(ev.JobChanged(1, changed)) == (10, [0, 0])
+
+
+def test_only_who_came_later_to_the_same_pool_and_began_meanwhile_overtook_it():
+    jobs = [
+        described(name, 1, 5, submit, pool=pool)
+        for name, submit, pool in [("held", 0, "p"), ("q", 2, "q"), ("early", 1, "p"), ("late", 4, "p")]
+    ]
+    jobs[0] = msgspec.structs.replace(jobs[0], held=True)
+    result = course_of(
+        [
+            *(ev.JobSubmitted(job.submit_time, job) for job in jobs),
+            ev.JobStarted(2, "early"),
+            ev.JobReleased(3, "held"),
+            ev.JobStarted(4, "q"),
+            ev.JobStarted(5, "late"),
+            ev.JobStarted(9, "held"),
+        ],
+        CLUSTER,
+    )
+    at = [job.job.id for job in result.jobs].index("held")
+    assert overtakers(result, eligible(result, job_columns(result)), at) == ["late"]
+
+
 def test_a_requeued_job_that_runs_again_used_both():
     events = [
         ev.JobSubmitted(0, described("a", 1, 20)),
@@ -89,7 +150,7 @@ def test_the_command_names_who_lost(site, tmp_path, capsys):
     journal(tmp_path / "journal.sqlite", round(time.time()) - 3600)
     cli.main(["fairness", "-c", str(site), "--since", "1d"])
     said = capsys.readouterr().out
-    assert "2 jobs that ended" in said and "50.0 %" in said
+    assert "2 jobs that ended" in said and "50.0 %" in said and "0 run still, 0 wait" in said
     assert "bob" in said and "short" in said
 
 

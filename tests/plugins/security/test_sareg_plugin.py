@@ -12,8 +12,14 @@ from security_grids import ROWS, asked
 from headway.decisions import Annotate, SetTimeLimit, Start
 from headway.emulation import emulate
 from headway.errors import UserError
-from headway.events import JobChanged, JobEnded, JobStarted, JobSubmitted
-from headway.model import ClusterDescription, Dependency, JobDescription, Request
+from headway.events import JobChanged, JobEnded, JobReleased, JobStarted, JobSubmitted
+from headway.model import (
+    ClusterDescription,
+    Dependency,
+    JobDescription,
+    PoolDescription,
+    Request,
+)
 from headway.plugins import Catalogue, PluginConfig, Plugins
 from headway.scheduler import Scheduler
 from headway.workload import TraceJob
@@ -195,6 +201,13 @@ def test_a_job_that_waits_for_another_is_promised_a_time_when_it_can_start():
             "its deadline cannot be met: at the lowest security levels it would end 5 s after it",
         ),
         ({"deadline": "soon"}, "deadline: expected absolute seconds, found 'soon'"),
+        ({"deadline": -86400.0}, "its deadline cannot be met: it was 24 h 00 min in the past already"),
+        ({"deadline": float("-inf")}, "deadline: expected absolute seconds, found -inf"),
+        ({"security": {"bytes": 1e17}}, "protection would take"),
+        (
+            {"unread": ["dedline=5"]},
+            "its comment has 'dedline=5' among the words for headway. Did you mean 'deadline'?",
+        ),
         ({"security": {"encryption": [0.9, 0.1]}}, "found 0.9 to 0.1"),
         ({"security": [1]}, "expected a mapping"),
     ],
@@ -205,6 +218,39 @@ def test_why_a_job_is_refused(attributes, said):
     described = JobDescription("1", 0.0, Request(1, 10.0), "pool", attributes=attributes)
     assert scheduler.step(0.0, [JobSubmitted(0.0, described)]) == []
     assert said in scheduler.state.jobs["1"].refusal
+
+
+def test_protection_does_not_lengthen_a_run_beyond_what_a_site_allows():
+    # At the lowest levels 10 s, at the highest ones 360 s.
+    security = {"bytes": 1e8, "encryption": [0.1, 0.9], "integrity": [0.1, 0.9], "authentication": [0.3, 0.9]}
+    wide = run([job("1", 0, 1, 10.0, security=security)], longest=50.0).jobs[0]
+    assert wide.state == "completed" and 10.0 < wide.end_time - wide.start_time - 10.0 <= 50.0
+    assert run([job("1", 0, 1, 10.0, security=security)], longest=4.0).jobs[0].state == "refused"
+
+
+def test_the_pools_limit_holds_for_run_and_protection_together():
+    pool = PoolDescription("pool", 4, max_walltime=25.0)
+    plugins = Plugins.load([PluginConfig("sareg", {})], CATALOGUE, None)
+    scheduler = Scheduler(
+        ClusterDescription("one", (pool,)), plugins, capabilities=frozenset({Start, SetTimeLimit})
+    )
+    asked = {"bytes": 1e8, "integrity": [0.1, 0.9]}
+    described = JobDescription("1", 0.0, Request(1, 10.0), "pool", attributes={"security": asked})
+    start, limit = scheduler.step(0.0, [JobSubmitted(0.0, described)])
+    assert isinstance(start, Start) and isinstance(limit, SetTimeLimit)
+    assert 10.0 < limit.walltime <= 25.0
+
+
+def test_who_was_held_and_can_be_promised_nothing_stops_nobody():
+    plugins = Plugins.load([PluginConfig("sareg", {})], CATALOGUE, frozenset({Start, SetTimeLimit}))
+    scheduler = Scheduler(ClusterDescription.flat(4), plugins)
+    held = JobDescription("1", 0.0, Request(1, 10.0), "pool", held=True,
+                          attributes={"security": {"bytes": 1e17}})  # fmt: skip
+    other = JobDescription("2", 1.0, Request(1, 10.0), "pool")
+    assert scheduler.step(0.0, [JobSubmitted(0.0, held)]) == []
+    made = scheduler.step(1.0, [JobReleased(1.0, "1"), JobSubmitted(1.0, other)])
+    assert [d.job_id for d in made] == ["2"]
+    assert "protection would take" in scheduler.state.jobs["1"].refusal
 
 
 def test_pools_of_nodes_are_refused():
