@@ -13,13 +13,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 
 from live_daemon import Daemon
 from real_systems.inside import InsideDaemon
 
 from headway_adapters.pbs import select
+from torture import pbs_log
 from torture.history import History
 from torture.inside import InsideSystem
 from torture.stamps import Run
@@ -128,57 +128,50 @@ class Pbs(InsideSystem):
     # -- its records --------------------------------------------------------------------------------
 
     def records(self, history: History, runs: Mapping[str, list[Run]]) -> Records:
-        found = Records()
+        found = Records(on_request={})
         #: What runs by the records: since when, and where.
         running: dict[str, tuple[float, dict[str, int]]] = {}
-        for path in sorted((self.root / "spool/pbsa/pbs/server_priv/accounting").iterdir()):
-            for line in path.read_text(errors="replace").splitlines():
-                stamp, what, job_id, text = line.split(";", 3)
-                if "[]" in job_id or what not in "SERD":
-                    continue
-                fields = dict(re.findall(r"(\S+?)=(\S*)", text))
-                at = datetime.strptime(stamp, "%m/%d/%Y %H:%M:%S").timestamp()
-                key = self._key(history, job_id, at)
-                if what == "S":
-                    where: dict[str, int] = {}
-                    for vnode, share in select.parse_exec_vnode(fields["exec_vnode"]):
-                        where[vnode] = where.get(vnode, 0) + share.processors
-                    found.starts.setdefault(key, []).append(float(fields["start"]))
-                    running[key] = (float(fields["start"]), where)
-                elif what == "D":
-                    found.states[key] = "cancelled"
-                else:
-                    if key in running:
-                        begin, where = running.pop(key)
-                        found.shares += [
-                            Share(key, node, n, begin, float(fields["end"])) for node, n in where.items()
-                        ]
-                    if what == "R":
-                        found.requeues.setdefault(key, []).append(at)
-                    else:
-                        status = int(fields["Exit_status"])
-                        found.states[key] = _STATES.get(status, "failed")
-        self._forgotten_starts(history, found)
+        for record in pbs_log.accounting(self._written("accounting")):
+            key = self._key(history, record.job_id, record.at)
+            if record.kind == "S":
+                where: dict[str, int] = {}
+                for vnode, share in select.parse_exec_vnode(record.fields["exec_vnode"]):
+                    where[vnode] = where.get(vnode, 0) + share.processors
+                found.starts.setdefault(key, []).append(float(record.fields["start"]))
+                running[key] = (float(record.fields["start"]), where)
+            elif record.kind == "D":
+                found.states[key] = "cancelled"
+            else:
+                self._ended(key, record, running.pop(key, None), found)
+        for job_id, at in pbs_log.forgotten_starts(self._written("server_logs")):
+            key = self._key(history, job_id, at)
+            found.requeues.setdefault(key, []).append(at)
+            found.own.setdefault(key, []).append((at, "a start that its server had not saved"))
+            what = "starts that a killed server requeued while they ran"
+            found.oddities[what] = found.oddities.get(what, 0) + 1
         return found
 
-    def _forgotten_starts(self, history: History, found: Records) -> None:
-        """Adds the requeues that the server's log alone tells of."""
-        begun: set[str] = set()
-        for path in sorted((self.root / "spool/pbsa/pbs/server_logs").iterdir()):
-            for line in path.read_text(errors="replace").splitlines():
-                stamp, _, _, about, job_id, text = (line.split(";", 5) + [""] * 6)[:6]
-                if about != "Job" or "[]" in job_id:
-                    continue
-                at = datetime.strptime(stamp, "%m/%d/%Y %H:%M:%S").timestamp()
-                if text.startswith("Job Run at request of"):
-                    begun.add(job_id)
-                elif text.startswith("Requeueing job, substate: 41 ") and job_id in begun:
-                    begun.remove(job_id)
-                    key = self._key(history, job_id, at)
-                    found.requeues.setdefault(key, []).append(at)
-                    found.own.setdefault(key, []).append((at, "a start that its server had not saved"))
-                    what = "starts that a killed server requeued while they ran"
-                    found.oddities[what] = found.oddities.get(what, 0) + 1
+    def _written(self, what: str) -> str:
+        """All of the server's accounting, or of its log."""
+        home = self.root / "spool/pbsa/pbs"
+        directory = home / "server_priv" / what if what == "accounting" else home / what
+        return "".join(path.read_text(errors="replace") for path in sorted(directory.iterdir()))
+
+    @staticmethod
+    def _ended(
+        key: str, record: pbs_log.Record, began: tuple[float, dict[str, int]] | None, found: Records
+    ) -> None:
+        """A run's end, or its requeue."""
+        begin, where = began or (0.0, {})
+        found.shares += [Share(key, node, n, begin, float(record.fields["end"])) for node, n in where.items()]
+        # A requeue without a status was no MoM's doing.
+        status = int(record.fields.get("Exit_status", 0))
+        if record.kind == "E":
+            found.states[key] = _STATES.get(status, "failed")
+            return
+        found.requeues.setdefault(key, []).append(record.at)
+        if status == pbs_log.ON_REQUEST and found.on_request is not None:
+            found.on_request.setdefault(key, []).append(record.at)
 
     @staticmethod
     def _key(history: History, job_id: str, at: float) -> str:

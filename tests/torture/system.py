@@ -44,6 +44,8 @@ class Records:
     shares: list[Share] = field(default_factory=list)
     #: Those of them that it says it made by itself, and why.
     own: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
+    #: Those of them that it says it was asked for; None: it does not say that.
+    on_request: dict[str, list[float]] | None = None
     #: Jobs that were accepted, and that it said it did not have when it was back after a kill.
     lost: set[str] = field(default_factory=set)
     #: Faults of its own that it tells of: what and how often.
@@ -163,9 +165,19 @@ class System(ABC):
         return None
 
 
+#: What commands say, in small letters, when their request was on its way and the answer did not come.
+UNANSWERED = (
+    "end of file", "rerun request still in progress", "zero bytes were transmitted or received",
+    "socket timed out on send/recv",
+)  # fmt: skip
+
+
 def asked(call: subprocess.CompletedProcess[str]) -> Answer:
-    """A command's answer by its exit code."""
-    return Answer(call.returncode == 0, (call.stdout + call.stderr).strip())
+    """A command's answer: by its exit code, or nobody's if the server was gone before it answered."""
+    text = (call.stdout + call.stderr).strip()
+    if call.returncode != 0 and any(word in text.lower() for word in UNANSWERED):
+        return Answer(None, text)
+    return Answer(call.returncode == 0, text)
 
 
 def timed(command, *arguments: object) -> tuple[float, Answer, float]:  # type: ignore[no-untyped-def]

@@ -14,7 +14,7 @@ from pathlib import Path
 from torture.history import Asked, History
 from torture.stamps import began
 from torture.stream import Act, Wanted
-from torture.system import Answer, System, timed
+from torture.system import UNANSWERED, Answer, System, timed
 
 
 class Users(threading.Thread):
@@ -116,5 +116,6 @@ class Users(threading.Thread):
 def _away(text: str) -> bool:
     """Whether an answer says that the system is not there."""
     return any(
-        word in text.lower() for word in ("contact", "connect", "timed out", "no answer", "responding")
+        word in text.lower()
+        for word in ("contact", "connect", "timed out", "no answer", "responding", *UNANSWERED)
     )

@@ -7,7 +7,7 @@ it; or that its start, or the command, came after the server's last saved state 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -84,16 +84,25 @@ class Judge:
 
     def _node_kills(self, run: Run) -> list[tuple[float, str]]:
         """The SIGKILLs of a node's daemon under a run, where that costs the run."""
+        return self._kills_below(self._where(run) or (), run.begin, run.end)
+
+    def _kills_below(self, nodes: Container[str], begin: float, end: float | None) -> list[tuple[float, str]]:
         found = []
         for kill in self.history.kills("node") if self.system.loses_with_node else ():
             node = kill.target.split(":")[1]
-            if (
-                run.begin <= kill.back
-                and (run.end or kill.at) >= kill.at
-                and node in (self._where(run) or {})
-            ):
+            if begin <= kill.back and (end or kill.at) >= kill.at and node in nodes:
                 found.append((kill.at, f"the daemon of its node {node} was killed under it"))
         return found
+
+    def _lost_with_node(self, key: str) -> list[str]:
+        """Why it was requeued with a node's daemon, once for each kill before a requeue: under a run by its
+        stamps, or by the records, as it had been started but could not write that down yet."""
+        kills = {one for run in self.runs.get(key, ()) for one in self._node_kills(run)}
+        for share in self.records.shares:
+            if share.key == key:
+                kills.update(self._kills_below([share.node], share.begin - ROUNDING, share.end + ROUNDING))
+        last = max(self.records.requeues.get(key, ()), default=0.0)
+        return [why for at, why in sorted(kills) if at <= last + ROUNDING]
 
     def _disowning(self, run: Run) -> list[tuple[float, str]]:
         """From when on the system did not know any more that a run was under way, and why."""
@@ -155,14 +164,24 @@ class Judge:
 
     def _requeues(self, job: Wanted, key: str) -> None:
         """It is requeued when its administrator says so, or the system itself."""
-        requeues = self.records.requeues.get(key, [])
-        asked = [a for a in self.history.upon(job.number, "requeue") if a.accepted is not False]
-        if len(requeues) <= len(asked):
+        requeues, asked = len(self.records.requeues.get(key, [])), self._heeded(job, key)
+        if requeues <= asked:
             return
-        text = f"requeued {len(requeues)} times, {len(asked)} times by its administrator"
-        own = [why for _, why in self.records.own.get(key, ())]
-        own += [why for run in self.runs.get(key, ()) for _, why in self._node_kills(run)]
-        self._add("requeued by nobody", key, text, own[0] if len(requeues) <= len(asked) + len(own) else "")
+        text = f"requeued {requeues} times, {asked} times by its administrator"
+        own = [why for _, why in self.records.own.get(key, ())] + self._lost_with_node(key)
+        self._add("requeued by nobody", key, text, own[0] if requeues <= asked + len(own) else "")
+
+    def _heeded(self, job: Wanted, key: str) -> int:
+        """How often its administrator asked for a requeue and was not refused. A request that nobody answered
+        counts if the system says that it did what it was asked for, where it says that."""
+        told = self.records.on_request
+        done, count = sorted((told or {}).get(key, ())), 0
+        for act in self.history.upon(job.number, "requeue"):
+            its = next((at for at in done if at >= act.asked - ROUNDING), None)
+            if act.accepted or (act.accepted is None and (told is None or its is not None)):
+                count += 1
+                done = [at for at in done if at != its]
+        return count
 
     def _state(self, key: str) -> str:
         return self.records.states.get(key, "nothing about it")
