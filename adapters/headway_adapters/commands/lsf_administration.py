@@ -20,6 +20,9 @@ from headway_adapters.commands.machine import Node
 from headway_adapters.commands.server import Call, Reply
 from headway_adapters.commands.system import Refused
 
+#: What the real ones say where nothing is shared.
+_NOTHING_SHARED = "ls_sharedresourceinfo: No shared resources"
+
 
 class LsfAdministration(LsfServer):
     """bhosts, bqueues, lshosts, lsload, lsid, lsclusters, bparams, badmin, brsvadd, brsvdel and brsvs."""
@@ -200,12 +203,16 @@ class LsfAdministration(LsfServer):
         return Reply(0, text.queues_table(rows))
 
     def _lshosts(self, call: Call) -> Reply:
-        _, rest = letters_of(call, {"-w": False, "-l": False, "-json": False})
+        given, rest = letters_of(call, {"-w": False, "-l": False, "-s": False, "-json": False})
+        if "-s" in given:
+            raise Refused(255, _NOTHING_SHARED)
         nodes = [node for node in self.machine.nodes.values() if not rest or node.name in rest]
         return Reply(0, text.servers_table([(node.name, node.processors, node.memory) for node in nodes]))
 
     def _lsload(self, call: Call) -> Reply:
-        letters_of(call, {"-w": False, "-l": False})
+        given, _ = letters_of(call, {"-w": False, "-l": False, "-s": False})
+        if "-s" in given:
+            raise Refused(255, _NOTHING_SHARED)
         nodes = self.machine.nodes.values()
         return Reply(0, text.load_table([(n.name, "unavail" if n.down else "ok", n.memory) for n in nodes]))
 

@@ -43,10 +43,12 @@ from headway_adapters.lsf.power import PowerSaving
 from headway_adapters.lsf.requeues import Requeues
 from headway_adapters.lsf.resreq import Host
 from headway_adapters.lsf.room import Room
+from headway_adapters.lsf.shared import DYNAMIC, NONE, NOTHING, STATIC, Shared, shared
 from headway_adapters.lsf.values import Calendar
 from headway_adapters.polling import Flight, Launch, Look, PollingAdapter, validated
 from headway_adapters.polling.agents import BACKGROUND, FOREGROUND
 from headway_adapters.polling.client import Unanswered
+from headway_adapters.polling.licences import for_ours
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 from headway_adapters.transport import Result, Transport
 
@@ -108,6 +110,8 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
         #: The same, as it was when no start was on its way to the host.
         self._settled: dict[str, int] = {}
         self._requeues = Requeues()
+        #: The shared resources as LSF told them last.
+        self._shared = NOTHING
         self._power_saving = PowerSaving(self.options.wake_timeout)
         self._flavour = expected(self.options)
         try:
@@ -207,6 +211,8 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
         argvs: list[tuple[str, ...]] = [
             ("bhosts", "-o", world.host_fields, "-json") if world.host_fields else ("bhosts", "-w"),
             ("bqueues", "-l"),
+            STATIC,
+            DYNAMIC,
         ]
         if world.flavour.ibm:
             argvs.append(("brsvs", "-w"))
@@ -217,7 +223,10 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
             raise Unanswered(f"bqueues -l: {results[1].complaint()}")
         if set(hosts) - set(world.static):
             self._learn_hosts(world, queues)
-        nodes = reader.read_nodes(hosts, queues, world.static, world.groups, notes, power=self.options.power)
+        there = self._shared = _shared(results[2], results[3], self._shared, notes)
+        nodes = reader.read_nodes(
+            hosts, queues, world.static, world.groups, notes, power=self.options.power, shared=there
+        )
         states = {name: host.status for name, host in hosts.items()}
         for name in self._power_saving.show(states, nodes.nodes, nodes.power):
             self._log.error(
@@ -225,8 +234,8 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
             )
         site = reader.Site(self.options.queues, self.options.unlimited_walltime, fills=not world.flavour.ibm)
         found = reader.read_jobs(
-            rows, facts, now, site, queues, nodes, world.static, world.groups, notes, before
-        )
+            rows, facts, now, site, queues, nodes, world.static, world.groups, notes, before, there,
+        )  # fmt: skip
         managed = {node for name in self.options.queues for node in nodes.members.get(name, ())}
         pools = {
             name: reader.pool(queue, managed=name in self.options.queues)
@@ -243,16 +252,18 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
             self._fill_in(before, jobs, now, unread)
         reservations = {}
         if world.flavour.ibm:
-            if is_silence(results[2]):
-                raise Unanswered(f"brsvs: {results[2].complaint()}")
-            booked = listing.read_reservations(results[2].text, Calendar(now), notes) if results[2].ok else {}
+            if is_silence(results[4]):
+                raise Unanswered(f"brsvs: {results[4].complaint()}")
+            booked = listing.read_reservations(results[4].text, Calendar(now), notes) if results[4].ok else {}
             reservations = reader.read_reservations(booked, mine)
         for name in self.options.queues:
             if not self.read_only and name in queues and not queues[name].inactive:
                 notes.add(f"queue {name} is active: LSF starts its jobs by itself (badmin qinact {name})")
         self._hidden = _hidden(jobs, nodes.used)
+        total = {name: one.amount + found.given_back[name] for name, one in there.licences.items()}
         snapshot = Snapshot(
             time=now, jobs=jobs, nodes=mine, pools=pools, reservations=reservations,
+            licences=for_ours(total, found.jobs, pools, first=before is None, notes=notes),
             power={name: power for name, power in nodes.power.items() if name in mine},
         )  # fmt: skip
         return Look(
@@ -492,6 +503,17 @@ def _hosts(result: Result, *, as_json: bool) -> dict[str, HostState]:
     if not hosts:
         raise Unanswered("bhosts: lists no host")
     return hosts
+
+
+def _shared(static: Result, dynamic: Result, before: Shared, notes: set[str]) -> Shared:
+    """The shared resources; as they were where LSF does not say."""
+    for result in (static, dynamic):
+        if is_silence(result):
+            raise Unanswered(f"{' '.join(result.argv)}: {result.complaint()}")
+        if not result.ok and NONE not in result.text + result.stderr:
+            notes.add(f"shared resources stay as they were: {' '.join(result.argv)}: {result.complaint()}")
+            return before
+    return shared(static.text if static.ok else "", dynamic.text if dynamic.ok else "")
 
 
 def _hidden(jobs: Mapping[str, SnapshotJob], used: Mapping[str, int]) -> dict[str, int]:

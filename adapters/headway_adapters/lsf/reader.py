@@ -22,6 +22,7 @@ Choices that LSF leaves to us:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,6 +38,7 @@ from headway.model import (
 from headway_adapters.lsf import depend, listing, values
 from headway_adapters.lsf.listing import Booking, Ending, Facts, HostState, Queue, Row
 from headway_adapters.lsf.resreq import Host, Requirements
+from headway_adapters.lsf.shared import NOTHING, Shared
 from headway_adapters.polling.marks import marks
 from headway_adapters.polling.remarks import CANNOT_BE_TOLD, noted, remarks, unwritable
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
@@ -134,6 +136,8 @@ class Jobs:
     details: dict[str, Detail] = field(default_factory=dict)
     #: Jobs that are listed but cannot be read: they stay as they were.
     unread: set[str] = field(default_factory=set)
+    #: What running jobs had reserved of licences and gave back, since that was not to their ends.
+    given_back: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass
@@ -208,6 +212,7 @@ def read_nodes(
     notes: set[str],
     *,
     power: bool = False,
+    shared: Shared = NOTHING,
 ) -> Nodes:
     """Hosts as nodes, each with the queues that it belongs to.
 
@@ -235,6 +240,7 @@ def read_nodes(
             name=name,
             processors=host.slots or known.processors,
             memory=known.memory,
+            gres=shared.at(name),
             features=tuple(sorted(known.resources)),
             pools=tuple(belongs.get(name, ())),
             available=usable,
@@ -257,13 +263,14 @@ def read_jobs(
     groups: Mapping[str, tuple[str, ...]],
     notes: set[str],
     before: Snapshot | None = None,
+    shared: Shared = NOTHING,
 ) -> Jobs:
     """The jobs of one listing; ``now`` is when it was asked for (seconds). ``notes`` takes what was odd.
 
     A job of which the listings tell in two ways stays as it was ``before``; one that is pending and
     whose details are not listed (it was submitted between two commands) is left for the next look.
     """
-    return _Reading(now, site, queues, nodes, static, groups, notes, before).read(rows, facts)
+    return _Reading(now, site, queues, nodes, static, groups, notes, before, shared).read(rows, facts)
 
 
 _NO_FACTS = Facts()
@@ -274,7 +281,7 @@ class _Reading:
 
     def __init__(
         self, now: float, site: Site, queues: Mapping[str, Queue], nodes: Nodes, static: Mapping[str, Host],
-        groups: Mapping[str, tuple[str, ...]], notes: set[str], before: Snapshot | None,
+        groups: Mapping[str, tuple[str, ...]], notes: set[str], before: Snapshot | None, shared: Shared,
     ) -> None:  # fmt: skip
         self.now = now
         self.site = site
@@ -287,7 +294,7 @@ class _Reading:
         #: When it was looked the last time.
         self.seen = before.time if before is not None else None
         self.managed = frozenset(site.managed)
-        self.requirements = Requirements(static)
+        self.requirements = Requirements(static, shared)
         self.known = depend.Jobs()
         self.found = Jobs()
         self._outside: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
@@ -437,6 +444,8 @@ class _Reading:
             "memory_per_node": asked.memory,
             "features": asked.features,
             "excluded_nodes": excluded,
+            "gres_per_node": asked.gres,
+            "licences": tuple((name, amount) for name, amount, _ in asked.licences),
         }
 
     def _filled(self, queue: str, told: Facts, nodes: int, per_node: int) -> tuple[int, int, str]:
@@ -483,8 +492,14 @@ class _Reading:
             walltime=walltime,
             nodes=len(placement),
             memory_per_node=more.get("memory_per_node", 0),
+            gres_per_node=more.get("gres_per_node", ()),
             exclusive=told.exclusive,
+            licences=more.get("licences", ()),
         )
+        if request.licences and started is not None:
+            for name, amount, lasting in self.requirements.read(told.requirement).licences:
+                if lasting and started + lasting <= self.now:
+                    self.found.given_back[name] += amount
         ended = state == "ended"
         end = (row.ended if row.ended is not None else told.ended) if ended else None
         outcome, code = "", None

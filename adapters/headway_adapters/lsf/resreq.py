@@ -5,23 +5,27 @@ memory, boolean resources): hosts that do not satisfy it are excluded. Load indi
 ``mem``, ...) change every few seconds, and headway plans ahead: they are taken as satisfied.
 ``span[hosts=1]`` is one node, ``span[ptile=n]`` so many processors on each; ``rusage[mem=..]`` is memory on
 each host, which is what LSF takes it for unless the site says otherwise. ``order[...]`` is only a
-preference. What else is asked for (``same``, ``cu``, ``affinity``, further ``rusage``) is noted and
-not kept. A string that is not of this form at all (alternatives, compound requirements) is
-*unfit*: such a job is left alone.
+preference. ``rusage`` of a shared resource is a licence, or an amount on each host
+(:mod:`headway_adapters.lsf.shared`). What else is asked for (``same``, ``cu``, ``affinity``, further
+``rusage``) is noted and not kept. A string that is not of this form at all (alternatives, compound
+requirements) is *unfit*: such a job is left alone.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from headway_adapters.lsf import values
+from headway_adapters.lsf.shared import NOTHING, Shared, whole
 
 _SECTION = re.compile(r"\s*([a-z_]+)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]")
 _AMOUNT = re.compile(
     r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*([0-9.]+(?:e[+-]?[0-9]+)?\s*[KMGTPEkmgtpe]?[Bb]?)\s*"
 )
+_DURATION = re.compile(r"duration\s*=\s*([0-9]{1,9})\s*([smh]?)")
 _TOKEN = re.compile(
     r"\s*(?:(?P<op>&&|\|\||==|!=|>=|<=|=|>|<|!|\(|\))"
     r"|(?P<word>[A-Za-z_][A-Za-z0-9_.@-]*)"
@@ -64,6 +68,11 @@ class Asked:
     unfit: str = ""
     #: What is asked for and not kept.
     notes: tuple[str, ...] = ()
+    #: Of what is counted for the whole cluster: name, amount, and seconds after which it is given back while
+    #: the job runs (0: at its end).
+    licences: tuple[tuple[str, int, float], ...] = ()
+    #: Of what hosts have by themselves, on each host.
+    gres: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass
@@ -74,13 +83,16 @@ class _Findings:
     features: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     notes: list[str] = field(default_factory=list)
+    licences: dict[str, tuple[int, float]] = field(default_factory=dict)
+    gres: dict[str, int] = field(default_factory=dict)
 
 
 class Requirements:
     """Reads requirement strings against one set of hosts; remembers what it has read."""
 
-    def __init__(self, hosts: Mapping[str, Host]) -> None:
+    def __init__(self, hosts: Mapping[str, Host], shared: Shared = NOTHING) -> None:
         self._hosts = hosts
+        self._shared = shared
         self._booleans = frozenset(name for host in hosts.values() for name in host.resources)
         self._known: dict[tuple[str, str], Asked] = {}
 
@@ -118,6 +130,8 @@ class Requirements:
         return Asked(
             findings.nodes, findings.per_node, findings.memory, findings.features, findings.excluded, "",
             tuple(findings.notes),
+            tuple((name, *wanted) for name, wanted in sorted(findings.licences.items())),
+            tuple(sorted(findings.gres.items())),
         )  # fmt: skip
 
     def _section(self, name: str, body: str, local: str, found: _Findings) -> None:
@@ -143,21 +157,36 @@ class Requirements:
         if "||" in body:
             raise ValueError("alternatives in rusage")
         for item in body.replace("&&", ",").split(","):
-            amount, _, _duration = item.partition(":")
-            match = _AMOUNT.fullmatch(amount)
-            if match is None:
-                if amount.strip():
-                    found.notes.append(f"requirement rusage[{item.strip()}] is not kept by headway")
-                continue
-            if match.group(1) == "mem":
-                found.memory = max(found.memory, values.size(match.group(2).strip()))
-            elif match.group(1) not in ("swp", "tmp"):
-                found.notes.append(f"requirement rusage[{item.strip()}] is not kept by headway")
+            words = [word.strip() for word in item.split(":")]
+            duration = next((_seconds(word) for word in words if word.startswith("duration")), 0.0)
+            for word in words:
+                if word and not word.startswith(("duration", "decay")):
+                    self._reserve(word, duration, found)
+
+    def _reserve(self, word: str, duration: float, found: _Findings) -> None:
+        """``name=amount`` of a reservation that lasts so long (0: to the end of the job)."""
+        match = _AMOUNT.fullmatch(word)
+        name, value = (match.group(1), match.group(2).strip()) if match is not None else ("", "")
+        amount = whole(value, math.ceil)
+        if name == "mem":
+            found.memory = max(found.memory, values.size(value))
+        elif name in self._shared.licences and amount is not None:
+            if amount:
+                found.licences[name] = (amount, duration)
+            there = self._shared.licences[name].hosts
+            without = tuple(host for host in self._hosts if host not in there)
+            found.excluded = tuple(dict.fromkeys((*found.excluded, *without)))
+        elif name in self._shared.by_host and amount is not None:
+            if amount:
+                found.gres[name] = amount
+        elif name not in ("swp", "tmp"):
+            found.notes.append(f"requirement rusage[{word}] is not kept by headway")
 
     def _select(self, body: str, local: str, found: _Findings) -> None:
         if not body:
             return
-        judge, plain = _Expression(body, local, self._booleans, found.notes).read()
+        load = _LOAD | self._shared.licences.keys() | self._shared.by_host.keys()
+        judge, plain = _Expression(body, local, self._booleans, load, found.notes).read()
         if plain is not None:
             found.features = tuple(dict.fromkeys((*found.features, *plain)))
             return
@@ -171,7 +200,10 @@ Judge = Callable[[Host], bool]
 class _Expression:
     """One selection; recursive descent over ``||``, ``&&``, ``!``, comparisons and names."""
 
-    def __init__(self, text: str, local: str, booleans: frozenset[str], notes: list[str]) -> None:
+    def __init__(
+        self, text: str, local: str, booleans: frozenset[str], load: frozenset[str], notes: list[str]
+    ) -> None:
+        self._load = load
         self._tokens = _tokens(text)
         self._at = 0
         self._local = local
@@ -274,7 +306,7 @@ class _Expression:
         if name in self._booleans and value in ("0", "1") and operator in ("==", "!="):
             wish = (value == "1") is (operator == "==")
             return lambda host: (name in host.resources) is wish
-        if name not in _LOAD:
+        if name not in self._load:
             self._notes.append(f"requirement {name!r} cannot be judged and is taken as satisfied")
         return lambda host: True
 
@@ -294,6 +326,12 @@ def _holds(have: int, operator: str, limit: int) -> bool:
         "==": have == limit, "!=": have != limit, ">=": have >= limit, "<=": have <= limit,
         ">": have > limit, "<": have < limit,
     }[operator]  # fmt: skip
+
+
+def _seconds(word: str) -> float:
+    """``duration=5`` (minutes), ``duration=2h``, ``duration=30s``; 0.0 for anything else."""
+    match = _DURATION.fullmatch(word)
+    return float(match.group(1)) * {"s": 1, "m": 60, "h": 3600}[match.group(2) or "m"] if match else 0.0
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:

@@ -34,7 +34,7 @@ from headway import decisions as d
 from headway.adapter import Check, Outcome
 from headway.errors import Failure, UserError
 from headway.model import ClusterDescription, NodeDescription, Reservation, SwitchDescription
-from headway_adapters.pbs import checks, cluster, documents, reader, reservations, values, writer
+from headway_adapters.pbs import checks, cluster, documents, licences, reader, reservations, values, writer
 from headway_adapters.pbs.client import PbsClient, is_silence
 from headway_adapters.pbs.listings import Listings
 from headway_adapters.pbs.look import PbsLook
@@ -43,6 +43,7 @@ from headway_adapters.pbs.placement_sets import group_keys, placement_sets
 from headway_adapters.pbs.room import Room
 from headway_adapters.polling import Flight, Launch, Look, PollingAdapter, validated
 from headway_adapters.polling.client import Unanswered
+from headway_adapters.polling.licences import for_ours
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 from headway_adapters.transport import Result, Transport
 
@@ -86,6 +87,8 @@ class _Settings:
     queues: Mapping[str, cluster.Queue]
     servers: Mapping[str, Mapping[str, Any]]
     notes: frozenset[str]
+    #: How much there is of what is counted for the whole server.
+    licences: Mapping[str, int]
     #: On the monotonic clock.
     until: float
 
@@ -127,6 +130,9 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
         self._world: _World | None = None
         self._settings: _Settings | None = None
         self._settings_for = _SETTINGS_FOR * self.options.poll_interval
+        #: The site's own resources with their flags (None: not told), and what the server had then.
+        self._flags: Mapping[str, str] | None = None
+        self._flags_of: frozenset[str] = frozenset()
 
     @classmethod
     def capable_of(
@@ -228,7 +234,8 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
             key for key in (before.jobs if before is not None else ())
             if key in unprintable or reader.array_of(key) in unprintable
         }  # fmt: skip
-        found = reader.read_jobs(records, now, world.site, queues, nodes, notes)
+        site = replace(world.site, licences=frozenset(settings.licences))
+        found = reader.read_jobs(records, now, site, queues, nodes, notes)
         pools = cluster.pools(queues, nodes, world.site)
         mine = {
             name: msgspec.structs.replace(node, pools=tuple(pool for pool in node.pools if pool in pools))
@@ -245,12 +252,13 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
             if job.job.pool in pools or (key in placed and any(name in mine for name, _ in job.placement))
         }
         if before is not None:
-            self._fill_in(before, jobs, unread, world, queues, nodes, notes)
+            self._fill_in(before, jobs, unread, site, queues, nodes, notes)
         self._place_ended(jobs)
         owners = {self._client.user, *checks.names(servers, "managers")}
         kept, ids = self._reservations(nodes.reserved, owners, world, mine, notes)
         snapshot = Snapshot(
             time=now, jobs=jobs, nodes=mine, pools=pools, reservations=kept,
+            licences=for_ours(settings.licences, found.jobs, pools, first=before is None, notes=notes),
             power={name: power for name, power in nodes.power.items() if name in mine},
         )  # fmt: skip
         return PbsLook(
@@ -268,8 +276,25 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
         if not queues:
             raise Unanswered("qstat -Q: lists no execution queue")
         servers = listings.objects(results[1], "Server", notes)
-        self._settings = _Settings(queues, servers, frozenset(notes), time.monotonic() + self._settings_for)
+        there = self._licences_of(servers, notes)
+        until = time.monotonic() + self._settings_for
+        self._settings = _Settings(queues, servers, frozenset(notes), there, until)
         return self._settings
+
+    def _licences_of(self, servers: Mapping[str, Mapping[str, Any]], notes: set[str]) -> Mapping[str, int]:
+        """How much the server has of what is counted; the flags are asked for when a new name comes up."""
+        there = licences.available(servers)
+        if self._torque or not there:
+            return {}
+        if self._flags is None or not there.keys() <= self._flags_of:
+            result = self._client.run(licences.LIST)
+            if is_silence(result):
+                raise Unanswered(f"qmgr: {result.complaint()}")
+            if not result.ok:
+                notes.add(f"which resources of the server PBS counts cannot be asked: {result.complaint()}")
+            self._flags = licences.flags(result.text) if result.ok else None
+            self._flags_of = frozenset(there)
+        return licences.totals(there, self._flags, notes)
 
     def _own_scheduler(
         self, servers: Mapping[str, Mapping[str, Any]], queues: Mapping[str, cluster.Queue], notes: set[str]
@@ -326,7 +351,7 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
         before: Snapshot,
         jobs: dict[str, SnapshotJob],
         unread: set[str],
-        world: _World,
+        site: cluster.Site,
         queues: Mapping[str, cluster.Queue],
         nodes: cluster.Nodes,
         notes: set[str],
@@ -336,11 +361,12 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
             key for key, job in before.jobs.items()
             if job.state != "ended" and key not in jobs and key not in unread
         ]  # fmt: skip
-        if not missing:
+        world = self._world
+        if not missing or world is None:
             return
         records, unclear = world.listings.asked(missing, world.history, notes)
         asked = {key: records[key] for key in missing if key in records}
-        site = replace(world.site, array_limit=len(asked))
+        site = replace(site, array_limit=len(asked))
         found = reader.read_jobs(asked, self._clock(), site, queues, nodes, notes)
         for key in missing:
             ending = found.jobs.get(key)

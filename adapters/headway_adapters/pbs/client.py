@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from headway_adapters.pbs import licences
 from headway_adapters.pbs.budget import Budget
 from headway_adapters.pbs.options import PbsOptions
 from headway_adapters.polling.client import CommandClient
@@ -31,6 +32,8 @@ def only_reads(argv: Sequence[str]) -> bool:
     """Whether a command certainly changes nothing."""
     if argv[0] in _READERS or list(argv[1:]) == ["--version"]:
         return True
+    if argv[0] == "qmgr":
+        return tuple(argv) == licences.LIST
     return argv[0] == "pbsnodes" and len(argv) > 1 and set(argv[1:]) <= _LISTING
 
 

@@ -68,6 +68,8 @@ class Site:
     zone: float = 0.0
     #: PBS's own scheduler runs: the managed queues are stopped to keep them from it, and not closed.
     beside_scheduler: bool = False
+    #: What is counted for the whole server (:mod:`headway_adapters.pbs.licences`).
+    licences: frozenset[str] = frozenset()
 
 
 @dataclass

@@ -32,7 +32,7 @@ from headway.model import (
     JobDescription,
     Request,
 )
-from headway_adapters.pbs import select, values
+from headway_adapters.pbs import licences, select, values
 from headway_adapters.pbs.cluster import Nodes, Queue, Site, mapping
 from headway_adapters.pbs.documents import JobRecord, Variables
 from headway_adapters.pbs.shapes import Shapes, largest_amounts, place_of, processors_of
@@ -213,6 +213,7 @@ class _Reader:
             memory_per_node=max((share.memory for _, share in shares), default=0),
             gres_per_node=largest_amounts(share.amounts for _, share in shares),
             exclusive=whole,
+            licences=licences.asked(mapping(record.Resource_List), self.site.licences)[0],
         )
         if state == "running" and values.integer(record.substate) in _STARTING:
             state = "starting"
@@ -324,13 +325,15 @@ class _Reader:
         if not blocked and stopped:
             blocked = f"queue {pool} is stopped"
         shape = self.shapes.of(record, int(job_id.partition(".")[0].partition("[")[0]) + (element or 0))
-        if not blocked and shape.unfit:
-            blocked = shape.unfit
+        wanted, uncountable = licences.asked(mapping(record.Resource_List), self.site.licences)
+        if not blocked and (shape.unfit or uncountable):
+            blocked = shape.unfit or uncountable
         if not blocked and parent is not None:
             blocked = self._over_limit(array, parent)
         if blocked and not held_by:
             held_by = "system"
-        request = msgspec.structs.replace(shape.request, walltime=self._walltime(record))
+        walltime = self._walltime(record)
+        request = msgspec.structs.replace(shape.request, walltime=walltime, licences=wanted)
         description = self._description(job_id, record, request, array, element)
         description = msgspec.structs.replace(
             description,

@@ -72,6 +72,7 @@ from headway_adapters.polling.actuators import ActuatorOptions, Actuators, capab
 from headway_adapters.polling.agents import BACKGROUND, FOREGROUND, AgentOptions, Agents
 from headway_adapters.polling.bell import Bell
 from headway_adapters.polling.client import CommandClient
+from headway_adapters.polling.licences import other_amounts
 from headway_adapters.polling.moves import Moves
 from headway_adapters.polling.oddities import Oddities
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
@@ -238,6 +239,8 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         #: Jobs whose start was told with a frequency that is being set.
         self._promised: set[str] = set()
         self._told: list[ev.Event] = []
+        #: How much of each licence there was when the engine was told last.
+        self._told_licences: Mapping[str, int] = {}
         #: Why the last commands could not be run at all.
         self._not_run = ""
         self._noted: set[str] = set()
@@ -323,6 +326,12 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         """What a look tells besides jobs, nodes and reservations; events of its time."""
         return ()
 
+    def _licence_news(self, shown: Snapshot) -> Iterator[ev.Event]:
+        """Other amounts of licences than were told before."""
+        for name, total in other_amounts(self._told_licences, shown.licences).items():
+            yield ev.LicencesChanged(shown.time, name, total)
+        self._told_licences = shown.licences
+
     def tend(self, look: Look[DetailT], in_flight: set[str]) -> None:
         """Housekeeping after a look; not for the jobs that were ``in_flight`` in it."""
 
@@ -399,6 +408,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         shown = self._actuators.show(look.snapshot)
         # A description knows no power states: the first look tells of those that are not on.
         self._described = replace(shown, power={})
+        self._told_licences = shown.licences
         self.note(look.notes)
         return ClusterDescription(
             name=name,
@@ -522,6 +532,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         if since is not None:
             events += differ.diff_nodes(since, look.snapshot)
             events += differ.diff_reservations(since, look.snapshot)
+        events += self._licence_news(look.snapshot)
         events += self.news(as_it_is)
         if not self.read_only:
             if first:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 from headway.migration import ON_NODES
 from headway_adapters.polling.snapshot import SnapshotJob
@@ -29,6 +29,31 @@ def left_here(total: Mapping[str, int], elsewhere: Mapping[str, Counter[str]]) -
     """How much of each licence is there for the jobs that are shown; at least 0."""
     taken = sum(elsewhere.values(), Counter[str]())
     return {name: max(amount - taken[name], 0) for name, amount in total.items()}
+
+
+def for_ours(
+    total: Mapping[str, int],
+    jobs: Mapping[str, SnapshotJob],
+    pools: Container[str],
+    *,
+    first: bool,
+    notes: set[str],
+) -> Mapping[str, int]:
+    """How much of each licence is there for the jobs of our ``pools``, by all ``jobs`` that have some; at a
+    ``first`` look it is noted of which more is in use than there is."""
+    if first and total:
+        notes.update(too_few(total, sum(licences_elsewhere(jobs, ()).values(), Counter[str]())))
+    return left_here(total, licences_elsewhere(jobs, pools))
+
+
+def too_few(total: Mapping[str, int], used: Mapping[str, int]) -> Iterator[str]:
+    """A sentence for each licence of which more is in use than there is."""
+    for name, amount in used.items():
+        if name in total and amount > total[name]:
+            yield (
+                f"licence {name!r}: {amount} are in use and there are {total[name]}; nobody starts with "
+                "it until enough have come back"
+            )
 
 
 def other_amounts(before: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:

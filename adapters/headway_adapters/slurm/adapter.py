@@ -35,7 +35,6 @@ from headway import events as ev
 from headway.adapter import Check, Oddity, Outcome
 from headway.errors import Failure, UserError
 from headway.model import (
-    ClusterDescription,
     NodeDescription,
     Placement,
     PoolDescription,
@@ -47,7 +46,7 @@ from headway.parts import placements_of
 from headway_adapters.polling import Flight, Launch, Look, PollingAdapter, validated
 from headway_adapters.polling.actuators import OURS
 from headway_adapters.polling.client import Unanswered
-from headway_adapters.polling.licences import left_here, less, licences_elsewhere, other_amounts
+from headway_adapters.polling.licences import left_here, less, licences_elsewhere, too_few
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 from headway_adapters.slurm import checks, marker, reader, together, writer
 from headway_adapters.slurm.client import SlurmClient, is_silence
@@ -190,8 +189,6 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         #: As they were read last, and as they were when the engine was told last.
         self._site_policy: SitePolicy | None = None
         self._told_policy: SitePolicy | None = None
-        #: How much of each licence there was when the engine was told last.
-        self._told_licences: Mapping[str, int] = {}
         self._taken: set[str] = set()
         #: Running jobs that Slurm was asked to hold for the case of a requeue, and when (monotonic clock).
         self._asked_to_stay: dict[str, float] = {}
@@ -356,20 +353,11 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
     def tell_policy(self) -> None:
         self._policy_due = -math.inf
 
-    def describe(self) -> ClusterDescription:
-        found = super().describe()
-        self._told_licences = dict(found.licences)
-        return found
-
     def news(self, look: Look[reader.Detail]) -> Iterable[ev.Event]:
-        now, licences = look.snapshot.time, look.snapshot.licences
-        for name, total in other_amounts(self._told_licences, licences).items():
-            yield ev.LicencesChanged(now, name, total)
-        self._told_licences = licences
         policy = look.policy if isinstance(look, _Look) else None
         before, self._told_policy = self._told_policy, policy
         if policy is not None and policy is not before and not _same_policy(policy, before):
-            yield ev.SitePolicyChanged(now, policy)
+            yield ev.SitePolicyChanged(look.snapshot.time, policy)
 
     def _ask_policy(self, partitions: str, notes: set[str]) -> SitePolicy | None:
         """Accounts, QOS and weights, asked for anew if it is time to; the first time they must come."""
@@ -986,12 +974,7 @@ def _licences(
         return before.licences if before is not None else {}
     total, used = reader.read_licences(shown.text)
     if before is None:
-        for name, amount in used.items():
-            if amount > total[name]:
-                notes.add(
-                    f"licence {name!r}: {amount} are in use and there are {total[name]}; nobody starts with "
-                    "it until enough have come back"
-                )
+        notes.update(too_few(total, used))
     return left_here(total, elsewhere)
 
 
