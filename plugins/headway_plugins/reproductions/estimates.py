@@ -141,9 +141,9 @@ class EstimatesReproduction:
         return claims_of(log.name, {s.label: select(rows, METRIC, scenario=s.label) for s in scenarios})
 
 
-def named_logs(names: str) -> list[Log]:
-    """The logs with these names, separated by commas; :class:`UserError` for one that is none."""
-    known = {log.name: log for log in LOGS}
+def named_logs(names: str, logs: Sequence[Log] = LOGS) -> list[Log]:
+    """Those of ``logs`` with these names, separated by commas; :class:`UserError` for one that is none."""
+    known = {log.name: log for log in logs}
     wanted = [name.strip() for name in str(names).split(",")]
     for name in wanted:
         if name not in known:

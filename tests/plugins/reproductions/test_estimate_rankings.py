@@ -11,10 +11,11 @@ from headway.errors import UserError
 from headway.experiment.agreement import Pairs
 from headway.experiment.campaign import Campaign, Row, Scenario
 from headway.experiment.reproduction import Context
-from headway.workload import Column, Trace, write_swf
+from headway.workload import Column, Trace, read_trace, write_swf
 from headway.workload.trace import WIDTH
 from headway_plugins.reproductions import estimate_rankings
 from headway_plugins.reproductions.estimate_rankings import (
+    HPC2N,
     METRICS,
     NEXT,
     NO_VERDICT,
@@ -176,6 +177,27 @@ def test_the_table_shows_tau_and_pairs():
 def test_settings_that_are_none(settings):
     with pytest.raises(UserError, match="--set"):
         EstimateRankings(**settings)
+
+
+@pytest.mark.traces
+def test_what_the_modal_model_knows_of_hpc2n_are_the_shares_in_the_log(trace_dir):
+    """The maximum and its share, and the three most popular estimates."""
+    trace = prepared(read_trace(next(trace_dir.glob(f"{HPC2N.file}*"))), HPC2N)
+    value, count = np.unique(trace.records[:, Column.ESTIMATE], return_counts=True)
+    share = dict(zip(value.tolist(), (100 * count / count.sum()).round(1).tolist(), strict=True))
+    assert max(share) == HPC2N.maximum
+    assert [(time, share[time]) for time, _ in HPC2N.vanilla] == list(HPC2N.vanilla)
+    popular = value[np.argsort(-count)[:3]].tolist()
+    assert list(HPC2N.improved) == [(time, share[time]) for time in popular]
+
+
+def test_all_logs_are_ranked_unless_some_are_named(tmp_path):
+    context = Context(
+        out=tmp_path, seeds=(1, 2), workers=1, traces=tmp_path, on_plan=lambda name, n: None,
+        on_done=lambda n: None, rows=[],
+    )  # fmt: skip
+    found = [claim.where for claim in EstimateRankings().run(context)]
+    assert found == ["KTH4H", "CTC", "SDSC-106", "BLUE", "HPC2N"]
 
 
 def test_what_is_drawn_by_cirne_and_berman_is_like_the_log():
