@@ -26,6 +26,8 @@ _MANY = 4
 
 #: Of so many placements the nodes are kept at most.
 _KEPT = 1024
+#: And of so many that one job after another is given.
+_KEPT_FOR_GOOD = 4096
 
 _INF = float("inf")
 
@@ -219,6 +221,8 @@ class NodeTable:
         self.told = 0
         #: By their identity: placements of which somebody asked where they are.
         self._located: dict[int, Located] = {}
+        #: The same of placements that one job after another is given.
+        self._kept: dict[int, Located] = {}
 
     def __len__(self) -> int:
         return len(self.names)
@@ -270,6 +274,7 @@ class NodeTable:
     def _append(self, node: NodeDescription) -> int:
         at = len(self.names)
         self._located.clear()
+        self._kept.clear()
         self.names.append(node.name)
         self._pairs.append((node.name, 1))
         self.index[node.name] = at
@@ -327,12 +332,18 @@ class NodeTable:
 
     def locate(self, placement: Placement) -> Located:
         """A placement by the indices of its nodes; kept until a job gives it back."""
-        found = self._located.get(id(placement))
+        found = self._located.get(id(placement)) or self._kept.get(id(placement))
         if found is None:
             if len(self._located) >= _KEPT:
                 self._located.clear()
             found = self._located[id(placement)] = Located(placement, self.index)
         return found
+
+    def keep(self, placement: Placement) -> None:
+        """A placement that is given to one job after another: where it is stays known between them."""
+        if len(self._kept) >= _KEPT_FOR_GOOD:
+            self._kept.clear()
+        self._kept[id(placement)] = self.locate(placement)
 
     def ones(self, nodes: int) -> Placement:
         """A processor of each node of a set (:func:`bits`), in their order; it is located at once."""
@@ -373,8 +384,7 @@ class NodeTable:
         if sign < 0:
             self._located.pop(id(placement), None)
         if self._same_pools is not None and nodes and (self._all_available or arrays is not None):
-            total = sum(counts)
-            usable = total
+            usable = total = place.processors if place.clear else sum(counts)
             if arrays is not None and not self._all_available:
                 usable = int(self.available[arrays[0]] @ arrays[1])
             return dict.fromkeys(self._same_pools, (total, usable))
@@ -477,13 +487,12 @@ class NodeTable:
             self._guard_rest(request, name, node, count)
 
     def _is_plainly_there(self, request: Request, placement: Placement, pool: str, free: Ints) -> bool:
-        """Whether many nodes have their processors ``free`` for a request that asks for nothing else, all at
-        once; if not, somebody has to look at each of them and say why."""
+        """Whether many nodes have their processors ``free`` for a request that asks for nothing else (all of
+        them, where it asks for whole nodes), looked at at once; if not, somebody has to look at each of them
+        and say why."""
         if len(placement) <= _MANY or self.power or self._same_pools is None or pool not in self._same_pools:
             return False
-        if request.exclusive or request.memory_per_node or request.memory_per_processor:
-            return False
-        if request.gres_per_node:
+        if request.memory_per_node or request.memory_per_processor or request.gres_per_node:
             return False
         place = self.locate(placement)
         if not place.clear or place.arrays is None:
@@ -491,7 +500,25 @@ class NodeTable:
         nodes, counts = place.arrays
         if not (self._all_available or self.available[nodes].all()):
             return False
-        return not np.count_nonzero(free[nodes] < counts)
+        left = free[nodes]
+        if not request.exclusive:
+            return not np.count_nonzero(left < counts)
+        if np.count_nonzero(left != counts) or np.count_nonzero(self.behind[nodes]):
+            return False
+        return not np.count_nonzero(left != self.total[nodes])
+
+    def offers(self, placement: Placement, free: Ints) -> bool:
+        """Whether a placement names nodes that are known, each once, and of none more processors than are
+        ``free`` there."""
+        place = self._kept.get(id(placement))
+        if place is not None and place.clear and place.arrays is not None:
+            nodes, counts = place.arrays
+            return not np.count_nonzero(free[nodes] < counts)
+        at = [self.index.get(name, -1) for name, _ in placement]
+        if len(set(at)) < len(at) or -1 in at:
+            return False
+        room = free[at].tolist() if at else at
+        return all([0 < count <= most for most, (_, count) in zip(room, placement, strict=True)])
 
     def _guard_shape(self, request: Request, placement: Placement) -> None:
         place = self.locate(placement)

@@ -360,3 +360,61 @@ def test_an_empty_machine_that_is_large_enough_in_every_way_hosts_the_job(shapes
     table = machine(shapes)
     slots = table.slots(request_, table.eligible(request_, "p"), table.free)
     assert (placed(table, request_) is not None) == (int(slots.sum()) >= request_.processors)
+
+
+# ---------------------------------------------------------------- placements that are given again and again
+
+
+def six() -> NodeTable:
+    return table_of(*(NodeDescription(f"n{at}", 4, pools=("p",)) for at in range(6)))
+
+
+def test_a_placement_that_is_kept_stays_located_when_its_job_has_gone():
+    table = six()
+    placement = tuple((f"n{at}", 4) for at in range(5))
+    table.keep(placement)
+    found = table.locate(placement)
+    table.take(Request(20, 1), placement)
+    table.give_back(Request(20, 1), placement)
+    assert table.locate(placement) is found
+
+
+@given(
+    st.lists(st.integers(-1, 7), min_size=1, max_size=8), st.integers(0, 5), st.integers(0, 5), st.booleans()
+)
+def test_what_is_offered_is_told_alike_of_kept_placements_and_others(nodes, taken, count, keep):
+    table = six()
+    table.take(Request(taken, 1), (("n0", min(taken, 4)),))
+    placement = tuple((f"n{at}", count) for at in nodes)
+    free = table.free.processors
+    known = len(set(nodes)) == len(nodes) and all(0 <= at < 6 for at in nodes)
+    if keep:
+        table.keep(placement)
+    expected = known and all(0 < count <= free[at] for at in nodes)
+    assert table.offers(placement, free) == expected
+
+
+@pytest.mark.parametrize(
+    ("taken", "behind", "message"),
+    [
+        ((), (), ""),
+        ((("n4", 1),), (), "would be shared|processors free"),
+        ((), (("n2", 1),), "would be shared"),
+    ],
+)
+def test_many_whole_nodes_are_guarded_at_once_as_one_by_one(taken, behind, message):
+    table = six()
+    table.take(Request(1, 1), taken)
+    table.take_behind(Request(1, 1), behind)
+    placement = tuple((f"n{at}", 4) for at in range(5))
+    request = Request(20, 1, exclusive=True)
+    if not message:
+        table.guard(request, placement, "p")
+        return
+    with pytest.raises(StateError, match=message):
+        table.guard(request, placement, "p")
+
+
+def test_many_nodes_that_are_not_given_whole_are_not_for_a_job_that_asks_for_them():
+    with pytest.raises(StateError, match="would be shared"):
+        six().guard(Request(5, 1, exclusive=True), tuple((f"n{at}", 3) for at in range(5)), "p")

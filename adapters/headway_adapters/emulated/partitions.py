@@ -43,6 +43,8 @@ from headway_adapters.emulated.starts import Starts
 
 #: What a machine of partitions cannot do with a job: it has no checkpoints, and a job's partition is its own.
 UNABLE = (dec.Suspend, dec.Resume, dec.Migrate, dec.SwapTiers, dec.Resize, dec.SubmitSubjob)
+#: Of so many placements it is remembered which boxes they are.
+_KEPT = 4096
 
 
 def dedicated(cluster: ClusterDescription, jobs: Sequence[TraceJob]) -> Sequence[TraceJob]:
@@ -115,6 +117,7 @@ class Partitions:
             wiring.proxy_stages,
             self._advanced,
         )
+        self._boxes: dict[tuple[int, str], tuple[Placement, Box | str]] = {}
         #: What is promised: from a start or an order until the partition is free, or given back.
         self._wires = Wires(self.geometry)
         self._masks: dict[str, tuple[int, int]] = {}
@@ -164,7 +167,8 @@ class Partitions:
         refusal = self._guard.refusal(job, decision.placement)
         if refusal:
             return refusal
-        box = self._box(decision.placement, (job.attributes or {}).get("connection") or self._default)
+        said = (job.attributes or {}).get("connection") or self._default
+        box = self._box_of_start(decision.placement, str(said))
         if isinstance(box, str):
             return f"job {job_id}: {box}"
         kept = self._kept.get(_id_of(box))
@@ -195,6 +199,19 @@ class Partitions:
 
     def _box(self, placement: Placement, connection: object) -> Box | str:
         return self.geometry.box_of([name for name, _ in placement], str(connection))
+
+    def _box_of_start(self, placement: Placement, connection: str) -> Box | str:
+        """The box that a start's placement is, or why it is none; remembered, since one job after another is
+        given the same placement."""
+        key = id(placement), connection
+        known = self._boxes.get(key)
+        if known is None:
+            if len(self._boxes) >= _KEPT:
+                self._boxes.clear()
+            # With the placement, so that nobody else has its identity.
+            known = self._boxes[key] = placement, self._box(placement, connection)
+            self._machine.nodes.keep(placement)
+        return known[1]
 
     def _conflict(self, box: Box) -> str:
         nodes, _ = self.geometry.masks(box)

@@ -51,6 +51,8 @@ PRESETS: dict[str, tuple[int, ...]] = {
 BOOT_RETRIES = 3
 #: How often a call is repeated that failed inside of the bridge.
 CALL_RETRIES = 220
+#: In these a course waits for what another one has.
+_WAITS = (3, 5)
 #: Seconds from one look of a proxy to the next.
 POLL = 3.0
 
@@ -266,6 +268,9 @@ class JobManager:
         #: Courses whose job has begun another one, and those of partitions without a job: what they have is
         #: on its way to be given back.
         self._left: list[Course] = []
+        #: All of these by partition; and those that wait for what others have (:data:`_WAITS`).
+        self._there: dict[str, list[Course]] = {}
+        self._waiting: set[Course] = set()
         self._line: deque[Course] = deque()
         #: The course that holds the scheduler up now.
         self._holder: Course | None = None
@@ -288,6 +293,9 @@ class JobManager:
     def adopt(self, course: Course) -> None:
         """See to a course, perhaps one that began before. An earlier one of the same job is seen to its end
         beside it."""
+        self._there.setdefault(course.partition.id, []).append(course)
+        if course.stage in _WAITS:
+            self._waiting.add(course)
         if not course.job:
             self._left.append(course)
             return
@@ -295,6 +303,18 @@ class JobManager:
         if earlier is not None:
             self._left.append(earlier)
         self.courses[course.job] = course
+
+    def _forget(self, course: Course) -> None:
+        """A course is done."""
+        if course in self._left:
+            self._left.remove(course)
+        elif self.courses.get(course.job) is course:
+            del self.courses[course.job]
+        there = self._there.get(course.partition.id, [])
+        if course in there:
+            there.remove(course)
+        if not there:
+            self._there.pop(course.partition.id, None)
 
     def advance(self, course: Course) -> None:
         """Something may have changed for a job."""
@@ -306,9 +326,11 @@ class JobManager:
 
     def advance_on(self, partition: str) -> None:
         """Something has changed on a partition: look after who is there, and who waits for what it had."""
-        for course in [*self._left, *self.courses.values()]:
-            # Stages 3 and 5 wait for what another course has.
-            if course.partition.id == partition or course.stage in (3, 5):
+        concerned = self._there.get(partition, ())
+        if self._waiting:
+            concerned = [*self._left, *self.courses.values()]
+        for course in tuple(concerned):
+            if course.partition.id == partition or course in self._waiting:
                 self.advance(course)
 
     def stop(self, job: str, outcome: str = STOPPED) -> Course | None:
@@ -326,11 +348,12 @@ class JobManager:
         if course is self._holder and (course.stage > self._own or course.outcome):
             self._holder = None
             self._serve()
+        if course.stage in _WAITS:
+            self._waiting.add(course)
+        else:
+            self._waiting.discard(course)
         if course.done:
-            if course in self._left:
-                self._left.remove(course)
-            elif self.courses.get(course.job) is course:
-                del self.courses[course.job]
+            self._forget(course)
         self._changed(course)
 
     def _serve(self) -> None:

@@ -82,6 +82,7 @@ class Geometry:
         self.shared = max(torus.capacity) > 1
         self._boxes: dict[tuple[frozenset[str], str], Box | str] = {}
         self._masks: dict[Box, tuple[int, int]] = {}
+        self._nodes: dict[Box, tuple[str, ...]] = {}
 
     def bit(self, position: Sequence[int]) -> int:
         """The number of a midplane's bit."""
@@ -127,7 +128,10 @@ class Geometry:
 
     def nodes_of(self, box: Box) -> tuple[str, ...]:
         """The names of its midplanes, in the order of their bits."""
-        return tuple(self.names[at] for at in sorted(self.bit(position) for position in self.members(box)))
+        known = self._nodes.get(box)
+        if known is None:
+            known = self._nodes[box] = tuple([self.names[at] for at in bits_of(self.masks(box)[0])])
+        return known
 
     def masks(self, box: Box) -> tuple[int, int]:
         """Its midplanes and the links that it takes, as bits."""
@@ -151,6 +155,18 @@ class Geometry:
         line = sum(1 << z for z in spans[2])
         layer = sum(line << y * deep for y in spans[1])
         return sum(layer << x * high * deep for x in spans[0])
+
+    def without_room(self, held: Iterable[int]) -> int:
+        """The links that nobody else can use beside those who have these, all as bits."""
+        if not self.shared:
+            full = 0
+            for links in held:
+                full |= links
+            return full
+        wires = Wires(self)
+        for links in held:
+            wires.take(0, links)
+        return wires.full
 
     def box_of(self, nodes: Iterable[str], connection: str) -> Box | str:
         """The box that these midplanes are, or why they are none."""

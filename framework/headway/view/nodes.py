@@ -123,15 +123,15 @@ class NodeView(View):
         self.started.append(job)
         if mine is not None and bookings.index(mine) < self.prepared:
             self.prepared -= 1
-        table = self._state.nodes
-        nodes = [table.index[name] for name, _ in placement]
-        counts = [count for _, count in placement]
-        for booking in self._bookings:
-            if booking.room is not None and self.now + runtime > booking.start:
-                booking.room.take(request, nodes, counts)
-                booking.extra -= sum(counts)
-        if self._ahead is not None:
-            self._ahead.reserve(self.now, self.now + runtime, request, nodes, counts)
+        if self._bookings or self._ahead is not None:
+            place = self._state.nodes.locate(placement)
+            nodes, counts = place.nodes, place.counts
+            for booking in self._bookings:
+                if booking.room is not None and self.now + runtime > booking.start:
+                    booking.room.take(request, nodes, counts)
+                    booking.extra -= sum(counts)
+            if self._ahead is not None:
+                self._ahead.reserve(self.now, self.now + runtime, request, nodes, counts)
         start = Start(job.id, placement, reason)
         self.made.append(start)
         return start
@@ -224,19 +224,11 @@ class NodeView(View):
             placement = place_parts(table, request, self.pool.name, eligible, free, place, time)
         else:
             placement = self._place(job, Offer(table, request, slots, free, time), self)
-        if placement is not None and not self._offered(placement, free):
+        if placement is not None and not table.offers(placement, free.processors):
             # The placement plugin's mistake, not the policy's: other jobs may have a place.
             self._state.anomalies.append(f"job {job.id} was placed on {placement}, which was not offered")
             return None
         return placement
-
-    def _offered(self, placement: Placement, free: Free) -> bool:
-        index = self._state.nodes.index
-        nodes = [index.get(name, -1) for name, _ in placement]
-        if len(set(nodes)) < len(nodes) or -1 in nodes:
-            return False
-        room = free.processors[nodes].tolist() if nodes else nodes
-        return all([0 < count <= most for most, (_, count) in zip(room, placement, strict=True)])
 
     def book(self, job: Job, after: float | None = None, over: Collection[str] = ()) -> Booking:
         booking = self._book(job, after, over, _INF)

@@ -7,12 +7,15 @@ active partition and whose midplanes are all up. ``best`` takes, among the fits 
 the one that leaves the most free links; ties as above. With a shape given: that shape, and its rotations in
 the order of shapes if the request lets it turn.
 
-All boxes of a machine are one table of bits, made once, so a question is a few array operations.
+All boxes of a machine are in one order, made once; a set of boxes is an integer, one bit each. Of every
+midplane and every link it is known which boxes have it, and of eight of them at a time what is ruled out by
+each combination (as soon as it is seen); so a question joins a few sets and takes the lowest bit that is
+left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import permutations
 from math import ceil
@@ -20,18 +23,10 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.partitions.torus import Box, Geometry, Shape, shapes_of
+from headway.partitions.torus import Box, Geometry, Shape, bits_of, shapes_of
 
-_WORD = 64
-#: Rows looked at in one go: a fit is mostly found among the first.
-_CHUNK = 256
 #: Answers that are kept.
 _KEPT = 4096
-
-
-def words(mask: int, count: int) -> NDArray[np.uint64]:
-    """A set of bits as an array."""
-    return np.frombuffer(mask.to_bytes(8 * count, "little"), np.uint64)
 
 
 class Table:
@@ -39,39 +34,59 @@ class Table:
 
     def __init__(self, geometry: Geometry, boxes: Iterable[Box]) -> None:
         self.boxes = list(boxes)
-        self._node_words = -(-geometry.size // _WORD)
-        self._link_words = -(-geometry.links // _WORD)
+        self._shift = geometry.size
+        self._octets = -(-(geometry.size + geometry.links) // 8)
         masks = [geometry.masks(box) for box in self.boxes]
-        self.rows = np.array(
-            [
-                np.concatenate((words(nodes, self._node_words), words(links, self._link_words)))
-                for nodes, links in masks
-            ],
-            np.uint64,
-        ).reshape(len(masks), self._node_words + self._link_words)
-        #: Midplanes and links of each.
-        self.sizes = np.array([box.size for box in self.boxes], np.int64)
+        #: The links that each takes.
         self.links = np.array([links.bit_count() for _, links in masks], np.int64)
+        rows = np.array([np.frombuffer(self._row(*each), np.uint8) for each in masks], np.uint8).reshape(
+            len(masks), self._octets
+        )
+        #: Of eight midplanes or links at a time: what was taken of them -> the boxes that have some of it.
+        self._ruled_out: list[dict[int, int]] = []
+        for octet in range(self._octets):
+            whose = np.packbits(
+                np.unpackbits(rows[:, octet : octet + 1], axis=1, bitorder="little"),
+                axis=0,
+                bitorder="little",
+            )
+            self._ruled_out.append(
+                {1 << bit: int.from_bytes(whose[:, bit].tobytes(), "little") for bit in range(8)}
+            )
 
-    def taken(self, busy: int, full: int) -> NDArray[np.uint64]:
-        """Midplanes and links that nobody can have, as a row."""
-        return np.concatenate((words(busy, self._node_words), words(full, self._link_words)))
+    def _row(self, nodes: int, links: int) -> bytes:
+        """Midplanes and links, eight in an octet."""
+        return (nodes | links << self._shift).to_bytes(self._octets, "little")
 
-    def first(self, taken: NDArray[np.uint64], begin: int, end: int) -> int:
-        """The first row of [begin, end) that has nothing of what is taken; -1: none."""
-        at, step = begin, _CHUNK
-        while at < end:
-            stop = min(at + step, end)
-            clear: NDArray[np.bool_] = np.logical_not((self.rows[at:stop] & taken).any(axis=1))
-            found = int(clear.argmax())
-            if clear[found]:
-                return at + found
-            at, step = stop, 4 * step
-        return -1
+    def taken(self, busy: int, full: int) -> int:
+        """The boxes that have some of these midplanes or links."""
+        found = 0
+        for ruled_out, octet in zip(self._ruled_out, self._row(busy, full), strict=True):
+            if octet:
+                known = ruled_out.get(octet)
+                if known is None:
+                    known = 0
+                    for bit in bits_of(octet):
+                        known |= ruled_out[1 << bit]
+                    ruled_out[octet] = known
+                found |= known
+        return found
 
-    def all(self, taken: NDArray[np.uint64], begin: int, end: int) -> NDArray[np.intp]:
-        """All rows of [begin, end) that have nothing of what is taken."""
-        return begin + np.flatnonzero(~(self.rows[begin:end] & taken).any(axis=1))
+    def first(self, taken: int, begin: int, end: int) -> int:
+        """The first box of [begin, end) that is not ``taken``; -1: none."""
+        left = _clear(taken, begin, end)
+        return begin + (left & -left).bit_length() - 1 if left else -1
+
+    def all(self, taken: int, begin: int, end: int) -> NDArray[np.intp]:
+        """All boxes of [begin, end) that are not ``taken``."""
+        left = _clear(taken, begin, end)
+        octets = np.frombuffer(left.to_bytes(left.bit_length() + 7 >> 3, "little"), np.uint8)
+        return begin + np.unpackbits(octets, bitorder="little").nonzero()[0]
+
+
+def _clear(taken: int, begin: int, end: int) -> int:
+    """The bits of [begin, end) that are not set, the first one's lowest."""
+    return ~(taken >> begin) & (1 << end - begin) - 1
 
 
 class Allocator:
@@ -87,7 +102,8 @@ class Allocator:
     def _table(self) -> Table:
         geometry = self._geometry
         boxes: list[Box] = []
-        self._begin = np.zeros(geometry.size + 2, np.int64)
+        #: Where the boxes of so many midplanes begin.
+        self._begin = [0] * (geometry.size + 2)
         self._of_shape: dict[Shape, tuple[int, int]] = {}
         for size in range(1, geometry.size + 1):
             self._begin[size] = len(boxes)
@@ -106,7 +122,7 @@ class Allocator:
     def least(self, midplanes: int) -> int:
         """The smallest number of midplanes, not below this one, of which there is a box; 0: there is none."""
         table = self._table
-        at = int(self._begin[midplanes]) if midplanes <= self._geometry.size else len(table.boxes)
+        at = self._begin[midplanes] if midplanes <= self._geometry.size else len(table.boxes)
         return table.boxes[at].size if at < len(table.boxes) else 0
 
     def fit(
@@ -155,15 +171,15 @@ class Allocator:
             return None
         taken = table.taken(busy, full)
         # No box is larger than what is free.
-        found = table.first(taken, int(self._begin[midplanes]), int(self._begin[free + 1]))
+        found = table.first(taken, self._begin[midplanes], self._begin[free + 1])
         if found < 0:
             return None
         if not best:
             return table.boxes[found]
         size = table.boxes[found].size
-        return self._best(taken, [(int(self._begin[size]), int(self._begin[size + 1]))])
+        return self._best(taken, [(self._begin[size], self._begin[size + 1])])
 
-    def _best(self, taken: NDArray[np.uint64], spans: list[tuple[int, int]]) -> Box | None:
+    def _best(self, taken: int, spans: Sequence[tuple[int, int]]) -> Box | None:
         """The fit that takes the fewest links, the first of these."""
         table = self._table
         fits = [table.all(taken, *span) for span in spans]

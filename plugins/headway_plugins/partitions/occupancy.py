@@ -9,15 +9,15 @@ more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headway.model import Placement
-from headway.nodes import Offer
-from headway.partitions.torus import Geometry, Wires
-from headway.state import Job, PoolState, State
+from headway.nodes import Offer, bits
+from headway.partitions.torus import Geometry
+from headway.state import Job, State
 from headway.view import View
 
 
@@ -31,19 +31,39 @@ def connection_of(job: Job, default: str) -> str:
 
 
 class Occupancy:
-    """Reads off what is in use."""
+    """Knows who has which midplanes and links: told of each job that takes its nodes and gives them back, so
+    that nobody looks at all that run (:mod:`headway.state.watchers`)."""
 
     def __init__(self, geometry: Geometry, state: State) -> None:
         self._geometry = geometry
         self._default = geometry.torus.connection
+        order = np.array([state.nodes.index[name] for name in geometry.names], np.intp)
         #: Where the midplanes are in the scheduler's table of nodes, in the order of their bits.
-        self._order = np.array([state.nodes.index[name] for name in geometry.names], np.intp)
+        self._order: NDArray[np.intp] | slice = order
+        if np.array_equal(order, np.arange(len(order))):
+            self._order = slice(len(order))
         #: By the identity of a placement, which is kept so that nobody else has it, and its wiring.
         self._masks: dict[tuple[int, str], tuple[Placement, tuple[int, int]]] = {}
+        #: Who has a partition now: midplanes and links by job.
+        self._held: dict[str, tuple[int, int]] = {}
+        #: How often somebody took a partition or gave one back.
+        self.changes = 0
+
+    def took(self, job: Job) -> None:
+        """The job has its nodes."""
+        masks = self.masks_of(job, job.placement)
+        if masks[0] and not job.behind:
+            self._held[job.id] = masks
+        self.changes += 1
+
+    def gave(self, job: Job) -> None:
+        """It has given them back."""
+        self._held.pop(job.id, None)
+        self.changes += 1
 
     def mask(self, nodes: NDArray[np.bool_]) -> int:
         """Nodes of the scheduler's table as bits of midplanes."""
-        return int.from_bytes(np.packbits(nodes[self._order], bitorder="little").tobytes(), "little")
+        return bits(nodes[self._order])
 
     def masks_of(self, job: Job, placement: Placement) -> tuple[int, int]:
         """The midplanes and links of a job that has this placement."""
@@ -57,26 +77,27 @@ class Occupancy:
             known = self._masks[key] = placement, masks
         return known[1]
 
-    def owners(self, pool: PoolState) -> Iterator[tuple[Job, int, int]]:
-        """Who has a partition now, with its midplanes and links."""
-        for entry in pool.running:
-            job = entry[3]
-            nodes, links = self.masks_of(job, job.placement)
-            if nodes:
-                yield job, nodes, links
+    @property
+    def used(self) -> int:
+        """The midplanes of everybody who has a partition now."""
+        used = 0
+        for nodes, _ in self._held.values():
+            used |= nodes
+        return used
 
-    def at(self, offer: Offer, view: View) -> tuple[int, int, Wires]:
-        """Of the moment that an offer is for: midplanes that the job cannot have, midplanes that are free
-        whoever asks, and the wires of all that are not over by then."""
+    def held(self, free: int = 0, bookings: Iterable[tuple[int, int]] = ()) -> list[int]:
+        """The links of each partition, those of ``bookings`` (midplanes and links) among them, of which no
+        midplane is ``free``."""
+        held = [links for nodes, links in self._held.values() if not nodes & free]
+        held += [links for nodes, links in bookings if not nodes & free]
+        return held
+
+    def at(self, offer: Offer, view: View) -> tuple[int, list[int]]:
+        """Of the moment that an offer is for: midplanes that the job cannot have, and the links of each
+        partition that is not over by then."""
         busy = self.mask(offer.slots <= 0)
         free = self.mask(offer.free.processors == view.nodes.total)
-        wires = Wires(self._geometry)
-        held = [(nodes, links) for _, nodes, links in self.owners(view.pool) if not nodes & free]
-        held += [
-            masks
-            for booking in view.bookings
-            if booking.placement and not (masks := self.masks_of(booking.job, booking.placement))[0] & free
+        booked = [
+            self.masks_of(booking.job, booking.placement) for booking in view.bookings if booking.placement
         ]
-        for nodes, links in held:
-            wires.take(nodes, links)
-        return busy, free, wires
+        return busy, self.held(free, booked)

@@ -17,6 +17,7 @@ Queue policies are unchanged: a job starts, and is booked, only where a partitio
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -28,7 +29,7 @@ from headway.decisions import Decision, PowerDown, PowerUp, Start
 from headway.errors import UserError
 from headway.events import DecisionFailed, Event, JobEnded, JobStarted, PartitionChanged
 from headway.hookspecs import Plugin, hookimpl
-from headway.model import Placement
+from headway.model import JobDescription, Placement
 from headway.nodes import Offer
 from headway.partitions.torus import Box, Geometry, Shape, Wires
 from headway.report.section import Section
@@ -72,6 +73,9 @@ class Partitions(Plugin):
         #: Blocks that were ordered and not given back, by their nodes.
         self._booted: dict[tuple[str, ...], Box] = {}
         self._idle = IdleTime()
+        #: What the midplanes were last looked at for, and what was seen: cause, idle ones, used ones.
+        self._looked: tuple[tuple[int, int, JobDescription | None], tuple[str, int, int]]
+        self._looked = (-1, -1, None), ("no demand", 0, 0)
         self._counts = {"boots": 0, "failed_boots": 0, "given_back": 0, "starts": 0}
         #: When each start was decided that is not confirmed.
         self._asked: dict[str, float] = {}
@@ -90,6 +94,7 @@ class Partitions(Plugin):
             )
         self._geometry = Geometry(wiring)
         self._occupancy = Occupancy(self._geometry, state)
+        state.watch(self._occupancy)
 
     @hookimpl
     def admit_job(self, job: Job) -> str | None:
@@ -119,8 +124,7 @@ class Partitions(Plugin):
 
     @hookimpl
     def place(self, job: Job, offer: Offer, view: View) -> Placement | tuple[()]:
-        busy, _, wires = self._occupancy.at(offer, view)
-        box = self._fit(job, busy, wires, view)
+        box = self._fit(job, *self._occupancy.at(offer, view))
         if box is None:
             return ()
         known = self._placements.get(box)
@@ -129,6 +133,7 @@ class Partitions(Plugin):
             known = self._placements[box] = tuple(
                 [(name, int(table.total[table.index[name]])) for name in names]
             )
+            table.keep(known)
         return known
 
     @staticmethod
@@ -198,11 +203,14 @@ class Partitions(Plugin):
         for pool in state.pools.values():
             if pool.flat:
                 continue
-            free = self._occupancy.mask((table.free.processors == table.total) & table.available)
-            idle = free.bit_count()
-            used = int(np.count_nonzero(table.available)) - idle
-            first = pool.queue[0].id if pool.queue else ""
-            self._idle.change(state.now, self._cause(pool, free, idle), idle, used, first)
+            first = pool.queue[0].description if pool.queue else None
+            told = self._occupancy.changes, table.told, first
+            if told != self._looked[0]:
+                free = self._occupancy.mask((table.free.processors == table.total) & table.available)
+                idle = free.bit_count()
+                used = int(np.count_nonzero(table.available)) - idle
+                self._looked = told, (self._cause(pool, free, idle), idle, used)
+            self._idle.change(state.now, *self._looked[1], first.id if first is not None else "")
 
     @hookimpl
     def register_metrics(self) -> dict[str, Any]:
@@ -264,29 +272,27 @@ class Partitions(Plugin):
     def _midplanes(self, job: Job) -> int:
         return -(-job.processors // self._geometry.torus.unit)
 
-    def _fit(self, job: Job, busy: int, wires: Wires, view: View) -> Box | None:
-        """The box that a job gets, midplanes and wires being in use as said."""
+    def _fit(self, job: Job, busy: int, held: list[int]) -> Box | None:
+        """The box that a job gets, midplanes being in use and partitions having links as said."""
         attributes = job.description.attributes or {}
         connection = connection_of(job, self._geometry.torus.connection)
         if self.options.blocks == "prepared":
             return self._tree(connection).choose(
-                self._midplanes(job), busy, wires, self._booted, self._idle_blocks(view.pool)
+                self._midplanes(job), busy, held, self._booted, self._idle_blocks()
             )
         shape = self._shape(job)
         return self._allocator(connection).fit(
             self._midplanes(job),
             busy,
-            wires.full,
+            self._geometry.without_room(held),
             shape=shape if isinstance(shape, tuple) else None,
             rotate=bool(attributes.get("rotate")),
             best=self.options.fit == "best",
         )
 
-    def _idle_blocks(self, pool: Any) -> list[Box]:
+    def _idle_blocks(self) -> list[Box]:
         """Blocks that are booted, or are being booted, and have no job."""
-        used = 0
-        for _, nodes, _ in self._occupancy.owners(pool):
-            used |= nodes
+        used = self._occupancy.used
         return [box for box in self._booted.values() if not self._geometry.masks(box)[0] & used]
 
     def _boot(self, start: Start, nodes: tuple[str, ...], state: State) -> list[Decision]:
@@ -314,9 +320,7 @@ class Partitions(Plugin):
             return "too few"
         everything = (1 << self._geometry.size) - 1
         busy = everything & ~free
-        wires = Wires(self._geometry)
-        for _, nodes, links in self._occupancy.owners(pool):
-            wires.take(nodes, links)
+        full = self._geometry.without_room(self._occupancy.held())
         connection = connection_of(job, self._geometry.torus.connection)
         shape = self._shape(job)
         allocator = self._allocator(connection)
@@ -324,10 +328,10 @@ class Partitions(Plugin):
         own = shape if isinstance(shape, tuple) else None
         if self.options.blocks == "prepared":
             tree = self._tree(connection)
-            if tree.first(midplanes, busy, wires.full) is not None:
+            if tree.first(midplanes, busy, full) is not None:
                 return "policy"
             return "shape" if tree.first(midplanes, busy, 0) is None else "wiring"
-        if allocator.fit(midplanes, busy, wires.full, shape=own, rotate=turn) is not None:
+        if allocator.fit(midplanes, busy, full, shape=own, rotate=turn) is not None:
             return "policy"
         return "shape" if allocator.fit(midplanes, busy, 0, shape=own, rotate=turn) is None else "wiring"
 
@@ -346,12 +350,12 @@ class _Tree:
         self._blocks: dict[int, list[tuple[Box, int, int]]] = {}
         for box in blocks:
             self._blocks.setdefault(box.size, []).append((box, *geometry.masks(box)))
-        self._sizes = np.array(sorted(self._blocks), np.int64)
+        self._sizes = sorted(self._blocks)
 
     def size_class(self, midplanes: int) -> int:
         """The smallest size of a block that is large enough; 0: there is none."""
-        at = int(np.searchsorted(self._sizes, midplanes))
-        return int(self._sizes[at]) if at < len(self._sizes) else 0
+        at = bisect_left(self._sizes, midplanes)
+        return self._sizes[at] if at < len(self._sizes) else 0
 
     def first(self, midplanes: int, busy: int, full: int) -> Box | None:
         """The first block of the size class that fits."""
@@ -364,23 +368,27 @@ class _Tree:
         self,
         midplanes: int,
         busy: int,
-        wires: Wires,
+        held: list[int],
         booted: dict[tuple[str, ...], Box],
         idle: list[Box],
     ) -> Box | None:
         """A ready block, else one that is free and conflicts with no active one, else one that conflicts
         with idle ones only; the lowest number of each."""
+        geometry = self._geometry
         ready = set(booted.values())
-        active = wires.copy()
-        for box in idle:
-            active.take(*self._geometry.masks(box))
+        full = geometry.without_room(held)
+        kept = [geometry.masks(box) for box in idle]
+        idle_nodes = 0
+        for nodes, _ in kept:
+            idle_nodes |= nodes
+        active = geometry.without_room([*held, *(links for _, links in kept)])
         best: tuple[int, Box] | None = None
         for box, nodes, links in self._blocks.get(self.size_class(midplanes), ()):
-            if nodes & busy or links & wires.full:
+            if nodes & busy or links & full:
                 continue
             if box in ready:
                 return box
-            rank = 1 if active.fits(nodes, links) else 2
+            rank = 2 if nodes & idle_nodes or links & active else 1
             if best is None or rank < best[0]:
                 best = rank, box
         return best[1] if best is not None else None

@@ -137,3 +137,30 @@ def test_5_the_allocator_is_the_brute_force_and_nothing_is_used_twice(question, 
         if box is not None:
             wires.take(*geometry.masks(box))
             held.append(box)
+
+
+@given(
+    st.sampled_from([((8, 4, 4), (1, 1, 1)), ((5, 3, 2), (1, 1, 1)), ((4, 4, 2), (2, 1, 3))]),
+    st.sampled_from([MESH, TORUS]),
+    st.lists(st.integers(1, 20), min_size=1, max_size=12),
+    st.integers(0, 2**32),
+)
+@settings(max_examples=40)
+def test_sets_of_boxes_answer_as_a_walk_along_all_boxes(machine, how, sizes, down):
+    shape, capacity = machine
+    geometry = Geometry(Torus(shape, capacity=capacity))
+    allocator, wires = Allocator(geometry, how), Wires(geometry)
+    for size in sizes:
+        busy = wires.busy | down & (1 << geometry.size) - 1
+        table = allocator._table
+        fits = [
+            box for box in table.boxes
+            if box.size >= size and wires.fits(*geometry.masks(box)) and not geometry.masks(box)[0] & busy
+        ]  # fmt: skip
+        found = allocator.fit(size, busy, wires.full)
+        assert found == (fits[0] if fits else None)
+        if found is not None:
+            alike = [box for box in fits if box.size == found.size]
+            fewest = min(alike, key=lambda box: geometry.masks(box)[1].bit_count())
+            assert allocator.fit(size, busy, wires.full, best=True) == fewest
+            wires.take(*geometry.masks(found))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from headway.decisions import PowerDown, Start
 from headway.emulation import emulate
 from headway.errors import UserError
+from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription, JobDescription, Request
 from headway.partitions.description import TorusConfig
 from headway.partitions.torus import Box, Geometry, bits_of
@@ -228,6 +229,30 @@ def test_a_partition_that_never_boots_is_a_counted_fault_and_the_job_ends():
     result = run(SCENARIO[:1], faults={"boot_failure_rate": 0.999999999, "node_repair": 1e6})
     assert [(one.state, one.start_time) for one in result.jobs] == [("failed", None)]
     assert figures(result)["failed_boots"] == 4
+
+
+@pytest.mark.parametrize("blocks", ["on-demand", "prepared"])
+def test_who_has_what_is_what_runs_at_every_moment(blocks, monkeypatch):
+    """What is counted as jobs come and go is what a look at all that run would find, in every cycle."""
+    control, looks = PartitionsPlugin.control, []
+
+    def compared(self, state):
+        here = self._occupancy
+        running = [entry[3] for pool in state.pools.values() for entry in pool.running]
+        looks.append(len(running))
+        masks = [here.masks_of(job, job.placement) for job in running]
+        assert sorted(links for _, links in masks) == sorted(here.held())
+        used = 0
+        for nodes, _ in masks:
+            used |= nodes
+        assert here.used == used
+        control(self, state)
+
+    monkeypatch.setattr(PartitionsPlugin, "control", hookimpl(compared))
+    faults = {"boot_failure_rate": 0.2, "proxy_mtbf": 600.0, "node_mtbf": 3000.0, "node_repair": 300.0}
+    jobs = [job(n, 40 * n, 512 << n % 3, 50 + 7 * n % 100, 400) for n in range(60)]
+    run(jobs, policy="easy", faults=faults, blocks=blocks)
+    assert max(looks) > 2
 
 
 # ---------------------------------------------------------------------- wiring
