@@ -78,6 +78,8 @@ _QUICK_ROUND = 5.0
 _HOLD_AT_ONCE = 200
 #: Until a running job that is not held in spite of it is asked to be again, seconds.
 _HOLD_AGAIN = 30.0
+#: A job is not held in its first seconds: Slurm forgets at a hold that its launch has failed meanwhile.
+_LAUNCHED = 10.0
 
 #: How long a job that is no longer listed counts as it was while what is said of its end is not understood,
 #: seconds; then it has vanished.
@@ -648,9 +650,11 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         """Slurm refuses it for some, such as those that are about to end: these are asked for again later."""
         now = time.monotonic()
         self._asked_to_stay = {key: at for key, at in self._asked_to_stay.items() if key in look.loose}
+        launched = look.snapshot.time - _LAUNCHED
         running = [
             key for key in sorted(look.loose)
-            if look.snapshot.jobs[key].state == "running"
+            if (job := look.snapshot.jobs[key]).state == "running"
+            and (job.start_time is None or job.start_time <= launched)
             and now >= self._asked_to_stay.get(key, -_HOLD_AGAIN) + _HOLD_AGAIN
         ]  # fmt: skip
         self._asked_to_stay.update(dict.fromkeys(running, now))

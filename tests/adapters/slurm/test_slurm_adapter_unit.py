@@ -202,6 +202,18 @@ def test_a_start_that_slurm_forgot_together_with_the_take_over_leaves_the_job_ou
     assert slurm.jobs[0]["state_reason"] == "JobHeldAdmin"
 
 
+@pytest.mark.parametrize(("age", "asked"), [(1.0, False), (60.0, True)])
+def test_a_running_job_is_held_once_its_launch_cannot_fail_any_more(
+    slurm: PretendedSlurm, age: float, asked: bool
+) -> None:
+    """A hold that comes after the launch failed makes Slurm forget that, and the job would be started again."""
+    slurm.jobs[1] = {**slurm.jobs[1], "start_time": int(time.time() - age)}
+    with adapter(slurm) as one:
+        one.describe()
+        events(one)
+    assert (("scontrol", "hold", "7") in slurm.said) is asked
+
+
 @pytest.mark.parametrize("gone", [False, True])
 def test_a_dedicated_job_starts_in_its_reservation_or_beside_it_if_slurm_refuses(
     slurm: PretendedSlurm, gone: bool
