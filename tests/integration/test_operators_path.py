@@ -88,12 +88,12 @@ def test_check_monitor_drive_give_back(daemon: Daemon) -> None:
     script = install_filter(cluster)
     daemon.configure(mode="drive")
     assert failed(daemon) == []
-    new = cluster.submit(4, 60, hold=False)
+    new = cluster.submit(4, 300, hold=False)
     assert reason(cluster, new) == "JobHeldUser"
     daemon.start()
     cluster.until(lambda: cluster.state(new) == "RUNNING")
     assert [job["job"] for job in daemon.said("decided")] == [new]
-    blockers = [cluster.submit(4, 60, hold=False) for _ in range(3)]
+    blockers = [cluster.submit(4, 300, hold=False) for _ in range(3)]
     cluster.until(lambda: all(cluster.state(job) == "RUNNING" for job in blockers))
     behind = cluster.submit(4, 60, hold=False)
     mine = cluster.submit(1, 60, administrator=False)
@@ -110,7 +110,9 @@ def test_check_monitor_drive_give_back(daemon: Daemon) -> None:
     (refused,) = daemon.said("the new configuration is wrong; the old one stays in force")
     assert "bacth" in refused["error"]
 
-    # Give back.
+    # Give back. Those that run are held for the case of a requeue.
+    running = [new, *blockers]
+    daemon.until(lambda: all(reason(cluster, job) == "JobHeldAdmin" for job in running), what="they are held")
     assert daemon.stop() == 0
     script.write_text(script.read_text().replace("local MANAGED = { batch = true }", "local MANAGED = {}"))
     loose = cluster.submit(1, 60, hold=False)
@@ -119,8 +121,7 @@ def test_check_monitor_drive_give_back(daemon: Daemon) -> None:
         [sys.executable, "-m", "headway_adapters.slurm.give_back", "batch"],
         env=cluster.env, capture_output=True, text=True,
     )  # fmt: skip
-    # Those that run were held for the case of a requeue.
-    given = "".join(f"job {job}: released\n" for job in [*sorted([new, *blockers]), behind])
+    given = "".join(f"job {job}: released\n" for job in [*sorted(running), behind])
     assert (done.returncode, done.stdout) == (0, given), done.stderr
     assert reason(cluster, mine) == "JobHeldUser"
     assert cluster.state(new) == "RUNNING"

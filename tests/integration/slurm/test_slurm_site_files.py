@@ -191,16 +191,24 @@ def test_a_job_is_headways_again_when_an_administrator_lets_it_go(filtered: Any,
     assert f"job {job}: released" in done.stdout
 
 
+def until_held_running(users: Any, adapter: SlurmAdapter, job: str) -> None:
+    """The job runs, and is held for the case that it is requeued."""
+
+    def held() -> bool:
+        told(adapter, 1)
+        return bool(users.jobs()[job]["state_reason"] == "JobHeldAdmin")
+
+    users.until(held, seconds=60)
+    assert users.state(job) == "RUNNING"
+
+
 def test_a_requeued_job_does_not_start_while_headway_is_away(users: Any) -> None:
     job = users.submit(1, 600, hold=False, user=USER)
     with SlurmAdapter(options(users)) as adapter:
         adapter.describe()
         told(adapter)
         assert adapter.apply(time.time(), [d.Start(job, (("node2", 1),))])[0].accepted
-        end = time.time() + 60
-        while users.jobs()[job]["state_reason"] != "JobHeldAdmin" and time.time() < end:
-            told(adapter, 1)
-        assert users.state(job) == "RUNNING"
+        until_held_running(users, adapter, job)
     users.run("scontrol", "requeue", job, user=USER)
     users.until(lambda: users.state(job) == "PENDING", seconds=60)
     assert users.jobs()[job]["state_reason"] == "JobHeldAdmin"
@@ -210,8 +218,7 @@ def test_a_requeued_job_does_not_start_while_headway_is_away(users: Any) -> None
         adapter.describe()
         assert any(isinstance(e, ev.JobSubmitted) and not e.job.held for e in told(adapter))
         assert adapter.apply(time.time(), [d.Start(job, (("node3", 1),))])[0].accepted
-        users.until(lambda: users.state(job) == "RUNNING", seconds=60)
-        told(adapter)
+        until_held_running(users, adapter, job)
     # Given back, it is Slurm's again.
     assert f"job {job}: released" in give_back("batch", env=users.env).stdout
     assert users.jobs()[job]["priority"] > 0
