@@ -206,7 +206,7 @@ def test_a_start_that_slurm_forgot_together_with_the_take_over_leaves_the_job_ou
 def test_a_running_job_is_held_once_its_launch_cannot_fail_any_more(
     slurm: PretendedSlurm, age: float, asked: bool
 ) -> None:
-    """A hold that comes after the launch failed makes Slurm forget that, and the job would be started again."""
+    """A hold after a launch that failed makes Slurm forget that, and the job would be started again."""
     slurm.jobs[1] = {**slurm.jobs[1], "start_time": int(time.time() - age)}
     with adapter(slurm) as one:
         one.describe()
