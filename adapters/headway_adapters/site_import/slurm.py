@@ -537,7 +537,11 @@ def _limits(read: _Read, policy: SitePolicy, tree: dict[str, Any], found: Import
     if "account" in limits and tree:
         options["accounts"] = tree
     if (
-        any("budget" in amounts for table in limits.values() for amounts in table.values())
+        any(
+            {"budget", "wall_minutes"} & amounts.keys()
+            for table in limits.values()
+            for amounts in table.values()
+        )
         and policy.half_life
     ):
         options["half_life"] = policy.half_life

@@ -18,8 +18,9 @@ Decisions on what is left open:
   as in Slurm: what a job's QOS limits for all together, its accounts do not; what it limits for each user,
   the association does not; what it limits for one job, nobody else does.
 - A ``budget`` is what was used, decaying with ``half_life``, and what running jobs may still use: a job
-  starts only if it can run to its limit within it. Over a restart it is in the checkpoint, with the jobs
-  that run.
+  starts only if it can run to its limit within it. ``wall_minutes`` (GrpWall) is the same of time alone, and
+  begins with nothing used, since Slurm does not tell what was. Over a restart both are in the checkpoint,
+  with the jobs that run.
 - Nothing is kept for a job that waits for a limit. So several small jobs can use up what a large one of the
   same account waits for.
 """
@@ -41,7 +42,7 @@ from headway.hookspecs import hookimpl
 from headway.model import JobDescription, SitePolicy
 from headway.state import Barrier, Job, PoolState, State
 from headway_plugins.limits.rules import Amounts, Rule, dimensions_of
-from headway_plugins.limits.use import TIMED, UNRULED, Holder, Ruled
+from headway_plugins.limits.use import BUDGET, TIMED, UNRULED, Holder, Ruled
 from headway_plugins.priority.fair_share import entry_of, same_shares
 from headway_plugins.priority.options import OrFromSlurm, Seconds, is_from_slurm
 from headway_plugins.priority.tree import ROOT, Entry, Tree
@@ -348,9 +349,9 @@ class Limits:
                 if bool(user) != (rule.dimensions == ("association",)):
                     continue
                 holder = self._holder(number, (f"{account}:{user}" if user else account,))
-                if holder is not None and holder.spent is not None:
-                    more = minutes - float(holder.spent.at(state.now, 1)[0])
-                    holder.spent.grant(0, max(more, 0.0), state.now)
+                if holder is not None and (budget := holder.spent.get(BUDGET)) is not None:
+                    more = minutes - float(budget.at(state.now, 1)[0])
+                    budget.grant(0, max(more, 0.0), state.now)
 
     # ------------------------------------------------------------------ over a restart
 
@@ -360,10 +361,10 @@ class Limits:
             return self._saved
         now, budgets = self._now(), []
         for (number, names), holder in self._holders.items():
-            if holder.spent is not None:
-                runs = {name: [rate, since] for name, (_, rate, since) in holder.spent.running.items()}
-                ended = float(holder.spent.settled(now, 1)[0])
-                budgets.append([list(self._rules[number].dimensions), list(names), ended, runs])
+            for measure, spent in holder.spent.items():
+                runs = {name: [rate, since] for name, (_, rate, since) in spent.running.items()}
+                ended = float(spent.settled(now, 1)[0])
+                budgets.append([list(self._rules[number].dimensions), list(names), ended, runs, measure])
         return {"at": now, "budgets": budgets} if budgets else None
 
     @hookimpl
@@ -375,15 +376,16 @@ class Limits:
         saved, self._saved = self._saved, None
         assert saved is not None
         numbers = {rule.dimensions: number for number, rule in enumerate(self._rules)}
-        for dimensions, names, ended, runs in saved["budgets"]:
+        for dimensions, names, ended, runs, *measure in saved["budgets"]:
             number = numbers.get(tuple(dimensions))
             holder = None if number is None else self._holder(number, tuple(names))
-            if holder is None or holder.spent is None:
+            spent = None if holder is None else holder.spent.get(*measure or (BUDGET,))
+            if holder is None or spent is None:
                 continue
-            holder.spent.grant(0, ended, saved["at"])
+            spent.grant(0, ended, saved["at"])
             for name, (rate, since) in runs.items():
-                if name not in holder.spent.running and saved["at"] > since:
-                    holder.spent.add(0, rate, since, saved["at"])
+                if name not in spent.running and saved["at"] > since:
+                    spent.add(0, rate, since, saved["at"])
             self._room[holder] = None
             self._full = True
 

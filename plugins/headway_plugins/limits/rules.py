@@ -63,6 +63,10 @@ class Amounts(pydantic.BaseModel):
     budget: Weight | None = pydantic.Field(
         default=None, description="processor-minutes that were used, and that running jobs may still use"
     )
+    wall_minutes: Weight | None = pydantic.Field(
+        default=None,
+        description="minutes that jobs ran, whatever their size, and that running ones may still run",
+    )
     resources: dict[str, Weight] = pydantic.Field(default={}, description="generic resources, such as gpu")
     largest: Largest = pydantic.Field(default=Largest(), description="the same for one job, and walltime")
 

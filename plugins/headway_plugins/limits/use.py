@@ -19,13 +19,17 @@ UNITS = {
     "memory": "GiB of memory",
     "processor_minutes": "processor-minutes that are left to run",
     "budget": "processor-minutes, used and still to run,",
+    "wall_minutes": "minutes of running jobs, past and still to come,",
     "walltime": "seconds of walltime",
 }
 RESOURCE = "resource:"
 MINUTES = "processor_minutes"
 BUDGET = "budget"
+WALL = "wall_minutes"
+#: What is used up.
+SPENT = (BUDGET, WALL)
 #: What changes as time passes.
-TIMED = frozenset({MINUTES, BUDGET})
+TIMED = frozenset({MINUTES, *SPENT})
 #: What sums of sizes may be wrong by.
 _ROUNDING = 1e-6
 
@@ -41,8 +45,13 @@ def asked(job: Job, measure: str) -> float:
     if measure == "walltime":
         return job.estimate
     if measure in TIMED:
-        return job.processors * job.estimate / 60.0
+        return rate(job, measure) * job.estimate / 60.0
     return amount(job.request, measure.removeprefix(RESOURCE), job.processors)
+
+
+def rate(job: Job, measure: str) -> float:
+    """How much the job adds in a minute to a measure that changes as time passes."""
+    return 1.0 if measure == WALL else float(job.processors)
 
 
 def unit(measure: str) -> str:
@@ -54,7 +63,7 @@ def limits_of(amounts: Amounts) -> tuple[dict[str, float], dict[str, float]]:
     """Measure -> limit: of all jobs that run, and of one job."""
     together = {
         name: float(value)
-        for name in ("jobs", "processors", "nodes", "memory", MINUTES, BUDGET)
+        for name in ("jobs", "processors", "nodes", "memory", MINUTES, *SPENT)
         if (value := getattr(amounts, name)) is not None
     }
     together |= {f"{RESOURCE}{name}": value for name, value in amounts.resources.items()}
@@ -97,7 +106,7 @@ class Holder:
         amounts: Amounts,
         half_life: float | None = None,
     ) -> None:
-        """``half_life``: in so many seconds what was used of a budget counts half; None: it stays."""
+        """``half_life``: in so many seconds what was used up counts half; None: it stays."""
         self.key = key
         self.label = label
         self.limits, self.single = limits_of(amounts)
@@ -112,15 +121,15 @@ class Holder:
         self._measure_room()
         #: The jobs that run, where minutes that are left count.
         self.jobs: dict[str, Job] = {}
-        #: Processor-minutes that were used, where there is a budget.
-        self.spent = Decaying(half_life) if BUDGET in self.limits else None
+        #: What was used of what is used up.
+        self.spent = {measure: Decaying(half_life) for measure in SPENT if measure in self.limits}
 
     def add(self, job: Job, now: float) -> Mapping[str, float]:
         """The job runs; what it counts for."""
         added = {}
-        if self.spent is not None:
-            begun = now if job.start_time is None else job.start_time
-            self.spent.begin(job.id, 0, job.processors / 60.0, begun)
+        begun = now if job.start_time is None else job.start_time
+        for measure, spent in self.spent.items():
+            spent.begin(job.id, 0, rate(job, measure) / 60.0, begun)
         for measure in self.limits:
             if measure in TIMED:
                 self.jobs[job.id] = job
@@ -132,8 +141,8 @@ class Holder:
 
     def take_off(self, job: Job, added: Mapping[str, float], now: float) -> None:
         """It runs no longer."""
-        if self.spent is not None:
-            self.spent.end(job.id, now)
+        for spent in self.spent.values():
+            spent.end(job.id, now)
         for measure, value in added.items():
             self.use[measure] -= value
         self.jobs.pop(job.id, None)
@@ -151,10 +160,9 @@ class Holder:
         """What is in use."""
         if measure not in TIMED:
             return self.use[measure]
-        to_run = sum(job.processors * left(job, now) for job in self.jobs.values()) / 60.0
-        if measure == MINUTES or self.spent is None:
-            return to_run
-        return to_run + float(self.spent.at(now, 1)[0])
+        to_run = sum(rate(job, measure) * left(job, now) for job in self.jobs.values()) / 60.0
+        spent = self.spent.get(measure)
+        return to_run if spent is None else to_run + float(spent.at(now, 1)[0])
 
     def too_large(self, job: Job, ruled: Ruled = UNRULED) -> str:
         """Why the job may never run as it is; "" if it may. ``ruled``: what is somebody else's to say."""
@@ -206,18 +214,17 @@ class Holder:
 
     def room_at(self, job: Job, measure: str, now: float) -> float:
         """The earliest moment at which time alone has made room for the job; ``math.inf``: never."""
-        if measure == BUDGET:
-            return self._forgotten_at(job, now)
+        if measure in self.spent:
+            return self._forgotten_at(job, measure, now)
         excess = self.used(MINUTES, now) + asked(job, MINUTES) - self.limits[MINUTES]
-        rate = sum(other.processors for other in self.jobs.values() if left(other, now) > 0)
-        return now + max(excess * 60.0 / rate if rate else 0.0, 1.0)
+        running = sum(other.processors for other in self.jobs.values() if left(other, now) > 0)
+        return now + max(excess * 60.0 / running if running else 0.0, 1.0)
 
-    def _forgotten_at(self, job: Job, now: float) -> float:
+    def _forgotten_at(self, job: Job, measure: str, now: float) -> float:
         """When so much of what was used is forgotten; the end of a running job is told."""
-        assert self.spent is not None
-        half_life = self.spent.half_life
-        spent = float(self.spent.at(now, 1)[0])
-        may = self.limits[BUDGET] - asked(job, BUDGET) - (self.used(BUDGET, now) - spent)
+        half_life = self.spent[measure].half_life
+        spent = float(self.spent[measure].at(now, 1)[0])
+        may = self.limits[measure] - asked(job, measure) - (self.used(measure, now) - spent)
         if half_life is None or may <= 0 or spent <= 0:
             return math.inf
         return now + max(half_life * math.log2(spent / may), 1.0)

@@ -192,7 +192,7 @@ def test_slurms_limits_are_inherited_by_users_as_slurm_does_it() -> None:
         "lab:carl": {"largest": {"walltime": 86400}},
     }
     assert limits["account"]["physics"] == {"processors": 2048, "resources": {"gpu": 16}}
-    assert limits["account"]["chemistry"] == {"budget": 6e6}
+    assert limits["account"]["chemistry"] == {"budget": 6e6, "wall_minutes": 9000.0}
     assert limits["pool"]["debug"] == {"largest": {"walltime": 1800}}
 
 
@@ -205,7 +205,6 @@ def test_what_of_slurms_policy_is_not_carried_over() -> None:
         "slurm.conf:26: PriorityFlags=MAX_TRES has no counterpart",
         "slurm.conf:45: Weight=50: nodes are not chosen by weight",
         "slurm.conf:49: QOS=part_debug: the limits of a partition's QOS are not carried over",
-        "slurm.dump:6: account chemistry: GrpWall=9000 is not carried over",
         "qos.txt:4: QOS standby: gracetime=00:02:00 is not carried over: no time to end by itself is given",
         "qos.txt:4: QOS standby: flags=NoReserve is not carried over",
     ]

@@ -83,11 +83,14 @@ def test_what_has_no_counterpart_is_noted():
         "deep|news|||1|||gres/gpu=2,energy=5||cpu=7,mem=9|60:00|4|||UNLIMITED|cpu=2\nnonsense\n"
     )
     limits = read(notes, assoc=assoc).limits["association"]
-    assert limits == {"deep:news": {"resources": {"gpu": 2.0}, "processor_minutes": 7.0, "jobs": 4}}
+    assert limits == {
+        "deep:news": {
+            "resources": {"gpu": 2.0}, "processor_minutes": 7.0, "jobs": 4, "wall_minutes": 60.0,
+        }
+    }  # fmt: skip
     assert notes == {
         "the association of uucp in deep for partition debug is not carried over",
         "account deep, user news: GrpTRES: energy=5 is not carried over",
         "account deep, user news: GrpTRESRunMins: mem=9 is not carried over",
-        "account deep, user news: GrpWall=60:00 is not carried over",
         "account deep, user news: MaxTRESPerNode=cpu=2 is not carried over",
     }

@@ -144,6 +144,32 @@ def test_a_budget_has_room_again_as_usage_is_forgotten():
     assert step(s, due) == "b"
 
 
+def test_minutes_count_whatever_a_jobs_size_and_survive_a_restart():
+    """GrpWall."""
+    of = {"account": {"x": {"wall_minutes": 10}}}
+    s, _ = scheduler(of=of, accounts={"x": None})
+    assert arrive(s, 0, ann("a", processors=4, estimate=300), ann("b", estimate=240)) == "ab"
+    assert arrive(s, 1, ann("c", estimate=120)) == ""
+    assert "minutes of running jobs, past and still to come, of account 'x'" in str(
+        explain(s, "c", plain_clock)
+    )
+    # After a minute of five a gives four back.
+    assert step(s, 60, ev.JobEnded(60, "a")) == "c"
+    assert step(s, 180, ev.JobEnded(180, "c")) == step(s, 240, ev.JobEnded(240, "b")) == ""
+    saved = json.loads(json.dumps(s.checkpoint()))
+    again, _ = scheduler(saved, of=of, accounts={"x": None})
+    # 1 of a, 4 of b, 2 of c are gone.
+    assert arrive(again, 300, ann("d", estimate=181)) == ""
+    assert arrive(again, 301, ann("e", estimate=180)) == "e"
+
+
+def test_what_was_saved_before_there_were_minutes_is_a_budget():
+    saved = {"limits": {"at": 0.0, "budgets": [[["user"], ["ann"], 9.0, {}]]}}
+    s, _ = scheduler(saved, of={"user": {"ann": {"budget": 10, "wall_minutes": 10}}})
+    assert arrive(s, 0, ann("a", estimate=61)) == ""
+    assert arrive(s, 1, ann("b", estimate=60)) == "b"
+
+
 def test_a_budget_begins_with_what_the_batch_system_says_was_used():
     s, _ = scheduler()
     running = [ev.JobSubmitted(-60, ann("r", processors=2, estimate=60)), ev.JobStarted(-60, "r")]

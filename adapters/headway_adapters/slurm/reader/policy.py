@@ -194,8 +194,9 @@ class _Limits:
             minutes = self._tres(row[column], f"{where}: {column}", minutes=True)
             if "processors" in minutes:
                 amounts[key] = float(minutes["processors"])
-        if row["GrpWall"]:
-            self._notes.add(f"{where}: GrpWall={row['GrpWall']} is not carried over")
+        wall = values.minutes_text(row["GrpWall"])
+        if wall and math.isfinite(wall):
+            amounts["wall_minutes"] = wall / 60.0
         return amounts
 
     def _single(self, row: Mapping[str, str], where: str) -> dict[str, Any]:
