@@ -10,6 +10,8 @@ whose going costs least (``victims.py``). Nobody goes for a job that then could 
 Decisions on what is left open:
 
 - What a job loses by going is processors x seconds of what it has done.
+- A priority is that of the plugin ``multifactor`` if it is there, of running jobs as if they still waited, so
+  that nobody gains on those who run by waiting longer than they; else the batch system's own.
 - Jobs that are starting, suspended or in the background are left alone, and those with the attribute
   ``preemptible: false``.
 - What becomes free is booked for the one that it is for. That is started as soon as all of it is free, before
@@ -33,6 +35,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal
 
+import numpy as np
 import pydantic
 
 from headway.decisions import Decision, Kill, Requeue, Signal, Start
@@ -115,6 +118,7 @@ class Preemption(Plugin):
     def __init__(self, options: PreemptionOptions) -> None:
         super().__init__(options)
         self._rules = options.rules
+        self._by_priority = any(rule.distance is not None for rule in options.rules)
         #: By the id of the job that room is made for.
         self._claims: dict[str, _Claim] = {}
         #: Who did not go -> when it had started: it is left alone in this run of it.
@@ -125,12 +129,16 @@ class Preemption(Plugin):
         self._seen: dict[str, list[Job]] = {}
         #: When each pool is looked at again because of time alone.
         self._woken: dict[str, float] = {}
+        #: Jobs' priorities, as they were when somebody asked last.
+        self._priorities: dict[str, float] = {}
+        self._priorities_at = -_INF
         self._figures: dict[str, float] = {
             "preemptions": 0, "requeued": 0, "cancelled": 0, "given up": 0, "lost processor-seconds": 0.0,
         }  # fmt: skip
 
     @hookimpl
-    def startup(self, capabilities: frozenset[type]) -> None:
+    def startup(self, state: State, capabilities: frozenset[type]) -> None:
+        self._state = state
         for at, rule in enumerate(self._rules):
             if _ORDERS[rule.how] not in capabilities:
                 raise UserError(
@@ -211,6 +219,8 @@ class Preemption(Plugin):
 
     def _first_of(self, jobs: Sequence[Job], pool: PoolState, view: View, state: State) -> Iterator[Decision]:
         """The first of these for which others can make room."""
+        if self._by_priority:
+            self._judge([*jobs, *(other for *_, other in view.running)])
         for job in jobs:
             if job.id in self._claims or not self._may(job, view, state):
                 continue
@@ -296,7 +306,30 @@ class Preemption(Plugin):
         return self._rule_of(job, other)
 
     def _rule_of(self, job: Job, other: Job) -> Rule | None:
-        return next((rule for rule in self._rules if rule.who.fits(job) and rule.whom.fits(other)), None)
+        return next((rule for rule in self._rules if self._meets(rule, job, other)), None)
+
+    def _meets(self, rule: Rule, job: Job, other: Job) -> bool:
+        if not (rule.who.fits(job) and rule.whom.fits(other)):
+            return False
+        return rule.distance is None or self._priority(job) - self._priority(other) >= rule.distance
+
+    def _priority(self, job: Job) -> float:
+        """What an order makes of it, else what the batch system says; nothing where nobody does."""
+        if self._state.now != self._priorities_at or job.id not in self._priorities:
+            self._judge([job])
+        return self._priorities[job.id]
+
+    def _judge(self, jobs: Sequence[Job]) -> None:
+        """These jobs' priorities now, all at once."""
+        state = self._state
+        if state.now != self._priorities_at:
+            self._priorities_at = state.now
+            self._priorities.clear()
+        judge = state.factors.get("priority")
+        values: list[float] = [job.description.priority or 0.0 for job in jobs]
+        if judge is not None:
+            values = np.asarray(judge(jobs, state), np.float64).tolist()
+        self._priorities.update(zip((job.id for job in jobs), values, strict=True))
 
     def _cost(self, job: Job, rule: Rule, state: State) -> float:
         """What its going costs."""
@@ -307,7 +340,7 @@ class Preemption(Plugin):
         if self.options.victims == "youngest":
             return state.now - (job.start_time or 0.0)
         if self.options.victims == "lowest-priority":
-            return job.description.priority or 0.0
+            return self._priority(job)
         return lost
 
     # ------------------------------------------------------------------ what becomes of it

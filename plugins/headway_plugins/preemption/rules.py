@@ -87,6 +87,9 @@ class Rule(pydantic.BaseModel):
         default="requeue", description="what becomes of them: back to the queue, or ended"
     )
     exempt: Seconds = pydantic.Field(default=0.0, description="who has not run for so long keeps its place")
+    distance: Annotated[float, pydantic.Field(gt=0, le=1e15)] | None = pydantic.Field(
+        default=None, description="by so much its priority must be larger than theirs; null: it need not be"
+    )
     grace: Seconds = pydantic.Field(
         default=0.0, description="they get a signal first, and go so much later if they are still there"
     )
@@ -101,11 +104,15 @@ class Rule(pydantic.BaseModel):
         return self
 
     def __str__(self) -> str:
-        return f"{self.who} before {self.whom}"
+        least = "" if self.distance is None else f" by {self.distance:g} of priority"
+        return f"{self.who} before {self.whom}{least}"
 
 
 def check_rules(rules: Sequence[Rule]) -> None:
-    """Raise ValueError if jobs could take each other's places for ever."""
+    """Raise ValueError if jobs could take each other's places for ever.
+
+    Where priorities decide in each rule of a circle, one who lost its place cannot take it back at once.
+    """
     after = [[at for at, other in enumerate(rules) if rule.whom.meets(other.who)] for rule in rules]
     for first in range(len(rules)):
         reached, open_ = set(after[first]), list(after[first])
@@ -114,7 +121,7 @@ def check_rules(rules: Sequence[Rule]) -> None:
                 if further not in reached:
                     reached.add(further)
                     open_.append(further)
-        if first in reached:
+        if first in reached and rules[first].distance is None:
             raise ValueError(
                 f"rules.{first} ({rules[first]}): expected rules by which no job can lose its place to one "
                 "whose place it may take, found a circle"

@@ -15,6 +15,7 @@ order is needed, and none is computed. Between events nothing is computed: nothi
 
 Decisions on what is left open:
 
+- Others find the sum among the factors, as ``priority``: of a job that runs, too, as if it still waited.
 - Jobs of equal priority are served by submission time, then by order of arrival.
 - ``nice`` is the job's attribute of that name, with weight 1, as in Slurm.
 - ``bypass`` (Maui): how many jobs behind it in its queue were started before it, over ``max_bypass``, at
@@ -45,6 +46,8 @@ from headway_plugins.priority.tree import Floats
 
 _WAITS = (Status.PENDING, Status.WAITING)
 _RESOURCE = "resource:"
+#: Under this name others find the sum.
+PRIORITY = "priority"
 _Signed = Annotated[float, pydantic.Field(ge=-1e12, le=1e12, allow_inf_nan=False)]
 #: New jobs of queues that need no order, at which the list of them is looked through first.
 _MANY = 1000
@@ -136,13 +139,16 @@ class Multifactor:
     @hookimpl
     def register_factors(self) -> Mapping[str, Factor]:
         # What they go by may change while the run goes on.
-        return {name: partial(self._ask, name) for name in self._own}
+        found: dict[str, Factor] = {name: partial(self._ask, name) for name in self._own}
+        return found | {PRIORITY: self.priorities}
 
     def _ask(self, name: str, jobs: Sequence[Job], state: State) -> Floats:
         return np.asarray(self._own[name](jobs, state), np.float64)
 
     @hookimpl
     def startup(self, state: State) -> None:
+        if PRIORITY in self._weights:
+            raise UserError(f"multifactor: weights: {PRIORITY}: expected a factor, found the sum of all")
         for name in self._weights:
             if name not in state.factors:
                 raise UserError(

@@ -15,11 +15,12 @@ from headway.errors import UserError
 from headway.model import ClusterDescription, PoolDescription, Reservation
 from headway.plugins import PluginConfig, make_plugin
 from headway.scheduler import Scheduler
-from headway.state import Job
+from headway.state import Job, State
 from headway_plugins.placement.first_fit import FirstFit
 from headway_plugins.policies.easy import Easy
 from headway_plugins.preemption.plugin import Preemption, PreemptionOptions
 from headway_plugins.preemption.victims import cheapest, in_turn
+from headway_plugins.priority.multifactor import Multifactor, MultifactorOptions
 
 HIGH = {"who": {"qos": ["high"]}, "whom": {"qos": ["low"]}}
 
@@ -242,7 +243,7 @@ def test_a_wrong_grace_time_is_refused(rule, message):
 def test_a_grace_time_needs_a_cluster_that_sends_signals():
     plugin = preemption(GRACE)
     with pytest.raises(UserError, match="grace: the cluster cannot send signals"):
-        plugin.startup(frozenset({Start, Requeue, Kill}))
+        plugin.startup(State(ClusterDescription.flat(8)), frozenset({Start, Requeue, Kill}))
 
 
 def test_an_emulated_job_goes_on_from_what_it_saved():
@@ -559,3 +560,45 @@ def test_wrong_options_are_named(options, said):
 def test_a_cluster_that_cannot_requeue_is_told_at_once():
     with pytest.raises(UserError, match=r"preemption: rules.0: how: requeue: .*Requeue"):
         Scheduler(ClusterDescription.flat(8), plugged(preemption(), Easy()), capabilities=frozenset({Start}))
+
+
+# ---------------------------------------------------------------------- by priority
+
+ANY = {"who": {}, "whom": {}, "distance": 100}
+
+
+def test_by_distance_of_priorities_whatever_a_jobs_qos_is():
+    site = Site(ANY, soon=0)
+    assert site.arrive(0, "a", 8, priority=50.0) == ["a"]
+    assert site.arrive(1, "near", 8, priority=149.0) == []
+    assert site.arrive(2, "far", 8, priority=150.0) == ["-a"]
+    assert site.step(3, ev.JobRequeued(3, "a")) == ["far"]
+    assert site.step(4) == [], "who lost its place does not take it back"
+
+
+def test_the_distance_is_that_of_the_weighted_sum_where_there_is_one():
+    order = Multifactor(
+        MultifactorOptions(weights={"qos": 1000.0, "age": 1.0}, qos={"mid": 1.0, "high": 2.0})
+    )
+    site = Site({**ANY, "distance": 600}, more=[order], soon=0)
+    assert site.arrive(0, "a", 8, "low", priority=9e9) == ["a"]
+    assert site.arrive(1, "b", 8, "mid") == []
+    assert site.arrive(2, "c", 8, "high") == ["-a"]
+
+
+def test_the_lowest_priority_goes_first_by_the_weighted_sum():
+    order = Multifactor(MultifactorOptions(weights={"qos": 1.0}, qos={"mid": 1.0, "high": 2.0}))
+    rule = {"who": {"qos": ["high"]}, "whom": {"qos": ["low", "mid"]}}
+    site = Site(rule, more=[order], victims="lowest-priority", soon=0)
+    site.arrive(0, "young-mid", 4, "mid")
+    site.arrive(0, "old-low", 4, "low")
+    assert site.arrive(500, "c", 4, "high") == ["-old-low"]
+
+
+def test_priorities_decide_a_circle_and_nothing_else_does():
+    assert PreemptionOptions(rules=[ANY]).rules[0].distance == 100
+    mixed = [{**HIGH, "distance": 5}, {"who": {"qos": ["low"]}, "whom": {"qos": ["high"]}}]
+    with pytest.raises(ValueError, match="found a circle"):
+        PreemptionOptions(rules=mixed)
+    with pytest.raises(ValueError, match="greater than 0"):
+        PreemptionOptions(rules=[{**ANY, "distance": 0}])
