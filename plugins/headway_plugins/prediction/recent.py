@@ -25,12 +25,10 @@ from typing import Any
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, model_validator
 
-from headway.errors import UserError
 from headway.events import Event, JobEnded, JobRequeued, JobResumed, JobStarted, JobSubmitted, JobSuspended
 from headway.hookspecs import hookimpl
-from headway.inputs import text_of
 from headway.state import Job, State
-from headway.workload.accounting import Ended, parse_accounting
+from headway.workload.accounting import Ended, history_of
 
 MINUTE, HOUR = 60.0, 3600.0
 
@@ -56,12 +54,7 @@ class RecentOptions(BaseModel):
     @model_validator(mode="after")
     def _read(self, info: ValidationInfo) -> RecentOptions:
         if self.history is not None:
-            try:
-                self._history = parse_accounting(text_of(self.history, info.context), str(self.history))
-            except (OSError, UnicodeDecodeError) as error:
-                raise ValueError(f"history: {self.history} cannot be read: {error}") from error
-            except UserError as error:
-                raise ValueError(str(error)) from error
+            self._history = history_of(self.history, info.context)
         return self
 
     @property

@@ -15,6 +15,9 @@ everybody has used what Slurm says, less what the jobs that run then have used, 
 their starts. QOS and the half-life are Slurm's as well, where no option names them. Who is no longer listed,
 and has used something or has jobs, is kept with ``unknown_shares``.
 
+With a ``history`` everybody has used at the first start what a batch system's accounting says, see
+:mod:`.past`. A job of it that the cluster still tells of counts once.
+
 Everybody is judged anew in the first cycle after each ``period`` that asks, and when somebody unknown comes.
 
 Registers the factors ``fairshare`` and ``association``: the association's priority, or that of the next
@@ -47,6 +50,8 @@ from headway.events import (
 from headway.hookspecs import hookimpl
 from headway.model import Association, JobDescription, Placement, Request, SitePolicy, processors_of
 from headway.state import Factor, Job, State
+from headway.workload.accounting import Ended, history_of
+from headway_plugins.priority import past
 from headway_plugins.priority.calendar import Period, next_period, period_begin
 from headway_plugins.priority.options import OrFromSlurm, Seconds, Weight, is_from_slurm
 from headway_plugins.priority.tree import ROOT, Entry, Floats, Tree
@@ -85,8 +90,13 @@ class CountingOptions(pydantic.BaseModel):
         default={}, description="QOS -> factor on what its jobs are billed"
     )
     period: Seconds = pydantic.Field(default=300.0, description="how often everybody is judged anew")
+    history: Path | None = pydantic.Field(
+        default=None,
+        description="jobs before the first start: the text of sacct -P, PBS' server logs or LSF's lsb.acct",
+    )
 
     _entries: list[Entry] = pydantic.PrivateAttr(default_factory=list)
+    _past: list[Ended] = pydantic.PrivateAttr(default_factory=list)
 
     @pydantic.field_validator("zone")
     @classmethod
@@ -100,7 +110,16 @@ class CountingOptions(pydantic.BaseModel):
     @pydantic.model_validator(mode="after")
     def _read(self, info: pydantic.ValidationInfo) -> CountingOptions:
         self._entries = configured(self.accounts, self.file, info)
+        if self.history is not None:
+            if is_from_slurm(self.accounts):
+                raise ValueError("no history where accounts are from-slurm, which says what was used")
+            self._past = history_of(self.history, info.context)
         return self
+
+    @property
+    def past(self) -> list[Ended]:
+        """The jobs of ``history``."""
+        return self._past
 
     def tree(self, entries: Sequence[Entry] | None = None) -> Tree:
         """The accounts, as listed here or by somebody else."""
@@ -140,6 +159,10 @@ class FairShare:
         self._policy: SitePolicy | None = None
         #: Nobody knows yet what was used before the first start.
         self._seeds = self.needs_policy
+        #: What the accounting says of the time before, until it is counted; and the ends of its jobs, in the
+        #: step in which it is.
+        self._past: list[Ended] = self.options.past
+        self._over: dict[str, float] = {}
         #: QOS -> factor on what its jobs are billed.
         self._qos: Mapping[str, float] = self.options.qos
         self._period: float = self.options.period
@@ -180,6 +203,8 @@ class FairShare:
 
     @hookimpl
     def observe(self, event: Event, state: State) -> None:
+        if self._past:
+            self._count_past(state)
         # The state has taken in all events of the step: who ended in it is not there any more.
         if isinstance(event, JobSubmitted):
             self._jobs[event.job.id] = event.job
@@ -215,7 +240,7 @@ class FairShare:
         """The job runs with so much from then on; no placement: with what it asks for."""
         self._pass(at)
         description = self._jobs.get(job_id)
-        if description is None:
+        if description is None or (self._over and at < self._over.get(job_id, -np.inf)):
             return
         inherited = self._inherited
         if inherited is not None and job_id not in inherited and at <= self._seen_before:
@@ -232,6 +257,21 @@ class FairShare:
             self.ledger.end(job_id, min(self._seen_before, at))
         self.ledger.begin(job_id, node, rate, at)
         self._version += 1
+
+    def _count_past(self, state: State) -> None:
+        """Everybody has used what the accounting says."""
+        self._pass(state.now)
+        self._over, used = past.count(
+            self._past, self.ledger, self.node_of, self.rate, state.now, self._epoch
+        )
+        self._past = []
+        self._version += 1
+        unknown = [name for name, weight in self.options.billing.items() if weight and name != "processors"]
+        state.notices.append(
+            f"usage of {len(self._over)} jobs before the first start is that of {self.options.history}: "
+            f"{used:.0f} units x seconds"
+            + (f"; their {', '.join(unknown)} is not known and not counted" if unknown else "")
+        )
 
     def _stopped(self, job_id: str, at: float) -> None:
         self._pass(at)
@@ -413,6 +453,7 @@ class FairShare:
     @hookimpl
     def react(self, state: State) -> None:
         """All jobs that there are were told: the others are gone."""
+        self._over = {}
         if self._inherited is None:
             return
         for job_id in sorted(self._inherited):
@@ -454,6 +495,7 @@ class FairShare:
         self._inherited = set(self.ledger.running)
         # What was used was counted already.
         self._seeds = False
+        self._past = []
         if self.needs_policy:
             self._qos = {**saved.get("qos", {}), **self.options.qos}
         if isinstance(self.ledger, Decaying) and not self._follows_half_life():

@@ -11,7 +11,7 @@ not just the fields that it should have is an error.
 """
 
 from headway.workload.accounting.ended import Ended
-from headway.workload.accounting.kinds import is_accounting, parse_accounting
+from headway.workload.accounting.kinds import history_of, is_accounting, parse_accounting
 from headway.workload.accounting.records import accounted_trace
 
-__all__ = ["Ended", "accounted_trace", "is_accounting", "parse_accounting"]
+__all__ = ["Ended", "accounted_trace", "history_of", "is_accounting", "parse_accounting"]

@@ -30,3 +30,7 @@ class Ended:
     limit: float | None = None
     #: Where it stands in the text, from 1.
     line: int = 0
+    #: Whose account or project (LSF), group and QOS it was; "": not told.
+    account: str = ""
+    group: str = ""
+    qos: str = ""

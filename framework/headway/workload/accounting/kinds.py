@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 from headway.errors import UserError
+from headway.inputs import text_of
 from headway.workload.accounting import lsf, pbs, slurm
 from headway.workload.accounting.ended import Ended
 
@@ -36,6 +40,17 @@ def parse_accounting(text: str, source: str) -> list[Ended]:
         kind = lsf.of_lsf
     # Only line feeds end a line: what users write may have other characters that Python takes for an end.
     return sorted(kind(text.lstrip("\ufeff").split("\n"), source), key=lambda one: one.end)
+
+
+def history_of(path: Path, context: Mapping[str, Any] | None) -> list[Ended]:
+    """The jobs of a file that an option ``history`` names, by their ends; ValueError for its validator.
+    ``context`` is that of the validation."""
+    try:
+        return parse_accounting(text_of(path, context), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"history: {path} cannot be read: {error}") from error
+    except UserError as error:
+        raise ValueError(str(error)) from error
 
 
 def _first(text: str) -> str:

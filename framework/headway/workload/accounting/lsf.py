@@ -147,6 +147,7 @@ def _finished(fields: _Fields, line: int, place: str) -> tuple[tuple[int, float]
         submit,
         start or None,
         line=line,
+        account=project,
     )
 
 

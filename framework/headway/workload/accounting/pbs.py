@@ -53,6 +53,8 @@ def of_pbs(lines: list[str], source: str) -> list[Ended]:
                 start,
                 duration(limit, "Resource_List.walltime", place) if limit else None,
                 number,
+                account=words.get("account", ""),
+                group=words.get("group", ""),
             )
         )
     return found

@@ -70,6 +70,9 @@ def of_slurm(lines: list[str], source: str) -> list[Ended]:
                 start,
                 _limit(row, place),
                 number,
+                account=row.get("Account", ""),
+                group=row.get("Group", ""),
+                qos=row.get("QOS", ""),
             )
         )
     return found
