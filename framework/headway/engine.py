@@ -169,8 +169,8 @@ class Engine:
         outcomes: Sequence[Outcome] = ()
         if decisions:
             journal.record_decisions(self._seq, decisions)
-        if asked and journal.enabled:
-            # What users were told must survive a crash.
+        if journal.enabled and (self.scheduler.has_promised() or asked):
+            # What users were told, and jobs were promised, must survive a crash.
             journal.checkpoint(self._seq, self._states())
         if decisions:
             if self.mode is not Mode.DRY_RUN:

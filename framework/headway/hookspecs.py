@@ -47,6 +47,10 @@ Class attributes of a plugin that the framework reads, all optional:
     ``prepare`` or ``place``: True says that its answers may change with any event, wherever it
     happened; then each event has every queue looked at from scratch (with ``order_queue`` that is
     always so).
+``promises``
+    True: its ``checkpoint`` holds what it has promised to jobs. That is written down in each cycle that
+    changes it, before its decisions have an effect, so that a kill takes nothing back; ``headway explain``
+    goes by it.
 ``by_booking``
     for a policy: True says that, once it has booked one job, it starts others by what is free and by that
     booking alone. On a flat pool it is then not asked because running jobs outlive their predictions, if they

@@ -390,6 +390,11 @@ class Plugins:
         """Whether one of them goes by the site's policy as the batch system has it."""
         return any(getattr(plugin, "needs_policy", False) for plugin in self.by_name.values())
 
+    @property
+    def promise(self) -> bool:
+        """Whether one of them promises something to jobs."""
+        return any(getattr(plugin, "promises", False) for plugin in self.by_name.values())
+
     def handlers(self) -> list[Any]:
         """The migration handlers (hook ``migrate``), in configured order."""
         found = [function() for _, function in self.implementations("migrate")]

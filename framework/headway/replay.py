@@ -86,6 +86,17 @@ def learned_by_predictors(journal: Journal, run: RunRecord, catalogue: Catalogue
     }
 
 
+def promised(journal: Journal, run: RunRecord, catalogue: Catalogue) -> dict[str, Any]:
+    """What plugins have promised to jobs, by name: it was written down whenever it changed."""
+    kept = journal.last_checkpoint(run.id)
+    states = run.info.plugin_states if kept is None else kept.states
+    return {
+        name: state
+        for name, state in states.items()
+        if name in catalogue.names() and getattr(catalogue.get(name), "promises", False)
+    }
+
+
 def replay(
     journal: Journal,
     catalogue: Catalogue,

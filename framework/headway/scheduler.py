@@ -195,6 +195,12 @@ class Scheduler:
         )
         self._answer = caller("answer")
         self._checkpoint = caller("checkpoint")
+        self._promising = [
+            (name, function)
+            for name, function in self._checkpoint.implementations
+            if getattr(plugins.by_name[name], "promises", False)
+        ]
+        self._promised: dict[str, Any] = {}
         self._shutdown = caller("shutdown")
         predict, key, admit = caller("predict_runtime"), caller("queue_key"), caller("admit_job")
         bars = caller("bar_job")
@@ -448,6 +454,14 @@ class Scheduler:
         if frequencies := self.state.frequencies():
             states[OWN_STATE] = {"frequencies": frequencies}
         return states
+
+    def has_promised(self) -> bool:
+        """Whether what plugins have promised to jobs has changed since this was asked last."""
+        if not self._promising:
+            return False
+        now = {name: self._checkpoint.call(name, function) for name, function in self._promising}
+        changed, self._promised = now != self._promised, now
+        return changed
 
     def shutdown(self) -> None:
         """Tell the plugins that the run ends."""

@@ -186,6 +186,34 @@ def test_plugins_hear_of_the_end_after_their_state_was_taken():
     assert log[1:] == [("asked",), ("shutdown",), ("checkpoint", 1, {"keeps": {"n": 1}})]
 
 
+class Promises:
+    """Keeps whom it has seen."""
+
+    promises = True
+
+    def __init__(self):
+        self.seen = []
+
+    @hookimpl
+    def observe(self, event):
+        if isinstance(event, ev.JobSubmitted):
+            self.seen.append(event.job.id)
+
+    @hookimpl
+    def checkpoint(self):
+        return list(self.seen)
+
+
+def test_promises_are_written_down_before_anything_is_applied():
+    log = []
+    engine(Script(arrival(0, "a"), (5, [ev.Tick(5)]), log=log), Notebook(log), Promises()).run()
+    assert [entry for entry in log if entry[0] in ("checkpoint", "applied")] == [
+        ("checkpoint", 1, {"promises": ["a"]}),
+        ("applied", ["a"]),
+        ("checkpoint", 2, {"promises": ["a"]}),
+    ]
+
+
 def test_states_are_checkpointed_now_and_then():
     log = []
     engine(Script(*[(at, []) for at in range(CHECKPOINT_CYCLES + 1)], log=log), Notebook(log)).run()

@@ -124,6 +124,36 @@ def test_levels_are_promised_carried_out_and_learnt_from(site: Site) -> None:
     daemon.assert_replays()
 
 
+def test_promises_and_refusals_outlive_a_kill(site: Site) -> None:
+    daemon, cluster = site.daemon, site.cluster
+    daemon.start()
+
+    def submit(deadline: float, seconds: float = 0) -> str:
+        words = f"headway:deadline={time.time() + deadline:.0f},bytes=1000000"
+        return cluster.submit(4, seconds, comment=words, nodes=4, exclusive=True)
+
+    def told(job: str) -> str:
+        return " ".join(daemon.command("explain", job).stdout.split())
+
+    first = submit(3600, seconds=3600)
+    daemon.until(lambda: cluster.state(first) == "RUNNING", what="the first runs")
+    # The first may run for five minutes, so a third cannot be in time behind it.
+    second, third = submit(3600), submit(400)
+    daemon.until(lambda: third in {e.job.id for e in daemon.events(JobSubmitted)}, what="they are seen")
+    said = told(second)
+    assert "it was promised a start in" in said and "encryption=" in said, said
+    why = told(third)
+    assert "its deadline cannot be met" in why, why
+    daemon.kill()
+    daemon.start()
+    cluster.run("scancel", first)
+    daemon.until(lambda: cluster.state(second) == "COMPLETED", what="the second is run in the first's place")
+    assert "its deadline cannot be met" in told(third)
+    assert not daemon.said("plugin failed")
+    assert daemon.stop() == 0
+    daemon.assert_replays()
+
+
 @pytest.mark.campaign
 def test_what_protection_really_takes_beside_the_model(site: Site) -> None:
     """Rounds of jobs with 20 MB and 200 MB each way."""

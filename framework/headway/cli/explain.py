@@ -90,7 +90,7 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
         plugins = Plugins.load(configs, catalogue, None)
         scheduler = Scheduler(
             cluster, plugins, seed=config.seed, clock=wall_clock, capabilities=adapter.capabilities,
-            saved=_what_predictors_know(config, plugins, catalogue),
+            saved=_what_is_known(config, plugins, catalogue),
             wait_for_down_nodes=config.wait_for_down_nodes,
         )  # fmt: skip
     wished = scheduler.step(copy.now, copy.events)
@@ -99,6 +99,9 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
         return lines
     job = find_job(scheduler, job_id)
     if job is None:
+        return lines
+    if plugins.promise:
+        # Who was promised a time is told it, whatever a forecast without the promises would say.
         return lines
     if job.entries is None and not scheduler.state.why_waiting(job):
         future = emulate(
@@ -119,19 +122,24 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
     return lines
 
 
-def _what_predictors_know(config: Config, plugins: Plugins, catalogue: Catalogue) -> dict[str, Any]:
-    """What the plugins that predict runtimes have learned by now in the last recorded run."""
+def _what_is_known(config: Config, plugins: Plugins, catalogue: Catalogue) -> dict[str, Any]:
+    """What plugins have promised in the last recorded run, and what those that predict runtimes have learned
+    by now."""
     from headway.journal import Journal
-    from headway.replay import learned_by_predictors
+    from headway.replay import learned_by_predictors, promised
 
-    if not plugins.implementations("predict_runtime") or not _there(config):
+    predicts = bool(plugins.implementations("predict_runtime"))
+    if not (predicts or plugins.promise) or not _there(config):
         return {}
     try:
         with Journal.open(config.journal, create=False, read_only=True) as journal:
             run = journal.last_run()
-            return learned_by_predictors(journal, run, catalogue) if run is not None else {}
+            if run is None:
+                return {}
+            learned = learned_by_predictors(journal, run, catalogue) if predicts else {}
+            return {**promised(journal, run, catalogue), **learned}
     except HeadwayError as error:
-        say(f"What was learned of runtimes is not known: {error}", messages(), style="yellow")
+        say(f"What was learned of runtimes, or promised, is not known: {error}", messages(), style="yellow")
         return {}
 
 

@@ -43,7 +43,7 @@ import pydantic
 import structlog
 
 from headway.decisions import Annotate, Decision, SetTimeLimit, Start
-from headway.errors import UserError, nearest
+from headway.errors import UserError
 from headway.events import Event, JobChanged, JobEnded, JobRequeued, JobStarted, NodeUp, PoolChanged
 from headway.hookspecs import Plugin, hookimpl
 from headway.inputs import text_of
@@ -122,6 +122,12 @@ class SaregOptions(pydantic.BaseModel):
         description="seconds that the protection of a job may add to its limit; who asks for more is refused",
     )
 
+    best_effort: bool = pydantic.Field(
+        default=False,
+        description="who cannot be promised its deadline is started at the lowest levels once nobody who "
+        "was promised something needs the processors; else it is refused",
+    )
+
     _read: Profile = pydantic.PrivateAttr()
 
     @pydantic.model_validator(mode="after")
@@ -166,6 +172,8 @@ class _Promise(msgspec.Struct):
     #: Service -> the name of what was promised; empty: the job is not protected.
     options: dict[str, str] = {}
     at_upper_ends: bool = False
+    #: SL of a task.
+    level: float = 0.0
 
 
 class _Figures(msgspec.Struct):
@@ -197,6 +205,7 @@ class Sareg(Plugin):
 
     Options = SaregOptions
     ask_always = True
+    promises = True
     paper = _PAPER
 
     def __init__(self, options: SaregOptions | None = None) -> None:
@@ -213,6 +222,10 @@ class Sareg(Plugin):
         self._by_account: dict[str, _Figures] = {}
         self._accounts: dict[str, str] = {}
         self._refused: dict[str, str] = {}
+        #: Of those that are still there: why, and what they had asked for; and those of the run before, until
+        #: they are told again.
+        self._away: dict[str, list[Any]] = {}
+        self._were_away: dict[str, list[Any]] = {}
         #: Processors of the largest node, by pool.
         self._largest: dict[str, int] = {}
         self._asked: dict[str, Any] = {}
@@ -250,12 +263,22 @@ class Sareg(Plugin):
 
     @hookimpl
     def checkpoint(self) -> dict[str, Any]:
-        return {"promises": msgspec.to_builtins(self._promises), "speeds": self._speeds.runs}
+        return {
+            "promises": msgspec.to_builtins(self._promises),
+            "speeds": {option: list(runs) for option, runs in self._speeds.runs.items()},
+            "refused": {**self._were_away, **self._away},
+        }
 
     @hookimpl
     def restore(self, saved: Mapping[str, Any]) -> None:
-        self._promises = msgspec.convert(saved["promises"], dict[str, _Promise])
+        # JSON has no infinity: it comes back as nothing.
+        promises = {
+            name: {**kept, "deadline": _INF if kept["deadline"] is None else kept["deadline"]}
+            for name, kept in saved["promises"].items()
+        }
+        self._promises = msgspec.convert(promises, dict[str, _Promise])
         self._speeds = Speeds({name: list(runs) for name, runs in saved.get("speeds", {}).items()})
+        self._were_away = {name: list(kept) for name, kept in saved.get("refused", {}).items()}
 
     @hookimpl
     def observe(self, event: Event, state: State) -> None:
@@ -283,6 +306,8 @@ class Sareg(Plugin):
             if isinstance(event, JobEnded):
                 self._needs.pop(event.job_id, None)
                 self._asked.pop(event.job_id, None)
+                self._away.pop(event.job_id, None)
+                self._were_away.pop(event.job_id, None)
                 self._speeds.forget(event.job_id)
 
     @hookimpl
@@ -317,23 +342,40 @@ class Sareg(Plugin):
         self._needs[job.id], self._asked[job.id] = need, job.attribute(SECURITY)
         untold = job.attribute(CANNOT_BE_TOLD) if self._tells and need is not NOTHING else None
         if untold:
-            return self._answered(job, f"it cannot be told its security levels: {untold}")
+            return self._answered(job, deadline, f"it cannot be told its security levels: {untold}")
+        reason, asks = self._were_away.pop(job.id, (None, None))
+        if reason is not None and asks == self._asks(job, deadline):
+            # What was refused before a restart stays refused.
+            return self._answered(job, deadline, reason)
+        if impossible := self._impossible(job):
+            return self._answered(job, deadline, impossible)
+        if self._width(job) > job.pool.total:
+            # Until the pool has so many again, nothing can be said of it.
+            return self._answered(job, deadline, None)
         if job.held or job.description.dependencies or job.description.reservation:
             # Nobody knows when, or whether, it can start: it is promised a time once it can. What is too late
             # already is never in time.
             end = now + job.estimate + need.cost(need.lowest)
-            return self._answered(job, self._impossible(job) or _too_late(end - deadline, now, deadline))
-        begin = job.description.begin_time
-        return self._answered(
-            job, self._promise(job, state, deadline, now if begin is None else max(begin, now))
-        )
+            late = _too_late(end - deadline, now, deadline)
+        else:
+            begin = job.description.begin_time
+            late = self._promise(job, state, deadline, now if begin is None else max(begin, now))
+        return self._answered(job, deadline, None if self.options.best_effort else late)
 
-    def _answered(self, job: Job, refused: str | None) -> str | None:
+    def _answered(self, job: Job, deadline: float, refused: str | None) -> str | None:
         if refused is not None:
             self._refused[job.id] = refused
+            self._away[job.id] = [refused, self._asks(job, deadline)]
         else:
             self._refused.pop(job.id, None)
+            self._away.pop(job.id, None)
         return refused
+
+    def _asks(self, job: Job, deadline: float) -> list[Any]:
+        """What its refusal goes by, as JSON values."""
+        due = None if deadline == _INF else deadline
+        asked: Any = msgspec.json.decode(msgspec.json.encode(job.attribute(SECURITY)))
+        return [job.pool.name, self._width(job), job.estimate, due, asked]
 
     @hookimpl
     def schedule(self, view: View) -> Sequence[Decision]:
@@ -451,7 +493,8 @@ class Sareg(Plugin):
             self._largest[pool] = max(sizes, default=1)
         largest = self._largest[pool]
         nodes = request.nodes or -(-job.processors // (request.processors_per_node or largest))
-        return max(job.processors, nodes * largest)
+        # All there are, where nodes differ.
+        return max(job.processors, min(nodes * largest, job.pool.total))
 
     def _kept(self, job: Job, promise: _Promise) -> Need | None:
         """What a job was promised before a restart: those options and no others."""
@@ -478,9 +521,7 @@ class Sareg(Plugin):
 
     def _impossible(self, job: Job) -> str | None:
         """Why it can be promised nothing, at whatever time; None: it can."""
-        need, total, width = self._needs[job.id], job.pool.total, self._width(job)
-        if width > total:
-            return f"it asks for {width} processors of {total}"
+        need = self._needs[job.id]
         least, most = need.cost(need.lowest), self._most_protection(job)
         if least > most + ROUNDING:
             return (
@@ -500,8 +541,6 @@ class Sareg(Plugin):
     ) -> str | None:
         """Promise it a time; or why not."""
         need, execution = self._needs[job.id], job.estimate
-        if impossible := self._impossible(job):
-            return impossible
         site, most = self._site(job.pool, state.now), self._most_protection(job)
         found = site.find(
             need,
@@ -512,6 +551,8 @@ class Sareg(Plugin):
             after=after,
         )
         if isinstance(found, Shortfall):
+            if found.seconds == _INF:
+                return f"it asks for {self._width(job)} processors of {site.processors}"
             return _too_late(found.seconds, state.now, deadline)
         site.book(found, self._width(job))
         self._promises[job.id] = _Promise(
@@ -526,6 +567,7 @@ class Sareg(Plugin):
             late,
             options={} if need is NOTHING else {s: o.name for s, o in need.options(found.steps).items()},
             at_upper_ends=found.steps == need.highest,
+            level=need.level(found.steps),
         )
         return None
 
@@ -535,11 +577,17 @@ class Sareg(Plugin):
             self._needs[job.id] = self._need_of(job)
         deadline = _deadline(job)
         refused = self._promise(job, state, deadline, state.now)
-        if refused is not None:
-            log.warning("a deadline is missed", job=job.id, why=refused)
-        if refused is not None and not self._impossible(job):
-            self._needs[job.id] = self._needs[job.id].only(self._needs[job.id].lowest)
-            self._promise(job, state, deadline, state.now, late=True)
+        if refused is None or (self.options.best_effort and not self._fits(job, state.now)):
+            return
+        log.warning("a deadline is missed", job=job.id, why=refused)
+        self._needs[job.id] = self._needs[job.id].only(self._needs[job.id].lowest)
+        self._promise(job, state, deadline, state.now, late=True)
+
+    def _fits(self, job: Job, now: float) -> bool:
+        """Whether it could run now at the lowest levels beside all that was promised."""
+        need, profile = self._needs[job.id], self._site(job.pool, now).profile
+        length = job.estimate + self.options.margin + need.cost(need.lowest)
+        return profile.earliest(self._width(job), length, now) <= now + ROUNDING
 
     def _give_back(self, promise: _Promise, now: float) -> None:
         if promise.end > now:
@@ -574,6 +622,14 @@ class Sareg(Plugin):
         promise.start, promise.end = now, now + length
         profile.reserve(promise.start, promise.end, promise.processors)
 
+    def why_waiting(self, job: Job, view: View) -> str:
+        """What a waiting job was promised."""
+        promise = self._promises.get(job.id)
+        if promise is None:
+            return "nothing was promised to it, and it is in the way of others who were promised something"
+        levels = f" with {label_text(promise.options).replace(',', ', ')}" if promise.options else ""
+        return f"it was promised a start in {duration(max(0.0, promise.start - view.now))}{levels}"
+
     def _said(self, job: Job) -> str:
         need, promise = self._needs[job.id], self._promises[job.id]
         if need is NOTHING:
@@ -592,14 +648,13 @@ class Sareg(Plugin):
 
     def _count(self, event: JobEnded, promise: _Promise) -> None:
         figures = self._by_account.setdefault(self._accounts.pop(event.job_id, ""), _Figures())
-        need = self._needs[event.job_id]
         # A program that fails by itself had all that was promised.
         if event.outcome not in ("completed", "failed") or event.time > promise.deadline + 1e-3:
             figures.missed += 1
             return
         figures.met += 1
-        figures.levels += need.level(promise.steps)
-        figures.value += promise.processors * need.level(promise.steps)
+        figures.levels += promise.level
+        figures.value += promise.processors * promise.level
         figures.at_upper_ends += promise.at_upper_ends
 
     def _told(self, result: RunResult) -> dict[str, Any]:
@@ -635,8 +690,10 @@ def _check_words(job: Job) -> None:
     """Raises :class:`UserError` for words in its comment that may have meant ours: it would not be
     protected."""
     for word in job.attribute(UNREAD, ()):
-        hint = nearest(word.partition("=")[0], (DEADLINE, "bytes", *SERVICES))
-        raise UserError(f"job {job.id}: its comment has {word!r} among the words for headway.{hint}")
+        raise UserError(
+            f"job {job.id}: its comment: among the words for headway expected such as {DEADLINE}=, bytes=, "
+            f"{'=, '.join(SERVICES)}=; found {word!r}"
+        )
 
 
 def _lies(request: Request) -> bool:

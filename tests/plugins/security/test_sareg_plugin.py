@@ -12,11 +12,12 @@ from security_grids import ROWS, asked
 from headway.decisions import Annotate, SetTimeLimit, Start
 from headway.emulation import emulate
 from headway.errors import UserError
-from headway.events import JobChanged, JobEnded, JobReleased, JobStarted, JobSubmitted
+from headway.events import JobChanged, JobEnded, JobReleased, JobStarted, JobSubmitted, PoolChanged
 from headway.model import (
     ClusterDescription,
     Dependency,
     JobDescription,
+    Placement,
     PoolDescription,
     Request,
 )
@@ -206,7 +207,8 @@ def test_a_job_that_waits_for_another_is_promised_a_time_when_it_can_start():
         ({"security": {"bytes": 1e17}}, "protection would take"),
         (
             {"unread": ["dedline=5"]},
-            "its comment has 'dedline=5' among the words for headway. Did you mean 'deadline'?",
+            "among the words for headway expected such as deadline=, bytes=, encryption=, integrity=, "
+            "authentication=; found 'dedline=5'",
         ),
         ({"security": {"encryption": [0.9, 0.1]}}, "found 0.9 to 0.1"),
         ({"security": [1]}, "expected a mapping"),
@@ -251,6 +253,86 @@ def test_who_was_held_and_can_be_promised_nothing_stops_nobody():
     made = scheduler.step(1.0, [JobReleased(1.0, "1"), JobSubmitted(1.0, other)])
     assert [d.job_id for d in made] == ["2"]
     assert "protection would take" in scheduler.state.jobs["1"].refusal
+
+
+def test_who_asks_for_more_than_a_pool_has_now_is_promised_a_time_when_it_has_so_many():
+    scheduler = scheduler_of_four()
+    scheduler.step(0.0, [PoolChanged(0.0, PoolDescription("pool", 2))])
+    wide = JobDescription("1", 1.0, Request(4, 10.0), "pool", attributes={"deadline": 100.0})
+    assert scheduler.step(1.0, [JobSubmitted(1.0, wide)]) == []
+    assert not scheduler.state.jobs["1"].refusal
+    (start,) = scheduler.step(2.0, [PoolChanged(2.0, PoolDescription("pool", 4))])
+    assert (type(start), start.job_id) == (Start, "1")
+
+
+def scheduler_of_four(saved=None, **options):
+    plugins = Plugins.load([PluginConfig("sareg", options)], CATALOGUE, frozenset({Start, SetTimeLimit}))
+    return Scheduler(ClusterDescription.flat(4), plugins, saved=saved)
+
+
+#: It occupies all of four processors until 50 at most; the other could begin at 20 at the latest.
+FIRST = JobDescription("1", 0.0, Request(4, 50.0), "pool")
+SECOND = JobDescription("2", 0.0, Request(4, 10.0), "pool", attributes={"deadline": 30.0})
+
+
+def after_an_early_end(scheduler, *, told_again=()):
+    scheduler.step(0.0, [*told_again, JobStarted(0.0, "1", Placement(()))])
+    return [d.job_id for d in scheduler.step(5.0, [JobEnded(5.0, "1", "completed")])]
+
+
+def test_who_was_refused_stays_so_also_over_a_restart():
+    scheduler = scheduler_of_four()
+    scheduler.step(0.0, [JobSubmitted(0.0, FIRST), JobSubmitted(0.0, SECOND)])
+    why = scheduler.state.jobs["2"].refusal
+    assert "would end 30 s after it" in why
+    again = scheduler_of_four(msgspec.json.decode(msgspec.json.encode(scheduler.checkpoint())))
+    again.step(1.0, [JobSubmitted(1.0, SECOND)])
+    assert again.state.jobs["2"].refusal == why
+    assert after_an_early_end(scheduler) == []
+    # Changed, it is judged anew.
+    changed = msgspec.structs.replace(SECOND, attributes={"deadline": 31.0})
+    assert [d.job_id for d in scheduler.step(6.0, [JobChanged(6.0, changed)])] == ["2"]
+
+
+def test_figures_count_a_job_that_ended_while_no_daemon_ran():
+    before = scheduler_of_four()
+    secure = msgspec.structs.replace(FIRST, attributes={"security": {"bytes": 1e6}})
+    before.step(0.0, [JobSubmitted(0.0, secure)])
+    before.step(0.0, [JobStarted(0.0, "1", Placement(()))])
+    again = scheduler_of_four(before.checkpoint())
+    again.step(9.0, [JobSubmitted(9.0, secure), JobEnded(9.0, "1", "completed")])
+    assert not again.problems
+
+
+def test_a_waiting_job_is_told_what_it_was_promised():
+    scheduler = scheduler_of_four()
+    waits = msgspec.structs.replace(SECOND, attributes={"deadline": 90.0, "security": {"bytes": 1e6}})
+    scheduler.step(0.0, [JobSubmitted(0.0, FIRST), JobSubmitted(0.0, waits)])
+    (plugin,) = scheduler.plugins.by_name.values()
+    said = plugin.why_waiting(scheduler.state.jobs["2"], scheduler.views["pool"])
+    assert said == (
+        "it was promised a start in 50 s with encryption=3DES, integrity=Snefru-256, "
+        "authentication=CBC-MAC-AES"
+    )
+
+
+def test_with_best_effort_who_cannot_be_in_time_starts_when_nobody_is_in_the_way():
+    scheduler = scheduler_of_four(best_effort=True)
+    secure = msgspec.structs.replace(SECOND, attributes={"deadline": 30.0, "security": {"bytes": 1e6}})
+    scheduler.step(0.0, [JobSubmitted(0.0, FIRST), JobSubmitted(0.0, secure)])
+    assert not scheduler.state.jobs["2"].refusal
+    assert after_an_early_end(scheduler) == ["2"]
+
+
+def test_best_effort_delays_nobody_who_was_promised_something():
+    jobs = [
+        job("first", 0, 4, 50.0),
+        job("late", 0, 4, 10.0, deadline=30.0),
+        job("in time", 1, 4, 10.0, deadline=61.0),
+    ]
+    records = {record.job.id: record for record in run(jobs, best_effort=True).jobs}
+    assert records["in time"].end_time <= 61.0
+    assert records["late"].state == "completed" and records["late"].start_time >= 60.0
 
 
 def test_pools_of_nodes_are_refused():
