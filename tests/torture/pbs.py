@@ -4,7 +4,9 @@ What PBS itself does: a MoM that comes back after a SIGKILL has its jobs requeue
 that is killed before it has saved that a MoM took a job requeues the job when it comes back (substate 41 in
 its log, no record in the accounting) although it runs: it then runs twice. A job that waits for another's
 end waits for ever if the server is killed at that end. An array that was under way when the server was killed
-may stay in state B for ever after the last of its elements (its ``array_state_count`` is wrong then).
+may stay in state B for ever after the last of its elements (its ``array_state_count`` is wrong then). A MoM
+that is killed after it took a job and before it has saved that does not know it when it is back: the job
+stays in state R, substate 41, for ever.
 """
 
 from __future__ import annotations
@@ -89,8 +91,8 @@ class Pbs(InsideSystem):
         return {row[0]: row[4] for row in rows if len(row) == 6 and row[4] not in "XF"}
 
     def mend_stuck(self, open_: Mapping[str, str]) -> str:
-        """Release what still waits for a job that is over: the server was killed at that job's end; remove
-        arrays of which nothing is left."""
+        """Release what still waits for a job that is over: the server was killed at that job's end; requeue
+        what no MoM knows; remove arrays of which nothing is left."""
         done = []
         for array in (one for one, state in open_.items() if state == "B"):
             if not any(one != array and one.startswith(array.partition("]")[0]) for one in open_):
@@ -102,6 +104,10 @@ class Pbs(InsideSystem):
                 if self.call("qstat", f"{before}.pbsa").returncode != 0:
                     self.call("qrls", "-h", "s", job_id)
                     done.append(f"released {job_id}, which PBS let wait for {before}, which is over")
+        for job_id in (one for one, state in open_.items() if state == "R"):
+            if "substate = 41" in self.call("qstat", "-f", job_id).stdout:
+                self.call("qrerun", "-W", "force", job_id)
+                done.append(f"requeued {job_id}, which PBS let run although its MoM does not know it")
         return "; ".join(done)
 
     # -- headway ------------------------------------------------------------------------------------

@@ -124,6 +124,20 @@ def test_a_node_that_was_killed_once_lost_a_job_once(tmp_path: Path) -> None:
     assert "requeued by nobody" in tale.faults()
 
 
+def test_what_no_mom_knows_is_requeued_by_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Job 1 runs; the MoM of job 2 was killed before it had saved that it took it."""
+    told = {"1.pbsa": "substate = 42", "2.pbsa": "substate = 41"}
+    called: list[tuple[str, ...]] = []
+
+    def call(self: Pbs, *argv: str) -> subprocess.CompletedProcess[str]:
+        called.append(argv)
+        return subprocess.CompletedProcess(argv, 0, f"    job_state = R\n    {told[argv[-1]]}\n", "")
+
+    monkeypatch.setattr(Pbs, "call", call)
+    assert "requeued 2.pbsa" in object.__new__(Pbs).mend_stuck({"1.pbsa": "R", "2.pbsa": "R", "3.pbsa": "Q"})
+    assert [argv for argv in called if argv[0] == "qrerun"] == [("qrerun", "-W", "force", "2.pbsa")]
+
+
 @pytest.mark.parametrize(
     ("code", "text", "accepted"),
     [
