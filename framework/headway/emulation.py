@@ -81,7 +81,10 @@ def emulate(
             f"{plugin_configs[0].where if plugin_configs else 'plugins'}: no policy is enabled "
             "(a plugin with the hook schedule, such as fcfs, easy, conservative)"
         )
-    if not any(PowerUp in getattr(plugin, "needs", ()) for plugin in plugins.by_name.values()):
+    if not any(
+        PowerUp in getattr(plugin, "needs", ()) or getattr(plugin, "wakes", False)
+        for plugin in plugins.by_name.values()
+    ):
         power = None
     seeds = np.random.SeedSequence(seed).spawn(3)
     physics = [module for module in plugins.manager.hook.register_physics() if module is not None]

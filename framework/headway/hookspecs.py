@@ -36,6 +36,8 @@ Class attributes of a plugin that the framework reads, all optional:
     of one processor each.
 ``gives``
     decision types that a real cluster can carry out with this plugin's help, such as Migrate.
+``wakes``
+    True: it wakes nodes that sleep where the cluster can, though it does not need that.
 ``needs_energy``
     True: the cluster must have an energy profile.
 ``needs_policy``

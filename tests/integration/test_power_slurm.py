@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ import psutil
 import pytest
 import structlog
 from live_daemon import Daemon, Diary
+from sleeping_slurm import Programs, begin, called, node_state
 from waiting import limit
 
 from headway import decisions as d
@@ -26,55 +26,6 @@ from headway import events as ev
 from headway_adapters.slurm import SlurmAdapter
 
 pytestmark = pytest.mark.slurm
-
-#: Both run with closed descriptors under slurmctld, so they open their own. ``root`` is the cluster's
-#: directory. A slurmd that is told to end just before it waits for a connection may not notice: ``end`` tells
-#: it until it is gone. Its file with its number goes before it does, and the next one needs its port.
-PREAMBLE = """#!/bin/sh
-exec </dev/null >>{root}/log/power.out 2>&1
-export SLURM_CONF={root}/etc/slurm.conf PATH=/usr/sbin:/usr/bin:/sbin:/bin
-end() {{
-  slurmd="slurmd -f $SLURM_CONF -N $1( |\\$)"
-  for tried in $(seq 50); do pkill -f "$slurmd" || return; sleep 0.1; done
-  pkill -KILL -f "$slurmd"
-}}
-"""
-#: Ends the slurmd of each node of a host list.
-SUSPEND = """
-echo "suspend $1" >> {root}/power
-for node in $(scontrol show hostnames "$1"); do end $node; done
-exit 0
-"""
-#: Starts it again, as after a boot (-b), once the one before is gone; not for nodes of which there is a file
-#: in ``broken``.
-RESUME = """
-echo "resume $1" >> {root}/power
-for node in $(scontrol show hostnames "$1"); do
-  end $node
-  [ -e {root}/broken/$node ] || setsid slurmd -f $SLURM_CONF -N $node -b
-done
-"""
-
-
-class Programs:
-    """The site's programs for sleep, made before its cluster."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-
-    def make(self, root: Path) -> None:
-        (self.directory / "root").write_text(str(root))
-        for name, text in {"suspend": SUSPEND, "resume": RESUME}.items():
-            self.script(name, (PREAMBLE + text).format(root=root))
-
-    def script(self, name: str, text: str) -> str:
-        path = self.directory / name
-        path.write_text(text)
-        path.chmod(path.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
-        return str(path)
-
-    def path(self, name: str) -> str:
-        return str(self.directory / name)
 
 
 @pytest.fixture
@@ -97,31 +48,8 @@ gives_up_soon = pytest.mark.parametrize("resume_timeout", [20])
 
 @pytest.fixture
 def cluster(slurm_factory: Callable[..., Any], programs: Programs, resume_timeout: int) -> Any:
-    """4 nodes of 2 CPUs with Slurm's power saving, which does nothing by itself for a day."""
-    settings = {
-        "SuspendProgram": programs.path("suspend"), "ResumeProgram": programs.path("resume"),
-        "SuspendTime": "86400", "SuspendTimeout": "1", "ResumeTimeout": str(resume_timeout),
-        "SuspendRate": "0", "ResumeRate": "0", "SlurmdTimeout": "5",
-    }  # fmt: skip
-    words = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
-    programs.script("suspend", "#!/bin/sh\n")
-    programs.script("resume", "#!/bin/sh\n")
-    started = slurm_factory(*words, nodes=4, cpus=2)
-    (started.root / "broken").mkdir()
-    (started.root / "power").touch()
-    programs.make(started.root)
-    return started
-
-
-def called(cluster: Any) -> list[str]:
-    """The calls of the programs, such as "suspend node1"."""
-    return (cluster.root / "power").read_text().splitlines()
-
-
-def node_state(cluster: Any, node: str) -> set[str]:
-    listed = json.loads(cluster.run("sinfo", "--json", "-a"))["nodes"]
-    [record] = [record for record in listed if record["name"] == node]
-    return {record["state"].upper(), *record["state_flags"]}
+    """4 nodes of 2 CPUs with Slurm's power saving."""
+    return begin(slurm_factory, programs, resume_timeout)
 
 
 def node_reason(cluster: Any, node: str) -> str:
@@ -178,12 +106,12 @@ class Driven:
 def drive(cluster: Any) -> Iterator[Callable[..., Driven]]:
     made: list[Driven] = []
 
-    def begin(**options: Any) -> Driven:
+    def drives(**options: Any) -> Driven:
         made.append(Driven(cluster, **options))
         made[-1].until(lambda: made[-1].adapter._last is not None)
         return made[-1]
 
-    yield begin
+    yield drives
     for driven in made:
         driven.adapter.close()
 

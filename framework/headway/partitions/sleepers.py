@@ -67,6 +67,8 @@ class Sleepers(Provisioner):
         self._broken: dict[str, str] = {}
         #: What was ordered of a node and has not shown an effect.
         self._told: dict[str, str] = {}
+        #: Nodes that are to sleep though they are in no partition that was destroyed.
+        self._unwanted: set[str] = set()
         #: Nodes whose sleep was refused since somebody wanted them last.
         self._stay: set[str] = set()
         self._records: dict[str, _Record] = {}
@@ -119,6 +121,14 @@ class Sleepers(Provisioner):
 
     # ------------------------------------------------------------------ orders
 
+    def leaving(self) -> list[str]:
+        """Nodes that were ordered to sleep, whether they show it or not."""
+        return [node for node, told in self._told.items() if told == _DOWN]
+
+    def let_sleep(self, nodes: Iterable[str]) -> None:
+        """These are in no partition, and need not be on."""
+        self._unwanted.update(nodes)
+
     def orders(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The nodes that are to be woken now, and those that are to be put to sleep, in order of nodes."""
         wanted = self._wanted()
@@ -127,7 +137,9 @@ class Sleepers(Provisioner):
             for record in self._records.values()
             if record.state is PartitionState.DEALLOCATING
             for node in record.spec.nodes
-        } - wanted
+        }
+        left = (left | self._unwanted) - wanted
+        self._unwanted.clear()
         wake = tuple(
             node
             for node in self._nodes

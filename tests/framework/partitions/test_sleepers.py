@@ -160,6 +160,16 @@ def test_a_node_that_somebody_puts_to_sleep_is_woken_again():
     assert world.it.orders() == (("n1",), ())
 
 
+def test_nodes_in_no_partition_sleep_unless_somebody_wants_them():
+    world = World()
+    world.boot("P1")
+    world.tell("n4", "on")
+    world.it.let_sleep(["n1", "n4"])
+    assert world.it.orders() == ((), ("n4",))
+    assert world.it.leaving() == ["n4"]
+    assert world.it.orders() == ((), ())
+
+
 def test_calls_in_no_order_and_twice():
     it = Sleepers(NODES)
     assert it.get_partition("P1") is None

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from math import comb
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -26,18 +25,16 @@ import pydantic
 from numpy.typing import NDArray
 
 from headway.durations import as_seconds, seconds_of
-from headway.errors import UserError
 from headway.events import Event, JobChanged, JobSubmitted
 from headway.hookspecs import Plugin, hookimpl
-from headway.inputs import text_of
 from headway.model import Placement, Request, SwitchDescription
 from headway.nodes import NodeTable, Offer
 from headway.report.section import Section
 from headway.results import RunResult
 from headway.state import Job, State
 from headway.view import View
-from headway_plugins.placement.topology.files import described, read_switches
 from headway_plugins.placement.topology.locality import figures, idle_table, locality, section
+from headway_plugins.placement.topology.options import SwitchOptions
 from headway_plugins.placement.topology.switches import Ints, SwitchTree, fewest
 
 #: So many sets of leaf switches are tried where a job spreads its processors unevenly.
@@ -47,20 +44,9 @@ _Seconds = Annotated[
 ]
 
 
-class TreeOptions(pydantic.BaseModel):
+class TreeOptions(SwitchOptions):
     """Options of ``tree``."""
 
-    model_config = pydantic.ConfigDict(extra="forbid")
-
-    switches: dict[str, Any] | None = pydantic.Field(
-        default=None,
-        description="name: its nodes (n[1-16], or a list), or {nodes, switches}. Default: as the batch "
-        "system says",
-    )
-    file: Path | None = pydantic.Field(
-        default=None,
-        description="the same from a file: YAML, Slurm's topology.conf or scontrol show topology",
-    )
     max_wait: _Seconds | None = pydantic.Field(
         default=300.0,
         description="longest time for which a job waits for few switches; null: as long as it says, or ever",
@@ -73,27 +59,6 @@ class TreeOptions(pydantic.BaseModel):
     connected: bool = pydantic.Field(
         default=False, description="no job lies on switches that nothing connects (so it is in Slurm)"
     )
-
-    _read: tuple[SwitchDescription, ...] | None = pydantic.PrivateAttr(None)
-
-    @pydantic.model_validator(mode="after")
-    def _readable(self, info: pydantic.ValidationInfo) -> TreeOptions:
-        if self.switches is not None and self.file is not None:
-            raise ValueError("switches or a file with them, found both")
-        try:
-            if self.switches is not None:
-                self._read = described(self.switches, "switches")
-            elif self.file is not None:
-                self._read = read_switches(text_of(self.file, info.context), str(self.file))
-        except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(f"a file that can be read, found {self.file}: {error}") from error
-        except UserError as error:
-            raise ValueError(str(error)) from error
-        return self
-
-    def described(self, otherwise: tuple[SwitchDescription, ...]) -> tuple[SwitchDescription, ...]:
-        """The switches that are configured, else others."""
-        return otherwise if self._read is None else self._read
 
 
 class Tree(Plugin):

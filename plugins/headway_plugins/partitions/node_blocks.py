@@ -1,0 +1,167 @@
+"""Where a job's partition is on nodes that are not wired: on the blocks of a fat tree, or of a row.
+
+Partitions are dedicated: of a node that any job is on nobody else gets anything. Decided here:
+
+- ``on-demand``: a job gets the nodes that it needs and no others, within the smallest block that has them; of
+  several such blocks the one in which the fewest have to be booted, then the first.
+- ``prepared``: a job gets a whole block of the smallest size that can hold it: one whose nodes are all on,
+  else the one of which the fewest have to be booted, then the first. Nodes of the block that cannot be used
+  are left out; blocks that are larger are looked at only where no block of that size could hold the job.
+- Which block a running job has follows from its nodes: the smallest one that they are in. So nothing has to
+  be remembered over a restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headway.model import Placement, Request, SwitchDescription
+from headway.nodes import NodeTable, Offer
+from headway.state import Job
+from headway_plugins.partitions.fat_tree import switch_blocks
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+#: Blocks of placements that are kept.
+_KEPT = 10_000
+
+
+class Site:
+    """What is so of the nodes at a moment, arrays over the scheduler's table of nodes."""
+
+    __slots__ = ("idle", "late", "on")
+
+    def __init__(self, idle: Bools, late: Bools, on: Bools | None = None) -> None:
+        #: Nobody is on them, whoever sleeps included, and nobody else's block has them.
+        self.idle = idle
+        #: They would have to be booted first, or are booted for somebody else: rather not.
+        self.late = late
+        #: They are on; None: that does not matter at this moment.
+        self.on = on
+
+
+class NodeBlocks:
+    """The blocks of one pool."""
+
+    def __init__(
+        self, table: NodeTable, pool: str, switches: Sequence[SwitchDescription], unit: int, prepared: bool
+    ) -> None:
+        self._table, self._prepared = table, prepared
+        self._pool = pool
+        self.count = len(table)
+        mask = table.pool_mask(pool)
+        names = [name for at, name in enumerate(table.names) if mask[at]]
+        self._levels = self._by_size(switch_blocks(names, switches, 1 if not prepared else unit))
+        #: By the nodes of a placement.
+        self._around: dict[tuple[str, ...], Ints] = {}
+
+    def _by_size(self, blocks: Iterable[tuple[str, ...]]) -> list[Ints]:
+        """For each size, smallest first, an array of a row a block: the indices of its nodes."""
+        index, sizes = self._table.index, dict[int, list[list[int]]]()
+        for block in blocks:
+            sizes.setdefault(len(block), []).append([index[name] for name in block])
+        return [np.array(rows, np.int64) for rows in sizes.values()]
+
+    # ------------------------------------------------------------------ whose block is where
+
+    def block_of(self, placement: Placement) -> Ints:
+        """The nodes that a job with this placement has for itself, as indices."""
+        names = tuple(name for name, _ in placement)
+        known = self._around.get(names)
+        if known is None:
+            if len(self._around) >= _KEPT:
+                self._around.clear()
+            placed = np.array([self._table.index[name] for name in names], np.int64)
+            known = self._around[names] = self._smallest(placed) if self._prepared else placed
+        return known
+
+    def _smallest(self, placed: Ints) -> Ints:
+        for level in self._levels:
+            if level.shape[1] >= len(placed):
+                inside = np.flatnonzero(np.isin(level, placed).sum(axis=1) == len(placed))
+                if len(inside):
+                    block: Ints = level[inside[0]]
+                    return block
+        return placed
+
+    def taken(self, there: Iterable[tuple[Job, Placement]], free: Bools) -> Bools:
+        """The nodes of blocks whose jobs are not over; ``free``: the nodes that nobody is on."""
+        found = np.zeros(len(free), np.bool_)
+        if self._prepared:
+            for _, placement in there:
+                if not free[[self._table.index[name] for name, _ in placement]].all():
+                    found[self.block_of(placement)] = True
+        return found
+
+    # ------------------------------------------------------------------ where a job fits
+
+    def fits_at_all(self, request: Request) -> bool:
+        """Whether a block could hold the request if everything was idle and in order."""
+        if request.parts:
+            return True
+        slots = self._slots(request, usable=False)
+        offer = Offer(self._table, request, slots, self._table.whole)
+        rows = ((level, row) for level in self._levels for row in self._able(level, slots, request))
+        return any(offer.take(level[row]) is not None for level, row in rows)
+
+    def find(self, offer: Offer, site: Site) -> tuple[Ints, Placement] | None:
+        """The partition for a request and the job's place in it; None: there is none now."""
+        request = offer.request
+        slots = np.where(site.idle, offer.slots, 0)
+        whole = self._slots(request, usable=True) if self._prepared else slots
+        for level in self._levels:
+            for row in self._in_order(level, slots, request, site):
+                block = level[row]
+                placement = offer.take(self._order(block[slots[block] > 0], site))
+                if placement is not None:
+                    return self._partition(block, placement), placement
+            if self._prepared and len(self._able(level, whole, request)):
+                return None
+        return None
+
+    def _slots(self, request: Request, *, usable: bool) -> Ints:
+        """What an idle machine has for a request, by nodes."""
+        eligible = self._table.eligible(request, self._pool, usable)
+        return self._table.slots(request, eligible, self._table.whole)
+
+    @staticmethod
+    def _able(level: Ints, slots: Ints, request: Request) -> NDArray[np.intp]:
+        """The blocks of a level that have enough, as far as sums say it."""
+        room = slots[level]
+        return np.flatnonzero(
+            (room.sum(axis=1) >= request.processors) & ((room > 0).sum(axis=1) >= max(request.nodes, 1))
+        )
+
+    def _in_order(self, level: Ints, slots: Ints, request: Request, site: Site) -> Iterator[int]:
+        """The blocks of a level that may hold the request, those first that are to be preferred."""
+        rows = self._able(level, slots, request)
+        usable = self._table.available[: len(site.idle)]
+        if self._prepared:
+            # The whole block is the job's.
+            whole = site.idle | ~usable
+            if site.on is not None:
+                whole &= site.on | ~usable
+            rows = rows[whole[level[rows]].all(axis=1)]
+            late = (site.late & usable)[level[rows]].sum(axis=1)
+        else:
+            # As few as the job needs are taken of those that are on first.
+            on = np.where(site.late, 0, slots)[level[rows]]
+            late = np.maximum(request.processors - on.sum(axis=1), 0)
+        yield from rows[np.argsort(late, kind="stable")].tolist()
+
+    def _order(self, block: Ints, site: Site) -> Ints:
+        """Its nodes, those first that need not be booted."""
+        if self._prepared:
+            return block
+        ordered: Ints = block[np.argsort(site.late[block], kind="stable")]
+        return ordered
+
+    def _partition(self, block: Ints, placement: Placement) -> Ints:
+        """The nodes that are booted for a job that is placed so."""
+        if not self._prepared:
+            return np.array([self._table.index[name] for name, _ in placement], np.int64)
+        usable: Ints = block[self._table.available[block]]
+        return usable

@@ -1,0 +1,393 @@
+"""The partition manager over nodes that sleep and wake: which are booted for whom, and when they sleep again.
+
+The same two ways as on a torus, after Y. Aridor and others (2005), on nodes whose power saving boots them:
+
+``on-demand``
+    the nodes that a job needs are woken for it, and sleep again after it; so do all others that nobody needs.
+``prepared``
+    jobs run on whole blocks, which stay on.
+
+With ``keep`` a partition without a job stays on for so long in either way. Where a job's partition is:
+:mod:`.node_blocks`. Decided here:
+
+- Nodes are woken for the first ``depth`` jobs of each queue: for those that the policy has booked in time
+  for their bookings, for the others at once, but only where they would be over before a booking needs the
+  nodes. Where the policy books nothing, nobody behind a job that has no place is looked at.
+- "In time" is the longest of the nodes' wake times and of the boots seen in this run, and a little more.
+- A boot that fails is told, and the job gets another partition; the node counts as down until it is mended.
+- A refused order to wake is given again after a minute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from headway.decisions import Decision, PowerDown, PowerUp, Start
+from headway.events import DecisionFailed, Event, NodeDown, NodePowerChanged, NodeUp
+from headway.model import Placement, SwitchDescription
+from headway.nodes import Offer
+from headway.partitions.bridge import Partition, PartitionSpec, PartitionState
+from headway.partitions.sleepers import Sleepers
+from headway.results import RunResult
+from headway.state import Job, PoolState, State, Status
+from headway.view import View
+from headway_plugins.partitions.node_blocks import Bools, Ints, NodeBlocks, Site
+
+_INF = float("inf")
+#: Seconds by which a node is woken earlier than it has to be, and after which a refused order is repeated.
+_MARGIN, _RETRY = 5.0, 60.0
+
+
+class SleepingNodes:
+    """Sees to the partitions of a cluster whose nodes sleep."""
+
+    def __init__(
+        self,
+        state: State,
+        switches: Sequence[SwitchDescription],
+        *,
+        prepared: bool,
+        unit: int,
+        keep: float,
+        depth: int,
+        power: bool,
+    ) -> None:
+        """``keep``: seconds for which a partition without a job stays on. ``power``: the cluster can wake
+        nodes and put them to sleep; without, all that is left is where jobs are placed."""
+        self._switches, self._prepared, self._unit = switches, prepared, unit
+        self._keep, self._depth, self._power = keep, depth, power
+        table = state.nodes
+        self._sleepers = Sleepers(table.names, self._changed)
+        for node in table.descriptions.values():
+            if not node.available:
+                self._sleepers.node_broken(node.name, node.reason)
+        self._blocks: dict[str, NodeBlocks] = {}
+        self._now = 0.0
+        self._state = state
+        self._made = 0
+        #: Partitions that wait for a job, and those that have one: by job.
+        self._wanted: dict[str, str] = {}
+        self._running: dict[str, str] = {}
+        #: By its nodes: a partition that is there.
+        self._by_nodes: dict[tuple[str, ...], str] = {}
+        #: Since when a partition, or a node that is in none, is on without a job.
+        self._idle: dict[str, float] = {}
+        self._lone: dict[str, float] = {}
+        #: Since when each partition is being booted.
+        self._booting: dict[str, float] = {}
+        self._longest = 0.0
+        #: When a refused order may be given again, and for which nodes.
+        self._retry: list[tuple[float, tuple[str, ...]]] = []
+        self._due = -_INF
+        self._counts = {"boots": 0, "failed_boots": 0, "given_back": 0, "starts": 0, "nodes_woken": 0}
+        self._boot_seconds = 0.0
+        self._booted = 0
+
+    # ------------------------------------------------------------------ news
+
+    def observe(self, event: Event) -> None:
+        """What became of nodes and orders."""
+        if isinstance(event, NodePowerChanged):
+            self._now = event.time
+            self._sleepers.node_power(event.node, event.power)
+        elif isinstance(event, NodeDown):
+            self._now = event.time
+            self._sleepers.node_broken(event.node, event.reason)
+        elif isinstance(event, NodeUp):
+            if event.node.available:
+                self._sleepers.node_there(event.node.name)
+        elif isinstance(event, DecisionFailed):
+            if isinstance(event.decision, PowerDown):
+                self._sleepers.refused(event.decision.nodes)
+            elif isinstance(event.decision, PowerUp):
+                self._retry.append((event.time + _RETRY, event.decision.nodes))
+
+    def decided(self, decisions: Iterable[Decision]) -> None:
+        """Count."""
+        self._counts["starts"] += sum(isinstance(decision, Start) for decision in decisions)
+
+    def _changed(self, partition: Partition) -> None:
+        """A partition came to another state."""
+        name, began = partition.spec.id, self._booting.pop(partition.spec.id, None)
+        if partition.state is PartitionState.CONFIGURING:
+            self._booting[name] = self._now
+        elif partition.state is PartitionState.READY and began is not None and self._now > began:
+            self._longest = max(self._longest, self._now - began)
+            self._boot_seconds += self._now - began
+            self._booted += 1
+        elif partition.state is PartitionState.DEALLOCATING and partition.message and began is not None:
+            self._counts["failed_boots"] += 1
+            self._state.notices.append(
+                f"partitions: {_named(partition.spec.nodes)} did not boot: {partition.message}"
+            )
+
+    # ------------------------------------------------------------------ where
+
+    def _of(self, pool: str) -> NodeBlocks:
+        known = self._blocks.get(pool)
+        if known is None or known.count != len(self._state.nodes):
+            known = self._blocks[pool] = NodeBlocks(
+                self._state.nodes, pool, self._switches, self._unit, self._prepared
+            )
+        return known
+
+    def admit_job(self, job: Job) -> str | None:
+        """A refusal of a job that no block could ever hold."""
+        if job.pool.flat or self._of(job.pool.name).fits_at_all(job.request):
+            return None
+        return f"no partition for {job.processors} processors exists: no switch connects as many nodes"
+
+    def place(self, job: Job, offer: Offer, view: View) -> Placement | tuple[()]:
+        """The job's nodes at the time of an offer."""
+        found = self._of(view.pool.name).find(offer, self._site(job, offer, view))
+        return () if found is None else found[1]
+
+    def _site(self, job: Job, offer: Offer, view: View) -> Site:
+        table = view.nodes
+        free = offer.free.processors == table.total
+        there = [(entry[3], entry[3].placement) for entry in view.pool.running]
+        there += [(booking.job, booking.placement) for booking in view.bookings if booking.job is not job]
+        idle = free & ~self._of(view.pool.name).taken(there, free)
+        on = None
+        if offer.time <= view.now and not offer.slots[self._mask(table.power)].any():
+            # It is for a start, not about what would be possible if who sleeps was on.
+            on = self._on()
+            idle = idle & on
+        return Site(idle, self._late(job), on)
+
+    def _mask(self, names: Iterable[str]) -> Bools:
+        return self._state.nodes.mask_of(names)
+
+    def _on(self) -> Bools:
+        return ~self._mask([*self._state.nodes.power, *self._sleepers.leaving()])
+
+    def _late(self, job: Job) -> Bools:
+        """The nodes that would have to be booted for a job, and those that are booted for others."""
+        sleeps = [name for name, power in self._state.nodes.power.items() if power != "waking"]
+        late = self._mask([*sleeps, *self._sleepers.leaving()])
+        mine = self._wanted.get(job.id)
+        for name in self._wanted.values():
+            if name != mine:
+                late |= self._mask(self._nodes(name))
+        if mine is not None:
+            late &= ~self._mask(self._nodes(mine))
+        return late
+
+    def _nodes(self, name: str) -> tuple[str, ...]:
+        found = self._sleepers.get_partition(name)
+        return found.spec.nodes if found is not None else ()
+
+    # ------------------------------------------------------------------ the plan
+
+    def control(self, state: State) -> list[Decision]:
+        """Bring the partitions in line with who runs and who waits."""
+        self._now, self._due = state.now, _INF
+        self._again()
+        running = {
+            entry[3].id: entry[3]
+            for pool in state.pools.values() if not pool.flat for entry in pool.running
+        }  # fmt: skip
+        self._follow(running)
+        plan: dict[str, tuple[str, ...]] = {}
+        for pool in state.pools.values():
+            if not pool.flat and pool.open:
+                self._plan(pool, plan)
+        self._carry_out(plan)
+        self._give_back()
+        orders = list(self._orders())
+        if self._due < _INF:
+            for pool in state.pools.values():
+                state.wake_at(self._due, pool)
+                break
+        return orders
+
+    def _later(self, time: float) -> None:
+        """Look again then, if nothing happens before."""
+        if time > self._now:
+            self._due = min(self._due, time)
+
+    def _again(self) -> None:
+        left = []
+        for time, nodes in self._retry:
+            if time <= self._now:
+                self._sleepers.refused(nodes)
+            else:
+                left.append((time, nodes))
+                self._later(time)
+        self._retry = left
+
+    def _follow(self, running: dict[str, Job]) -> None:
+        """Jobs that are gone leave their partitions, those that have come are on theirs."""
+        for job_id in [job_id for job_id in self._running if job_id not in running]:
+            name = self._running.pop(job_id)
+            self._sleepers.vacate(name)
+            self._idle[name] = self._now
+        for job_id, job in running.items():
+            if job_id in self._running or not job.placement:
+                continue
+            table = self._state.nodes
+            block = self._of(job.pool.name).block_of(job.placement)
+            nodes = tuple(table.names[at] for at in block if table.available[at] or not self._prepared)
+            name = self._made_of(nodes)
+            self._wanted.pop(job_id, None)
+            if self._sleepers.create_partition(name).ok:
+                self._sleepers.occupy(name, job_id)
+                self._running[job_id] = name
+                self._idle.pop(name, None)
+
+    def _made_of(self, nodes: tuple[str, ...]) -> str:
+        """The partition of these nodes, made if it is not there."""
+        name = self._by_nodes.get(nodes)
+        found = self._sleepers.get_partition(name) if name is not None else None
+        if name is None or found is None or found.state is PartitionState.DEALLOCATING:
+            self._made += 1
+            name = self._by_nodes[nodes] = f"P{self._made}"
+            self._sleepers.add_partition(PartitionSpec(name, nodes))
+        return name
+
+    def _lead(self, pool: PoolState) -> float:
+        table = self._state.nodes
+        wakes = (table.descriptions[name].wake_time for name in table.power)
+        return max([self._longest, *wakes]) + _MARGIN
+
+    def _plan(self, pool: PoolState, plan: dict[str, tuple[str, ...]]) -> None:
+        """The nodes that are to be on for the jobs that wait in a pool."""
+        if not pool.queue:
+            return
+        table, blocks = self._state.nodes, self._of(pool.name)
+        free = table.free.processors == table.total
+        there = [(entry[3], entry[3].placement) for entry in pool.running]
+        idle = free & table.available & ~blocks.taken(there, free)
+        idle &= ~self._mask(name for nodes in plan.values() for name in nodes)
+        bookings = {b.job.id: b for b in pool.view.bookings} if pool.view is not None else {}
+        lead = self._lead(pool)
+        kept: list[tuple[float, Ints]] = []
+        for job in pool.queue[: self._depth]:
+            if job.status is not Status.PENDING:
+                continue
+            booking = bookings.get(job.id)
+            if booking is not None and booking.placement:
+                block = blocks.block_of(booking.placement)
+                found: Ints | None = block[table.available[block]] if self._prepared else block
+                if booking.start - lead > self._now:
+                    kept.append((booking.start, block))
+                    self._later(booking.start - lead)
+                    continue
+            else:
+                room = idle.copy()
+                for start, nodes in kept:
+                    if self._now + lead + job.estimate > start:
+                        room[nodes] = False
+                found = self._find(job, pool, blocks, room, lead)
+                if found is None and not bookings:
+                    break
+            if found is not None:
+                plan[job.id] = tuple(table.names[at] for at in found)
+                idle[found] = False
+
+    def _find(self, job: Job, pool: PoolState, blocks: NodeBlocks, idle: Bools, lead: float) -> Ints | None:
+        """The partition for a job for which nothing is booked, among idle nodes, also such that sleep."""
+        table, request = self._state.nodes, job.request
+        eligible = table.eligible(request, pool.name) & idle
+        begin = self._now + lead
+        unreserved = table.unreserved(begin, begin + job.estimate, job.description.reservation)
+        if unreserved is not None:
+            eligible = eligible & unreserved
+        offer = Offer(table, request, table.slots(request, eligible, table.free), table.free)
+        if request.parts or int(offer.slots.sum()) < request.processors:
+            return None
+        found = blocks.find(offer, Site(idle, self._late(job)))
+        return found[0] if found is not None else None
+
+    def _carry_out(self, plan: dict[str, tuple[str, ...]]) -> None:
+        """Have the partitions of the plan booted, and none that was wanted for a job before."""
+        for job_id, name in list(self._wanted.items()):
+            if plan.get(job_id) != self._nodes(name):
+                del self._wanted[job_id]
+                self._idle.setdefault(name, self._now)
+        for job_id, nodes in plan.items():
+            name = self._made_of(nodes)
+            if self._wanted.get(job_id) != name:
+                self._counts["boots"] += any(node in self._state.nodes.power for node in nodes)
+            self._wanted[job_id] = name
+            self._idle.pop(name, None)
+            self._sleepers.create_partition(name)
+
+    def _give_back(self) -> None:
+        """Partitions that nobody has had for long enough, and nodes that are in none."""
+        needed = {*self._wanted.values(), *self._running.values()}
+        for name, since in list(self._idle.items()):
+            found = self._sleepers.get_partition(name)
+            if found is None or name in needed or found.state is PartitionState.FREE:
+                del self._idle[name]
+            elif since + self._keep <= self._now:
+                self._counts["given_back"] += self._sleepers.destroy_partition(name).changed
+                del self._idle[name]
+            else:
+                self._later(since + self._keep)
+        machine = self._sleepers.get_machine()
+        for partition in machine.partitions:
+            if partition.state is PartitionState.FREE and partition.spec.id not in needed:
+                self._sleepers.remove_partition(partition.spec.id)
+                if self._by_nodes.get(partition.spec.nodes) == partition.spec.id:
+                    del self._by_nodes[partition.spec.nodes]
+        if self._keep < _INF:
+            self._let_lone_nodes_sleep(machine.partitions)
+
+    def _let_lone_nodes_sleep(self, partitions: Iterable[Partition]) -> None:
+        """Nodes that are on though nobody ordered it: since before this run, or mended, or woken by hand."""
+        table = self._state.nodes
+        owned = {node for partition in partitions for node in partition.spec.nodes}
+        free = (table.free.processors == table.total) & table.available & (table.total > 0)
+        lone = [
+            name for at, name in enumerate(table.names)
+            if free[at] and name not in owned and name not in table.power
+        ]  # fmt: skip
+        self._lone = {name: self._lone.get(name, self._now) for name in lone}
+        tired = [name for name, since in self._lone.items() if since + self._keep <= self._now]
+        self._sleepers.let_sleep(tired)
+        for since in self._lone.values():
+            self._later(since + self._keep)
+
+    def _orders(self) -> Iterator[Decision]:
+        wake, sleep = self._sleepers.orders()
+        if not self._power:
+            self._sleepers.refused(sleep)
+            return
+        if wake:
+            self._counts["nodes_woken"] += len(wake)
+            waiting = [job for job, name in self._wanted.items() if set(self._nodes(name)) & set(wake)]
+            whom = f"job {waiting[0]}" if len(waiting) == 1 else f"{len(waiting)} jobs"
+            yield PowerUp(wake, f"partitions for {whom}")
+        if sleep:
+            yield PowerDown(sleep, "no partition needs them")
+
+    # ------------------------------------------------------------------ for a person
+
+    def why_not_placed(self, job: Job, view: View) -> str:
+        """What a job waits for."""
+        found = self._sleepers.get_partition(self._wanted.get(job.id, ""))
+        if found is None or found.state is not PartitionState.CONFIGURING:
+            return ""
+        nodes = found.spec.nodes
+        on = sum(node not in self._state.nodes.power for node in nodes)
+        since = self._booting.get(found.spec.id, self._now)
+        return (
+            f"It waits for its partition, {_named(nodes)}, which is being booted since {view.clock(since)}:"
+            f" {on} of {len(nodes)} nodes are on"
+        )
+
+    def figures(self, result: RunResult) -> dict[str, Any]:
+        """What it cost."""
+        return {
+            **self._counts,
+            "boots_per_job": self._counts["boots"] / max(self._counts["starts"], 1),
+            "boot_seconds": self._boot_seconds / max(self._booted, 1),
+        }
+
+
+def _named(nodes: Sequence[str]) -> str:
+    """Nodes for a person; of many the first and how many more."""
+    shown = ", ".join(nodes[:4])
+    return f"{shown} and {len(nodes) - 4} more" if len(nodes) > 4 else shown
