@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
+from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,8 +24,15 @@ if TYPE_CHECKING:
 METRICS = ("mean wait", "mean bounded slowdown", "geometric mean bounded slowdown")
 PLOTTED = ("mean wait", "mean bounded slowdown", "achieved load")
 
+#: Of workloads whose jobs have users: means over these, and the longest mean of one of them.
+BY_HOLDER = (
+    "mean wait by user",
+    "worst mean wait by user",
+    "mean wait by account",
+    "worst mean wait by account",
+)
 #: Metrics in seconds.
-SECONDS = ("mean wait",)
+SECONDS = ("mean wait", *BY_HOLDER)
 
 #: With an energy profile; its figures are joules and watts only if it is calibrated.
 ENERGY_METRICS = ("energy", "peak power")
@@ -95,6 +102,8 @@ def command(campaign: Path, out: Path, strict: bool, anew: bool, workers: int | 
     energy = ENERGY_METRICS if profiles else ()
     units = ENERGY_UNITS if all(profile.absolute for profile in profiles) else {}
     tables = [_means(evidence, (*METRICS, *energy), units, left_out)]
+    if any(row.values.get("mean wait by user", nan) >= 0 for row in rows):
+        tables.append(_means(evidence, BY_HOLDER, {}, left_out, "Waits by user and account"))
     if len(plan.variants) > 1:
         tables.append(_changes(evidence, left_out))
     for table in tables:
@@ -127,6 +136,7 @@ def _means(
     metrics: Sequence[str],
     units: Mapping[str, tuple[str, float]],
     left_out: Mapping[tuple[str, float, str], str],
+    title: str = "Means",
 ) -> Table:
     """A line a point: offered and achieved load, and the metrics with their intervals."""
     from headway.experiment.statistics import Interval, batch_interval, interval
@@ -155,7 +165,7 @@ def _means(
         f"means over {seeds} seeds (traces that nothing is drawn of: one run, by batches), "
         "± half of the 95 % confidence interval; × left out of verdicts"
     )
-    return Table("Means", ("workload", "x", "policy", "offered / achieved", *heads), lines, 3, note)
+    return Table(title, ("workload", "x", "policy", "offered / achieved", *heads), lines, 3, note)
 
 
 def _on_screen(table: Table) -> ScreenTable:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 
 import numpy as np
@@ -48,6 +48,8 @@ class Course:
     #: Figures of the run as a whole.
     whole: dict[str, float]
     energy: dict[str, float]
+    #: "user" and "account" (without one, the group) -> a number for each job's; -1: it has none.
+    holders: dict[str, NDArray[np.int64]] = field(default_factory=dict)
 
     @property
     def wait(self) -> Floats:
@@ -97,6 +99,10 @@ def observed(result: RunResult, prime: NDArray[np.bool_] | None = None) -> Cours
         bounds=result.class_bounds,
         whole=_whole(summary, columns, at_limit, result),
         energy=_of_energy(summary),
+        holders={
+            "user": _numbered([job.job.user for job in result.jobs]),
+            "account": _numbered([job.job.account or job.job.group for job in result.jobs]),
+        },
     )
 
 
@@ -151,6 +157,7 @@ def aligned(courses: Sequence[Course], rows: Sequence[Sequence[int]]) -> list[Co
                 wanted=course.wanted[which],
                 at_limit=course.at_limit[which],
                 prime=None if course.prime is None else course.prime[which],
+                holders={name: whose[which] for name, whose in course.holders.items()},
             )
         )
     return found
@@ -229,6 +236,7 @@ def figures(course: Course, window: Window | None) -> Measured:
         "median bounded slowdown": skewed.median,
         "geometric mean bounded slowdown": skewed.geometric,
         "top 1 % of bounded slowdown": skewed.top,
+        **_by_holder(wait, {name: whose[here] for name, whose in course.holders.items()}),
         **other,
         **whole,
         **course.energy,
@@ -239,6 +247,24 @@ def figures(course: Course, window: Window | None) -> Measured:
         "geometric mean bounded slowdown": [float(np.exp(v)) for v in batch_means(np.log(bounded).tolist())],
     }
     return Measured(values, batches)
+
+
+def _numbered(names: Sequence[str]) -> NDArray[np.int64]:
+    """A number for each name, in the order in which they come up; -1 for none."""
+    known: dict[str, int] = {"": -1}
+    return np.fromiter((known.setdefault(name, len(known) - 1) for name in names), np.int64, len(names))
+
+
+def _by_holder(wait: Floats, holders: Mapping[str, NDArray[np.int64]]) -> dict[str, float]:
+    """The mean over all who have jobs here of the mean wait of their jobs, and the longest such mean."""
+    found = {}
+    for name, whose in holders.items():
+        counted = (whose >= 0) & ~np.isnan(wait)
+        _, who = np.unique(whose[counted], return_inverse=True)
+        means = np.bincount(who, wait[counted]) / np.bincount(who) if counted.any() else wait[:0]
+        found[f"mean wait by {name}"] = _mean(means)
+        found[f"worst mean wait by {name}"] = float(means.max()) if len(means) else float("nan")
+    return found
 
 
 def _part(columns: JobColumns, here: slice | NDArray[np.intp]) -> JobColumns:

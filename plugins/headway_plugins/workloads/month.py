@@ -71,6 +71,9 @@ class MonthOptions(BaseModel):
     days: float = Field(30.0, gt=0, le=3660, description="days over which jobs are submitted")
     load: float = Field(0.85, gt=0, le=3, description="work submitted, as a share of what the machine can do")
     users: int = Field(60, ge=1, le=100_000, description="number of users")
+    accounts: int = Field(
+        0, ge=0, le=100_000, description="number of accounts, which users are in by turns; 0: none"
+    )
     max_runtime: float = Field(
         36 * HOUR, ge=5 * MINUTE, le=90 * DAY, description="seconds; the site's limit on estimates"
     )
@@ -106,6 +109,7 @@ def generate_month(
     max_runtime: float = 36 * HOUR,
     too_short: float = 0.03,
     pool: str = "pool",
+    accounts: int = 0,
 ) -> list[TraceJob]:
     """Jobs in order of submission; ids "1", "2", ...; times in seconds from 0, a Monday's midnight.
 
@@ -124,6 +128,7 @@ def generate_month(
         max_runtime=max_runtime,
         too_short=too_short,
         pool=pool,
+        accounts=accounts,
     )
     who, size, runtime, failed = _work(rng, options)
     submit = _submissions(rng, len(size), options.days)
@@ -147,8 +152,9 @@ def generate_month(
         if key not in requests:
             requests[key] = Request(processors=width, walltime=asked)
         job = JobDescription(
-            id=str(number), submit_time=at, request=requests[key], pool=options.pool, user=str(user + 1)
-        )
+            id=str(number), submit_time=at, request=requests[key], pool=options.pool, user=str(user + 1),
+            account=f"account{user % options.accounts + 1}" if options.accounts else "",
+        )  # fmt: skip
         jobs.append(TraceJob(job=job, runtime=seconds, outcome="failed" if broke else "completed"))
     return jobs
 

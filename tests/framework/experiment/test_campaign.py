@@ -57,6 +57,40 @@ def test_a_trace_has_one_seed(tmp_path: Path):
     assert row.values["mean wait"] == 4.5
 
 
+def test_waits_are_told_by_user_and_by_account(tmp_path: Path):
+    """Two jobs of user 1 wait 0 and 10 s, one of user 2 waits 20 s; they are of two groups and of none."""
+    trace = tmp_path / "three.swf"
+    whose = ((1, 1), (1, 2), (2, -1))
+    trace.write_text(
+        "; MaxProcs: 4\n"
+        + "\n".join(
+            f"{n} 0 -1 10 4 -1 -1 4 10 -1 1 {user} {group} 1 -1 -1 -1 -1"
+            for n, (user, group) in enumerate(whose, start=1)
+        )
+    )
+    (row,) = run_campaign(Campaign((FCFS,), (Scenario("three", 1.0, 4, trace=str(trace)),), (1,)))
+    assert (row.values["mean wait by user"], row.values["worst mean wait by user"]) == (12.5, 20.0)
+    assert (row.values["mean wait by account"], row.values["worst mean wait by account"]) == (5.0, 10.0)
+
+
+def test_jobs_of_nobody_have_no_waits_by_user():
+    (row,) = run_campaign(
+        Campaign((FCFS,), (Scenario("f", 1.0, 64, model="feitelson96", options={"jobs": 50}),), (1,))
+    )
+    assert math.isnan(row.values["mean wait by user"]) and math.isnan(
+        row.values["worst mean wait by account"]
+    )
+
+
+def test_accounts_of_the_month_change_nothing_else():
+    plain, shared = (
+        run_campaign(Campaign((FCFS,), (month(**more),), (1,)))[0] for more in ({}, {"accounts": 3})
+    )
+    assert plain.values["mean wait by user"] == shared.values["mean wait by user"]
+    assert math.isnan(plain.values["mean wait by account"])
+    assert shared.values["mean wait by account"] <= shared.values["worst mean wait by account"]
+
+
 def test_an_unknown_model_names_the_nearest():
     plan = Campaign((EASY,), (Scenario("x", 0.0, 4, model="mont"),), (1,))
     with pytest.raises(UserError, match=r"'mont' is not installed.*month"):
