@@ -56,8 +56,8 @@ def test_a_job_of_stages_is_done_in_its_window(system: Pbs | Lsf) -> None:
 
 @pytest.mark.pbs
 @pytest.mark.parametrize("system", ["pbs"], indirect=True)
-def test_pbs_changes_no_sizes_and_a_moldable_job_runs_as_it_was_asked_for(system: Pbs) -> None:
-    # Two jobs as large as all there is: A4 plans both on half of it.
+def test_a_batch_of_moldable_jobs_is_planned_and_run_on_pbs(system: Pbs) -> None:
+    # Two jobs as large as all there is: A4 plans both on half of it, so both run at once.
     whole = system.nodes * system.processors
     jobs = [system.qsub(f"{whole}:ncpus=1", "-v", "HEADWAY=moldable", seconds=1, minutes=5) for _ in range(2)]
     daemon = system.daemon(plugins=[{"moldable": {"algorithm": "A4", "replan_interval": 1}}, "first-fit"])
@@ -69,8 +69,26 @@ def test_pbs_changes_no_sizes_and_a_moldable_job_runs_as_it_was_asked_for(system
         for one in daemon.events(ev.JobStarted)
         if one.job_id in jobs
     }
-    assert sizes == dict.fromkeys(jobs, whole)
-    refused = [one.message for one in daemon.events(ev.DecisionFailed)]
-    only = "only giving whole vnodes of a running job back is possible on PBS"
-    assert sorted(refused) == sorted(f"job {job}: {only}" for job in jobs)
+    assert sizes == dict.fromkeys(jobs, whole // 2)
+    assert not daemon.events(ev.DecisionFailed)
+    limits = {
+        one.job.id: one.job.request.walltime for one in daemon.events(ev.JobChanged) if one.job.id in jobs
+    }
+    assert limits == dict.fromkeys(jobs, 600.0)
+    daemon.assert_replays()
+
+
+@pytest.mark.pbs
+@pytest.mark.parametrize("system", ["pbs"], indirect=True)
+def test_a_job_whose_chunks_have_several_processors_keeps_its_size_on_pbs(system: Pbs) -> None:
+    jobs = [
+        system.qsub(f"{system.nodes}:ncpus={system.processors}", "-v", "HEADWAY=moldable", seconds=1)
+        for _ in range(2)
+    ]
+    daemon = system.daemon(plugins=[{"moldable": {"algorithm": "A4", "replan_interval": 1}}, "first-fit"])
+    daemon.start()
+    daemon.until(lambda: set(jobs) <= {one.job_id for one in daemon.events(ev.JobEnded)}, what="both end")
+    assert daemon.stop() == 0
+    sizes = [sum(n for _, n in one.placement) for one in daemon.events(ev.JobStarted) if one.job_id in jobs]
+    assert sizes == [system.nodes * system.processors] * 2
     daemon.assert_replays()

@@ -526,6 +526,7 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
                 processors={name: node.processors for name, node in look.snapshot.nodes.items()},
                 reservation=reservation,
                 notes=self.as_written(job_id, detail.notes if detail is not None else ""),
+                pending=detail,
             )
         except writer.Unfit as error:
             return Outcome(False, str(error))

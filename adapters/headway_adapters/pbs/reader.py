@@ -94,6 +94,8 @@ class Detail:
     #: Each chunk lies on a host of its own.
     apart: bool = False
     managed: bool = True
+    #: Its chunks as PBS lists them; "" where there are none of that form (Torque, elements of arrays).
+    select: str = ""
     #: What it was told (:data:`NOTES`).
     notes: str = ""
 
@@ -351,6 +353,7 @@ class _Reader:
             spread=shape.spread,
             apart=shape.apart,
             managed=managed,
+            select="" if array else values.text(mapping(record.Resource_List).get("select")),
             notes=notes_of(record),
         )
         # An element that did not run yet shows its array's counts.

@@ -18,6 +18,8 @@ from headway_adapters.pbs import values
 _NOT_GIVEN_OUT = frozenset({"mpiprocs", "ompthreads", "nchunk"})
 _ITEM = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)=(.*)", re.DOTALL)
 _COUNT = re.compile(r"[0-9]{1,9}")
+#: Resources of a chunk that can be written as they were read.
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.:=@/-]*")
 #: More chunks than this are none that a machine could have.
 MOST_CHUNKS = 100_000
 
@@ -71,6 +73,28 @@ def split(text: str, mark: str) -> list[str]:
         part += letter
     parts.append(part)
     return parts
+
+
+def of_other_size(text: str, processors: int) -> str:
+    """A ``select`` of so many processors, one a chunk, whose chunks ask for what those of ``text`` ask for.
+
+    Raises ValueError where it asks for chunks of several kinds, or of more than one processor: what these
+    would become, only their user knows.
+    """
+    chunks = set(parse_select(text))
+    if len(chunks) > 1:
+        raise ValueError("it asks for chunks of several kinds")
+    if chunks.pop().ncpus != 1:
+        raise ValueError("its chunks have more than one processor")
+    first = split(text.strip(), "+")[0]
+    count, colon, rest = first.partition(":")
+    if not _COUNT.fullmatch(count):
+        rest = first
+    elif not colon:
+        rest = "ncpus=1"
+    if not _PLAIN.fullmatch(rest):
+        raise ValueError("its chunks ask for something that is not plain words")
+    return f"{processors}:{rest}"
 
 
 @lru_cache(maxsize=4096)

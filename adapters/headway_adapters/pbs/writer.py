@@ -143,12 +143,14 @@ def plan(
     processors: Mapping[str, int] | None = None,
     reservation: str = "",
     notes: str = "",
+    pending: Detail | None = None,
 ) -> Plan:
     """The commands of every decision but :class:`Start`. Raises :class:`Unfit`.
 
     ``now``: absolute seconds. ``running_on``: what the job has, its first vnode first. ``hosts``: vnode ->
     host, and ``processors``: vnode -> processors, of all vnodes. ``reservation``: PBS's id of a
-    reservation that exists. ``notes``: what the job was told before.
+    reservation that exists. ``notes``: what the job was told before. ``pending``: what a job asks for that
+    waits; None: it does not wait.
     """
     if isinstance(decision, d.Hold):
         return Plan((("qhold", "-h", "s", job(decision.job_id)),))
@@ -169,6 +171,8 @@ def plan(
         told = matching(with_note(notes, decision.key, decision.value), _NOTES, "a text that can be quoted")
         return Plan((("qalter", "-l", f'{NOTES}="{told}"', job(decision.job_id)),), noted=told)
     if isinstance(decision, d.Resize):
+        if pending is not None:
+            return _other_size(decision, pending)
         return _shrink(decision, running_on, hosts or {})
     if isinstance(decision, d.Reserve):
         return _reserve(decision.reservation, now, processors or {}, reservation)
@@ -193,6 +197,20 @@ def online(name: str, *, torque: bool = False) -> Argv:
     """Put a host back into service, and take the comment away."""
     # OpenPBS's -c knows no -C, and leaves the comment.
     return ("pbsnodes", *(("-N", "", "-c") if torque else ("-C", "", "-r")), host(name))
+
+
+def _other_size(decision: d.Resize, pending: Detail) -> Plan:
+    """A waiting job asks for another number of chunks, of one processor each."""
+    job_id = job(decision.job_id)
+    if not 1 <= decision.processors < select.MOST_CHUNKS:
+        raise Unfit(f"job {job_id}: {decision.processors} is no number of processors")
+    if not pending.select:
+        raise Unfit(f"job {job_id}: only a job with a select of its own changes its size while it waits")
+    try:
+        wanted = select.of_other_size(pending.select, decision.processors)
+    except ValueError as error:
+        raise Unfit(f"job {job_id}: its size does not change alone: {error}") from error
+    return Plan((("qalter", "-l", f"select={wanted}", job_id),))
 
 
 def _shrink(decision: d.Resize, running_on: Placement, hosts: Mapping[str, str]) -> Plan:

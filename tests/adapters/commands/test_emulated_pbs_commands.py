@@ -312,6 +312,12 @@ class TestAlter:
         text = f"qalter: Cannot modify attribute while job running  Resource_List.select {job}\n"
         assert said == (167, text)
 
+    def test_a_waiting_jobs_select_changes_and_so_does_what_it_asks_for(self, pbs):
+        job = submit(pbs, "-l", "select=4:ncpus=1:mem=1gb")
+        pbs.ok("qalter", "-l", "select=2:ncpus=1:mem=1gb", job)
+        listed = jobs(pbs)[job]["Resource_List"]
+        assert (listed["select"], listed["ncpus"], listed["nodect"]) == ("2:ncpus=1:mem=1gb", 2, 2)
+
     def test_somebody_elses_job_is_not_touched(self, pbs):
         job = submit(pbs)
         for argv in (("qalter", "-p", "5", job), ("qdel", job), ("qhold", job)):

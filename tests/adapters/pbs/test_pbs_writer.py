@@ -200,3 +200,32 @@ def test_nothing_but_checked_names_becomes_an_argument(job_id: str, node: str, r
 )  # fmt: skip
 def test_what_counts_as_reading(argv: tuple[str, ...], reads: bool) -> None:
     assert only_reads(argv) is reads
+
+
+# ---------------------------------------------------------------------- the size of a job that waits
+
+
+@pytest.mark.parametrize(
+    ("select", "size", "written"),
+    [
+        ("8:ncpus=1", 3, "3:ncpus=1"), ("1:ncpus=1:mem=2gb:mpiprocs=1", 4, "4:ncpus=1:mem=2gb:mpiprocs=1"),
+        ("ncpus=1", 2, "2:ncpus=1"), ("5", 6, "6:ncpus=1"),
+        ("2:ncpus=1:kind=a-1+1:ncpus=1:kind=a-1", 1, "1:ncpus=1:kind=a-1"),
+    ],
+)  # fmt: skip
+def test_a_job_that_waits_gets_another_number_of_chunks(select: str, size: int, written: str) -> None:
+    plan = writer.plan(d.Resize("1.s", size), now=0.0, pending=Detail(letter="Q", select=select))
+    assert plan.steps == (("qalter", "-l", f"select={written}", "1.s"),)
+
+
+@pytest.mark.parametrize(
+    ("select", "size", "says"),
+    [
+        ("2:ncpus=4", 2, "more than one processor"), ("1:ncpus=1+1:ncpus=1:mem=1gb", 2, "several kinds"),
+        ('2:ncpus=1:kind="a b"', 2, "not plain words"), ("", 2, "with a select of its own"),
+        ("2:ncpus=1", 0, "0 is no number of processors"), ("2:ncpus=x", 3, "is no number of processors"),
+    ],
+)  # fmt: skip
+def test_a_size_that_cannot_be_changed_alone(select: str, size: int, says: str) -> None:
+    with pytest.raises(writer.Unfit, match=re.escape(says)):
+        writer.plan(d.Resize("1.s", size), now=0.0, pending=Detail(letter="Q", select=select))
