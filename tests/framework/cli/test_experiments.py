@@ -269,6 +269,16 @@ def test_small_versions_of_campaigns_that_ship_pass_compare_strict(
     assert ran.code == 0, ran.err
 
 
+@pytest.mark.slow
+@pytest.mark.campaign
+@pytest.mark.parametrize("file", CAMPAIGNS, ids=lambda file: file.stem)
+def test_the_campaigns_that_ship_pass_compare_strict(headway: Headway, file: Path, tmp_path: Path) -> None:
+    """Whole: the rules on runs judge long ones otherwise than short ones."""
+    ran = headway("compare", file, "--strict", "--out", tmp_path / "out")
+    assert ran.code == 0, ran.err
+    assert "0 broken or not answered" in " ".join(ran.out.split())
+
+
 def test_tune_has_no_utilisation_for_a_goal(headway: Headway) -> None:
     ran = headway("tune", "delayed-los", "--workload", "month", "--metric", "utilisation")
     assert ran.code == 2 and "--metric" in ran.err

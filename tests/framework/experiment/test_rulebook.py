@@ -367,6 +367,11 @@ def test_3_e5_wins_are_counted_over_workloads():
     assert said == ["mean wait: less somewhere on 1, more on 1 of 2 workloads"]
 
 
+def test_31_a_class_without_jobs_is_not_shown():
+    found = str(judged("31", campaign(), rows=rows(**{"mean wait SN": float("nan")})))
+    assert "by class LN" in found and "nan" not in found
+
+
 def test_31_prime_time_is_shown_by_itself():
     assert "submitted in prime time 40 s, else 20 s" in str(judged("31", campaign(), rows=rows()))
     nan = float("nan")

@@ -177,9 +177,9 @@ def skewed(evidence: Evidence) -> Iterator[Finding]:
 def together(evidence: Evidence) -> Iterator[Finding]:
     for scenario, x, variant, rows in evidence.points():
         waiting, mean = _mean(rows, "share waiting"), _mean(rows, "mean wait of those that waited")
-        classes = ", ".join(
-            f"{name} {_mean(rows, f'mean wait {name}'):.0f} s" for name in ("SN", "LN", "SW", "LW")
-        )
+        by_class = {name: _mean(rows, f"mean wait {name}") for name in ("SN", "LN", "SW", "LW")}
+        # A class without jobs has no mean.
+        classes = ", ".join(f"{name} {wait:.0f} s" for name, wait in by_class.items() if wait == wait)
         message = f"{1 - waiting:.0%} of jobs wait not at all; the others {mean:.0f} s; by class {classes}"
         day, night = _mean(rows, "mean wait prime time"), _mean(rows, "mean wait other time")
         if day == day or night == night:
