@@ -11,10 +11,13 @@ from typing import Any
 
 #: Both run with closed descriptors under slurmctld, so they open their own. ``root`` is the cluster's
 #: directory. A slurmd that is told to end just before it waits for a connection may not notice: ``end`` tells
-#: it until it is gone. Its file with its number goes before it does, and the next one needs its port.
+#: it until it is gone. Its file with its number goes before it does, and the next one needs its port. One
+#: program at a time: Slurm may wake a node while the program that puts it to sleep still goes on.
 PREAMBLE = """#!/bin/sh
 exec </dev/null >>{root}/log/power.out 2>&1
 export SLURM_CONF={root}/etc/slurm.conf PATH=/usr/sbin:/usr/bin:/sbin:/bin
+exec 9>>{root}/log/power.lock
+flock 9
 end() {{
   slurmd="slurmd -f $SLURM_CONF -N $1( |\\$)"
   for tried in $(seq 50); do pkill -f "$slurmd" || return; sleep 0.1; done
@@ -33,7 +36,7 @@ RESUME = """
 echo "resume $1" >> {root}/power
 for node in $(scontrol show hostnames "$1"); do
   end $node
-  [ -e {root}/broken/$node ] || setsid slurmd -f $SLURM_CONF -N $node -b
+  [ -e {root}/broken/$node ] || setsid slurmd -f $SLURM_CONF -N $node -b 9>&-
 done
 """
 

@@ -72,6 +72,8 @@ class Sleepers(Provisioner):
         #: Nodes whose sleep was refused since somebody wanted them last.
         self._stay: set[str] = set()
         self._records: dict[str, _Record] = {}
+        #: Something was told since the partitions' states were looked at last.
+        self._news = False
 
     # ------------------------------------------------------------------ what becomes of nodes
 
@@ -79,13 +81,13 @@ class Sleepers(Provisioner):
         """A node is in order, and perhaps new."""
         self._nodes[node] = None
         self._broken.pop(node, None)
-        self._settle()
+        self._news = True
 
     def node_broken(self, node: str, reason: str) -> None:
         """A node cannot be used."""
         self._broken[node] = reason
         self._told.pop(node, None)
-        self._settle()
+        self._news = True
 
     def node_power(self, node: str, power: str) -> None:
         """A node is "on", "asleep", "falling asleep" or "waking"."""
@@ -96,14 +98,14 @@ class Sleepers(Provisioner):
         told = self._told.get(node)
         if told == (_UP if power in ("on", "waking") else _DOWN):
             del self._told[node]
-        self._settle()
+        self._news = True
 
     def refused(self, nodes: Iterable[str]) -> None:
         """An order for these nodes was not carried out; one to wake is given again."""
         for node in nodes:
             if self._told.pop(node, None) == _DOWN:
                 self._stay.add(node)
-        self._settle()
+        self._news = True
 
     def occupy(self, partition: str, job: str) -> None:
         """A job is on a partition."""
@@ -117,7 +119,7 @@ class Sleepers(Provisioner):
         record.job = ""
         if record.state is PartitionState.BUSY:
             self._to(record, PartitionState.READY)
-            self._settle()
+            self._news = True
 
     # ------------------------------------------------------------------ orders
 
@@ -131,6 +133,7 @@ class Sleepers(Provisioner):
 
     def orders(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The nodes that are to be woken now, and those that are to be put to sleep, in order of nodes."""
+        self._settle()
         wanted = self._wanted()
         left = {
             node
@@ -152,6 +155,9 @@ class Sleepers(Provisioner):
         self._told.update(dict.fromkeys(wake, _UP))
         self._told.update(dict.fromkeys(sleep, _DOWN))
         return wake, sleep
+
+    def _in_order(self, nodes: set[str]) -> list[str]:
+        return [node for node in self._nodes if node in nodes] if nodes else []
 
     def _wanted(self) -> set[str]:
         return {
@@ -181,6 +187,9 @@ class Sleepers(Provisioner):
 
     def _settle(self) -> None:
         """Take every partition where its nodes are."""
+        if not self._news:
+            return
+        self._news = False
         for record in self._records.values():
             if record.state not in (PartitionState.CONFIGURING, PartitionState.READY):
                 continue
@@ -201,6 +210,7 @@ class Sleepers(Provisioner):
     # ------------------------------------------------------------------ the bridge
 
     def get_machine(self) -> Snapshot:
+        self._settle()
         return Snapshot(
             tuple(self._nodes),
             frozenset(self._broken),
@@ -209,6 +219,7 @@ class Sleepers(Provisioner):
         )
 
     def get_partition(self, partition: str) -> Partition | None:
+        self._settle()
         record = self._records.get(partition)
         return record.shown() if record is not None else None
 
@@ -229,6 +240,7 @@ class Sleepers(Provisioner):
         return _CHANGED
 
     def remove_partition(self, partition: str) -> Reply:
+        self._settle()
         record = self._records.get(partition)
         if record is None:
             return _not_found(partition)
@@ -238,6 +250,7 @@ class Sleepers(Provisioner):
         return _CHANGED
 
     def create_partition(self, partition: str) -> Reply:
+        self._settle()
         record = self._records.get(partition)
         if record is None:
             return _not_found(partition)
@@ -250,10 +263,12 @@ class Sleepers(Provisioner):
             return Reply(Status.INCOMPATIBLE_STATE, message=f"node {broken[0]}: {self._broken[broken[0]]}")
         self._stay.difference_update(record.spec.nodes)
         self._to(record, PartitionState.CONFIGURING)
+        self._news = True
         self._settle()
         return _CHANGED
 
     def destroy_partition(self, partition: str, *, force: bool = False) -> Reply:
+        self._settle()
         record = self._records.get(partition)
         if record is None:
             return _not_found(partition)
@@ -263,6 +278,7 @@ class Sleepers(Provisioner):
             return Reply(Status.INCOMPATIBLE_STATE, message=f"job {record.job} is on partition {partition}")
         record.job = ""
         self._to(record, PartitionState.DEALLOCATING)
+        self._news = True
         self._settle()
         return _CHANGED
 

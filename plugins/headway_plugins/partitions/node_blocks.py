@@ -112,7 +112,11 @@ class NodeBlocks:
         request = offer.request
         slots = np.where(site.idle, offer.slots, 0)
         whole = self._slots(request, usable=True) if self._prepared else slots
+        most = int(whole.max()) if len(whole) else 0
+        least = max(request.nodes, -(-request.processors // most)) if most else len(whole) + 1
         for level in self._levels:
+            if level.shape[1] < least:
+                continue
             for row in self._in_order(level, slots, request, site):
                 block = level[row]
                 placement = offer.take(self._order(block[slots[block] > 0], site))
