@@ -16,6 +16,7 @@ give no procedure. What was decided here:
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,9 +94,9 @@ def mser5(waits: Floats) -> WarmUp:
 
 
 def automatic_warm_up(waits: Floats) -> WarmUp:
-    """The larger of :func:`mser5` and 5 % of the jobs."""
+    """The larger of :func:`mser5` and 5 % of the jobs, rounded up."""
     found = mser5(waits)
-    return WarmUp(max(found.jobs, int(LEAST_WARM_UP * len(waits))), found.half)
+    return WarmUp(max(found.jobs, math.ceil(LEAST_WARM_UP * len(waits))), found.half)
 
 
 def automatic_cool_down(ends: Floats, first: int, last_submission: float) -> int:

@@ -25,6 +25,7 @@ from headway.experiment.campaign import Campaign, Row, Scenario, Variant, drawn,
 from headway.experiment.method import Method, Trim
 from headway.experiment.published import Published
 from headway.experiment.reproduction import Claim, Context
+from headway.experiment.rulebook.definitions import LEVELS
 from headway.experiment.statistics import BATCHES
 from headway.plugins import Catalogue, PluginConfig
 from headway.report.quantities import duration
@@ -393,6 +394,7 @@ def _looks(context: Context, there: Mapping[Log, Path]) -> list[Claim]:
             "idc_hour": facts.idc_hour,
             "idc_day": facts.idc_day,
             "powers_of_two": facts.powers_of_two,
+            "estimated": facts.estimated,
         }
         values = {name: float("nan") if value is None else value for name, value in figures.items()}
         rows.append(Row(scenario.label, scenario.x, "log" if scenario.trace else "model", seed, values))
@@ -424,7 +426,20 @@ def claims_of_looks(rows: Sequence[Row]) -> list[Claim]:
             f"share of sizes: {told('powers_of_two', '.2f')}",
             _yes(min(powers) > 0.6, max(powers) > 0.6) if logs else "not run",
         ),
+        _constants(logs),
     ]  # fmt: skip
+
+
+def _constants(logs: Sequence[Row]) -> Claim:
+    """What the paper states and nothing here can show: which of the logs at hand have estimates is known."""
+    have = [log.values["estimated"] > 0 for log in logs]
+    return Claim(
+        "Pitfalls 15, 16, 24", "11 of the archive's 16 logs have estimates; 2 to 4 levels of "
+        "multiprogramming; partitions of 512 (BlueGene/L) and of powers of two from 2 (T3D)",
+        f"{sum(have)} of the {len(have)} logs at hand have estimates; rule 16 warns above {LEVELS} levels; "
+        "the other constants are those of machines and not measured",
+        "-" if logs else "not run",
+    )  # fmt: skip
 
 
 def _yes(holds: bool, in_part: bool = False) -> str:

@@ -195,7 +195,7 @@ class UnfairnessReproduction:
             for depth in ("none", "EASY", "rebuilt")
         }
         plotted = {key: values for key, values in found.items() if key[1] in LOADS}
-        return [_sizes(parts), *_subsets(found), *claims_of(plotted), _estimates(found, exact)]
+        return [_sizes(parts), *subset_claims(found), *claims_of(plotted), _estimates(found, exact)]
 
 
 def claims_of(found: Found) -> list[Claim]:
@@ -293,7 +293,7 @@ def _sizes(parts: Mapping[str, Part]) -> Claim:
     return Claim("Table 1", f"jobs by width: {paper}", told, _holds(same))
 
 
-def _subsets(found: Found) -> list[Claim]:
+def subset_claims(found: Found) -> list[Claim]:
     """Table 2: whether a tenth of the jobs ranks the runs as all of them do."""
     from scipy.stats import spearmanr
 

@@ -19,18 +19,18 @@ def unfairness(*arguments):
     return resource_equality(run(*arguments)).unfairness
 
 
-def test_a_small_job_does_not_deserve_half_of_the_machine():
+def test_4_7_a_small_job_does_not_deserve_half_of_the_machine():
     assert unfairness(20, [(0, 5, 9, 9), (0, 15, 9, 9)], "easy").tolist() == [0, 0]
 
 
 @pytest.mark.parametrize(("order", "expected", "mean"), [("fcfs", [-5, 5], 2.5), ("sjf", [1, -1], 0.5)])
-def test_a_short_job_behind_a_long_one(order, expected, mean):
+def test_4_8_a_short_job_behind_a_long_one(order, expected, mean):
     found = unfairness(1, [(0, 1, 10, 10), (0, 1, 2, 2)], "easy", order)
     assert found.tolist() == expected
     assert missed(found)["mean"] == mean
 
 
-def test_cases_under_easy():
+def test_4_9_4_10_cases_under_easy():
     found = unfairness(10, DELAYED, "easy")
     assert found == pytest.approx([-344 / 9, -344 / 9, 1930 / 9, -138])
     assert missed(found)["mean"] == pytest.approx(53.6111, abs=1e-4)
@@ -39,7 +39,7 @@ def test_cases_under_easy():
     assert missed(found)["mean"] == pytest.approx(2.95556, abs=1e-5)
 
 
-def test_what_nine_jobs_deserve_under_easy():
+def test_4_6_what_nine_jobs_deserve_under_easy():
     found = resource_equality(run(8, NINE_JOBS, "easy"))
     assert found.deserved == pytest.approx(
         [38.7560, 28.4003, 20.2607, 21.9644, 60.2198, 35.4432, 135.3570, 5.6583, 1.9403], abs=1e-4
@@ -58,7 +58,7 @@ MEANS = [11.1794, 12.0955, 12.1828, 11.5201, 10.1686, 10.9336, 9.6477, 10.0321, 
         ("strict", "fcfs", 9.4092),
     ],
 )  # fmt: skip
-def test_nine_jobs_under_every_policy(policy, order, mean):
+def test_4_6_nine_jobs_under_every_policy(policy, order, mean):
     assert missed(unfairness(8, NINE_JOBS, policy, order))["mean"] == pytest.approx(mean, abs=1e-4)
 
 

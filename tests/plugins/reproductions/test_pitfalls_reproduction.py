@@ -123,9 +123,18 @@ def test_feedback_is_judged_beside_the_open_replay() -> None:
 
 def test_models_are_judged_beside_logs() -> None:
     def of(name: str, kind: str, days: float, powers: float) -> Row:
-        return Row(name, 0.0, kind, 1, {"idc_day": days, "powers_of_two": powers})
+        values = {"idc_day": days, "powers_of_two": powers, "estimated": 1.0}
+        return Row(name, 0.0, kind, 1, values)
 
     rows = [of("ccr", "model", 0.7, 0.9), of("KTH", "log", 26.0, 0.74)]
-    assert [claim.holds for claim in claims_of_looks(rows)] == ["yes", "yes"]
+    assert [claim.holds for claim in claims_of_looks(rows)] == ["yes", "yes", "-"]
     rows.append(of("wild", "model", 90.0, 0.9))
     assert claims_of_looks(rows)[0].holds == "in part"
+
+
+def test_p15_constants_are_stated_and_the_logs_with_estimates_counted() -> None:
+    values = {"idc_day": 26.0, "powers_of_two": 0.74}
+    rows = [Row(name, 1.0, "log", 1, {**values, "estimated": part}) for name, part in (("a", 0.9), ("b", 0))]
+    claim = claims_of_looks(rows)[-1]
+    assert claim.where == "Pitfalls 15, 16, 24" and claim.holds == "-"
+    assert claim.measured.startswith("1 of the 2 logs at hand have estimates; rule 16 warns above 4 levels")

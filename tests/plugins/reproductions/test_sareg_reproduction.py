@@ -27,7 +27,7 @@ def drawn(settings, count=4000, seed=3):
         ("bottom", 0.535, 0.3375),
     ],
 )
-def test_the_mean_levels_at_the_upper_end_and_of_a_draw(ranges, upper, uniform):
+def test_t10_the_mean_levels_at_the_upper_end_and_of_a_draw(ranges, upper, uniform):
     _, jobs = drawn(Settings(ranges=ranges))
     found = [np.mean([job.need.level(s(job)) for job in jobs]) for s in (
         lambda job: job.need.highest, lambda job: job.drawn)]  # fmt: skip

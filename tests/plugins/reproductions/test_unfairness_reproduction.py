@@ -10,15 +10,18 @@ from headway.emulation import emulate
 from headway.experiment.reproduction import Context
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig
-from headway.workload import read_swf
+from headway.workload import Column, read_swf, sizes
 from headway_plugins.fairness import drains
 from headway_plugins.fairness.figures import width_classes
 from headway_plugins.reproductions.unfairness import (
+    MEASURES,
+    SUBSETS,
     TABLE_1,
     Part,
     UnfairnessReproduction,
     claims_of,
     part_of,
+    subset_claims,
     unfairness,
 )  # fmt: skip
 
@@ -49,6 +52,18 @@ def test_claims_name_how_many_points_hold():
     claims = claims_of(found)
     assert claims[0].holds == "yes" and claims[0].measured.startswith("6 of 6; factors 2.00")
     assert claims[1].holds == "no"
+
+
+def test_4_11_subsets_rank_as_spearman_has_it():
+    subset, whole = (3.0, 1.0, 2.0, 5.0, 4.0), (2.0, 1.0, 3.0, 5.0, 4.0)
+    found = {
+        ("CTC", 0.8, "none", str(at)): {
+            measure: own for measure in MEASURES
+        } | {f"{measure} subset {number}": part for measure in MEASURES for number in range(SUBSETS)}
+        for at, (part, own) in enumerate(zip(subset, whole, strict=True))
+    }  # fmt: skip
+    for claim in subset_claims(found):
+        assert claim.measured == ", ".join(["0.90"] * SUBSETS) and claim.holds == "yes"
 
 
 def test_without_traces_nothing_is_run(tmp_path):
@@ -86,18 +101,23 @@ def test_the_schedules_are_the_frameworks(depth, plugin, order, ordering):
 
 @pytest.mark.traces
 @pytest.mark.slow
-def test_the_part_of_ctc_has_the_jobs_of_table_1(trace_dir):
-    part = part_of("CTC", read_swf(next(trace_dir.glob("CTC*"))))
+def test_4_12_the_part_of_ctc_has_the_jobs_of_table_1(trace_dir):
+    trace = read_swf(next(trace_dir.glob("CTC*")))
+    part = part_of("CTC", trace)
+    whole = trace.records[1000:6000]
+    work = sizes(whole) @ whole[:, Column.RUNTIME]
+    assert work / (430 * 1_736_309) == pytest.approx(0.65622, abs=1e-5)
     assert part.submit[-1] - part.submit[0] == 1_736_309
     assert part.load == pytest.approx(0.65411, abs=1e-5)
+    assert 0.8 / part.load == pytest.approx(1.223035, abs=1e-6)
     counts = np.bincount(width_classes(part.size), minlength=9).tolist()
     assert counts == [TABLE_1["CTC"][0] - 3, *TABLE_1["CTC"][1:]]
 
 
 @pytest.mark.traces
 @pytest.mark.campaign
-def test_the_part_of_blue_has_the_jobs_of_table_1(trace_dir):
+def test_4_12_the_part_of_blue_has_the_jobs_of_table_1(trace_dir):
     part = part_of("Blue", read_swf(next(trace_dir.glob("SDSC-BLUE*"))))
-    assert part.load == pytest.approx(0.77958, abs=1e-3)
-    counts = np.bincount(width_classes(part.size), minlength=9).tolist()
-    assert counts[4:7] != [0, 0, 0]
+    assert part.load == pytest.approx(0.77958, abs=1e-5)
+    assert 0.8 / part.load == pytest.approx(1.026195, abs=1e-6)
+    assert len(part.size) == 4735 and part.submit[-1] - part.submit[0] == 1_742_311

@@ -39,7 +39,7 @@ def seen(course):
     ],
     ids=["sareg", "ns-edf", "minmin", "sufferage"],
 )
-def test_two_sites(run, wanted, value, overall):
+def test_t6_two_sites(run, wanted, value, overall):
     course = run()
     assert seen(course) == wanted
     assert course.guarantee_ratio * 7 == pytest.approx(5)
@@ -47,7 +47,7 @@ def test_two_sites(run, wanted, value, overall):
     assert course.overall == pytest.approx(overall, abs=1e-6)
 
 
-def test_the_levels_that_are_left_for_those_who_come_late():
+def test_t6_the_levels_that_are_left_for_those_who_come_late():
     course = sareg(GRID, example())
     found = {
         job.name: tuple(option.level for option in job.need.options(placed.steps).values())
@@ -65,7 +65,7 @@ def test_the_levels_that_are_left_for_those_who_come_late():
     ("rule", "wanted"),
     [("minmin", [(0, 0, 0), (2, 1, 0), (1, 0, 5)]), ("sufferage", [(1, 0, 0), (2, 1, 0), (0, 0, 7)])],
 )
-def test_a_mapping_event(rule, wanted):
+def test_t7_a_mapping_event(rule, wanted):
     """Run times on two sites of one processor: (5, 6), (7, 15), (9, 9.5)."""
     durations = np.array([[5.0, 6.0], [7.0, 15.0], [9.0, 9.5]])
     ones = np.ones(3, np.int64)
@@ -151,7 +151,7 @@ def test_the_first_job_has_the_best_levels_that_its_slack_allows(given_grid):
         assert placed.steps == raise_exactly(job.need, slack)
 
 
-def test_the_overhead_as_a_rate_of_the_run():
+def test_t9_the_overhead_as_a_rate_of_the_run():
     """What transfer and protection make of the speed of the first two jobs."""
     course = sareg(GRID, example())
     found = [

@@ -53,7 +53,7 @@ def kinds_of(result):
         ("sufferage", {"J2": (0, 7, "one"), "J3": (0, 9.5, "two"), "J1": (7, 12, "one")}),
     ],
 )
-def test_three_jobs_on_two_nodes(rule, wanted):
+def test_t7_three_jobs_on_two_nodes(rule, wanted):
     """Run times on two nodes of one processor: (5, 6), (7, 15), (9, 9.5)."""
     table = {"J1": (5.0, 6.0), "J2": (7.0, 15.0), "J3": (9.0, 9.5)}
     jobs = [

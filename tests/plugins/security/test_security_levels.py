@@ -31,7 +31,7 @@ def levels(needed, steps):
     return tuple(option.level for option in needed.options(steps).values())
 
 
-def test_the_costs_of_a_megabyte():
+def test_t1_the_costs_of_a_megabyte():
     encryption, integrity, _ = PROFILE.ladders
     assert [1e3 * option.cost(1e6) for option in encryption] == pytest.approx(
         [5.926, 10.370, 26.667, 29.630, 34.072, 47.416, 66.667, 74.074, 160.000], abs=1e-3
@@ -45,13 +45,13 @@ def test_the_costs_of_a_megabyte():
     ("kilobytes", "least", "most"),
     [(50, 92.388347, 271.0), (500, 113.883465, 1243.0), (1000, 137.766930, 2323.0)],
 )
-def test_the_least_and_most_overhead(kilobytes, least, most):
+def test_t2_the_least_and_most_overhead(kilobytes, least, most):
     job = need(kilobytes)
     assert 1e3 * job.cost(job.lowest) == pytest.approx(least, abs=1e-6)
     assert 1e3 * job.cost(job.highest) == pytest.approx(most, abs=1e-6)
 
 
-def test_the_level_of_a_task_and_its_overhead():
+def test_t3_the_level_of_a_task_and_its_overhead():
     job = need(500)
     steps = at_levels(job, (0.7, 0.5, 0.6))
     assert job.level(steps) == pytest.approx(0.62)
@@ -61,9 +61,12 @@ def test_the_level_of_a_task_and_its_overhead():
     assert job.level(job.highest) == pytest.approx(0.93)
 
 
-def test_the_highest_overhead_of_a_range():
+def test_t4_the_highest_overhead_of_a_range_and_the_deadline():
     job = need(1000, encryption=[0.1, 0.5], integrity=[0.1, 0.7], authentication=[0.3, 0.9])
-    assert job.cost(job.highest) == pytest.approx(0.426429348, abs=1e-9)
+    most = job.cost(job.highest)
+    assert most == pytest.approx(0.426429348, abs=1e-9)
+    arrival, execution, laxity = 100.0, 500.0, 50.0
+    assert arrival + execution + most + laxity == pytest.approx(650.426429348, abs=1e-9)
 
 
 SLACKS = [
@@ -83,7 +86,7 @@ SLACKS = [
 
 
 @pytest.mark.parametrize(("slack", "raised", "cost", "level", "exact"), SLACKS)
-def test_levels_for_a_slack(slack, raised, cost, level, exact):
+def test_t5_levels_for_a_slack(slack, raised, cost, level, exact):
     job = need(100_000)
     for raising, (wanted, seconds, value) in (
         (raise_in_turn, (raised, cost, level)),
@@ -96,7 +99,7 @@ def test_levels_for_a_slack(slack, raised, cost, level, exact):
 
 
 @pytest.mark.parametrize("raising", [raise_in_turn, raise_exactly])
-def test_too_little_slack(raising):
+def test_t5_too_little_slack(raising):
     assert raising(need(100_000), 4.0) is None
 
 
@@ -118,7 +121,7 @@ def test_nothing_better_fits_than_the_exact_levels(kilobytes, share, half):
         assert max(job.cost(exact), job.cost(in_turn)) <= slack + ROUNDING
 
 
-def test_an_option_that_is_worse_and_slower_is_left_out():
+def test_t8_an_option_that_is_worse_and_slower_is_left_out():
     found = undominated(
         [
             Option(0.5, "SHA-1", 355e6),
