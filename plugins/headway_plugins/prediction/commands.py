@@ -229,7 +229,13 @@ def show_fit(name: str, model: Model) -> None:
 
     fits = model.fits()
     left = f"; {model.left_out} do not count" if model.left_out else ""
+    if fits and model.without_value:
+        left += f", of them {model.without_value} because {model.why_without}"
     say(f"{name}: {model.counted} {'run' if model.counted == 1 else 'runs'}{left}.")
+    if not fits and model.without_value:
+        raise UserError(
+            f"{name}: expected runs at which the formula has a value, found none: {model.why_without}"
+        )
     if not fits:
         raise UserError(f"{name}: expected runs that completed and have all parameters, found none")
     screen = console()

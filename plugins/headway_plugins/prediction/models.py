@@ -98,8 +98,9 @@ class Model:
         self._rows: list[tuple[float, ...]] = []
         self._values: list[tuple[float, ...]] = []
         self._ends: list[float] = []
-        #: Runs that are kept and do not count.
-        self.left_out = 0
+        #: Runs that are kept and do not count; how many of them because a term has no value there, and what
+        #: is to be said of the first of these.
+        self.left_out, self.without_value, self.why_without = 0, 0, ""
         self._fits: dict[str, Fitted] | None = None
         self._exact: dict[tuple[float, ...], list[float]] = {}
         self._counted = 0
@@ -117,9 +118,13 @@ class Model:
             not run.completed
             or not all(map(math.isfinite, (*row, *values)))
             or sum(values) < self.application.min_runtime
-            or not np.isfinite(self._design(np.array([row]))).all()
         ):
             self.left_out += 1
+            return False
+        if not np.isfinite(self._design(np.array([row]))).all():
+            self.left_out += 1
+            self.without_value += 1
+            self.why_without = self.why_without or self._why_without(row)
             return False
         self._rows.append(row)
         self._values.append(values)
@@ -150,9 +155,8 @@ class Model:
         rows = rows.reshape(len(points), len(self.parameters))
         fits = self.fits()
         if not fits:
-            nothing = Prediction(
-                math.nan, math.inf, math.inf, "", 0, math.nan, math.nan, "no run is recorded"
-            )
+            why = self.why_without or "no run is recorded"
+            nothing = Prediction(math.nan, math.inf, math.inf, "", 0, math.nan, math.nan, why)
             return [nothing] * len(points)
         found: dict[str, tuple[NDArray[Any], ...]] = {}
         for name, (formula, one) in ((n, (f.formula, f.fit)) for n, f in fits.items()):
@@ -172,6 +176,18 @@ class Model:
         return np.hstack(
             [_columns(formula, self.parameters, rows, False) for formula in self.formulas.values()]
         )
+
+    def _why_without(self, row: Sequence[float]) -> str:
+        """Which term has no value at a point, the first of them."""
+        at = ", ".join(f"{name}={value:.10g}" for name, value in zip(self.parameters, row, strict=True))
+        values = {name: np.array([value]) for name, value in zip(self.parameters, row, strict=True)}
+        term = next(
+            term.text
+            for formula in self.formulas.values()
+            for term in formula.terms
+            if not np.isfinite(term(values)).all()
+        )
+        return f"the term {term} has no value at {at} (a division by zero, or out of range)"
 
     def _fit(self) -> None:
         first = 0

@@ -52,6 +52,28 @@ def test_predict_shows_intervals_and_a_limit_for_each_size(runs):
     assert rows[0][5:8] == ["10", "regression,", "5"]
 
 
+@pytest.mark.parametrize(
+    ("formula", "why"),
+    [
+        ("N/(P-P)", "the term N/(P - P) has no value at N=268435456, P=2"),
+        ("exp(N)", "the term exp(N) has no value at N=268435456"),
+        ("N/P + log(2-P)", "the term log(2 - P) has no value at N=268435456, P=2"),
+    ],
+)
+def test_a_formula_without_a_value_at_the_recorded_runs_is_named_with_the_first_of_them(runs, formula, why):
+    why += " (a division by zero, or out of range)"
+    with pytest.raises(UserError) as error:
+        called(fit, "ep", "--formula", formula, "--runs", runs)
+    assert str(error.value) == f"ep: expected runs at which the formula has a value, found none: {why}"
+    point = ("--set", "N=4", *(("--set", "P=3") if "P" in formula else ()))
+    assert why in " ".join(called(predict, "ep", "--formula", formula, "--runs", runs, *point).split())
+
+
+def test_runs_at_which_a_formula_has_no_value_are_said_not_to_count_for_that(runs):
+    told = called(fit, "ep", "--formula", "N/(P-4)", "--runs", runs)
+    assert "ep: 4 runs; 1 do not count, of them 1 because the term N/(P - 4) has no value at" in told
+
+
 def test_what_must_not_be_used_gets_no_limit_and_says_why(runs):
     told = called(predict, "ep", "--formula", "N/P + N*P", "--runs", runs, "--set", "N=5", "--set", "P=0")
     assert "has no value there" in told
@@ -232,7 +254,8 @@ def test_formulas_that_are_none_are_refused_with_their_place(tmp_path, formula, 
 @pytest.mark.parametrize(("formula", "at"), [("1/N", 0), ("log(N)", 0), ("exp(N)", 1000), ("N**400", 99)])
 def test_runs_at_which_a_formula_has_no_value_do_not_count(tmp_path, formula, at):
     runs = listed(tmp_path, f"{at},10", "1,14", "2,15", "3,17")
-    assert "ep: 3 runs; 1 do not count." in called(fit, "ep", "--formula", formula, "--runs", runs)
+    told = called(fit, "ep", "--formula", formula, "--runs", runs)
+    assert "ep: 3 runs; 1 do not count, of them 1 because the term" in told
     told = " ".join(called(predict, "ep", "--formula", formula, "--runs", runs, "--set", f"N={at}").split())
     assert "has no value there" in told
 
