@@ -33,14 +33,14 @@ def seconds(tasks, processors):
 
 
 @pytest.mark.parametrize("shape", ["narrow", "wide"])
-def test_1024_tasks_on_512_processors(shape):
+def test_9_1024_tasks_on_512_processors(shape):
     found = seconds(tasks_of(*gaussian(np.random.default_rng(1), 1024, 512, shape)), 512)
     said = ", ".join(f"{name} {took * 1e3:.0f} ms" for name, took in found.items())
     print(f"\nmoldable, {shape}: 1,024 tasks on 512 processors: {said}", file=sys.__stderr__)
     assert all(found[name] < limit for name, limit in LIMITS.items())
 
 
-def test_a4_is_the_fastest_on_64_processors():
+def test_9_a4_is_the_fastest_on_64_processors():
     found = seconds(tasks_of(*gaussian(np.random.default_rng(1), 100, 64)), 64)
     said = ", ".join(f"{name} {took * 1e3:.1f} ms" for name, took in found.items())
     print(f"\nmoldable: 100 tasks on 64 processors: {said}", file=sys.__stderr__)

@@ -63,7 +63,7 @@ def test_on_an_empty_pool_the_plan_is_what_runs(name, algorithm, entries):
     assert {at: run.shown(str(at))[:3] for at in entries} == entries
 
 
-def test_the_limit_grows_by_the_factor_of_the_time():
+def test_11_the_limit_grows_by_the_factor_of_the_time():
     jobs, processors = batch_jobs("B4")
     run = Run(jobs, processors, jobs="all")
     for number, (size, time) in enumerate(BATCHES["B4"][1]):
@@ -82,7 +82,7 @@ def test_ltf_resizes_nobody_that_fits():
 # ---------------------------------------------------------------------- who is moldable
 
 
-def test_a_rigid_job_is_planned_and_never_resized():
+def test_11_a_rigid_job_is_planned_and_never_resized():
     jobs = [traced("rigid", 3, 4), traced("marked", 3, 4, **MARK)]
     run = Run(jobs, 5)
     assert run.resized == {"marked"}

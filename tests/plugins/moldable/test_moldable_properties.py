@@ -40,7 +40,7 @@ def check(schedule, batch, processors, free_at):
 
 
 @given(st.lists(tasks(rigid=True), min_size=1, max_size=12), frontiers)
-def test_every_schedule_is_possible_and_not_below_the_bound(batch, free_at):
+def test_4_every_schedule_is_possible_and_not_below_the_bound(batch, free_at):
     bound = lower_bound(batch, 12, free_at)
     for algorithm in ALGORITHMS.values():
         schedule = algorithm(batch, 12, free_at)
@@ -49,7 +49,7 @@ def test_every_schedule_is_possible_and_not_below_the_bound(batch, free_at):
 
 
 @given(st.lists(tasks(), min_size=1, max_size=30), st.integers(1, 16))
-def test_the_guarantee_of_a4(batch, processors):
+def test_4_the_guarantee_of_a4(batch, processors):
     found = dual(batch, processors)
     check(found, batch, processors, [0] * processors)
     bound = lower_bound(batch, processors)
@@ -59,14 +59,14 @@ def test_the_guarantee_of_a4(batch, processors):
 
 
 @given(st.lists(tasks(), min_size=1, max_size=30), st.integers(1, 16), st.floats(1.0, 4.0))
-def test_guesses_from_half_the_bound_on_succeed(batch, processors, factor):
+def test_5_guesses_from_half_the_bound_on_succeed(batch, processors, factor):
     work = sum(task.work(processors) for task in batch) / processors
     longest = max(task.time_on(task.largest(processors)) for task in batch) / 2
     found = attempt(batch, processors, max(work, longest) * factor * (1 + 1e-12))
     assert not found.failure
 
 
-def test_the_lemma_on_100_000_tasks():
+def test_5_the_lemma_on_100_000_tasks():
     """A size above 1 at a guess w means at least size x w work."""
     rng = np.random.default_rng(1)
     for _ in range(100):
@@ -82,7 +82,7 @@ def test_the_lemma_on_100_000_tasks():
 
 
 @given(st.lists(tasks(rigid=True), min_size=1, max_size=10), st.integers(12, 20), frontiers)
-def test_a1_is_the_best_of_its_widths(batch, processors, free_at):
+def test_6_a1_is_the_best_of_its_widths(batch, processors, free_at):
     """And giving up a width early changes nothing, not the tie either."""
     free_at = free_at + [0] * (processors - 12)
     every = [with_width(batch, processors, width, free_at) for width in range(1, processors + 1)]
@@ -109,7 +109,7 @@ def optimum(batch, processors):
     return best
 
 
-def test_a4_is_at_most_twice_the_optimum():
+def test_8_a4_is_at_most_twice_the_optimum():
     rng = np.random.default_rng(2)
     worst = 0.0
     for _ in range(200):

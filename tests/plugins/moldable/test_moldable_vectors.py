@@ -46,7 +46,7 @@ def shown(schedule):
 # ---------------------------------------------------------------------- 1: tasks
 
 
-def test_table_1():
+def test_1_table_1():
     task = Task(7, 1)
     sizes = (7, 6, 5, 4, 3, 2, 1)
     assert [task.time_on(size) for size in sizes] == [1, 2, 2, 2, 3, 4, 7]
@@ -61,11 +61,11 @@ def test_table_1():
         (33, (1, 2, 3, 4, 5, 6, 7, 9, 11, 17, 33)),
     ],
 )
-def test_interesting_allocations(processes, sizes):
+def test_1_interesting_allocations(processes, sizes):
     assert Task(processes, 1).sizes(1000) == sizes
 
 
-def test_how_many_there_are():
+def test_1_how_many_there_are():
     assert [len(Task(processes, 1).sizes(1000)) for processes in (16, 64, 100, 128)] == [7, 15, 19, 22]
 
 
@@ -92,11 +92,11 @@ def test_a_stretch_counts_only_where_a_processor_has_several_processes():
     ("guess", "size"),
     [(0.5, 7), (0.9, 7), (1, 4), (1.4, 4), (1.5, 3), (1.9, 3), (2, 2), (3.4, 2), (3.5, 1)],
 )
-def test_the_size_for_a_guess(guess, size):
+def test_1_the_size_for_a_guess(guess, size):
     assert attempt([Task(7, 1)], 8, guess).sizes == (size,)
 
 
-def test_supersteps():
+def test_1_supersteps():
     assert superstep_time([(4, 2), (3, 3)], [(1, 2), (0, 4)], 0.5, 1) == 12
 
 
@@ -139,11 +139,11 @@ def test_a_rigid_task_above_the_machine_is_refused(algorithm):
         (2, ((1, 2),) * 3 + ((1, 4),), 2.5, guesses.TOO_LATE),
     ],
 )
-def test_why_a_guess_fails(processors, tasks, guess, failure):
+def test_2_why_a_guess_fails(processors, tasks, guess, failure):
     assert attempt([Task(*task) for task in tasks], processors, guess).failure == failure
 
 
-def test_a_guess_that_succeeds():
+def test_2_a_guess_that_succeeds():
     found = attempt([Task(1, 4)] * 3, 2, 4)
     assert max(entry.end for entry in found.entries) == 8
 
@@ -158,7 +158,7 @@ def test_a_guess_that_succeeds():
         ("B7", 50, 6.25), ("B8", 7849, 490.5625),
     ],
 )  # fmt: skip
-def test_work_and_lower_bound(name, work, bound):
+def test_3_work_and_lower_bound(name, work, bound):
     tasks, processors = batch(name)
     assert sum(task.work(processors) for task in tasks) == work
     assert lower_bound(tasks, processors) == bound
@@ -176,7 +176,7 @@ def test_work_and_lower_bound(name, work, bound):
         ("B7", 8, (48, 24, 18, 12, 12, 9, 9, 8)),
     ],
 )
-def test_a1_and_each_of_its_widths(name, width, makespans):
+def test_3_a1_and_each_of_its_widths(name, width, makespans):
     tasks, processors = batch(name)
     each = [with_width(tasks, processors, limit).makespan for limit in range(1, processors + 1)]
     assert each[: len(makespans)] == list(makespans)
@@ -202,7 +202,7 @@ def test_a1_and_each_of_its_widths(name, width, makespans):
         ("B6", least_idle_always, {2: (0, 4, 1), 1: (0, 6, 1), 0: (4, 14, 1)}),
     ],
 )  # fmt: skip
-def test_who_runs_where_and_when(name, algorithm, entries):
+def test_3_who_runs_where_and_when(name, algorithm, entries):
     tasks, processors = batch(name)
     assert shown(algorithm(tasks, processors)) == entries
 
@@ -214,7 +214,7 @@ def test_who_runs_where_and_when(name, algorithm, entries):
         ("B7", 8, 8), ("B8", 518, 516),
     ],
 )  # fmt: skip
-def test_least_idle_time(name, a2, a3):
+def test_3_least_idle_time(name, a2, a3):
     tasks, processors = batch(name)
     assert least_idle(tasks, processors).makespan == a2
     assert least_idle_always(tasks, processors).makespan == a3
@@ -232,7 +232,7 @@ def test_least_idle_time(name, a2, a3):
         ("B7", 9, 4.5, (6, 1)),
     ],
 )
-def test_dual_approximation(name, makespan, guess, sizes):
+def test_3_dual_approximation(name, makespan, guess, sizes):
     tasks, processors = batch(name)
     found = dual(tasks, processors)
     assert found.makespan == makespan
@@ -241,13 +241,13 @@ def test_dual_approximation(name, makespan, guess, sizes):
 
 
 @pytest.mark.parametrize(("guess", "makespan"), [(7.5, None), (8, 16), (10, 18), (12.5, 18)])
-def test_guesses_about_b4(guess, makespan):
+def test_3_guesses_about_b4(guess, makespan):
     tasks, processors = batch("B4")
     found = attempt(tasks, processors, guess)
     assert (None if found.failure else max(entry.end for entry in found.entries)) == makespan
 
 
-def test_b8():
+def test_3_b8():
     tasks, processors = batch("B8")
     a1, a4 = largest_first(tasks, processors), dual(tasks, processors)
     assert (a1.makespan, a1.width) == (531, 16)

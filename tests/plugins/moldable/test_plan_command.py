@@ -42,7 +42,7 @@ def test_the_four_makespans_and_the_advice(night):
     )
 
 
-def test_each_shrink_has_its_reason(night):
+def test_11_each_shrink_has_its_reason(night):
     said = plan("--list", night, "--processors", 8, "--algorithm", "A1").output
     lines = {line.split()[0]: " ".join(line.split()) for line in said.splitlines() if line}
     why = "8 processes on 5 processors take 2 times as long, 25 % more work: A1 gives nobody more than 5"

@@ -18,7 +18,7 @@ from headway_plugins.reproductions.anthillsched import run_queue
 # ---------------------------------------------------------------------- 3: figures and intervals
 
 
-def test_three_jobs():
+def test_3_three_jobs():
     arrival, run = np.array([0.0, 2.0, 30.0]), np.array([10.0, 5.0, 1.0])
     waits = fcfs_waits(arrival, run)
     assert waits.tolist() == [0, 8, 0]
@@ -37,11 +37,11 @@ def test_there_are_no_figures_of_nothing():
     ("mean", "deviation", "ends"),
     [(9.61, 1.49, (8.69, 10.53)), (107.82, 2.63, (106.19, 109.45)), (168.28, 1.36, (167.44, 169.12))],
 )
-def test_intervals(mean, deviation, ends):
+def test_3_intervals(mean, deviation, ends):
     assert normal_interval(mean, deviation, 10) == pytest.approx(ends, abs=0.006)
 
 
-def test_two_rows_of_the_tables_contradict_themselves():
+def test_3_two_rows_of_the_tables_contradict_themselves():
     found = {(m.load, m.metric, m.strategy, m.end, m.printed): m.computed for m in misprints()}
     assert found == {
         ("light", "response", "OAS", "low", 106.45): 106.19,
@@ -50,7 +50,7 @@ def test_two_rows_of_the_tables_contradict_themselves():
     }
 
 
-def test_the_missing_mean():
+def test_3_the_missing_mean():
     assert missing_mean("medium", "execution", "AS") == 179681.76
     assert missing_mean("light", "execution", "AS") is None
 
@@ -65,7 +65,7 @@ def test_response_less_wait_is_the_run_time_at_both_loads(load, name):
 # ---------------------------------------------------------------------- 6: the workload's draws
 
 
-def test_the_draws_have_the_published_parameters():
+def test_6_the_draws_have_the_published_parameters():
     rng = np.random.default_rng(1)
     gaps = np.diff(arrival_times(rng, 100_001, ARRIVALS["published"]))
     assert gaps.mean() == pytest.approx(6513.8, rel=0.01)
@@ -84,19 +84,19 @@ def waits(arrivals, count=200):
 
 
 @pytest.mark.parametrize(("load", "within"), [("light", 0.05), ("medium", 0.03)])
-def test_calibrated_arrivals_give_the_published_waits(load, within):
+def test_7_calibrated_arrivals_give_the_published_waits(load, within):
     found = waits(load)
     for name in STRATEGIES:
         assert found[name] == pytest.approx(TABLES[load]["wait"][name].mean, rel=within), name
 
 
-def test_the_published_arrivals_do_not():
+def test_8_the_published_arrivals_do_not():
     found = waits("published")
     for name, near in zip(STRATEGIES, (2.83, 2.31, 2.42, 1.47), strict=True):
         assert found[name] == pytest.approx(near, rel=0.06), name
         assert found[name] < 0.4 * TABLES["light"]["wait"][name].mean
 
 
-def test_heavy_load_waits_for_half_of_all_others():
+def test_9_heavy_load_waits_for_half_of_all_others():
     for name, wait in waits("heavy").items():
         assert wait == pytest.approx(499.5 * RUN_TIMES[name], rel=0.01), name

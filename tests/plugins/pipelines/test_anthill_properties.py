@@ -22,7 +22,7 @@ def profiles(draw, broadcasts=True):
 
 
 @given(profiles(), st.sampled_from(["loop", "final"]), st.integers(1, 30))
-def test_real_shares_are_all_processors(profile, mode, iterations):
+def test_1_real_shares_are_all_processors(profile, mode, iterations):
     steps = history(*profile, mode=mode, iterations=iterations)
     assert len(steps) <= iterations
     for step in steps:
@@ -30,18 +30,18 @@ def test_real_shares_are_all_processors(profile, mode, iterations):
 
 
 @given(profiles(broadcasts=False), st.integers(2, 50), st.sampled_from(["loop", "final"]))
-def test_without_a_broadcast_iterations_change_nothing(profile, iterations, mode):
+def test_4_without_a_broadcast_iterations_change_nothing(profile, iterations, mode):
     assert anthill(*profile, iterations=iterations, mode=mode) == anthill(*profile, iterations=1)
 
 
 @given(profiles(), st.sampled_from(["loop", "final"]))
-def test_every_filter_has_a_copy_and_all_processors_are_given(profile, mode):
+def test_5_every_filter_has_a_copy_and_all_processors_are_given(profile, mode):
     copies = anthill(*profile, mode=mode)
     assert min(copies) >= 1 and sum(copies) == max(profile[2], len(copies))
 
 
 @given(profiles(broadcasts=False), st.data(), st.floats(0, 1e6))
-def test_more_bytes_or_time_is_never_a_smaller_share(profile, data, more):
+def test_5_more_bytes_or_time_is_never_a_smaller_share(profile, data, more):
     received, seconds, count, _ = profile
     j = data.draw(st.integers(0, len(received) - 1))
     which = data.draw(st.sampled_from([0, 1]))

@@ -21,14 +21,14 @@ VECTORS = {
 
 
 @pytest.mark.parametrize("name", VECTORS)
-def test_copies_rounded_in_every_iteration(name):
+def test_1_copies_rounded_in_every_iteration(name):
     received, seconds, processors, broadcast, copies, _ = VECTORS[name]
     assert anthill(received, seconds, processors, broadcast, iterations=50) == copies
     assert anthill(received, seconds, processors, broadcast) == copies
 
 
 @pytest.mark.parametrize("name", [name for name in VECTORS if VECTORS[name][5]])
-def test_copies_rounded_once(name):
+def test_1_copies_rounded_once(name):
     received, seconds, processors, broadcast, _, copies = VECTORS[name]
     assert anthill(received, seconds, processors, broadcast, iterations=50, mode="final") == copies
 
@@ -41,7 +41,7 @@ def test_copies_rounded_once(name):
         ("V7", 2, (4.622222, 5.333333, 6.044444)),
     ],
 )
-def test_real_numbers_before_they_are_rounded(name, iteration, real):
+def test_1_real_numbers_before_they_are_rounded(name, iteration, real):
     received, seconds, processors, broadcast, *_ = VECTORS[name]
     steps = history(received, seconds, processors, broadcast)
     assert steps[iteration] == pytest.approx(real, abs=1e-6)
@@ -50,7 +50,7 @@ def test_real_numbers_before_they_are_rounded(name, iteration, real):
 @pytest.mark.parametrize(
     ("name", "real"), [("V3", (2.627719, 5.372281)), ("V4", (4.593539, 2.503230, 0.903230))]
 )
-def test_what_real_numbers_converge_to(name, real):
+def test_1_what_real_numbers_converge_to(name, real):
     received, seconds, processors, broadcast, *_ = VECTORS[name]
     steps = history(received, seconds, processors, broadcast, iterations=50, mode="final")
     assert steps[-1] == pytest.approx(real, abs=1e-6)
@@ -64,13 +64,13 @@ def test_what_real_numbers_converge_to(name, real):
         ("V7", [(7, 6, 3), (5, 6, 5), (5, 5, 6), (5, 5, 6)]),
     ],
 )
-def test_the_iterations(name, steps):
+def test_1_the_iterations(name, steps):
     received, seconds, processors, broadcast, *_ = VECTORS[name]
     found = [rounded(step, processors) for step in history(received, seconds, processors, broadcast)]
     assert found[: len(steps)] == steps
 
 
-def test_it_stops_when_the_copies_repeat():
+def test_4_it_stops_when_the_copies_repeat():
     received, seconds, processors, broadcast, *_ = VECTORS["V8"]
     steps = history(received, seconds, processors, broadcast)
     assert [rounded(step, processors) for step in steps] == [(5, 5, 2)] * 2
@@ -78,7 +78,7 @@ def test_it_stops_when_the_copies_repeat():
 
 @pytest.mark.parametrize("name", VECTORS)
 @pytest.mark.parametrize("mode", ["loop", "final"])
-def test_the_real_numbers_are_all_processors_in_every_iteration(name, mode):
+def test_1_the_real_numbers_are_all_processors_in_every_iteration(name, mode):
     received, seconds, processors, broadcast, *_ = VECTORS[name]
     for step in history(received, seconds, processors, broadcast, iterations=50, mode=mode):
         assert sum(step) == pytest.approx(processors, abs=1e-9)
@@ -94,15 +94,15 @@ def test_the_real_numbers_are_all_processors_in_every_iteration(name, mode):
         (2, (1, 1, 1)),
     ],
 )  # fmt: skip
-def test_balanced(processors, copies):
+def test_2_balanced(processors, copies):
     assert balanced(len(copies), processors) == copies
 
 
-def test_all_in_all():
+def test_2_all_in_all():
     assert all_in_all(3, 8) == (8, 8, 8)
 
 
-def test_rounding_gives_the_first_of_equals_more():
+def test_2_rounding_gives_the_first_of_equals_more():
     assert rounded((2.5, 2.5, 3.0), 8) == (3, 2, 3)
     assert rounded((5, 1.75, 1.25), 8) == (5, 2, 1)
 

@@ -49,7 +49,7 @@ def seconds(which, strategy):
 
 
 @pytest.mark.parametrize("strategy", ORDER)
-def test_every_job_runs_as_the_table_says_one_at_a_time(strategy):
+def test_10_every_job_runs_as_the_table_says_one_at_a_time(strategy):
     jobs = workload(jobs=60, arrivals="medium")
     result = run(jobs, strategy)
     ends = 0.0
@@ -64,7 +64,7 @@ def test_a_pipeline_has_the_machine_to_itself_though_it_asks_for_less():
     assert [job.start_time for job in run(jobs).jobs] == [0.0, 50.0, 100.0]
 
 
-def test_the_table_has_the_published_means():
+def test_10_the_table_has_the_published_means():
     short = is_short(node_sizes(np.random.default_rng(1), 100_000))
     for strategy, mean in {"AS": 179.67, "BS": 154.29, "NOAS": 160.15, "OAS": 102.98, "OBS": 105.40}.items():
         found = np.where(short, seconds("short", strategy), seconds("long", strategy)).mean()
@@ -74,7 +74,7 @@ def test_the_table_has_the_published_means():
 @pytest.mark.parametrize(
     ("arrivals", "metric"), [("medium", "mean_response_seconds"), ("light", "idle_seconds")]
 )
-def test_orders_at_medium_and_light_load(arrivals, metric):
+def test_10_orders_at_medium_and_light_load(arrivals, metric):
     jobs = workload(arrivals=arrivals)
     found = [measured(run(jobs, strategy))[metric] for strategy in ORDER]
     if arrivals == "light":

@@ -29,14 +29,14 @@ def sized(rules, profiles=PROFILES, value=1, processors=10, pipeline=ID3):
     ("strategy", "copies"), [("AS", (10, 10, 10)), ("BS", (4, 3, 3)), ("NOAS", (6, 2, 2)), ("OAS", (6, 2, 2)),
                              ("OBS", (4, 3, 3))]
 )  # fmt: skip
-def test_each_strategy(strategy, copies):
+def test_2_each_strategy(strategy, copies):
     assert sized(Rules(strategy)).copies == copies
 
 
 @pytest.mark.parametrize(
     ("wall", "copies", "sequential"), [(4.999, (1, 1, 1), True), (5.0, (6, 2, 2), False)]
 )
-def test_less_than_five_seconds_are_short(wall, copies, sequential):
+def test_2_less_than_five_seconds_are_short(wall, copies, sequential):
     found = sized(Rules("OAS"), [profile(1, wall=wall)])
     assert (found.copies, found.sequential) == (copies, sequential)
     assert sized(Rules("OBS"), [profile(1, wall=wall)]).sequential is sequential
@@ -47,7 +47,7 @@ def test_what_is_short_is_an_option():
     assert sized(Rules("OAS", short=200)).sequential
 
 
-def test_copies_between_two_combinations():
+def test_2_copies_between_two_combinations():
     assert interpolated([(6, 1, 1), (2, 4, 2)], [0.75, 0.25], 8) == (5, 2, 1)
     # On 8 processors the first gives 6, 1, 1 and the second 2, 4, 2.
     known = [profile(2, (900, 50, 50), (50, 25, 25)), profile(10, (2, 4, 2), (2, 4, 2))]
@@ -94,7 +94,7 @@ def test_a_reader_is_capped_if_that_is_wanted():
     assert sized(NOAS, pipeline=reading).copies == (6, 2, 2)
 
 
-def test_parameters_with_ten_values_each_are_a_hundred_runs():
+def test_2_parameters_with_ten_values_each_are_a_hundred_runs():
     values = tuple(range(10))
     combinations = Pipeline("p", (Filter("a"),), {"A": values, "B": values}).combinations()
     assert len(combinations) == 100

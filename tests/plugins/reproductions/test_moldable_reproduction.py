@@ -6,9 +6,17 @@ import pytest
 
 from headway.errors import UserError
 from headway.experiment.reproduction import Context
+from headway_plugins.moldable.algorithms import ALGORITHMS
 from headway_plugins.moldable.batches import BatchModel, BatchOptions
 from headway_plugins.reproductions import moldable_bsp
-from headway_plugins.reproductions.moldable_bsp import MoldableReproduction, Point, batch, trimmed
+from headway_plugins.reproductions.moldable_bsp import (
+    RATIO,
+    MoldableReproduction,
+    Point,
+    batch,
+    run_point,
+    trimmed,
+)
 
 
 def context(out, keep=False, traces=None):
@@ -44,6 +52,69 @@ def test_all_algorithms_meet_the_same_batch():
     point = Point("wide", 64, 0.5)
     assert batch(point, 1) == batch(point, 1) != batch(point, 2)
     assert len(batch(point, 1)) == 32
+
+
+# ---------------------------------------------------------------------- the acceptance list: 7 and 10
+
+#: Makespan over the lower bound on 64 processors, by tasks for each processor: A1, A2, A3, A4. Means of the
+#: middle 30 of 40 batches, computed anew beside the paper (which prints none).
+RATIOS = {
+    "narrow": {
+        0.25: (1.113, 1.187, 1.265, 1.239), 0.5: (1.074, 1.126, 1.160, 1.290),
+        1.0: (1.048, 1.076, 1.094, 1.302), 2.0: (1.035, 1.049, 1.059, 1.158),
+        4.0: (1.020, 1.036, 1.040, 1.029),
+    },
+    "wide": {
+        0.25: (1.157, 1.109, 1.149, 1.183), 0.5: (1.114, 1.076, 1.112, 1.267),
+        1.0: (1.076, 1.057, 1.076, 1.305), 2.0: (1.043, 1.038, 1.056, 1.154),
+        4.0: (1.023, 1.026, 1.036, 1.030),
+    },
+}  # fmt: skip
+
+
+def ratios(point, runs):
+    """The mean ratio of each algorithm, as the paper counts them."""
+    rows = run_point(point, runs)
+    return {
+        name: float(np.mean(trimmed([row.values[RATIO] for row in rows if row.variant == name])))
+        for name in ALGORITHMS
+    }
+
+
+def assert_generated(kind, runs, near, near_a4):
+    found = {x: ratios(Point(kind, 64, x), runs) for x in RATIOS[kind]}
+    for x, (a1, a2, a3, a4) in RATIOS[kind].items():
+        here = found[x]
+        assert [here["A1"], here["A2"], here["A3"]] == pytest.approx([a1, a2, a3], abs=near), x
+        assert here["A4"] == pytest.approx(a4, abs=near_a4), x
+        if kind == "narrow":
+            assert here["A1"] <= here["A2"] <= here["A3"]
+    assert max(found, key=lambda x: found[x]["A4"]) in (0.5, 1.0)
+
+
+@pytest.mark.parametrize("kind", ["narrow", "wide"])
+def test_7_in_small(kind):
+    assert_generated(kind, 6, 0.08, 0.08)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("kind", ["narrow", "wide"])
+def test_7_generated_batches(kind):
+    assert_generated(kind, 40, 0.03, 0.05)
+
+
+@pytest.mark.traces
+@pytest.mark.campaign
+@pytest.mark.parametrize("x", [0.5, 1.0, 2.0, 4.0])
+def test_10_batches_from_a_log(trace_dir, x):
+    log = next(trace_dir.glob("KTH-SP2*"))
+    assert ratios(Point("KTH SP2", 64, x, str(log)), 40)["A1"] <= 1.06
+
+
+@pytest.mark.traces
+def test_10_in_small(trace_dir):
+    log = next(trace_dir.glob("KTH-SP2*"))
+    assert ratios(Point("KTH SP2", 64, 2.0, str(log)), 6)["A1"] <= 1.08
 
 
 @pytest.mark.parametrize(

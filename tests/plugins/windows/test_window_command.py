@@ -44,7 +44,7 @@ def night(tmp_path):
     return path
 
 
-def test_the_set_who_is_left_out_and_the_forecast(night):
+def test_12_the_set_who_is_left_out_and_the_forecast(night):
     said = window("--list", night, "--processors", 2, "--length", "10s", "--fill", 0.8).output
     words = " ".join(said.split())
     assert "5 jobs, 2.10 of the window (2 processors for 10 s)." in words
@@ -150,7 +150,7 @@ def recorded(tmp_path, now, policy="two-phase", **options):
     return cut(path, now)
 
 
-def test_a_window_that_is_open(tmp_path):
+def test_12_a_window_that_is_open(tmp_path):
     said = window("--journal", recorded(tmp_path, 5, opens="00:00")).output
     words = " ".join(said.split())
     assert "Pool pool: the window is open until 10; what is left of it:" in words

@@ -60,7 +60,7 @@ class Night:
         ({"fill": 0.8}, {"A": 7, "D4": 9, "B": DAY + 7, "C": DAY + 9}),
     ],
 )
-def test_the_set_of_a_night_and_the_rest_in_the_next(options, ends):
+def test_12_the_set_of_a_night_and_the_rest_in_the_next(options, ends):
     found = Night(tasks(JOBS), **options).ends()
     assert {job: end for job, end in found.items() if end < DAY} == {
         job: end for job, end in ends.items() if end < DAY
@@ -157,7 +157,7 @@ def barrier(policy, jobs, now=0.0, processors=2):
     }
 
 
-def test_the_reasons():
+def test_12_the_reasons():
     jobs = [trace.job for trace in tasks([*JOBS, Staged("E", ((11,),))])]
     why = barrier(TwoPhase(TwoPhaseOptions(opens="00:00", length=10, fill=0.8)), jobs)
     assert why["A.1.1"] == "starting"

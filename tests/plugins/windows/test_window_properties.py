@@ -34,7 +34,7 @@ def brute(works, rewards, capacity):
     return tuple(np.flatnonzero(has[best]).tolist())
 
 
-def test_a_thousand_instances_as_by_trying_all_sets():
+def test_2_a_thousand_instances_as_by_trying_all_sets():
     rng = np.random.default_rng(2)
     for nth in range(1000):
         # Small numbers, so that there are ties.
@@ -52,7 +52,7 @@ def test_a_thousand_instances_as_by_trying_all_sets():
 
 
 @pytest.mark.parametrize("rewards", ["few", "many", "alike"])
-def test_larger_ones_agree(rewards):
+def test_2_larger_ones_agree(rewards):
     rng = np.random.default_rng(3)
     for _ in range(3):
         works = rng.integers(1, 1000, 60)
@@ -122,7 +122,7 @@ orders = st.sampled_from(sorted(ORDERS))
 
 
 @given(batches, st.integers(1, 5), orders, st.integers(0, 9))
-def test_no_processor_idles_and_stages_keep_their_order(jobs, processors, order, seed):
+def test_3_no_processor_idles_and_stages_keep_their_order(jobs, processors, order, seed):
     deadline = sum(job.work for job in jobs)
     run = dispatch(jobs, processors, deadline, ORDERS[order], rng=np.random.default_rng(seed), record=True)
     began = run.began
@@ -162,7 +162,7 @@ def test_what_is_earned_by_the_deadline(jobs, processors, order, deadline, drop)
 
 
 @given(batches, st.integers(1, 5), st.integers(1, 60), orders, st.integers(0, 9))
-def test_filled_by_the_theorem_every_selected_job_ends_in_time(jobs, processors, deadline, order, seed):
+def test_4_filled_by_the_theorem_every_selected_job_ends_in_time(jobs, processors, deadline, order, seed):
     jobs = [jobs[at] for at in fitting(jobs, deadline)]
     works = [job.work for job in jobs]
     capacity = room(fill(processors, deadline, longest_path(jobs), 1), processors, deadline)
@@ -224,7 +224,7 @@ def test_jobs_of_stages_that_cannot_be(stages, reward, said):
         (5, ((1.5, 1.5, 1.5, 1.5, 2), (2.5, 2.5))),
     ],
 )
-def test_tasks_are_split_until_the_path_is_short_enough(path, found):
+def test_1_tasks_are_split_until_the_path_is_short_enough(path, found):
     (job,) = with_paths([Staged("x", ((6, 2), (5,)))], path)
     assert tuple(tuple(sorted(stage)) for stage in job.stages) == tuple(
         tuple(sorted(stage)) for stage in found
@@ -233,7 +233,7 @@ def test_tasks_are_split_until_the_path_is_short_enough(path, found):
 
 
 @given(batches, st.integers(1, 5), st.integers(0, 9))
-def test_fewer_stages_leave_the_rest_as_it_is(jobs, count, seed):
+def test_1_fewer_stages_leave_the_rest_as_it_is(jobs, count, seed):
     changed = with_stages(np.random.default_rng(seed), jobs, count)
     for before, after in zip(jobs, changed, strict=True):
         assert len(after.stages) == min(count, len(before.stages))
@@ -242,7 +242,7 @@ def test_fewer_stages_leave_the_rest_as_it_is(jobs, count, seed):
         assert (after.name, after.work, after.reward) == (before.name, before.work, before.reward)
 
 
-def test_synthetic_workloads():
+def test_5_synthetic_workloads():
     found = [synthetic(np.random.default_rng((1, seed))) for seed in range(20)]
     for jobs in found:
         work = sum(job.work for job in jobs)

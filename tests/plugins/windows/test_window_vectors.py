@@ -22,7 +22,7 @@ def ended(jobs, processors, deadline, order):
     return {name: end for end, name in found}, run.reward
 
 
-def test_work_and_critical_path():
+def test_1_work_and_critical_path():
     assert [job.work for job in JOBS] == [8, 9, 6, 8]
     assert [job.path for job in JOBS] == [6, 7, 6, 2]
 
@@ -40,7 +40,7 @@ def test_work_and_critical_path():
         ("STCPU", 20, {"C": 6, "A": 8, "D4": 12, "B": 19}, 31),
     ],
 )
-def test_two_processors_all_selected(order, deadline, ends, reward):
+def test_1_two_processors_all_selected(order, deadline, ends, reward):
     assert ended(JOBS, 2, deadline, order) == (ends, reward)
 
 
@@ -52,7 +52,7 @@ WAYS = {"select": select, "by_profits": by_profits, "by_dominance": by_dominance
     ("share", "chosen", "reward"),
     [(1.0, (0, 1), 17), (0.9, (0, 1), 17), (0.8, (0, 3), 16), (0.7, (0, 2), 14), (0.5, (1,), 9)],
 )
-def test_selection_where_rewards_are_works(way, share, chosen, reward):
+def test_1_selection_where_rewards_are_works(way, share, chosen, reward):
     capacity = room(share, 2, 10)
     found = WAYS[way]((8, 9, 6, 8), (8, 9, 6, 8), capacity)
     assert (found.chosen, found.reward) == (chosen, reward)
@@ -64,7 +64,7 @@ def test_selection_where_rewards_are_works(way, share, chosen, reward):
     ("capacity", "chosen", "reward"),
     [(5, (2, 3), 80), (7, (1, 3), 90), (9, (1, 2, 3), 120), (14, (0, 1, 2, 3), 130)],
 )
-def test_selection_with_rewards_of_their_own(way, capacity, chosen, reward):
+def test_1_selection_with_rewards_of_their_own(way, capacity, chosen, reward):
     found = WAYS[way]((5, 4, 3, 2), (10, 40, 30, 50), capacity)
     assert (found.chosen, found.reward, found.gap) == (chosen, reward, 0)
 
@@ -80,7 +80,7 @@ def test_selection_with_rewards_of_their_own(way, capacity, chosen, reward):
         (0.8, "STCPU", {"A": 7, "D4": 9}, 0.941176),
     ],
 )
-def test_both_phases(share, order, ends, ratio):
+def test_1_both_phases(share, order, ends, ratio):
     works = [job.work for job in JOBS]
     chosen = [JOBS[at] for at in select(works, works, room(share, 2, 10)).chosen]
     upper = select(works, works, room(1, 2, 10)).reward
@@ -90,7 +90,7 @@ def test_both_phases(share, order, ends, ratio):
 
 
 @pytest.mark.parametrize(("order", "count"), [("LCPF", 11), ("STCPU", 10)])
-def test_ten_short_jobs_and_a_long_one(order, count):
+def test_1_ten_short_jobs_and_a_long_one(order, count):
     jobs = [Staged(str(n), ((1,),), 1) for n in range(10)] + [Staged("long", ((10,),), 1)]
     found, reward = ended(jobs, 2, 10, order)
     assert len(found) == reward == count
@@ -107,19 +107,19 @@ def test_ten_short_jobs_and_a_long_one(order, count):
         (1000, 46800, 12240, 0.738723, 0.947745),
     ],
 )
-def test_r(processors, deadline, path, sure, usual):
+def test_1_r(processors, deadline, path, sure, usual):
     assert fill(processors, deadline, path, 1) == pytest.approx(sure, abs=5e-7)
     assert fill(processors, deadline, path) == pytest.approx(usual, abs=5e-7)
     assert fill(processors, deadline, path, 0) == 1
 
 
-def test_the_theorems_bound():
+def test_1_the_theorems_bound():
     assert surely(100, 4680, 2340, 100) == pytest.approx(49.5)
     # Half of the optimum is only guaranteed from OPT = 200 on: the theorem takes one job off.
     assert surely(100, 4680, 2340, 199) < 199 / 2 <= surely(100, 4680, 2340, 200)
 
 
-def test_the_capacity_is_the_floor_of_the_exact_product():
+def test_1_the_capacity_is_the_floor_of_the_exact_product():
     assert room(0.29, 10, 10) == 29
     assert room(0.7, 2, 10) == 14
     assert room(0.87, 100, 4680) == 407160
