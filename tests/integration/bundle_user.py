@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 import pytest
-from waiting import until
+from waiting import HANG, until
 
 APPLICATION = Path(__file__).parents[1] / "selfsaving.py"
 PROCESSES, UNITS = 4, 40
@@ -96,7 +96,9 @@ class Bundles:
         """Submit the application, or another ``command``, as a bundle; its id."""
         said = self.run(
             "submit", "--processors", str(PROCESSES), "--time", "60", "--move", "4", "--poll", "1",
-            "--silence", "30", "--set", "spare=0", *self._words, *words, "--", *(command or self.command),
+            # On a busy machine a worker takes half a minute to start.
+            "--silence", f"{HANG:g}", "--set", "spare=0",
+            *self._words, *words, "--", *(command or self.command),
         )  # fmt: skip
         self.ids.append(said.split()[1].rstrip(":"))
         return self.ids[-1]
