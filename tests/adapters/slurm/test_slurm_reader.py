@@ -210,6 +210,44 @@ def test_a_request_for_gpus_on_other_nodes(jobs: reader.Jobs) -> None:
     assert jobs.jobs["24"].job.attributes == {"most_nodes": 6, "nice": 50}
 
 
+#: As Slurm 22.05 lists them where it does not account for GPUs; the nodes have two each, and four processors.
+@pytest.mark.parametrize(
+    ("asked", "nodes", "per_node", "gpus"),
+    [
+        ({"tres_per_job": "gres:gpu:2", "cpus": 4, "tasks": 4}, 0, 0, 2),
+        ({"tres_per_job": "gres:gpu:4", "cpus": 4, "tasks": 4}, 2, 2, 2),
+        ({"tres_per_job": "gres:gpu:3", "cpus": 5, "tasks": 5}, 2, 0, 2),
+        ({"tres_per_job": "gres:gpu:4", "cpus": 4, "tasks": 4, "node_count": 4, "max_nodes": 4}, 4, 0, 1),
+        ({"tres_per_job": "gres:gpu:2", "cpus": 8, "tasks": 8}, 2, 4, 1),
+        # More than one node has, on one processor: never.
+        ({"tres_per_job": "gres:gpu:3", "cpus": 1, "tasks": 1}, 0, 0, 3),
+        ({"tres_per_task": "gres:gpu:1", "cpus": 2, "tasks": 2}, 0, 0, 2),
+        ({"tres_per_task": "gres:gpu:1", "cpus": 4, "tasks": 4}, 2, 2, 2),
+        ({"tres_per_socket": "gres:gpu:1", "cpus": 2, "tasks": 2, "sockets_per_node": 2}, 0, 0, 2),
+        ({"tres_per_node": "gres:gpu:1", "tres_per_job": "gres:gpu:2", "cpus": 2, "tasks": 2}, 0, 0, 1),
+    ],
+)  # fmt: skip
+def test_gpus_of_a_job_a_task_or_a_socket(
+    asked: dict[str, Any], nodes: int, per_node: int, gpus: int
+) -> None:
+    plain = {
+        "node_count": 1,
+        "max_nodes": 0,
+        "tres_req_str": "cpu=4,node=1,billing=4",
+        "tasks_per_node": None,
+    }
+    request = only(read(pending(**{**plain, **asked}))).job.request
+    assert (request.nodes, request.processors_per_node, request.gres_per_node) == (
+        nodes, per_node, (("gpu", gpus),),
+    )  # fmt: skip
+
+
+def test_a_running_job_has_the_gpus_that_slurm_gave_it() -> None:
+    given = {"tres_per_job": "gres:gpu:3", "gres_detail": ["gpu:2(IDX:0-1)", "gpu:a100:1(IDX:0)"]}
+    request = only(read({**RECORDS[7], **given})).job.request
+    assert dict(request.gres_per_node) == {"gpu": 2, "gpu:a100": 1}
+
+
 def test_memory_that_was_not_stated_is_the_whole_nodes() -> None:
     record = pending(memory_per_cpu=None, memory_per_node=None, tres_req_str="cpu=8,mem=8000M,node=2")
     assert only(read(record)).job.request.memory_per_node == 4000 * MIB
@@ -544,7 +582,7 @@ def test_how_jobs_ended_from_scontrol() -> None:
         # What is damaged is kept, for whoever says what is wrong with it.
         ("headway:job=x,stage=two", {"window": {"job": "x", "stage": "two"}}),
         ("headway:dedicated,malleable", {"requested_start": NOW + 500, "malleable": True}),
-        ("headway:unknown", None), ("dedicated", {"comment": "dedicated"}), ("", None),
+        ("headway:unknown", {"unread": ["unknown"]}), ("dedicated", {"comment": "dedicated"}), ("", None),
         ("headway:malleable scopred:app=ft;N=3", {"malleable": True, "comment": "scopred:app=ft;N=3"}),
     ],
 )  # fmt: skip

@@ -249,7 +249,7 @@ def test_reproduce_tells_the_rules_that_a_published_experiment_breaks(
 #: What makes small versions of campaigns that ship: their models' options.
 SMALL = {
     "los": {"jobs": 100, "p_small": 0.5, "p_extend": 0.0, "p_reduce": 0.0},
-    "policy": {"days": 1, "users": 10, "accounts": 3},
+    "policy": {"days": 28, "users": 30, "accounts": 3},
     "thirteen": {"jobs": 3000},
 }
 

@@ -17,6 +17,8 @@ from headway_adapters.slurm.reader.partitions import Partition
 from headway_adapters.slurm.reader.site import Site
 from headway_adapters.slurm.reader.topology import Bounds, bound_of
 
+#: Slurm's own form of what is asked for in all.
+_GRES = "gres/"
 _MEMORY = re.compile(r"(?:^|,)mem=([0-9.]+)([KMGTP]?)")
 
 
@@ -81,7 +83,11 @@ class Requests:
         if most > least > 0:
             attributes["most_nodes"] = most
         per_task = processors_per_task(record, cpus)
+        spread = 0 if nodes else self._nodes_for_gres(record, pool, cpus)
+        nodes = nodes or spread
         per_node = values.integer(record.tasks_per_node) * per_task
+        if spread and not per_node and cpus % spread == 0:
+            per_node = cpus // spread
         if per_node and (cpus % per_node or (nodes and cpus != nodes * per_node)):
             per_node = 0
         if self.threads > 1 and not exclusive:
@@ -160,13 +166,43 @@ class Requests:
                 found["memory_per_node"] = int(size / nodes) * MIB
         if least := self._least_sizes(record):
             found["least_sizes"] = least
-        if per_node_text := values.text(record.tres_per_node):
-            found["gres_per_node"] = gres(per_node_text)
-        elif "gres/" in required:
-            # Stated for the job, a task or a socket: the total, evenly over the nodes.
-            wanted = ",".join(part for part in required.split(",") if part.startswith("gres/"))
-            found["gres_per_node"] = tuple((name, -(-count // nodes)) for name, count in gres(wanted))
+        if wanted := self._gres(record, nodes):
+            found["gres_per_node"] = wanted
         return found
+
+    def _gres(self, record: JobRecord, nodes: int) -> tuple[tuple[str, int], ...]:
+        """Generic resources on each of ``nodes`` nodes: the most that it has on one of them, or what it asks
+        for, what is stated for the job or a task evenly over them."""
+        if isinstance(record.gres_detail, list) and any(record.gres_detail):
+            has: dict[str, int] = {}
+            for text in record.gres_detail:
+                for name, count in gres(values.text(text)):
+                    has[name] = max(has.get(name, 0), count)
+            return tuple(sorted(has.items()))
+        if per_node := values.text(record.tres_per_node):
+            return gres(per_node)
+        if per_socket := values.text(record.tres_per_socket):
+            sockets = values.integer(record.sockets_per_node) or 1
+            return tuple((name, count * sockets) for name, count in gres(per_socket))
+        return tuple((name, -(-count // nodes)) for name, count in _gres_of_all(record))
+
+    def _nodes_for_gres(self, record: JobRecord, pool: str, cpus: int) -> int:
+        """On how many nodes a job that leaves that open has to be, since no node has so many generic
+        resources; 0: on any number."""
+        if values.text(record.tres_per_node) or values.text(record.tres_per_socket):
+            return 0
+        needed = 0
+        for name, count in _gres_of_all(record):
+            there = [
+                (dict(node.gres).get(name, 0), node.processors)
+                for node in self.nodes.nodes.values()
+                if pool in node.pools
+            ]
+            most = max((amount for amount, _ in there), default=0)
+            if most:
+                largest = max(processors for amount, processors in there if amount)
+                needed = max(needed, -(-count // most), -(-cpus // largest))
+        return needed if 1 < needed <= cpus else 0
 
     def _least_sizes(self, record: JobRecord) -> tuple[tuple[str, int], ...]:
         """What Slurm compares with each node's configuration, and gives nothing of out."""
@@ -210,3 +246,17 @@ def nodes_asked(record: JobRecord) -> tuple[int, int]:
     most = values.integer(record.max_nodes)
     least = values.integer(record.node_count)
     return (least, most) if most else (0, 0)
+
+
+def _gres_of_all(record: JobRecord) -> tuple[tuple[str, int], ...]:
+    """Generic resources that a job asks for in all (``--gpus``, ``--gpus-per-task``).
+
+    Slurm sums them up itself only where it accounts for them (``AccountingStorageTRES``).
+    """
+    if per_job := values.text(record.tres_per_job):
+        return gres(per_job)
+    if per_task := values.text(record.tres_per_task):
+        tasks = max(values.integer(record.tasks, 1), 1)
+        return tuple((name, count * tasks) for name, count in gres(per_task))
+    summed = values.text(record.tres_req_str).split(",")
+    return gres(",".join(part for part in summed if part.startswith(_GRES)))
