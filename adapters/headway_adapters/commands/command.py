@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from headway.cli.numbers import FiniteRange
 from headway_adapters.commands.emulator import Emulator, EmulatorOptions, memory_bytes
 from headway_adapters.commands.server import Fault
 
@@ -27,7 +28,7 @@ from headway_adapters.commands.server import Fault
 @click.option("--queue", "queues", multiple=True, help="A queue; repeatable, the first is the default.")
 @click.option("--flavour", type=click.Choice(["ibm", "volclava"]), default="ibm", show_default=True,
               help="LSF: whose commands.")  # fmt: skip
-@click.option("--speed", type=click.FloatRange(min=0.001), default=1.0, show_default=True,
+@click.option("--speed", type=FiniteRange(min=0.001), default=1.0, show_default=True,
               help="Jobs go so many times faster than the clock.")  # fmt: skip
 @click.option("--no-scheduling", is_flag=True,
               help="Begin with the batch system's own scheduler switched off.")  # fmt: skip

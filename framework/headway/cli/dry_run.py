@@ -26,6 +26,7 @@ from headway.cli.common import (
     wall_clock,
 )
 from headway.cli.estimate_options import asked_model, estimates_option, estimates_set_option
+from headway.cli.numbers import FiniteRange
 from headway.errors import UserError
 from headway.extras import need_report
 
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 _FORECAST = 50
 
 COUNT = click.IntRange(min=1)
-FACTOR = click.FloatRange(min=0, min_open=True)
+FACTOR = FiniteRange(min=0, min_open=True)
 
 
 @click.command(

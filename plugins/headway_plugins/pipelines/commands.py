@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headway.cli.common import console, examples, messages, say
+from headway.cli.numbers import FiniteRange
 from headway.errors import UserError
 
 if TYPE_CHECKING:
@@ -82,12 +83,12 @@ def profile(pipeline_path: Path, store_path: Path, carry_out: bool, most: int | 
               help="NOAS is AnthillSched; OAS lets short jobs run with one copy of each filter; BS gives "
                    "every filter as many copies, OBS is BS with the same exception; AS puts every filter on "
                    "every processor.")  # fmt: skip
-@click.option("--short", type=click.FloatRange(min=0), default=5.0, show_default=True,
+@click.option("--short", type=FiniteRange(min=0), default=5.0, show_default=True,
               help="Seconds: a job whose controlled run took less is short.")  # fmt: skip
 @click.option("--mode", type=click.Choice(["loop", "final"]), default="loop", show_default=True,
               help="Round copies in every iteration, or once.")  # fmt: skip
 @click.option("--iterations", type=click.IntRange(min=1), default=10, show_default=True, help="At most.")
-@click.option("--weights", type=(click.FloatRange(min=0), click.FloatRange(min=0)), default=(0.5, 0.5),
+@click.option("--weights", type=(FiniteRange(min=0), FiniteRange(min=0)), default=(0.5, 0.5),
               show_default=True, help="Of the share of bytes and of the share of time.")  # fmt: skip
 @click.option("--cap", is_flag=True,
               help="No more copies of a filter than nodes have its data (data_nodes).")  # fmt: skip

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headway.cli.common import console, examples, say
+from headway.cli.numbers import FiniteRange
 from headway.errors import UserError, nearest
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def fit(
 @_pool
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter. Repeatable.")
 @click.option("--nodes", help="Numbers of nodes: 8,12 or 8..64, which is 8, 16, 32 and 64.")
-@click.option("--granularity", type=click.FloatRange(1, 86400), default=60, show_default=True,
+@click.option("--granularity", type=FiniteRange(1, 86400), default=60, show_default=True,
               help="Seconds of which suggested limits are multiples.")  # fmt: skip
 def predict(
     name: str, applications_path: Path | None, formula: str | None, runs_path: Path | None,

@@ -8,6 +8,7 @@ import click
 from rich.table import Table
 
 from headway.cli.common import console, examples, say
+from headway.cli.numbers import FiniteRange
 from headway_plugins.security.protection.commands import (
     keys_command,
     seal_command,
@@ -24,7 +25,7 @@ def command() -> None:
 @command.command("measure", epilog=examples("headway security measure --out speeds.yaml"))
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False),
               help="Write the profile there, for the option `profile` of plugins.")  # fmt: skip
-@click.option("--seconds", type=click.FloatRange(0.01, 60), default=0.2, show_default=True,
+@click.option("--seconds", type=FiniteRange(0.01, 60), default=0.2, show_default=True,
               help="How long each of five measurements of an algorithm takes at least.")  # fmt: skip
 def measure_command(out: Path | None, seconds: float) -> None:
     """Measure on this machine, in one thread, how fast data is encrypted and hashed and what a signature

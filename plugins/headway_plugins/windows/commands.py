@@ -10,6 +10,7 @@ import click
 
 from headway.cli.common import console, examples, say, when
 from headway.cli.last_run import last_run_options, pool_of, repeat_last_run
+from headway.cli.numbers import FiniteRange
 from headway.errors import UserError
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _LISTED = 20
 @click.option("--length", metavar="TIME", help="With --list: from the beginning to the deadline, as in 13h.")
 @click.option("--order", type=click.Choice(["LCPF", "STCPU", "RANDOM", "PRIO"]),
               help="With --list: whose tasks go first; PRIO takes all jobs on.  [default: LCPF]")  # fmt: skip
-@click.option("--fill", "share", type=click.FloatRange(0, 1, min_open=True),
+@click.option("--fill", "share", type=FiniteRange(0, 1, min_open=True),
               help="With --list: r, how much of the window is filled; default: by the longest critical "
               "path.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="For RANDOM.")

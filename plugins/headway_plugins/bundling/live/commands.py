@@ -20,6 +20,7 @@ import msgspec
 
 from headway.cli.asking import DURATION
 from headway.cli.common import console, examples, say, wall_clock
+from headway.cli.numbers import FiniteRange
 from headway.errors import Failure, HeadwayError, UserError
 from headway.link import Client, read_key
 from headway.user_side import load_user_side
@@ -87,7 +88,7 @@ def command() -> None:
               help="each: the command is run for each process; once: it starts them itself.")  # fmt: skip
 @click.option("--most", "omax", type=click.IntRange(1, 1024), default=8, show_default=True,
               help="The most processes on one processor.")  # fmt: skip
-@click.option("--delta", type=click.FloatRange(0.1, 100), default=1.0, show_default=True,
+@click.option("--delta", type=FiniteRange(0.1, 100), default=1.0, show_default=True,
               help="Penalty on the time where processors are shared.")  # fmt: skip
 @click.option("--memory", type=_Size(), default=0, metavar="SIZE",
               help="What a process needs, such as 2g: so much is asked for with each processor.")  # fmt: skip
@@ -95,7 +96,7 @@ def command() -> None:
               help="The longest that a move of all processes takes.")  # fmt: skip
 @click.option("--gain", "min_gain", type=DURATION, default="1s", show_default=True,
               help="Ask for more only if the end comes this much earlier.")  # fmt: skip
-@click.option("--slack", type=click.FloatRange(1, 10), default=1.05, show_default=True,
+@click.option("--slack", type=FiniteRange(1, 10), default=1.05, show_default=True,
               help="Factor on the limits of subjobs.")  # fmt: skip
 @click.option("--every", "checkpoint_every", type=DURATION, default="30m", show_default=True,
               help="Between two checkpoints while nothing moves.")  # fmt: skip
