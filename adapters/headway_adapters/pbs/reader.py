@@ -36,7 +36,7 @@ from headway_adapters.pbs import licences, select, values
 from headway_adapters.pbs.cluster import Nodes, Queue, Site, mapping
 from headway_adapters.pbs.documents import JobRecord, Variables
 from headway_adapters.pbs.shapes import Shapes, largest_amounts, place_of, processors_of
-from headway_adapters.polling.marks import is_mark, marks
+from headway_adapters.polling.marks import asks_for_protection, is_mark, marks
 from headway_adapters.polling.remarks import LONGEST, noted
 from headway_adapters.polling.snapshot import SnapshotJob
 
@@ -454,7 +454,7 @@ class _Reader:
         if not said:
             return marked or None
         words = re.split(r"[+,: ]", said)
-        if is_mark(words[0]):
+        if is_mark(words[0]) or asks_for_protection(words):
             marked.update(marks(words))
         elif not {"dedicated", "malleable"} & set(words):
             marked["comment"] = said[:LONGEST]

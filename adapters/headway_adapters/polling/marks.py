@@ -35,6 +35,12 @@ def is_mark(word: str) -> bool:
     return _name(word) in WORDS
 
 
+def asks_for_protection(words: Iterable[str]) -> bool:
+    """Whether a word of a deadline or of security levels is among them: then the others are meant for us too,
+    and one that is misspelt must not go unnoticed."""
+    return any("=" in word and _name(word) in ("deadline", "bytes", *_SERVICES) for word in words)
+
+
 def _name(word: str) -> str:
     return word.strip().partition("=")[0]
 

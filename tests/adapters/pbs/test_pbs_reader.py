@@ -376,6 +376,7 @@ def test_a_job_without_a_limit(queue: cluster.Queue, resources: dict[str, Any], 
         ("job=film7+stage=2+reward=10", {"window": {"job": "film7", "stage": 2, "reward": 10.0}}),
         ("moldable=2+malleable", {"moldable": 2, "malleable": True}),
         ("scopred:job=3;stage=1", {"comment": "scopred:job=3;stage=1"}),
+        ("dedline=5:bytes=1e6", {"security": {"bytes": 1e6}, "unread": ["dedline=5"]}),
     ],
 )  # fmt: skip
 def test_what_a_user_says_in_the_variable_headway(said: str, attributes: dict[str, Any] | None) -> None:
