@@ -56,6 +56,24 @@ def test_bookings_on_a_saturated_flat_pool(trace_dir: Path, factor: float) -> No
 
 
 @pytest.mark.traces
+def test_conservative_over_a_whole_trace(trace_dir: Path) -> None:
+    """20,000 jobs/s are aimed at."""
+    trace = read_swf(next(trace_dir.glob("KTH-SP2*")))
+    assert trace.max_processors is not None
+    jobs, _ = trace_jobs(trace, trace.max_processors)
+    cluster, seconds = ClusterDescription.flat(trace.max_processors), []
+    for _ in range(3):
+        began = process_time()
+        result = emulate(cluster, jobs, [PluginConfig("conservative")], Catalogue(), label="conservative")
+        seconds.append(process_time() - began)
+        assert all(job.start_time is not None for job in result.jobs)
+    print(
+        f"\nKTH-SP2, {len(jobs)} jobs, conservative: {len(jobs) / min(seconds):,.0f} jobs/s",
+        file=sys.__stderr__,
+    )
+
+
+@pytest.mark.traces
 @pytest.mark.parametrize("beside", ["dedicated jobs", "reservations"])
 @pytest.mark.parametrize("policy", ["easy", "conservative"])
 def test_bookings_beside_what_is_kept(trace_dir: Path, policy: str, beside: str) -> None:
