@@ -89,6 +89,8 @@ class ControlSystem(Bridge):
         self._tasks: dict[str, _Task] = {}
         self._wires = Wires(geometry)
         self._down: set[str] = set()
+        #: Seconds of a step at a number of midplanes.
+        self._seconds: dict[tuple[Times, int], float] = {}
         #: Told of each state that a partition comes to.
         self.watch: Callable[[Partition], None] = lambda partition: None
 
@@ -240,7 +242,11 @@ class ControlSystem(Bridge):
 
     def seconds(self, times: Times, spec: PartitionSpec) -> float:
         """How long a step takes for a partition."""
-        return seconds_at(times, len(spec.nodes) * self.geometry.torus.unit)
+        key = times, len(spec.nodes)
+        known = self._seconds.get(key)
+        if known is None:
+            known = self._seconds[key] = seconds_at(times, len(spec.nodes) * self.geometry.torus.unit)
+        return known
 
     # ------------------------------------------------------------------ jobs
 

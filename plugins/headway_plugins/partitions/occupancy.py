@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.model import Placement
-from headway.nodes import Offer, bits
+from headway.nodes import NodeTable, Offer, bits
 from headway.partitions.torus import Geometry
 from headway.state import Job, State
 from headway.view import View
@@ -48,6 +48,8 @@ class Occupancy:
         self._held: dict[str, tuple[int, int]] = {}
         #: How often somebody took a partition or gave one back.
         self.changes = 0
+        #: The midplanes of which nothing is taken now, and what was told by then.
+        self._free: tuple[tuple[int, int], int] = (-1, -1), 0
 
     def took(self, job: Job) -> None:
         """The job has its nodes."""
@@ -77,6 +79,13 @@ class Occupancy:
             known = self._masks[key] = placement, masks
         return known[1]
 
+    def free_now(self, table: NodeTable) -> int:
+        """The midplanes of which nothing is taken now, whether they can be used or not."""
+        told = self.changes, table.told
+        if told != self._free[0]:
+            self._free = told, self.mask(table.free.processors == table.total)
+        return self._free[1]
+
     @property
     def used(self) -> int:
         """The midplanes of everybody who has a partition now."""
@@ -96,7 +105,9 @@ class Occupancy:
         """Of the moment that an offer is for: midplanes that the job cannot have, and the links of each
         partition that is not over by then."""
         busy = self.mask(offer.slots <= 0)
-        free = self.mask(offer.free.processors == view.nodes.total)
+        table = view.nodes
+        now = offer.free is table.free
+        free = self.free_now(table) if now else self.mask(offer.free.processors == table.total)
         booked = [
             self.masks_of(booking.job, booking.placement) for booking in view.bookings if booking.placement
         ]

@@ -206,7 +206,7 @@ class Partitions(Plugin):
             first = pool.queue[0].description if pool.queue else None
             told = self._occupancy.changes, table.told, first
             if told != self._looked[0]:
-                free = self._occupancy.mask((table.free.processors == table.total) & table.available)
+                free = self._occupancy.free_now(table) & self._occupancy.mask(table.available)
                 idle = free.bit_count()
                 used = int(np.count_nonzero(table.available)) - idle
                 self._looked = told, (self._cause(pool, free, idle), idle, used)

@@ -246,6 +246,8 @@ def test_who_has_what_is_what_runs_at_every_moment(blocks, monkeypatch):
         for nodes, _ in masks:
             used |= nodes
         assert here.used == used
+        table = state.nodes
+        assert here.free_now(table) == here.mask(table.free.processors == table.total)
         control(self, state)
 
     monkeypatch.setattr(PartitionsPlugin, "control", hookimpl(compared))
