@@ -140,6 +140,27 @@ def test_the_table_of_ranks_has_each_rank_once_in_a_log():
         assert sorted(row[log] for row in RANKS) == list(range(1, 21))
 
 
+def place(rank):
+    """Where each log has a popularity rank in Table 6, in order."""
+    return sorted([row[log] for row in RANKS].index(rank) for log in range(4))
+
+
+@pytest.mark.parametrize(("first", "least", "most"), [(0, 0.17, 0.57), (1, 0.03, 0.51)])
+def test_erratum_3_the_columns_of_table_6_correlate_more_than_is_said(first, least, most):
+    found = np.corrcoef(np.array(RANKS[first:]).T)[np.triu_indices(4, 1)]
+    assert (found.min(), found.max()) == pytest.approx((least, most), abs=0.005)
+
+
+def test_erratum_6_of_the_ten_most_popular_29_of_40_are_in_the_upper_half_of_table_6():
+    assert sum(rank <= 10 for row in RANKS[:10] for rank in row) == 29
+
+
+@pytest.mark.parametrize(("rank", "near"), [*((rank, True) for rank in range(1, 8)), (8, False)])
+def test_erratum_7_three_of_the_logs_have_a_rank_within_three_places_up_to_rank_7_alone(rank, near):
+    a, b, c, d = place(rank)
+    assert (min(c - a, d - b) <= 3) == near
+
+
 # -------------------------------------------------------------------- acceptance 3: V19-V26
 
 
