@@ -138,4 +138,4 @@ class Partitions(Plugin):
 
     def why_not_placed(self, job: Job, view: View) -> str:
         """For a person: what a job waits for."""
-        return self._sleeping.why_not_placed(job, view) if self._sleeping is not None else ""
+        return self._sleeping.why_not_placed(job) if self._sleeping is not None else ""

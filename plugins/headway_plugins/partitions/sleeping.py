@@ -365,17 +365,16 @@ class SleepingNodes:
 
     # ------------------------------------------------------------------ for a person
 
-    def why_not_placed(self, job: Job, view: View) -> str:
+    def why_not_placed(self, job: Job) -> str:
         """What a job waits for."""
         found = self._sleepers.get_partition(self._wanted.get(job.id, ""))
         if found is None or found.state is not PartitionState.CONFIGURING:
             return ""
         nodes = found.spec.nodes
         on = sum(node not in self._state.nodes.power for node in nodes)
-        since = self._booting.get(found.spec.id, self._now)
         return (
-            f"It waits for its partition, {_named(nodes)}, which is being booted since {view.clock(since)}:"
-            f" {on} of {len(nodes)} nodes are on"
+            f"It waits for its partition, {_named(nodes)}, which is being booted: {on} of {len(nodes)} nodes"
+            " are on"
         )
 
     def figures(self, result: RunResult) -> dict[str, Any]:
