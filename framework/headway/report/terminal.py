@@ -111,13 +111,15 @@ _MOST = 12
 
 
 def flatten(title: str, value: Any, inside: bool = False) -> list[tuple[str, str]]:
-    """A contributed metric as lines: nested keys joined by `` / ``. Of a large table inside it is said how
-    many entries it has; all of them are in ``metrics.json``."""
+    """A contributed metric as lines: nested keys joined by `` / ``. Of a large table inside, and of a list of
+    tables, it is said how many entries it has; all of them are in ``metrics.json``."""
     if isinstance(value, dict):
         lines = [line for key, inner in value.items() for line in flatten(f"{title} / {key}", inner, True)]
         if inside and len(lines) > _MOST:
             return [(title, f"{len(value)} entries, in metrics.json")]
         return lines
+    if isinstance(value, list) and any(isinstance(one, dict) for one in value):
+        return [(title, f"{len(value)} entries, in metrics.json")]
     if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         return [(title, number(value))]
     return [(title, str(value))]

@@ -11,7 +11,8 @@ waits there that is not larger than what is free; so what is booked behind it is
 anybody start.
 
 Decisions: a job counts when it ends, however it ends, with the time from its last start on without what it
-was suspended; one that never ran does not. What a job was predicted at its arrival holds until it starts:
+was suspended; one that never ran does not. How good predictions are is judged by the same jobs, and by what
+they were predicted before they started. What a job was predicted at its arrival holds until it starts:
 later ends do not change it. What is known of users is kept over a restart, and so is what each job that is
 there was predicted and was given since: it is not predicted again from what is known by then.
 """
@@ -19,6 +20,7 @@ there was predicted and was given since: it is not predicted again from what is 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +29,10 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, 
 
 from headway.events import Event, JobEnded, JobRequeued, JobResumed, JobStarted, JobSubmitted, JobSuspended
 from headway.hookspecs import hookimpl
+from headway.results import RunResult
 from headway.state import Job, State
 from headway.workload.accounting import Ended, history_of
+from headway_plugins.prediction.measures import Measures
 
 MINUTE, HOUR = 60.0, 3600.0
 
@@ -37,6 +41,8 @@ LADDER = (
     *(minutes * MINUTE for minutes in (1, 5, 15, 30)),
     *(hours * HOUR for hours in (1, 2, 5, 10, 20, 50, 100)),
 )
+#: Jobs of a user that had ended from which on it is told apart how good predictions are.
+SIZES = (0, 1, 2, 10, 100)
 
 
 class RecentOptions(BaseModel):
@@ -63,6 +69,14 @@ class RecentOptions(BaseModel):
         return self._history
 
 
+class _User(msgspec.Struct):
+    """A user of whom jobs have ended."""
+
+    #: Seconds of the last of them; how many there were.
+    last: deque[float]
+    ended: int
+
+
 class _Known(msgspec.Struct):
     """A job that has not ended."""
 
@@ -75,6 +89,10 @@ class _Known(msgspec.Struct):
     #: Whether this plugin was asked about it, and what it said last (seconds; None: too little was known).
     asked: bool = False
     answer: float | None = None
+    #: What it said before the job started, how many of the user's jobs had ended then, and his estimate.
+    first: float | None = None
+    history: int = 0
+    estimate: float = 0.0
 
 
 class Recent:
@@ -85,8 +103,8 @@ class Recent:
 
     def __init__(self, options: RecentOptions) -> None:
         self._jobs = options.jobs
-        #: User -> seconds of the last jobs that ended.
-        self._last: dict[str, deque[float]] = {}
+        self._users: dict[str, _User] = {}
+        self._measures = Measures(SIZES)
         for ended in options.ended:
             if ended.user and ended.seconds > 0:
                 self._note_end(ended.user, ended.seconds)
@@ -97,17 +115,29 @@ class Recent:
 
     @hookimpl
     def restore(self, saved: dict[str, Any]) -> None:
+        counts = saved.get("counts", {})
         for user, last in saved["last"].items():
-            self._last[user] = deque(last, maxlen=self._jobs)
+            self._users[user] = _User(deque(last, maxlen=self._jobs), counts.get(user, len(last)))
+        self._measures.restore(saved.get("measures", {}))
         self._known = {job_id: _Known(*known) for job_id, known in saved["jobs"].items()}
         self._kept = {job_id for job_id, known in self._known.items() if known.asked}
 
     @hookimpl
     def checkpoint(self) -> dict[str, Any]:
         return {
-            "last": {user: list(last) for user, last in self._last.items()},
+            "last": {user: list(known.last) for user, known in self._users.items()},
+            "counts": {user: known.ended for user, known in self._users.items()},
             "jobs": {job_id: list(msgspec.structs.astuple(known)) for job_id, known in self._known.items()},
+            "measures": self._measures.saved(),
         }
+
+    @hookimpl
+    def register_metrics(self) -> dict[str, Callable[[RunResult], Any]]:
+        return {"recent": lambda result: self.figures()}
+
+    def figures(self) -> dict[str, Any]:
+        """How many jobs were predicted and how well, over all and by how many of the user's had ended."""
+        return self._measures.figures()
 
     @hookimpl
     def observe(self, event: Event, state: State) -> None:
@@ -141,20 +171,22 @@ class Recent:
             # The daemon was started anew: what was told then was not from what is known now.
             self._kept.discard(job.id)
             return None if known.answer is None else min(known.answer, job.estimate)
-        last = self._last.get(user)
+        of = self._users.get(user)
         known.asked = True
-        if last is None or len(last) < self._jobs:
-            known.answer = None
+        known.history = 0 if of is None else of.ended
+        if of is None or len(of.last) < self._jobs:
+            known.answer = known.first = None
             return None
-        mean = sum(last) / self._jobs
+        mean = sum(of.last) / self._jobs
         if mean < 1.0:
             mean = 1.0
-        known.answer = answer = mean if mean < job.estimate else job.estimate
+        known.estimate = job.estimate
+        known.answer = known.first = answer = mean if mean < job.estimate else job.estimate
         return answer
 
     def why_predicted(self, job: Job) -> str:
         """What the prediction follows from, for a person."""
-        last = self._last.get(job.user, ())
+        last = self._users[job.user].last if job.user in self._users else ()
         ran = ", ".join(f"{seconds:.0f} s" for seconds in last)
         which = "job" if self._jobs == 1 else f"{self._jobs} jobs"
         mean = min(max(sum(last) / len(last), 1.0), job.estimate) if last else None
@@ -168,15 +200,20 @@ class Recent:
         )
 
     def _ended(self, known: _Known, time: float) -> None:
-        if known.started is None or not known.user:
+        if known.started is None:
             return
-        self._note_end(known.user, (time if known.suspended is None else known.suspended) - known.started)
+        seconds = (time if known.suspended is None else known.suspended) - known.started
+        if known.asked and seconds > 0:
+            self._measures.count(known.history, seconds, known.first, known.estimate)
+        if known.user:
+            self._note_end(known.user, seconds)
 
     def _note_end(self, user: str, seconds: float) -> None:
-        last = self._last.get(user)
-        if last is None:
-            last = self._last[user] = deque(maxlen=self._jobs)
-        last.append(seconds)
+        of = self._users.get(user)
+        if of is None:
+            of = self._users[user] = _User(deque(maxlen=self._jobs), 0)
+        of.last.append(seconds)
+        of.ended += 1
 
     def _corrected(self, job: Job, known: _Known, state: State) -> float:
         """What a running job is expected to run: as before, or further up the ladder if it outlived that."""

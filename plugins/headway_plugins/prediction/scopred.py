@@ -26,11 +26,9 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from operator import add
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import msgspec
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, model_validator
 
 from headway.errors import UserError
@@ -56,6 +54,7 @@ from headway_plugins.prediction.applications import (
     parse_settings,
     said_in,
 )
+from headway_plugins.prediction.measures import Measures
 from headway_plugins.prediction.models import Model, Prediction, Run
 from headway_plugins.prediction.regression import t_quantile
 from headway_plugins.prediction.run_lists import parse_runs
@@ -141,33 +140,14 @@ class _Known:
     #: Seconds that it was predicted to take, and the upper end of the interval; None: it was not.
     predicted: float | None = None
     upper: float | None = None
-    #: Runs that counted then.
+    #: Runs that counted then, and the limit that its user asked for, seconds.
     history: int = 0
+    estimate: float = 0.0
     #: What that followed from: pool, parameters, what was wrong with them, nodes and processors; None: nobody
     #: asked. Why it was predicted so, or why it was not.
     of: list[Any] | None = None
     why: str = ""
     why_not: str = ""
-
-
-class Record(msgspec.Struct):
-    """How good the predictions of jobs were that completed, for a range of sizes of the history."""
-
-    #: Jobs; those that were predicted; of them those whose runtime was inside the interval of a run.
-    jobs: int = 0
-    answered: int = 0
-    inside: int = 0
-    #: Sum of |prediction / runtime - 1| over those that were predicted.
-    error: float = 0.0
-
-    def figures(self) -> dict[str, float | None]:
-        """What ``metrics.json`` has of it; None where nothing was predicted."""
-        return {
-            "jobs": self.jobs,
-            "answered": self.answered / self.jobs if self.jobs else None,
-            "mean_error_percent": 100 * self.error / self.answered if self.answered else None,
-            "inside_interval": self.inside / self.answered if self.answered else None,
-        }
 
 
 class Scopred:
@@ -192,8 +172,7 @@ class Scopred:
         for name, pool, run in runs:
             self._before.setdefault((name, self.kind(pool)), []).append(run)
         self._jobs: dict[str, _Known] = {}
-        #: Least size of the history -> how good predictions from so many runs were.
-        self._records = {least: Record() for least in SIZES}
+        self._measures = Measures(SIZES, intervals=True)
         #: Jobs of an earlier run of the daemon that were not seen again yet: their predictions hold.
         self._kept: set[str] = set()
 
@@ -214,8 +193,7 @@ class Scopred:
         self._kept = {job_id for job_id, known in self._jobs.items() if known.of is not None}
         self._ended = {(one["application"], one["class"]): list(one["runs"]) for one in saved["runs"]}
         self._models.clear()
-        for least, figures in saved.get("records", {}).items():
-            self._records[int(least)] = Record(*figures)
+        self._measures.restore(saved.get("measures", {}))
 
     @hookimpl
     def checkpoint(self) -> dict[str, Any]:
@@ -225,9 +203,7 @@ class Scopred:
                 {"application": name, "class": kind, "runs": list(runs)}
                 for (name, kind), runs in self._ended.items()
             ],
-            "records": {
-                str(least): list(msgspec.structs.astuple(one)) for least, one in self._records.items()
-            },
+            "measures": self._measures.saved(),
         }
 
     @hookimpl
@@ -236,11 +212,7 @@ class Scopred:
 
     def figures(self) -> dict[str, Any]:
         """How many jobs were predicted and how well, over all and by the size of the history."""
-        whole = Record()
-        for one in self._records.values():
-            whole = Record(*map(add, msgspec.structs.astuple(whole), msgspec.structs.astuple(one)))
-        by_size = [{"runs_from": least, **one.figures()} for least, one in self._records.items() if one.jobs]
-        return {**whole.figures(), "by_history": by_size}
+        return self._measures.figures()
 
     def kinds(self, application: str) -> list[str]:
         """The kinds of nodes on which runs of an application are known, sorted."""
@@ -297,6 +269,7 @@ class Scopred:
                 return self._planned(known)
         known.of = of
         found, problem = self._predicted(known)
+        known.estimate = job.estimate
         known.history = self._model((known.application, self.kind(known.pool))).counted
         if found is None:
             known.predicted, known.upper, known.why, known.why_not = None, None, "", problem
@@ -437,13 +410,10 @@ class Scopred:
 
     def _judge(self, known: _Known, seconds: float) -> None:
         """Count how good the prediction of a job was that ran for so long."""
-        one = self._records[max(least for least in SIZES if least <= known.history)]
-        one.jobs += 1
-        if known.predicted is not None:
-            one.answered += 1
-            one.error += abs(known.predicted / seconds - 1)
-            half = math.inf if known.upper is None else known.upper - known.predicted
-            one.inside += abs(known.predicted - seconds) <= half
+        inside = known.predicted is not None and (
+            known.upper is None or abs(known.predicted - seconds) <= known.upper - known.predicted
+        )
+        self._measures.count(known.history, seconds, known.predicted, known.estimate, inside)
 
     def kind(self, pool: str) -> str:
         """The kind of a pool's nodes; a kind is its own."""

@@ -8,6 +8,7 @@ from building import described, emulate, plugged, traced
 from headway import events as ev
 from headway.emulation import emulate as emulated
 from headway.hookspecs import hookimpl
+from headway.metrics import summarise
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig
 from headway.scheduler import Scheduler
@@ -298,3 +299,96 @@ def test_the_presets_run_a_generated_month(preset):
     for job in result.jobs:
         allowed = min(job.job.request.walltime, next(j.runtime for j in jobs if j.job.id == job.job.id))
         assert job.runtime == pytest.approx(allowed)
+
+
+def test_how_good_the_predictions_were_is_counted_by_how_many_of_the_users_jobs_had_ended():
+    recent = Recent(RecentOptions())
+    one = scheduler(recent)
+    for number, runtime in enumerate((100, 300, 400, 200)):
+        ran(one, f"job{number}", 10_000 * number, runtime)
+    # Nothing for the first two; 200 s for 400 s; 350 s for 200 s; the estimates were 7,200 s.
+    found = recent.figures()
+    assert (found["jobs"], found["answered"]) == (4, 0.5)
+    assert found["accuracy"] == pytest.approx((200 / 400 + 200 / 350) / 2)
+    assert found["estimate_accuracy"] == pytest.approx((400 + 200) / 7200 / 2)
+    assert found["mean_error_percent"] == pytest.approx((50 + 75) / 2)
+    assert "inside_interval" not in found
+    by_history = [(part["runs_from"], part["jobs"], part["answered"]) for part in found["by_history"]]
+    assert by_history == [(0, 1, 0), (1, 1, 0), (2, 2, 1)]
+    assert recent.register_metrics()["recent"](None) == found
+    assert Recent(RecentOptions()).figures()["accuracy"] is None
+
+
+def test_it_is_the_first_prediction_that_is_judged_not_what_a_correction_made_of_it():
+    recent = Recent(RecentOptions())
+    one = scheduler(recent)
+    ran(one, "first", 0, 100)
+    ran(one, "second", 200, 100)
+    one.step(400, [ev.JobSubmitted(400, described("a", 7, 7200, 400, user="u"))])
+    one.step(400, [ev.JobStarted(400, "a", ())])
+    wait(one, 450)
+    one.step(500, [])
+    assert expected(one, "a") == 160
+    one.step(550, [ev.JobEnded(550, "a", "completed", "")])
+    assert recent.figures()["accuracy"] == pytest.approx(100 / 150)
+
+
+def test_what_never_ran_is_not_judged():
+    recent = Recent(RecentOptions())
+    one = scheduler(recent)
+    one.step(0, [ev.JobSubmitted(0, described("never", 1, 100, 0, user="u", held=True))])
+    one.step(10, [ev.JobEnded(10, "never", "cancelled", "")])
+    assert recent.figures()["jobs"] == 0
+
+
+def test_a_run_has_the_measures_among_its_metrics():
+    jobs = [*history(), traced("long", 6, 300, 100, runtime=200, user="u")]
+    run = emulated(ClusterDescription.flat(8), jobs, [PluginConfig("easy++")], Catalogue(), label="x")
+    found = summarise(run)["extra"]["recent"]
+    assert (found["jobs"], found["answered"], found["accuracy"]) == (3, pytest.approx(1 / 3), 10 / 200)
+
+
+def test_a_job_of_an_unknown_user_is_judged_as_one_without_an_answer():
+    recent = Recent(RecentOptions())
+    one = scheduler(recent)
+    one.step(40, [ev.JobSubmitted(40, described("whose", 1, 100, 40, user=""))])
+    one.step(40, [ev.JobStarted(40, "whose", ())])
+    one.step(50, [ev.JobEnded(50, "whose", "completed", "")])
+    assert (recent.figures()["jobs"], recent.figures()["answered"]) == (1, 0)
+
+
+def test_how_good_the_predictions_were_is_kept_over_a_restart_with_what_is_under_way():
+    recent = Recent(RecentOptions())
+    one = scheduler(recent)
+    for number in range(10):
+        ran(one, f"job{number}", 500 * number, 100)
+    here = ev.JobSubmitted(5_000, described("here", 1, 7200, 5_000, user="u"))
+    one.step(5_000, [here])
+    one.step(5_000, [ev.JobStarted(5_000, "here", ())])
+    again = Recent(RecentOptions())
+    again.restore(recent.checkpoint())
+    assert again.figures() == recent.figures()
+    after = scheduler(again)
+    after.step(5_100, [here, ev.JobStarted(5_000, "here", ())])
+    after.step(5_200, [ev.JobEnded(5_200, "here", "completed", "")])
+    ran(after, "later", 6_000, 300)
+    # "here" ran for 200 s where 100 were predicted, "later" for 300 s where 150 were.
+    *_, found = again.figures()["by_history"]
+    assert (found["runs_from"], found["jobs"], found["answered"]) == (10, 2, 1)
+    assert found["accuracy"] == pytest.approx((100 / 200 + 150 / 300) / 2)
+
+
+def test_with_another_number_of_jobs_after_a_restart_nobody_is_predicted_from_too_few():
+    recent = Recent(RecentOptions())
+    one = scheduler(recent)
+    for number in range(4):
+        ran(one, f"job{number}", 1_000 * number, 100)
+    again = Recent(RecentOptions(jobs=3))
+    again.restore(recent.checkpoint())
+    after = scheduler(again)
+    # Two were kept.
+    after.step(5_000, [ev.JobSubmitted(5_000, described("a", 1, 7200, 5_000, user="u"))])
+    assert expected(after, "a") == 7200
+    ran(after, "third", 5_000, 100)
+    after.step(6_000, [ev.JobSubmitted(6_000, described("b", 1, 7200, 6_000, user="u"))])
+    assert expected(after, "b") == 100

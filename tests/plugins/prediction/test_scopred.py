@@ -255,6 +255,7 @@ def test_how_good_the_predictions_were_is_counted_by_the_size_of_the_history(opt
     # It is 31 s that were predicted for 62; the others were met.
     assert found["mean_error_percent"] == pytest.approx(50 / 4, abs=0.5)
     assert found["inside_interval"] == pytest.approx(3 / 4)
+    assert found["accuracy"] == pytest.approx(3.5 / 4, abs=0.005)
     for n in range(8, 14):
         ran(one, f"h{n}", f"scopred:app=ft;N={n}", 20_000 + 1000 * n, 10 + 3 * n)
     by_history = plugin.figures()["by_history"]
@@ -264,6 +265,19 @@ def test_how_good_the_predictions_were_is_counted_by_the_size_of_the_history(opt
     assert again.figures() == plugin.figures()
     assert plugin.register_metrics()["scopred"](None) == plugin.figures()
     assert Scopred(options()).figures()["answered"] is None
+
+
+def test_of_a_chain_each_predictor_is_judged_by_the_jobs_that_it_was_asked_about(options):
+    scopred, recent = Scopred(options()), Recent(RecentOptions())
+    one = scheduler(scopred, recent)
+    # Three that scopred cannot answer, three that it does, and two that are no runs of an application.
+    history(one, count=6)
+    ran(one, "other", "", 20_000, 100)
+    ran(one, "another", "", 21_000, 100)
+    assert [(of.figures()["jobs"], of.figures()["answered"]) for of in (scopred, recent)] == [
+        (6, 3 / 6),
+        (5, 3 / 5),
+    ]
 
 
 def restarted(plugin, options):
