@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime
+
 #: The columns of Slurm's.
 HEADER = "JobIDRaw|JobName|User|Comment|NNodes|NCPUS|ElapsedRaw|End|State|Partition"
 SACCT = f"""{HEADER}
@@ -17,3 +20,12 @@ PBS = """11/20/2026 09:00:00;S;7.server;user=ann jobname=ft
 end=140 Exit_status=0 Resource_List.ncpus=16 Resource_List.nodect=1
 11/20/2026 10:00:01;E;8.server;user=bob jobname=x queue=workq start=200 end=207 Exit_status=271
 """
+
+
+def in_seconds(text: str) -> str:
+    """The same with ``SLURM_TIME_FORMAT=%s``."""
+
+    def seconds(found: re.Match[str]) -> str:
+        return str(int(datetime.fromisoformat(found[0]).replace(tzinfo=UTC).timestamp()))
+
+    return re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", seconds, text)

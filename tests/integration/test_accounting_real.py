@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from batch_servers import BatchServer
 from live_daemon import HEADWAY
 from slurm_cluster import SYSTEM, SlurmCluster
 
-from headway.workload.accounting import parse_accounting
+from headway.workload.accounting import history_of, parse_accounting
 
 COLUMNS = "JobIDRaw,JobName,User,Submit,Start,End,ElapsedRaw,TimelimitRaw,NCPUS,State,Partition"
 PARTITIONS = [
@@ -37,6 +38,7 @@ def test_each_partition_of_a_slurm_has_its_limits(
     missing = [name for name in ("slurmdbd", "mariadbd") if shutil.which(name, path=SYSTEM) is None]
     if missing:
         pytest.skip(f"Slurm's accounting is not installed: {' '.join(missing)} (slurmdbd, mariadb-server)")
+    begun = time.time()
     cluster = slurm_factory("--accounting", "--line", PARTITIONS[0], "--line", PARTITIONS[1])
     for minutes, partition in [(10, "batch"), (30, "batch"), (30, "batch"), (5, "short"), (5, "short")]:
         words = ("-p", partition, "-t", str(minutes), "-J", f"{minutes} minutes", "-D", "/tmp")
@@ -49,6 +51,16 @@ def test_each_partition_of_a_slurm_has_its_limits(
     path = tmp_path / "sacct.txt"
     path.write_text(told())
     assert fitted(path) == {"batch": {1800: 67, 600: 33}, "short": {300: 100}}
+    assert_a_history_is_of_the_clock_of_the_world(cluster, path, begun)
+
+
+def assert_a_history_is_of_the_clock_of_the_world(cluster: SlurmCluster, path: Path, begun: float) -> None:
+    """Whatever the site's zone."""
+    there = ("env", "TZ=Asia/Tokyo", "SLURM_TIME_FORMAT=%s", "sacct", "-a", "-X", "-P", "-o", COLUMNS)
+    path.write_text(cluster.run(*there))
+    found = history_of(path, None)
+    assert len(found) == 5
+    assert all(begun - 1 <= job.start <= job.end <= time.time() for job in found if job.start is not None)
 
 
 @pytest.mark.lsf

@@ -52,7 +52,9 @@ class RecentOptions(BaseModel):
 
     jobs: int = Field(2, ge=1, le=1000, description="how many of the user's last jobs are looked at")
     history: Path | None = Field(
-        None, description="jobs from before: the text of sacct -P, a PBS server's log or LSF's lsb.acct"
+        None,
+        description="jobs from before: the text of sacct -P with SLURM_TIME_FORMAT=%s, a PBS server's log or "
+        "LSF's lsb.acct",
     )
 
     _history: list[Ended] = PrivateAttr(default_factory=list)

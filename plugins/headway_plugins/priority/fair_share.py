@@ -92,7 +92,8 @@ class CountingOptions(pydantic.BaseModel):
     period: Seconds = pydantic.Field(default=300.0, description="how often everybody is judged anew")
     history: Path | None = pydantic.Field(
         default=None,
-        description="jobs before the first start: the text of sacct -P, PBS' server logs or LSF's lsb.acct",
+        description="jobs before the first start: the text of sacct -P with SLURM_TIME_FORMAT=%s, PBS' "
+        "server logs or LSF's lsb.acct",
     )
 
     _entries: list[Entry] = pydantic.PrivateAttr(default_factory=list)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from accounting_texts import PBS, SACCT
+from accounting_texts import PBS, SACCT, in_seconds
 from click.testing import CliRunner
 
 from headway.workload.accounting import is_accounting
@@ -41,18 +41,25 @@ def test_fit_takes_accounting(tmp_path):
 
 def test_recent_begins_with_what_accounting_tells(tmp_path):
     path = tmp_path / "sacct.txt"
-    path.write_text(SACCT)
+    path.write_text(in_seconds(SACCT))
     assert Recent(RecentOptions(history=path)).checkpoint()["last"] == {"ann": [40, 80], "bob": [7, 9]}
-    path.write_text(SACCT.replace("|80|", "|-80|"))
+    path.write_text(in_seconds(SACCT.replace("|80|", "|-80|")))
     with pytest.raises(ValueError, match="line 2: ElapsedRaw: expected whole seconds"):
         RecentOptions(history=path)
     with pytest.raises(ValueError, match=r"history: .* cannot be read"):
         RecentOptions(history=tmp_path / "none.txt")
 
 
-def test_what_was_learned_since_counts_more_than_accounting(tmp_path):
+def test_a_history_whose_times_have_no_zone_is_refused(tmp_path):
     path = tmp_path / "sacct.txt"
     path.write_text(SACCT)
+    with pytest.raises(ValueError, match=r"line 2: End: expected seconds since 1970, .*, found '\d{4}-"):
+        RecentOptions(history=path)
+
+
+def test_what_was_learned_since_counts_more_than_accounting(tmp_path):
+    path = tmp_path / "sacct.txt"
+    path.write_text(in_seconds(SACCT))
     recent = Recent(RecentOptions(history=path))
     recent.restore({"last": {"ann": [1.0, 2.0]}, "jobs": {}})
     assert recent.checkpoint()["last"] == {"ann": [1.0, 2.0], "bob": [7, 9]}

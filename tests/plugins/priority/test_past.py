@@ -26,8 +26,8 @@ Exit_status=0 Resource_List.ncpus=16
 Resource_List.ncpus=2
 """
 SACCT = """JobIDRaw|User|Account|QOS|NCPUS|ElapsedRaw|Start|End|State
-12|ann|x|high|32|80|1970-01-01T00:01:40|1970-01-01T00:03:00|COMPLETED
-13|bob|x||1|0|Unknown|1970-01-01T00:03:00|CANCELLED
+12|ann|x|high|32|80|100|180|COMPLETED
+13|bob|x||1|0|Unknown|180|CANCELLED
 """
 #: Its first job is of alice: 2 s on a processor.
 LSB = Path(__file__).parents[2] / "framework/workload/fixtures/lsb.acct"
@@ -154,6 +154,12 @@ def test_it_is_told(tmp_path):
     ("text", "more", "said"),
     [
         ("no accounting\n", {}, "line 1: expected the column JobIDRaw of sacct -P"),
+        (
+            SACCT.replace("|100|", "|1970-01-01T00:01:40|"),
+            {},
+            "line 2: Start: expected seconds since 1970, as SLURM_TIME_FORMAT=%s has sacct write them, found "
+            "'1970-01-01T00:01:40'",
+        ),
         (PBS, {"accounts": "from-slurm"}, "no history where accounts are from-slurm"),
     ],
 )

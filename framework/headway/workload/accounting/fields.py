@@ -37,11 +37,16 @@ def seconds(text: str, name: str, place: str, most: float = LONGEST) -> float:
     return float(text)
 
 
-def moment(text: str, name: str, place: str) -> float:
-    """A time: seconds since 1970, or of the machine's zone, which counts as UTC."""
+def moment(text: str, name: str, place: str, *, zoned: bool = False) -> float:
+    """A time: seconds since 1970; or of the machine's zone, which counts as UTC, unless ``zoned``."""
     text = text.strip()
     if text.isascii() and text.isdigit() and len(text) < 16:
         return float(text)
+    if zoned:
+        raise UserError(
+            f"{place}: {name}: expected seconds since 1970, as SLURM_TIME_FORMAT=%s has sacct write them, "
+            f"found {text!r}, which says no time zone"
+        )
     try:
         return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S").replace(tzinfo=UTC).timestamp()
     except ValueError as error:

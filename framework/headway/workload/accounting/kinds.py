@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +26,15 @@ def is_accounting(text: str) -> bool:
     )
 
 
-def parse_accounting(text: str, source: str) -> list[Ended]:
+def parse_accounting(text: str, source: str, *, zoned: bool = False) -> list[Ended]:
     """The jobs that ended, by their ends; :class:`UserError`, led by ``source`` and the line, for what is
-    wrong."""
+    wrong. ``zoned``: so are times that say no zone, such as Slurm's are unless it is asked for others."""
     first = _first(text)
     if lsf.LISTING.match(first):
         raise UserError(
             f"{source}: expected lsb.acct, found a listing of bacct or bhist, whose times have no years"
         )
-    kind = slurm.of_slurm
+    kind: Callable[[list[str], str], list[Ended]] = partial(slurm.of_slurm, zoned=zoned)
     if pbs.LINE.match(first):
         kind = pbs.of_pbs
     elif lsf.LINE.match(first):
@@ -44,9 +45,9 @@ def parse_accounting(text: str, source: str) -> list[Ended]:
 
 def history_of(path: Path, context: Mapping[str, Any] | None) -> list[Ended]:
     """The jobs of a file that an option ``history`` names, by their ends; ValueError for its validator.
-    ``context`` is that of the validation."""
+    ``context`` is that of the validation. Times must say their zone: they are compared with the clock."""
     try:
-        return parse_accounting(text_of(path, context), str(path))
+        return parse_accounting(text_of(path, context), str(path), zoned=True)
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"history: {path} cannot be read: {error}") from error
     except UserError as error:

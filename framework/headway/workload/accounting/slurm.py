@@ -3,7 +3,7 @@
 Columns may be others and in any order. JobIDRaw (or JobID), ElapsedRaw, End and State must be there; Submit,
 Start and TimelimitRaw (minutes; or Timelimit) are what a trace and users' estimates need. Steps, and jobs
 that have not ended, are passed over. Times are of the machine's zone, so who runs while its clock is set back
-may end before its start; ElapsedRaw tells.
+may end before its start; ElapsedRaw tells. With ``SLURM_TIME_FORMAT=%s`` they are seconds since 1970.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _NO_LIMIT = ("", "UNLIMITED", "Partition_Limit", "INVALID")
 _SUMMER = 3600.0
 
 
-def of_slurm(lines: list[str], source: str) -> list[Ended]:
-    """The jobs that ended."""
+def of_slurm(lines: list[str], source: str, *, zoned: bool = False) -> list[Ended]:
+    """The jobs that ended; ``zoned``: times that say no zone are refused."""
     header: list[str] = []
     found = []
     for number, line in enumerate(lines, 1):
@@ -47,8 +47,8 @@ def of_slurm(lines: list[str], source: str) -> list[Ended]:
             continue
         if not state.isascii() or not state.replace("_", "").isupper():
             raise UserError(f"{place}: State: expected a word such as COMPLETED, found {row['State']!r}")
-        end = moment(row["End"], "End", place)
-        start = _moment(row, "Start", place)
+        end = moment(row["End"], "End", place, zoned=zoned)
+        start = _moment(row, "Start", place, zoned)
         elapsed = seconds(row["ElapsedRaw"], "ElapsedRaw", place)
         if start is not None:
             if start > end and start - _SUMMER + elapsed == end:
@@ -66,7 +66,7 @@ def of_slurm(lines: list[str], source: str) -> list[Ended]:
                 elapsed,
                 end,
                 state == "COMPLETED",
-                _moment(row, "Submit", place),
+                _moment(row, "Submit", place, zoned),
                 start,
                 _limit(row, place),
                 number,
@@ -89,8 +89,8 @@ def _header(fields: list[str], place: str) -> list[str]:
     return fields
 
 
-def _moment(row: dict[str, str], name: str, place: str) -> float | None:
-    return None if row.get(name, "") in _NO_TIME else moment(row[name], name, place)
+def _moment(row: dict[str, str], name: str, place: str, zoned: bool) -> float | None:
+    return None if row.get(name, "") in _NO_TIME else moment(row[name], name, place, zoned=zoned)
 
 
 def _limit(row: dict[str, str], place: str) -> float | None:
