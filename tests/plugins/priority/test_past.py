@@ -140,6 +140,14 @@ def test_it_is_counted_at_the_first_start_alone(tmp_path):
     assert used(again, 2000, "x", "ann") == 640
 
 
+def test_what_it_said_is_kept_when_the_option_is_taken_out(tmp_path):
+    s = scheduler(FairTree(options(tmp_path, PBS)))
+    s.step(1000.0, [ev.JobSubmitted(1000, described("new", 9))])
+    again = FairTree(DecayOptions(half_life=None))
+    scheduler(again, json.loads(json.dumps(s.checkpoint()))).step(2000.0, [ev.Tick(2000)])
+    assert used(again, 2000, "x", "ann") == 640
+
+
 def test_it_is_told(tmp_path):
     plugin = FairTree(options(tmp_path, PBS, billing={"processors": 1, "gpu": 5}))
     s = scheduler(plugin)
