@@ -98,6 +98,8 @@ class Engine:
         self._log = log if log is not None else structlog.get_logger("headway.engine")
         self._stop: Stopped | None = None
         self._seq = 0
+        #: Whether the run has a checkpoint of all plugins, in which some may be renewed.
+        self._checkpointed = False
 
     def stop(self) -> None:
         """End after the current cycle. Safe to call from a signal handler."""
@@ -169,9 +171,8 @@ class Engine:
         outcomes: Sequence[Outcome] = ()
         if decisions:
             journal.record_decisions(self._seq, decisions)
-        if journal.enabled and (self.scheduler.has_promised() or asked):
-            # What users were told, and jobs were promised, must survive a crash.
-            journal.checkpoint(self._seq, self._states())
+        if journal.enabled:
+            self._keep_word(asked=bool(asked))
         if decisions:
             if self.mode is not Mode.DRY_RUN:
                 self._tell(decisions)
@@ -187,7 +188,19 @@ class Engine:
         if self._requests is not None:
             self._requests.served(now, self.scheduler, decisions, outcomes)
         if self._seq % CHECKPOINT_CYCLES == 0:
-            journal.checkpoint(self._seq, self._states())
+            self._checkpoint()
+
+    def _keep_word(self, *, asked: bool) -> None:
+        """What users were told (if any ``asked``), and jobs were promised, must survive a crash."""
+        promised = self.scheduler.newly_promised()
+        if asked or (promised and not self._checkpointed):
+            self._checkpoint()
+        elif promised:
+            self.journal.checkpoint(self._seq, self.scheduler.checkpoint(promised), of=promised)
+
+    def _checkpoint(self) -> None:
+        self.journal.checkpoint(self._seq, self._states())
+        self._checkpointed = True
 
     def _states(self) -> dict[str, Any]:
         """What is remembered over a restart, by plugin; the latencies as well."""

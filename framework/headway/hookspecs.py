@@ -50,9 +50,10 @@ Class attributes of a plugin that the framework reads, all optional:
     happened; then each event has every queue looked at from scratch (with ``order_queue`` that is
     always so).
 ``promises``
-    True: its ``checkpoint`` holds what it has promised to jobs. That is written down in each cycle that
-    changes it, before its decisions have an effect, so that a kill takes nothing back; ``headway explain``
-    goes by it.
+    True: its ``checkpoint`` holds what it has promised to jobs, and its attribute ``promised`` (int) counts
+    how often that has changed. It is written down in each cycle in which the count is another than in the
+    one before, before its decisions have an effect, so that a kill takes nothing back; ``headway explain``
+    goes by it. What changes without being counted is written with everybody's state.
 ``by_booking``
     for a policy: True says that, once it has booked one job, it starts others by what is free and by that
     booking alone. On a flat pool it is then not asked because running jobs outlive their predictions, if they
@@ -136,7 +137,8 @@ class HookSpecs:
 
     @hookspec
     def checkpoint(self) -> Any:
-        """What the plugin must remember over a restart, as JSON values; None for nothing."""
+        """What the plugin must remember over a restart, as JSON values; None for nothing. A copy: what the
+        plugin changes later must not change in it."""
 
     @hookspec
     def shutdown(self, state: State) -> None:

@@ -413,6 +413,11 @@ class Plugins:
             self.manager.register(plugin, name=name)
         except pluggy.PluginValidationError as error:
             raise UserError(f"{where}: plugin {name!r}: {error}") from error
+        if getattr(plugin, "promises", False) and not isinstance(getattr(plugin, "promised", None), int):
+            raise UserError(
+                f"{where}: plugin {name!r}: expected a number `promised`, which counts how often what it "
+                f"promises has changed, found {getattr(plugin, 'promised', None) or 'none'}"
+            )
         self.by_name[name] = plugin
 
     def implementations(self, hook: str) -> list[tuple[str, Callable[..., Any]]]:

@@ -78,11 +78,14 @@ def learned(journal: Journal, run: RunRecord, catalogue: Catalogue) -> dict[str,
 
 
 def learned_by_predictors(journal: Journal, run: RunRecord, catalogue: Catalogue) -> dict[str, Any]:
-    """The same of the plugins that predict runtimes alone: they go by events, not by decisions."""
+    """The same of the plugins that predict runtimes alone: they go by events, not by decisions. What those
+    know that promise something, too, is in the checkpoint, which may be later than that of the others."""
     return {
         name: state
         for name, state in learned(journal, run, catalogue).items()
-        if name in catalogue.names() and "predict_runtime" in hooks_of(catalogue.get(name))
+        if name in catalogue.names()
+        and "predict_runtime" in hooks_of(catalogue.get(name))
+        and not getattr(catalogue.get(name), "promises", False)
     }
 
 

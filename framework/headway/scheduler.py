@@ -13,7 +13,7 @@ later candidates of the same cycle see what is left; a start that a later hook t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -195,12 +195,12 @@ class Scheduler:
         )
         self._answer = caller("answer")
         self._checkpoint = caller("checkpoint")
-        self._promising = [
-            (name, function)
-            for name, function in self._checkpoint.implementations
-            if getattr(plugins.by_name[name], "promises", False)
-        ]
-        self._promised: dict[str, Any] = {}
+        #: Of each plugin that promises: how often that had changed when it was asked last.
+        self._promised: dict[str, int] = {
+            name: plugin.promised
+            for name, plugin in plugins.by_name.items()
+            if getattr(plugin, "promises", False)
+        }
         self._shutdown = caller("shutdown")
         predict, key, admit = caller("predict_runtime"), caller("queue_key"), caller("admit_job")
         bars = caller("bar_job")
@@ -448,19 +448,24 @@ class Scheduler:
         found = self._answer.first(request)
         return found if isinstance(found, Answer) else None
 
-    def checkpoint(self) -> dict[str, Any]:
-        """What plugins want to keep over a restart, by name, and what only the state knows."""
+    def checkpoint(self, of: Collection[str] | None = None) -> dict[str, Any]:
+        """What plugins want to keep over a restart, by name, and what only the state knows; ``of``: of these
+        plugins alone."""
+        if of is not None:
+            asked = [(name, function) for name, function in self._checkpoint.implementations if name in of]
+            answers = ((name, self._checkpoint.call(name, function)) for name, function in asked)
+            return {name: answer for name, answer in answers if answer is not None}
         states = dict(self._checkpoint.all())
         if frequencies := self.state.frequencies():
             states[OWN_STATE] = {"frequencies": frequencies}
         return states
 
-    def has_promised(self) -> bool:
-        """Whether what plugins have promised to jobs has changed since this was asked last."""
-        if not self._promising:
-            return False
-        now = {name: self._checkpoint.call(name, function) for name, function in self._promising}
-        changed, self._promised = now != self._promised, now
+    def newly_promised(self) -> list[str]:
+        """The plugins whose promises to jobs have changed since this was asked last."""
+        known, by_name = self._promised, self.plugins.by_name
+        changed = [name for name, count in known.items() if by_name[name].promised != count]
+        for name in changed:
+            known[name] = by_name[name].promised
         return changed
 
     def shutdown(self) -> None:

@@ -9,7 +9,7 @@ from headway import events as ev
 from headway.adapter import ClusterAdapter, Outcome
 from headway.decisions import Start
 from headway.engine import CHECKPOINT_CYCLES, Engine, Mode, Stopped
-from headway.errors import Failure
+from headway.errors import Failure, UserError
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription
 from headway.scheduler import Scheduler
@@ -68,8 +68,8 @@ class Notebook:
     def record_outcomes(self, seq, outcomes):
         self._write("outcomes", seq, [o.accepted for o in outcomes])
 
-    def checkpoint(self, seq, states):
-        self._write("checkpoint", seq, states)
+    def checkpoint(self, seq, states, of=None):
+        self._write("checkpoint", seq, states, *([of] if of is not None else []))
 
 
 class Quiet:
@@ -193,15 +193,27 @@ class Promises:
 
     def __init__(self):
         self.seen = []
+        self.promised = 0
+        self.asked = 0
 
     @hookimpl
     def observe(self, event):
         if isinstance(event, ev.JobSubmitted):
             self.seen.append(event.job.id)
+            self.promised += 1
 
     @hookimpl
     def checkpoint(self):
+        self.asked += 1
         return list(self.seen)
+
+
+class Learns:
+    """Another plugin with something to remember."""
+
+    @hookimpl
+    def checkpoint(self):
+        return {"much": 1}
 
 
 def test_promises_are_written_down_before_anything_is_applied():
@@ -212,6 +224,31 @@ def test_promises_are_written_down_before_anything_is_applied():
         ("applied", ["a"]),
         ("checkpoint", 2, {"promises": ["a"]}),
     ]
+
+
+def test_in_further_cycles_only_who_promised_something_is_written():
+    log = []
+    cycles = (arrival(0, "a"), arrival(5, "b"), (6, [ev.Tick(6)]))
+    engine(Script(*cycles, log=log), Notebook(log), Promises(), Learns()).run()
+    assert [entry for entry in log if entry[0] == "checkpoint"] == [
+        ("checkpoint", 1, {"promises": ["a"], "learns": {"much": 1}}),
+        ("checkpoint", 2, {"promises": ["a", "b"]}, ["promises"]),
+        ("checkpoint", 3, {"promises": ["a", "b"], "learns": {"much": 1}}),
+    ]
+
+
+def test_a_cycle_in_which_nothing_was_promised_asks_nobody():
+    plugin = Promises()
+    engine(Script(arrival(0, "a"), *[(at, [ev.Tick(at)]) for at in range(1, 9)]), Notebook([]), plugin).run()
+    assert plugin.asked == 2, "in the cycle of the promise and at the end"
+
+
+def test_who_promises_must_count_it():
+    class Careless:
+        promises = True
+
+    with pytest.raises(UserError, match=r"'careless': expected a number `promised`.*, found none"):
+        plugged(Careless())
 
 
 def test_states_are_checkpointed_now_and_then():

@@ -11,7 +11,7 @@ Each process that drives makes a *run*; the cycles are numbered within it.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -213,11 +213,11 @@ class Journal:
                 connection.execute(insert(outcomes), rows)
         self._concluded = True
 
-    def checkpoint(self, seq: int, states: Mapping[str, Any]) -> None:
+    def checkpoint(self, seq: int, states: Mapping[str, Any], of: Collection[str] | None = None) -> None:
         """Keep what the plugins know after cycle ``seq``: JSON-able data by the plugin's name.
 
-        Replaces the run's checkpoint before it. Raises Failure, and keeps the old one, when a state
-        cannot be written as JSON.
+        Replaces the run's checkpoint before it, or in it what is ``of`` these plugins. Raises Failure, and
+        keeps the old one, when a state cannot be written as JSON.
         """
         run = self._running()
         rows = [
@@ -230,7 +230,10 @@ class Journal:
             for plugin, state in states.items()
         ]
         with self._database.writing() as connection:
-            connection.execute(delete(checkpoints).where(checkpoints.c.run_id == run))
+            gone = delete(checkpoints).where(checkpoints.c.run_id == run)
+            if of is not None:
+                gone = gone.where(checkpoints.c.plugin.in_(of))
+            connection.execute(gone)
             if rows:
                 connection.execute(insert(checkpoints), rows)
 
@@ -529,7 +532,7 @@ class Journal:
         if not rows:
             return None
         states = {row.plugin: self._decode(_decode_any, row.state) for row in rows}
-        return CheckpointRecord(seq=rows[0].seq, states=states)
+        return CheckpointRecord(seq=min(row.seq for row in rows), states=states)
 
     def _check_run(self, run_id: int) -> None:
         with self._database.reading() as connection:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 from headway.adapter import Outcome
@@ -27,7 +27,7 @@ class JournalWriter(Protocol):
 
     def record_outcomes(self, seq: int, outcomes: Sequence[Outcome]) -> None: ...
 
-    def checkpoint(self, seq: int, states: Mapping[str, Any]) -> None: ...
+    def checkpoint(self, seq: int, states: Mapping[str, Any], of: Collection[str] | None = None) -> None: ...
 
     def close(self) -> None: ...
 
@@ -52,7 +52,7 @@ class NullJournal:
     def record_outcomes(self, seq: int, outcomes: Sequence[Outcome]) -> None:
         pass
 
-    def checkpoint(self, seq: int, states: Mapping[str, Any]) -> None:
+    def checkpoint(self, seq: int, states: Mapping[str, Any], of: Collection[str] | None = None) -> None:
         pass
 
     def close(self) -> None:

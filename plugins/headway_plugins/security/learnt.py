@@ -30,16 +30,19 @@ class Speeds:
         #: What each job that is not over said last.
         self._said: dict[str, str] = {}
 
-    def learn(self, job_id: str, took: str) -> None:
-        """Take what a job told; what it told before counts once."""
+    def learn(self, job_id: str, took: str) -> bool:
+        """Take what a job told; what it told before counts once. Whether it was news."""
         if self._said.get(job_id) == took:
-            return
+            return False
         self._said[job_id] = took
+        news = False
         for option, (count, seconds) in parse_took(took).items():
             if count >= LEAST and seconds > 0:
                 runs = self.runs.setdefault(option, [])
                 runs.append(seconds / count)
                 del runs[:-REMEMBERED]
+                news = True
+        return news
 
     def forget(self, job_id: str) -> None:
         self._said.pop(job_id, None)

@@ -215,6 +215,8 @@ class Sareg(Plugin):
         self._state: State | None = None
         self._sites: dict[str, Site] = {}
         self._promises: dict[str, _Promise] = {}
+        #: How often something of the checkpoint has changed.
+        self.promised = 0
         self._needs: dict[str, Need] = {}
         #: Pools in which something gave time back.
         self._dirty: set[str] = set()
@@ -289,6 +291,7 @@ class Sareg(Plugin):
         elif isinstance(event, JobStarted):
             promise = self._promises.get(event.job_id)
             if promise is not None:
+                self.promised += not promise.running
                 promise.running = True
             elif event.job_id in state.jobs:
                 self._occupied(state.jobs[event.job_id], state.now)
@@ -296,16 +299,18 @@ class Sareg(Plugin):
             notes = (event.job.attributes or {}).get("notes")
             took = notes.get(TOOK) if isinstance(notes, Mapping) else None
             if isinstance(took, str):
-                self._speeds.learn(event.job.id, took)
+                self.promised += self._speeds.learn(event.job.id, took)
         elif isinstance(event, JobEnded | JobRequeued):
             promise = self._promises.pop(event.job_id, None)
             if promise is not None:
+                self.promised += 1
                 self._give_back(promise, event.time)
                 if isinstance(event, JobEnded) and not promise.stranger:
                     self._count(event, promise)
             if isinstance(event, JobEnded):
                 self._needs.pop(event.job_id, None)
                 self._asked.pop(event.job_id, None)
+                self.promised += event.job_id in self._away or event.job_id in self._were_away
                 self._away.pop(event.job_id, None)
                 self._were_away.pop(event.job_id, None)
                 self._speeds.forget(event.job_id)
@@ -332,10 +337,12 @@ class Sareg(Plugin):
                 # Told again, by a cluster after a restart for example; speeds that were learnt since change
                 # nothing.
                 if job.id not in self._needs and kept is not NOTHING:
+                    self.promised += old.steps != kept.lowest
                     old.steps = kept.lowest
                 self._needs[job.id], self._asked[job.id] = kept, asked
                 self._figures(job)
                 return None
+            self.promised += 1
             self._give_back(self._promises.pop(job.id), now)
         else:
             self._figures(job).submitted += job.id not in self._refused
@@ -343,6 +350,7 @@ class Sareg(Plugin):
         untold = job.attribute(CANNOT_BE_TOLD) if self._tells and need is not NOTHING else None
         if untold:
             return self._answered(job, deadline, f"it cannot be told its security levels: {untold}")
+        self.promised += job.id in self._were_away
         reason, asks = self._were_away.pop(job.id, (None, None))
         if reason is not None and asks == self._asks(job, deadline):
             # What was refused before a restart stays refused.
@@ -364,9 +372,11 @@ class Sareg(Plugin):
 
     def _answered(self, job: Job, deadline: float, refused: str | None) -> str | None:
         if refused is not None:
+            self.promised += 1
             self._refused[job.id] = refused
             self._away[job.id] = [refused, self._asks(job, deadline)]
         else:
+            self.promised += job.id in self._away
             self._refused.pop(job.id, None)
             self._away.pop(job.id, None)
         return refused
@@ -510,6 +520,7 @@ class Sareg(Plugin):
 
     def _occupied(self, job: Job, now: float) -> None:
         """Somebody else started it, or it ran before."""
+        self.promised += 1
         site = self._site(job.pool, now)
         end = max(now, (job.start_time if job.start_time is not None else now) + job.estimate)
         self._needs[job.id] = NOTHING
@@ -554,6 +565,7 @@ class Sareg(Plugin):
             if found.seconds == _INF:
                 return f"it asks for {self._width(job)} processors of {site.processors}"
             return _too_late(found.seconds, state.now, deadline)
+        self.promised += 1
         site.book(found, self._width(job))
         self._promises[job.id] = _Promise(
             job.pool.name,
@@ -607,6 +619,7 @@ class Sareg(Plugin):
             profile.release(max(promise.start, now), promise.end, promise.processors)
             after = max(now, job.description.begin_time or now)
             start = min(profile.earliest(promise.processors, length, after), max(promise.start, now))
+            self.promised += (promise.start, promise.end) != (start, start + length)
             promise.start, promise.end = start, start + length
             profile.reserve(promise.start, promise.end, promise.processors)
 
@@ -619,6 +632,7 @@ class Sareg(Plugin):
         profile.release(max(promise.start, now), promise.end, promise.processors)
         if now > promise.start + 1.0:
             log.warning("a promise is not kept", job=job.id, late=now - promise.start)
+        self.promised += 1
         promise.start, promise.end = now, now + length
         profile.reserve(promise.start, promise.end, promise.processors)
 

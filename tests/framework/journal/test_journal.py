@@ -172,6 +172,16 @@ def test_a_checkpoint_replaces_the_one_before_it(place: str) -> None:
     assert (found.seq, found.states) == (9, {"a": {"x": "y"}, "b": None})
 
 
+def test_the_state_of_some_plugins_leaves_that_of_others(place: str) -> None:
+    with Journal.open(place) as journal:
+        run = journal.begin_run(info())
+        journal.checkpoint(1, {"a": 1, "b": 2, "c": 3})
+        journal.checkpoint(9, {"b": 4}, of=["b", "c"])
+        found = journal.last_checkpoint(run)
+    assert found is not None
+    assert (found.seq, found.states) == (1, {"a": 1, "b": 4})
+
+
 def test_the_last_run_of_a_mode(place: str) -> None:
     with Journal.open(place) as journal:
         assert journal.last_run() is None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import msgspec
+import numpy as np
 import pytest
 from building import alike, node_cluster
 from hypothesis import given, settings
@@ -278,6 +281,29 @@ SECOND = JobDescription("2", 0.0, Request(4, 10.0), "pool", attributes={"deadlin
 def after_an_early_end(scheduler, *, told_again=()):
     scheduler.step(0.0, [*told_again, JobStarted(0.0, "1", Placement(()))])
     return [d.job_id for d in scheduler.step(5.0, [JobEnded(5.0, "1", "completed")])]
+
+
+@pytest.mark.parametrize("best_effort", [False, True])
+def test_each_change_of_what_it_promised_is_counted_and_nothing_else(monkeypatch, best_effort):
+    rng, seen = np.random.default_rng(SEED), []
+    step = Scheduler.step
+
+    def watched(self, now, events):
+        decisions = step(self, now, events)
+        (plugin,) = self.plugins.by_name.values()
+        seen.append((msgspec.json.encode(plugin.checkpoint()), plugin.promised))
+        return decisions
+
+    monkeypatch.setattr(Scheduler, "step", watched)
+    jobs = [
+        job(str(at), at * 6.0, int(rng.integers(1, 5)), 30.0, at * 6.0 + float(rng.integers(35, 200)),
+            asked(ROWS[at % len(ROWS)]), float(rng.integers(1, 40)))
+        for at in range(80)
+    ]  # fmt: skip
+    run(jobs, best_effort=best_effort)
+    pairs = list(pairwise([(b'{"promises":{},"speeds":{},"refused":{}}', 0), *seen]))
+    assert all(before[1] != after[1] for before, after in pairs if before[0] != after[0])
+    assert any(before == after for before, after in pairs)
 
 
 def test_who_was_refused_stays_so_also_over_a_restart():
