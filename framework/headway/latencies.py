@@ -55,6 +55,17 @@ class LatencySummary(msgspec.Struct, frozen=True, omit_defaults=True):
     ends: int = 0
     end: tuple[float, ...] = ()
 
+    def __str__(self) -> str:
+        """For a person, in a line; "": nothing was measured."""
+        return "; ".join(
+            f"{what} half within {half:.1f} s, 95 % within {most:.1f} s, longest {longest:.1f} s ({count})"
+            for what, count, (half, most, longest) in (
+                ("from a decision to the start", self.starts, self.start or (0, 0, 0)),
+                ("from an end to its being known", self.ends, self.end or (0, 0, 0)),
+            )
+            if count
+        )
+
 
 class Latencies(msgspec.Struct, frozen=True, omit_defaults=True):
     """Samples in seconds, oldest first, none negative."""

@@ -42,6 +42,7 @@ _COMMANDS = {
     "plugins": ("plugins", "List what is installed, or tell about one plugin."),
     "replay": ("replay", "Run a journal again and report decisions that differ."),
     "explain": ("explain", "Tell why a job waits and when it is expected to start."),
+    "starts": ("starts", "When jobs were planned to start, and when they did, from the journal."),
     "status": ("status", "Tell how the running daemon is."),
     "elastic": ("elastic", "Change the time or size of a job that waits or runs."),
     "reserve": ("reserve", "Reserve nodes or processors for a time."),

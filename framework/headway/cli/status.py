@@ -67,15 +67,7 @@ def _show(report: Report) -> None:
     if power:
         say("Power: " + ", ".join(power))
     for cluster, found in report.latencies.items():
-        said = [
-            f"{what} half within {half:.1f} s, 95 % within {most:.1f} s, longest {longest:.1f} s ({count})"
-            for what, count, (half, most, longest) in (
-                ("from a decision to the start", found.starts, found.start or (0, 0, 0)),
-                ("from an end to its being known", found.ends, found.end or (0, 0, 0)),
-            )
-            if count
-        ]
-        say(f"Latency{f' of {cluster}' if cluster else ''}: " + "; ".join(said))
+        say(f"Latency{f' of {cluster}' if cluster else ''}: {found}")
     if report.limited:
         users = ", ".join(f"{count} of {user}" for user, count in report.limited.items())
         say(f"Requests refused because there were too many: {users}")

@@ -26,6 +26,7 @@ from headway.experiment.facts import WorkloadFacts, facts_of
 from headway.experiment.measured import aligned, common_window, figures, observed
 from headway.experiment.method import Method
 from headway.experiment.prime_time import prime_time
+from headway.latencies import Latencies
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig, explain_validation
 from headway.report.atomic import writing
@@ -85,6 +86,8 @@ class Scenario:
     #: An estimate model by name or file, and its options; "": the workload's own estimates.
     estimates: str = ""
     estimate_options: Mapping[str, Any] = field(default_factory=dict)
+    #: How long starts and ends take; None: no time.
+    latencies: Latencies | None = None
 
 
 @dataclass(frozen=True)
@@ -269,6 +272,7 @@ def _run_scenario(scenario: Scenario, seed: int, variants: Sequence[Variant], me
                 chains=workload.chains,
                 seed=seed,
                 cycle=variant.cycle,
+                latencies=scenario.latencies,
             )
         except Exception as error:
             error.add_note(f"policy {variant.label}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pydantic
 
@@ -15,8 +15,10 @@ from headway.errors import UserError
 from headway.estimates import chosen_model
 from headway.experiment.campaign import Campaign, Scenario, Variant
 from headway.experiment.method import Method, trim_of
+from headway.latencies import LONGEST, Latencies
 from headway.model import ClusterDescription
 from headway.partitions.description import TorusConfig
+from headway.planned_starts import RealCluster, read_real_cluster
 from headway.plugins import Catalogue, PluginConfig, explain_validation
 from headway.strict_yaml import read_mapping
 
@@ -37,6 +39,10 @@ class VariantConfig(_Section):
 
 #: In a campaign: the workload's estimates as they are.
 OWN_ESTIMATES = "own"
+
+
+#: How long starts take in a workload's runs: so many seconds each, or as long as those that were measured.
+Latency = Annotated[float, pydantic.Field(ge=0, le=LONGEST)] | Literal["measured"]
 
 
 class EstimatesConfig(_Section):
@@ -90,6 +96,10 @@ class WorkloadConfig(_Section):
         description="estimate models (a name, a model file, or {model, options, label}), each instead of "
         "the workload's own estimates, which are called `own`",
     )
+    latencies: list[Latency] = pydantic.Field(
+        default_factory=list,
+        description="once with each: seconds that a start takes (0: none), or `measured` (method.measured)",
+    )
 
     @pydantic.model_validator(mode="after")
     def _one_source(self) -> WorkloadConfig:
@@ -120,6 +130,9 @@ class MethodConfig(_Section):
     usage: str = ""
     applications: str = ""
     overhead: str = ""
+    measured: str = pydantic.Field(
+        default="", description="what was measured on a real cluster: a file of `headway starts --out`"
+    )
     accept: dict[str | int, str] = pydantic.Field(
         default_factory=dict, description="rule -> why it is not kept here"
     )
@@ -214,14 +227,19 @@ def load_campaign(path: Path, beside: Path | None = None) -> Campaign:
     cluster = _machine(config, path, beside)
     for variant in variants:
         Catalogue().check_energy(variant.plugins, cluster, "energy: PROFILE in the campaign")
-    for work in config.workloads:
-        scenarios += _with_estimates(_scenarios(work, cluster, beside), work, path, beside)
+    method = _method(config.method, path, beside)
+    for at, work in enumerate(config.workloads):
+        found = _with_estimates(_scenarios(work, cluster, beside), work, path, beside)
+        scenarios += _with_latencies(found, work, method.real, f"{path}: workloads[{at}].latencies")
     seeds = tuple(range(config.first_seed, config.first_seed + config.seeds))
-    return Campaign(variants, tuple(scenarios), seeds, _method(config.method, path))
+    return Campaign(variants, tuple(scenarios), seeds, method)
 
 
-def _method(said: MethodConfig, path: Path) -> Method:
+def _method(said: MethodConfig, path: Path, beside: Path) -> Method:
+    measured = beside / said.measured if said.measured else None
     return Method(
+        measured=str(measured or ""),
+        real=read_real_cluster(measured, f"{path}: method.measured") if measured is not None else None,
         system=said.system,
         warmup=trim_of(said.warmup, f"{path}: method.warmup"),
         cooldown=trim_of(said.cooldown, f"{path}: method.cooldown"),
@@ -273,6 +291,35 @@ def _with_estimates(
             )
             for s in scenarios
         ]
+    return found
+
+
+def _with_latencies(
+    scenarios: list[Scenario], work: WorkloadConfig, real: RealCluster | None, where: str
+) -> list[Scenario]:
+    """Each scenario with each of the latencies; without any they take no time, under the same label."""
+    found = []
+    for entry in dict.fromkeys(work.latencies or [0.0]):
+        if entry == "measured" and (real is None or not real.latencies):
+            there = "none" if real is None else f"one without any ({real.cluster})"
+            raise UserError(
+                f"{where}: expected a file with latencies under method.measured (`headway starts --out`, of "
+                f"a daemon that drives), found {there}"
+            )
+        if entry == 0:
+            found += scenarios
+        elif entry == "measured":
+            assert real is not None
+            found += [
+                replace(one, label=f"{one.label}, measured latencies", latencies=real.latencies)
+                for one in scenarios
+            ]
+        else:
+            taken = Latencies(start=(float(entry),))
+            found += [
+                replace(one, label=f"{one.label}, starts of {entry:g} s", latencies=taken)
+                for one in scenarios
+            ]
     return found
 
 

@@ -88,6 +88,9 @@ class WorkloadFacts:
     #: Jobs that are submitted once another one has ended, and whether whom they follow was inferred.
     following: float = 0.0
     inferred: bool = False
+    #: The work submitted over what the machine could do from the first to the last submission (jobs that will
+    #: be ended at their limits count whole); None: these are one, or it is not known any more.
+    offered_load: float | None = None
 
 
 def facts_of(
@@ -166,7 +169,13 @@ def facts_of(
         digest=digest,
         following=len(workload.chains) / count if count else 0.0,
         inferred=inferred,
+        offered_load=_offered(submit, runtime * size, processors),
     )
+
+
+def _offered(submit: Floats, work: Floats, processors: int) -> float | None:
+    span = float(submit.max() - submit.min()) if len(submit) else 0.0
+    return float(work.sum()) / (processors * span) if span > 0 else None
 
 
 def _memory(job: TraceJob) -> int:

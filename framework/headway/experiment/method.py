@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from headway.durations import seconds_of
 from headway.errors import UserError
+from headway.planned_starts import RealCluster
 
 #: How jobs come: one by one, whatever the schedule; all at once; or when earlier ones have ended.
 SYSTEMS = ("open", "static", "closed")
@@ -50,6 +51,9 @@ class Method:
     applications: str = ""
     #: How much time the scheduler and the batch system take, where the emulation takes none.
     overhead: str = ""
+    #: What was measured on a real cluster, and the file that says it; None and "": nothing.
+    real: RealCluster | None = None
+    measured: str = ""
     #: Rule -> why it is not kept here.
     accept: Mapping[str, str] = field(default_factory=dict)
 

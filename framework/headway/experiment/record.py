@@ -76,9 +76,12 @@ class Files:
 
 
 def files_of(campaign: Campaign, catalogue: Catalogue) -> Files:
-    """The files that a campaign reads: traces, estimate models, files that options of plugins name."""
+    """The files that a campaign reads: traces, estimate models, what was measured on a real
+    cluster, files that options of plugins name."""
     traces = {Path(one.trace).resolve() for one in campaign.scenarios if one.trace}
     others = {Path(one.estimates).resolve() for one in campaign.scenarios if Path(one.estimates).is_file()}
+    if campaign.method.measured:
+        others.add(Path(campaign.method.measured).resolve())
     for variant in campaign.variants:
         beside = next((one.beside for one in variant.plugins if one.beside is not None), Path())
         others |= {(beside / n).resolve() for n in Plugins.load(variant.plugins, catalogue, None).files.texts}

@@ -19,11 +19,11 @@ CATALOGUE = Catalogue()
 EASY = Variant("easy", (PluginConfig("easy"),))
 
 
-def judged(name: str, trace: str, processors: int, tmp_path: Path):
+def judged(name: str, trace: str, processors: int, tmp_path: Path, **changes: float):
     """What a rule says of a trace's lines of (submission, runtime, processors, estimate)."""
     file = tmp_path / "t.swf"
     file.write_text(trace)
-    scenario = Scenario("t", 1.0, processors, trace=str(file))
+    scenario = Scenario("t", 1.0, processors, trace=str(file), **changes)
     facts = workload_facts(scenario, 1, drawn(scenario, 1, CATALOGUE))
     evidence = evidence_of(Campaign((EASY,), (scenario,), (1,)), CATALOGUE, workloads=[facts])
     return next(one for one in judge(evidence) if one.rule.name == name)
@@ -63,3 +63,17 @@ def test_4_10_a_machine_on_which_a_third_of_the_jobs_cannot_run_is_refused(tmp_p
     found = judged("17", lines(jobs, 16), 8, tmp_path)
     assert found.outcome is Outcome.REFUSED
     assert "33% of jobs" in str(found) and "run it on its own 16" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("changes", "load", "how"),
+    [
+        # 100 jobs of 8 s, one every 10 s: the log's own load is 800 / 990.
+        ({"target_load": 0.9}, 0.9, "times between submissions x 0.898"),
+        ({"runtime_factor": 1.25}, 1000 / 990, "runtimes x 1.25"),
+    ],
+)
+def test_18_says_the_offered_load_that_a_factor_reaches(changes, load, how, tmp_path: Path):
+    trace = lines([(10 * at, 8, 1, 20) for at in range(100)], 1)
+    found = judged("18", trace, 1, tmp_path, **changes)
+    assert f"offered load {load:.3f} by {how}" in str(found)

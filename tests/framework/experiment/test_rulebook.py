@@ -25,6 +25,8 @@ from headway.experiment.rulebook import (
     rule,
 )
 from headway.experiment.rulebook.comparisons import verdicts
+from headway.latencies import Latencies
+from headway.planned_starts import PlannedStarts, RealCluster
 from headway.plugins import Catalogue, PluginConfig
 
 FIGURES = {
@@ -168,6 +170,56 @@ def test_6_8_24_30_32_are_said():
         assert outcome(name) == "noted"
 
 
+REAL = RealCluster(
+    "site", 9.0, Latencies((1.0, 3.0), (2.0,)),
+    {"drive": PlannedStarts(12, 10, (1.5, 4.0, 6.0), 1.9, failed=2), "monitor": PlannedStarts(3)},
+)  # fmt: skip
+
+
+def beside(real: RealCluster | None = REAL, **changes: Any) -> Method:
+    return replace(AUTOMATIC, real=real, measured="cluster.json", **changes)
+
+
+def test_30_asks_for_the_latencies_of_a_real_run_that_are_not_used():
+    one = judged("30", campaign(method=beside()))
+    assert one.outcome is Outcome.NOT_STATED
+    assert "of cluster site is known from a decision to the start half within 2.0 s" in str(one)
+    assert "latencies: [0, measured]" in str(one)
+    assert one.findings[0].numbers["start p50"] == 2.0
+    answered = judged("30", campaign(method=beside(overhead="jobs run for days")))
+    assert answered.outcome is Outcome.NOTED
+    assert "jobs run for days" in str(answered) and "not used" in str(answered)
+
+
+def test_30_says_how_a_journal_is_used_where_none_was():
+    assert "no journal of a real cluster was used: headway starts -c CONFIG --out" in str(
+        judged("30", campaign())
+    )
+    found = judged("30", campaign(method=beside(RealCluster("site"))))
+    assert found.outcome is Outcome.NOTED and "no latency was measured yet of cluster site" in str(found)
+
+
+def test_30_is_kept_where_starts_take_time():
+    measured = judged("30", campaign(method=beside(), latencies=REAL.latencies))
+    assert measured.outcome is Outcome.KEPT and "as measured: from a decision to the start" in str(measured)
+    fixed = judged("30", campaign(latencies=Latencies((5.0,))))
+    assert fixed.outcome is Outcome.KEPT and "each start takes 5 s" in str(fixed)
+
+
+def test_32_planned_starts_stand_beside_real_ones():
+    one = judged("32", campaign(method=beside()))
+    assert one.outcome is Outcome.KEPT
+    assert "cluster site, driven: 10 of 12 planned starts came, half within 1.5 s" in str(one)
+    assert one.findings[0].numbers["later p95"] == 4.0
+    assert [finding.kind for finding in one.findings] == [Kind.KEPT]
+
+
+def test_32_without_them_it_is_said_that_all_was_emulated():
+    assert "emulated only; planned beside real starts" in str(judged("32", campaign()))
+    found = judged("32", campaign(method=beside(RealCluster("site"))))
+    assert found.outcome is Outcome.NOTED and "no planned start of cluster site came" in str(found)
+
+
 def test_9_20_applications_that_share_processors():
     sharing = campaign(EASY, Variant("measy", (PluginConfig("measy"),)))
     assert (outcome("9"), outcome("20")) == ("does not apply", "does not apply")
@@ -256,6 +308,16 @@ def test_17_a_log_on_another_machine():
 )
 def test_18_a_logs_load_is_changed_by_arrivals_and_not_by_much(scaled, found):
     assert str(of_facts("18", replace(LOG, scaled=scaled)).outcome) == found
+
+
+def test_18_says_the_offered_load_that_is_reached():
+    changed = {"scaled": {"times between submissions": 0.9}, "offered_load": 0.8}
+    one = of_facts("18", replace(LOG, **changed))
+    assert "offered load 0.800 by times between submissions x 0.9" in str(one)
+    assert one.findings[0].numbers["offered load"] == 0.8
+    # Results that were kept before it was written down.
+    unknown = of_facts("18", replace(LOG, scaled={"sizes": 1.1}))
+    assert "w, 0.8: sizes x 1.1" in str(unknown)
 
 
 def test_19_nobody_backfills():

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from headway.decisions import Reserve, Resize
 from headway.experiment.rulebook.rule import Evidence, Finding, Kind, Stage, rule
+from headway.latencies import QUANTILES, Latencies
+from headway.planned_starts import DRIVE
 
 #: Different models and traces, below which a result may be that of its workload.
 WORKLOADS = 4
@@ -190,24 +192,82 @@ def few_sizes(evidence: Evidence) -> Iterator[Finding]:
 
 @rule(
     "30", "overhead neglected",
-    "method.overhead says what starting jobs costs, or why that is left out.",
+    "Starts take time in some runs (latencies), or method.overhead says why not.",
     severity=2, stage=Stage.DEFINITION,
 )  # fmt: skip
 def overhead(evidence: Evidence) -> Iterator[Finding]:
-    said = evidence.campaign.method.overhead
-    message = said or "starts take no time; repeat with 5 and 30 s (emulation.faults.latency of a dry run)"
-    yield Finding(Kind.NOTE, message)
+    method = evidence.campaign.method
+    known = _measured(evidence)
+    taken = [one for one in evidence.campaign.scenarios if one.latencies]
+    for one in taken:
+        assert one.latencies is not None
+        drawn = method.real is not None and one.latencies == method.real.latencies
+        summary = one.latencies.summary()
+        message = f"as measured: {summary}" if drawn else f"each start takes {summary.start[0]:g} s"
+        yield Finding(Kind.KEPT, message, one.label, one.x, numbers=_of_latencies(one.latencies))
+    if taken:
+        return
+    if known and not method.overhead:
+        assert method.real is not None
+        message = f"starts take no time, and of {known}: use it (latencies: [0, measured] of a workload)"
+        yield Finding(Kind.ASK, message, numbers=_of_latencies(method.real.latencies))
+        return
+    how = method.overhead or "starts take no time; repeat with some (latencies: [0, 5, 30] of a workload)"
+    beside = f"of {known}, not used" if known else _nothing_measured(evidence)
+    yield Finding(Kind.NOTE, f"{how}; {beside}")
+
+
+def _measured(evidence: Evidence) -> str:
+    """Which latencies of a real cluster are at hand; "": none."""
+    real = evidence.campaign.method.real
+    return f"cluster {real.cluster} is known {real.latencies.summary()}" if real and real.latencies else ""
+
+
+def _nothing_measured(evidence: Evidence) -> str:
+    real = evidence.campaign.method.real
+    if real is not None:
+        return f"no latency was measured yet of cluster {real.cluster}: a daemon that drives does"
+    return f"no journal of a real cluster was used: {_USE}"
+
+
+#: How what a daemon measured comes into a campaign.
+_USE = "headway starts -c CONFIG --out FILE, and the file under method.measured"
+
+
+def _of_latencies(latencies: Latencies) -> dict[str, float]:
+    summary = latencies.summary()
+    found = {"measured starts": float(summary.starts), "measured ends": float(summary.ends)}
+    for name, values in (("start", summary.start), ("end", summary.end)):
+        found |= {f"{name} p{100 * q:.0f}": value for q, value in zip(QUANTILES, values, strict=False)}
+    return found
 
 
 @rule(
     "32", "simulation only",
-    "It is said that everything was emulated.",
+    "Planned starts stand beside real ones (method.measured), or it is said that all was emulated.",
     severity=1, stage=Stage.DEFINITION,
 )  # fmt: skip
 def emulated_only(evidence: Evidence) -> Iterator[Finding]:
-    yield Finding(
-        Kind.NOTE, "emulated only: compare planned with real starts where a journal of a live run is there"
-    )
+    real = evidence.campaign.method.real
+    if real is None:
+        message = f"emulated only; planned beside real starts, from the journal of a daemon: {_USE}"
+        yield Finding(Kind.NOTE, message)
+        return
+    counted = {mode: starts for mode, starts in real.starts.items() if starts.began}
+    for mode, starts in counted.items():
+        how = "driven" if mode == DRIVE else "watched"
+        numbers: dict[str, float] = {
+            "planned": starts.planned,
+            "began": starts.began,
+            "unplanned": starts.unplanned,
+        }
+        numbers |= {f"later p{100 * q:.0f}": value for q, value in zip(QUANTILES, starts.later, strict=False)}
+        yield Finding(Kind.KEPT, f"cluster {real.cluster}, {how}: {starts}", numbers=numbers)
+    if not counted:
+        message = (
+            f"emulated only: no planned start of cluster {real.cluster} came in the time that was counted"
+        )
+        yield Finding(Kind.NOTE, message)
 
 
 @rule(

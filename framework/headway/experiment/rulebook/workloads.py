@@ -256,10 +256,12 @@ def load_by_one_parameter(evidence: Evidence) -> Iterator[Finding]:
     found = []
     for facts in evidence.recorded:
         for how, factor in facts.scaled.items():
-            numbers = {f"factor of {how}": factor}
             if factor == 1.0:
                 continue
-            kind, message = Kind.KEPT, f"{how} x {factor:.3g}"
+            load = facts.offered_load
+            numbers = {f"factor of {how}": factor, **_known({"offered load": load})}
+            to = f"offered load {load:.3f} by " if load is not None else ""
+            kind, message = Kind.KEPT, f"{to}{how} x {factor:.3g}"
             if how == "sizes":
                 kind, message = Kind.WARN, f"{message}: what fits beside what rules the result then"
             elif not NEAR <= factor <= 1 / NEAR:

@@ -1,0 +1,56 @@
+"""``headway starts``: planned starts beside real ones."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from headway.cli.asking import DURATION
+from headway.cli.common import console, examples, required_config_option, say, wall_clock
+from headway.errors import UserError
+
+
+@click.command(
+    "starts",
+    epilog=examples(
+        "headway starts -c site.yaml --since 7d",
+        "headway starts -c site.yaml --out cluster.json     for campaigns (method.measured)",
+    ),
+)
+@required_config_option
+@click.option("--since", type=DURATION, default=None, metavar="TIME",
+              help="Starts that were planned in this time before now (30m, 12h, 7d). "
+              "Default: all in the journal.")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE",
+              help="Write it to this file, with the measured latencies, for campaigns.")  # fmt: skip
+def command(config_path: Path, since: float | None, out: Path | None) -> None:
+    """Tell when jobs were planned to start and when they did, and how long starts and ends take.
+
+    Reads the journal of the configuration, and nothing else. Runs that drive and runs that watch (--monitor)
+    are counted apart.
+    """
+    from headway.config import load_config
+    from headway.journal import Journal
+    from headway.planned_starts import DRIVE, encoded, planned_starts
+    from headway.report.atomic import writing
+
+    config = load_config(config_path)
+    with Journal.open(config.journal, create=False, read_only=True) as journal:
+        found = planned_starts(journal, 0.0 if since is None else time.time() - since)
+    if found is None:
+        raise UserError(f"{config.journal}: expected a run that drove or watched a cluster, found none")
+    screen = console()
+    until = f", until {wall_clock(found.until)}" if found.until is not None else ""
+    say(f"cluster {found.cluster}{until}", screen)
+    for mode, starts in found.starts.items():
+        say(f"{'driven' if mode == DRIVE else 'only watched'}: {starts}", screen)
+    if not found.starts:
+        say("no run in that time", screen)
+    latencies = found.latencies.summary()
+    say(f"latencies: {str(latencies) or 'none measured yet (a daemon that drives does)'}", screen)
+    if out is not None:
+        with writing(out) as stream:
+            stream.write(encoded(found))
+        say(f"written: {out}", screen)
