@@ -105,10 +105,15 @@ class Pbs(InsideSystem):
                     self.call("qrls", "-h", "s", job_id)
                     done.append(f"released {job_id}, which PBS let wait for {before}, which is over")
         for job_id in (one for one, state in open_.items() if state == "R"):
-            if "substate = 41" in self.call("qstat", "-f", job_id).stdout:
+            if "substate = 41" in self.call("qstat", "-f", job_id).stdout and not self._moms_files(job_id):
                 self.call("qrerun", "-W", "force", job_id)
                 done.append(f"requeued {job_id}, which PBS let run although its MoM does not know it")
         return "; ".join(done)
+
+    def _moms_files(self, job_id: str) -> list[Path]:
+        """What the MoMs keep of a job. One that is only slow to begin has them."""
+        kept = self.root.glob("spool/*/pbs/mom_priv/jobs/*")
+        return [path for path in kept if path.name.startswith(f"{job_id}.")]
 
     # -- headway ------------------------------------------------------------------------------------
 
@@ -170,13 +175,12 @@ class Pbs(InsideSystem):
         """A run's end, or its requeue."""
         begin, where = began or (0.0, {})
         found.shares += [Share(key, node, n, begin, float(record.fields["end"])) for node, n in where.items()]
-        # A requeue without a status was no MoM's doing.
-        status = int(record.fields.get("Exit_status", 0))
         if record.kind == "E":
-            found.states[key] = _STATES.get(status, "failed")
+            found.states[key] = _STATES.get(int(record.fields["Exit_status"]), "failed")
             return
         found.requeues.setdefault(key, []).append(record.at)
-        if status == pbs_log.ON_REQUEST and found.on_request is not None:
+        # A requeue without a status was no MoM's doing.
+        if int(record.fields.get("Exit_status", 0)) == pbs_log.ON_REQUEST and found.on_request is not None:
             found.on_request.setdefault(key, []).append(record.at)
 
     @staticmethod

@@ -95,6 +95,17 @@ def test_one_request_is_one_requeue(tmp_path: Path) -> None:
     assert "requeued by nobody" not in tale.faults()
 
 
+def test_what_was_done_for_an_accepted_request_excuses_no_other(tmp_path: Path) -> None:
+    """Two were asked for, one was done; the second requeue was the MoM's."""
+    tale = Tale(tmp_path, ON_REQUEST)
+    tale.ask("requeue", START + 8, None)
+    tale.ask("requeue", START + 9, True)
+    tale.run(AGAIN + 12)
+    end = f" session=750 end={AGAIN + 14} Exit_status={MOM_BACK} run_count=3"
+    tale.write(AGAIN + 14, "R", AGAIN + 12, end)
+    assert "requeued by nobody" in tale.faults()
+
+
 @pytest.mark.parametrize(
     ("node", "killed", "faults"),
     [
@@ -124,9 +135,12 @@ def test_a_node_that_was_killed_once_lost_a_job_once(tmp_path: Path) -> None:
     assert "requeued by nobody" in tale.faults()
 
 
-def test_what_no_mom_knows_is_requeued_by_force(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Job 1 runs; the MoM of job 2 was killed before it had saved that it took it."""
-    told = {"1.pbsa": "substate = 42", "2.pbsa": "substate = 41"}
+def test_what_no_mom_knows_is_requeued_by_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Job 1 runs; the MoM of job 2 was killed before it had saved it; job 22 is slow to begin."""
+    told = {"1.pbsa": "substate = 42", "2.pbsa": "substate = 41", "22.pbsa": "substate = 41"}
+    kept = tmp_path / "spool/pbsb/pbs/mom_priv/jobs"
+    kept.mkdir(parents=True)
+    (kept / "22.pbsa.JB").touch()
     called: list[tuple[str, ...]] = []
 
     def call(self: Pbs, *argv: str) -> subprocess.CompletedProcess[str]:
@@ -134,7 +148,9 @@ def test_what_no_mom_knows_is_requeued_by_force(monkeypatch: pytest.MonkeyPatch)
         return subprocess.CompletedProcess(argv, 0, f"    job_state = R\n    {told[argv[-1]]}\n", "")
 
     monkeypatch.setattr(Pbs, "call", call)
-    assert "requeued 2.pbsa" in object.__new__(Pbs).mend_stuck({"1.pbsa": "R", "2.pbsa": "R", "3.pbsa": "Q"})
+    pbs = object.__new__(Pbs)
+    pbs.root = tmp_path
+    assert "requeued 2.pbsa" in pbs.mend_stuck(dict.fromkeys(told, "R") | {"3.pbsa": "Q"})
     assert [argv for argv in called if argv[0] == "qrerun"] == [("qrerun", "-W", "force", "2.pbsa")]
 
 

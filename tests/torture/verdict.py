@@ -176,7 +176,8 @@ class Judge:
         counts if the system says that it did what it was asked for, where it says that."""
         told = self.records.on_request
         done, count = sorted((told or {}).get(key, ())), 0
-        for act in self.history.upon(job.number, "requeue"):
+        # What was accepted was done, so what the system says of it speaks for no other request.
+        for act in sorted(self.history.upon(job.number, "requeue"), key=lambda act: not act.accepted):
             its = next((at for at in done if at >= act.asked - ROUNDING), None)
             if act.accepted or (act.accepted is None and (told is None or its is not None)):
                 count += 1

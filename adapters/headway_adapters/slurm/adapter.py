@@ -78,7 +78,8 @@ _QUICK_ROUND = 5.0
 _HOLD_AT_ONCE = 200
 #: Until a running job that is not held in spite of it is asked to be again, seconds.
 _HOLD_AGAIN = 30.0
-#: A job is not held in its first seconds: Slurm forgets at a hold that its launch has failed meanwhile.
+#: Until a job that was first seen to run is held, seconds: Slurm forgets at a hold that its launch has failed
+#: meanwhile. By this host's clock, which needs no agreement with Slurm's.
 _LAUNCHED = 10.0
 
 #: How long a job that is no longer listed counts as it was while what is said of its end is not understood,
@@ -192,8 +193,8 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         self._site_policy: SitePolicy | None = None
         self._told_policy: SitePolicy | None = None
         self._taken: set[str] = set()
-        #: Running jobs that Slurm was asked to hold for the case of a requeue, and when (monotonic clock).
-        self._asked_to_stay: dict[str, float] = {}
+        #: When Slurm is asked to hold a running job for the case of a requeue (monotonic clock).
+        self._to_stay: dict[str, float] = {}
         self._refusals = Refusals()
         #: Jobs and rests of arrays that could not be taken over: when that is tried again (monotonic clock),
         #: and after which pause.
@@ -587,7 +588,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         """
         if self.options.power:
             self._tend_power(look.snapshot)
-        if isinstance(look, _Look) and look.loose:
+        if isinstance(look, _Look) and (look.loose or self._to_stay):
             self._hold_running(look)
         now = time.monotonic()
         listed = {detail.record for detail in look.details.values()}
@@ -649,18 +650,13 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
     def _hold_running(self, look: _Look) -> None:
         """Slurm refuses it for some, such as those that are about to end: these are asked for again later."""
         now = time.monotonic()
-        self._asked_to_stay = {key: at for key, at in self._asked_to_stay.items() if key in look.loose}
-        launched = look.snapshot.time - _LAUNCHED
-        running = [
-            key for key in sorted(look.loose)
-            if (job := look.snapshot.jobs[key]).state == "running"
-            and (job.start_time is None or job.start_time <= launched)
-            and now >= self._asked_to_stay.get(key, -_HOLD_AGAIN) + _HOLD_AGAIN
-        ]  # fmt: skip
-        self._asked_to_stay.update(dict.fromkeys(running, now))
-        if running:
-            steps = range(0, len(running), _HOLD_AT_ONCE)
-            self.change([writer.hold_all(running[at : at + _HOLD_AT_ONCE]) for at in steps])
+        running = {key for key in look.loose if look.snapshot.jobs[key].state == "running"}
+        self._to_stay = {key: self._to_stay.get(key, now + _LAUNCHED) for key in running}
+        due = sorted(key for key, at in self._to_stay.items() if at <= now)
+        self._to_stay.update(dict.fromkeys(due, now + _HOLD_AGAIN))
+        steps = range(0, len(due), _HOLD_AT_ONCE)
+        if due:
+            self.change([writer.hold_all(due[at : at + _HOLD_AT_ONCE]) for at in steps])
 
     def _tend_power(self, snapshot: Snapshot) -> None:
         """Wake those that are to wake since they fell asleep, and drain those that did not wake."""

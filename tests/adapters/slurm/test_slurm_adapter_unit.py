@@ -202,16 +202,19 @@ def test_a_start_that_slurm_forgot_together_with_the_take_over_leaves_the_job_ou
     assert slurm.jobs[0]["state_reason"] == "JobHeldAdmin"
 
 
-@pytest.mark.parametrize(("age", "asked"), [(1.0, False), (60.0, True)])
-def test_a_running_job_is_held_once_its_launch_cannot_fail_any_more(
-    slurm: PretendedSlurm, age: float, asked: bool
+def test_a_job_is_held_once_it_has_run_for_a_while(
+    slurm: PretendedSlurm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A hold after a launch that failed makes Slurm forget that, and the job would be started again."""
-    slurm.jobs[1] = {**slurm.jobs[1], "start_time": int(time.time() - age)}
+    hold = ("scontrol", "hold", "7")
     with adapter(slurm) as one:
         one.describe()
         events(one)
-    assert (("scontrol", "hold", "7") in slurm.said) is asked
+        assert hold not in slurm.said
+        monkeypatch.setattr("headway_adapters.slurm.adapter._LAUNCHED", 0.0)
+        slurm.jobs[1] = {**slurm.jobs[1], "job_id": 8}
+        events(one)
+    assert ("scontrol", "hold", "8") in slurm.said and hold not in slurm.said
 
 
 @pytest.mark.parametrize("gone", [False, True])
