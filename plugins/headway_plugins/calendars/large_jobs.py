@@ -23,6 +23,7 @@ from collections.abc import Sequence
 
 import pydantic
 
+from headway.events import Event, NodeUp, PoolChanged
 from headway.hookspecs import Plugin, hookimpl
 from headway.state import Barrier, Job, PoolState, State
 from headway_plugins.calendars.options import WindowsOptions
@@ -30,6 +31,8 @@ from headway_plugins.calendars.options import WindowsOptions
 _INF = float("inf")
 #: Windows are looked for so far ahead, in seconds.
 _AHEAD = 400 * 86400.0
+#: Who waits in a queue is not asked again sooner than after so many seconds, because of time alone.
+_PAUSE = 60.0
 #: What bars: a large job waits for a window, another one keeps clear of it.
 _LARGE, _OTHER = ("large-jobs", "large"), ("large-jobs", "other")
 
@@ -71,6 +74,12 @@ class LargeJobs(Plugin):
         self._opens = -_INF
         #: The same when the queues were last looked at for it.
         self._applied = (self._open_until, self._opens)
+        #: Whether others kept clear at the end of the last step, when the limit of one that does not will
+        #: reach into the window, and when those that wait are asked for that; seconds of the run.
+        self._clearing = False
+        self._reaches = self._woken = _INF
+        #: Pool -> all processors and nodes of it, also those that cannot be used now.
+        self._sizes: dict[str, tuple[int, int]] = {}
 
     # ------------------------------------------------------------------ when
 
@@ -103,24 +112,50 @@ class LargeJobs(Plugin):
         self._look(state.now)
         if self._is_large(job, state):
             return None if state.now < self._open_until else Barrier(self._why_large, _LARGE)
-        if state.now + job.estimate > self._opens and _a_large_one_waits(state):
+        reaches = self._opens - job.estimate
+        if state.now > reaches and _a_large_one_waits(state):
             return Barrier(lambda: self._why_other(job), _OTHER)
+        self._reaches = min(self._reaches, max(reaches, state.now))
         return None
 
     @hookimpl
     def react(self, state: State) -> None:
         self._look(state.now)
-        if self._applied == (self._open_until, self._opens):
-            if state.barred.get(_OTHER) and not _a_large_one_waits(state):
-                state.lifted(_OTHER)
-            return
-        self._applied = (self._open_until, self._opens)
+        if self._applied != (self._open_until, self._opens):
+            self._applied = (self._open_until, self._opens)
+            self._ask_all(state)
+            state.lifted(_LARGE)
+            state.lifted(_OTHER)
+        clearing = _a_large_one_waits(state)
+        if clearing and (not self._clearing or self._woken <= state.now):
+            # Whoever cannot start any more leaves the queue, so that it holds up nobody there.
+            self._ask_all(state)
+            self._wake(state, max(self._reaches + 1.0, state.now + _PAUSE))
+        elif clearing:
+            self._wake(state, self._reaches + 1.0)
+        elif state.barred.get(_OTHER):
+            state.lifted(_OTHER)
+        self._clearing = clearing
+
+    @hookimpl
+    def observe(self, event: Event) -> None:
+        if isinstance(event, NodeUp | PoolChanged):
+            self._sizes.clear()
+
+    def _wake(self, state: State, at: float) -> None:
+        """Ask those that wait again when the limit of one of them reaches into the window."""
+        if at < min(self._woken, self._opens):
+            self._woken = at
+            for pool in state.pools.values():
+                state.wake_at(at, pool)
+
+    def _ask_all(self, state: State) -> None:
+        """Ask everybody who waits in a queue, and look again when the window's state changes."""
+        self._reaches = self._woken = _INF
         for pool in state.pools.values():
             state.bar_queued(pool)
             if self._changes() < _INF:
                 state.wake_at(self._changes(), pool)
-        state.lifted(_LARGE)
-        state.lifted(_OTHER)
 
     @hookimpl
     def order_queue(self, jobs: Sequence[Job], state: State) -> Sequence[Job] | None:
@@ -143,8 +178,10 @@ class LargeJobs(Plugin):
         """All processors and nodes of a pool, also those that cannot be used now."""
         if pool.flat:
             return pool.total, 0
-        mask = state.nodes.pool_mask(pool.name)
-        return int(state.nodes.total[mask].sum()), int(mask.sum())
+        if pool.name not in self._sizes:
+            mask = state.nodes.pool_mask(pool.name)
+            self._sizes[pool.name] = int(state.nodes.total[mask].sum()), int(mask.sum())
+        return self._sizes[pool.name]
 
     def _why_large(self) -> str:
         opens = f"the next opens at {self._when()}" if self._opens < _INF else "none is in sight"

@@ -19,7 +19,7 @@ Decisions on what is left open:
   the association does not; what it limits for one job, nobody else does.
 - A ``budget`` is what was used, decaying with ``half_life``, and what running jobs may still use: a job
   starts only if it can run to its limit within it. ``wall_minutes`` (GrpWall) is the same of time alone, and
-  begins with nothing used, since Slurm does not tell what was. Over a restart both are in the checkpoint,
+  begins with nothing used: what Slurm counted before is not read. Over a restart both are in the checkpoint,
   with the jobs that run.
 - Nothing is kept for a job that waits for a limit. So several small jobs can use up what a large one of the
   same account waits for.

@@ -118,7 +118,9 @@ class Preemption(Plugin):
     def __init__(self, options: PreemptionOptions) -> None:
         super().__init__(options)
         self._rules = options.rules
-        self._by_priority = any(rule.distance is not None for rule in options.rules)
+        self._by_priority = options.victims == "lowest-priority" or any(
+            rule.distance is not None for rule in options.rules
+        )
         #: By the id of the job that room is made for.
         self._claims: dict[str, _Claim] = {}
         #: Who did not go -> when it had started: it is left alone in this run of it.

@@ -81,12 +81,14 @@ def test_what_has_no_counterpart_is_noted():
     assoc = (
         "deep|uucp|debug||1|||||||||||\n"
         "deep|news|||1|||gres/gpu=2,energy=5||cpu=7,mem=9|60:00|4|||UNLIMITED|cpu=2\nnonsense\n"
+        "deep|mail|||1||||||00:00:00||||||\n"
     )
     limits = read(notes, assoc=assoc).limits["association"]
     assert limits == {
         "deep:news": {
             "resources": {"gpu": 2.0}, "processor_minutes": 7.0, "jobs": 4, "wall_minutes": 60.0,
-        }
+        },
+        "deep:mail": {"wall_minutes": 0.0},
     }  # fmt: skip
     assert notes == {
         "the association of uucp in deep for partition debug is not carried over",

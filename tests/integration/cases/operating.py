@@ -152,7 +152,8 @@ class Operating:
         head = system.submit(system.whole, minutes=7)
         small = system.submit(system.processors, minutes=30, nodes=1)
         settled(system, daemon)
-        daemon.until(lambda: system.taken_over(head) and system.taken_over(small), what="they are headway's")
+        jobs = (running, head, small)
+        daemon.until(lambda: all(map(system.taken_over, jobs)), what="they are headway's")
         before, runs = system.everything(), len(daemon.runs())
 
         def ask(*words: str) -> str:

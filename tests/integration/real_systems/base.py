@@ -141,7 +141,7 @@ class RealSystem(abc.ABC):
     def waits(self, job: str) -> bool: ...
 
     def taken_over(self, job: str) -> bool:
-        """Whether headway has done with a waiting job what it does with each, so that it stays as it is."""
+        """Whether headway has done with a job what it does with each; from then on it stays as it is."""
         return True
 
     # -- its operator --------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import contextlib
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,20 @@ class Pbs(RealSystem):
         self.server.call("bash", "-c", "qselect | xargs -r qdel -W force", user="root")
         self.server.until(lambda: not self.server.run("qselect"), "all jobs have left")
         self.node_up()
+        self._end_maintenance()
+
+    def _end_maintenance(self) -> None:
+        """A server that was killed brings the maintenance back in which a vnode was for a job that has been
+        resumed and is over since. Nobody may change its ``maintenance_jobs``; only a new vnode ends it."""
+        for shown in self.server.run("pbsnodes", "-a").split("\n\n"):
+            if re.search(r"state = \S*maintenance", shown):
+                node = shown.split()[0]
+                for word in ("delete", "create"):
+                    self.server.run("qmgr", "-c", f"{word} node {node}", user="root")
+                self.server.until(partial(self._is_free, node), f"{node} is free")
+
+    def _is_free(self, node: str) -> bool:
+        return "state = free" in self.server.run("pbsnodes", "-v", node)
 
     def shell(self, line: str) -> str:
         done = self.server.call("bash", "-c", line, user="root")

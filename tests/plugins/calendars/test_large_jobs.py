@@ -58,6 +58,25 @@ def test_8_small_jobs_that_would_reach_into_the_window_are_not_started() -> None
     assert starts(run(jobs)) == {"large": OPENS, "short": OPENS - 3 * HOUR, "long": OPENS + HOUR}
 
 
+@pytest.mark.parametrize("comes", [1, 3])
+def test_who_waits_already_when_a_large_job_comes_holds_up_nobody(comes: float) -> None:
+    """The slow one would reach into the window, whether it is queued before the large job or after it."""
+    jobs = [
+        job("a", 0, 4, 52),
+        job("b", 0, 2, 20),
+        job("slow", 2 * HOUR, 4, 60),
+        job("next", 4 * HOUR, 2, 30),
+    ]
+    assert starts(run([*jobs, job("large", comes * HOUR, 8, 1)], policy="fcfs"))["next"] == 4 * HOUR
+
+
+def test_who_comes_into_the_windows_way_by_time_alone_holds_up_nobody() -> None:
+    """At four o'clock the slow one could still be over in time; it cannot from eight o'clock on."""
+    jobs = [job("a", 0, 4, 48), job("b", 0, 2, 20), job("slow", HOUR, 4, 48), job("next", 4 * HOUR, 2, 30)]
+    began = starts(run([*jobs, job("large", 2 * HOUR, 8, 1)], policy="fcfs"))["next"]
+    assert 8 * HOUR < began <= 8 * HOUR + 120
+
+
 def test_where_no_large_job_waits_the_machine_is_not_emptied() -> None:
     assert starts(run([job("long", OPENS - HOUR, 1, 4)])) == {"long": OPENS - HOUR}
 

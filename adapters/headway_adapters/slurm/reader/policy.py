@@ -195,7 +195,7 @@ class _Limits:
             if "processors" in minutes:
                 amounts[key] = float(minutes["processors"])
         wall = values.minutes_text(row["GrpWall"])
-        if wall and math.isfinite(wall):
+        if wall is not None and math.isfinite(wall):
             amounts["wall_minutes"] = wall / 60.0
         return amounts
 
