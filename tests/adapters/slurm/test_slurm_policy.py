@@ -81,7 +81,7 @@ def test_what_has_no_counterpart_is_noted():
     assoc = (
         "deep|uucp|debug||1|||||||||||\n"
         "deep|news|||1|||gres/gpu=2,energy=5||cpu=7,mem=9|60:00|4|||UNLIMITED|cpu=2\nnonsense\n"
-        "deep|mail|||1||||||00:00:00||||||\n"
+        "deep|mail|||1||||||00:00:00|||||\n"
     )
     limits = read(notes, assoc=assoc).limits["association"]
     assert limits == {
