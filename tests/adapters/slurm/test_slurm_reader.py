@@ -225,6 +225,14 @@ def test_a_request_for_gpus_on_other_nodes(jobs: reader.Jobs) -> None:
         ({"tres_per_task": "gres:gpu:1", "cpus": 4, "tasks": 4}, 2, 2, 2),
         ({"tres_per_socket": "gres:gpu:1", "cpus": 2, "tasks": 2, "sockets_per_node": 2}, 0, 0, 2),
         ({"tres_per_node": "gres:gpu:1", "tres_per_job": "gres:gpu:2", "cpus": 2, "tasks": 2}, 0, 0, 1),
+        # From 23.11 on the processors of a task stand there, too.
+        ({"tres_per_task": "cpu=2,gres/gpu=1", "cpus": 4, "tasks": 2, "cpus_per_task": 2}, 0, 0, 2),
+        ({"tres_per_task": "cpu=1,gres/gpu:1", "cpus": 4, "tasks": 4}, 2, 2, 2),
+        ({"tres_per_job": "cpu=4", "tres_req_str": "cpu=4,gres/gpu=4", "cpus": 4, "tasks": 4}, 2, 2, 2),
+        ({"tres_per_node": "none", "tres_per_job": "gres:gpu:4", "cpus": 4, "tasks": 4}, 2, 2, 2),
+        # At most so many tasks on a node; three tasks on two nodes, of which none is divided.
+        ({"tres_per_job": "gres:gpu:4", "cpus": 4, "tasks": 4, "tasks_per_node": 1}, 4, 1, 1),
+        ({"tres_per_task": "gres:gpu:1", "cpus": 6, "tasks": 3, "cpus_per_task": 2}, 2, 0, 2),
     ],
 )  # fmt: skip
 def test_gpus_of_a_job_a_task_or_a_socket(
@@ -240,6 +248,14 @@ def test_gpus_of_a_job_a_task_or_a_socket(
     assert (request.nodes, request.processors_per_node, request.gres_per_node) == (
         nodes, per_node, (("gpu", gpus),),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["cpu=8", "cpu:24", "cpu=8,mem=4G", "node=1", "none", "license/matlab=1"])
+@pytest.mark.parametrize("field", ["tres_per_task", "tres_per_job", "tres_per_node", "tres_per_socket"])
+def test_processors_are_no_generic_resource(field: str, text: str) -> None:
+    """``sbatch -c 8`` from Slurm 23.11 on."""
+    assert only(read(pending(**{field: text}))).job.request.gres_per_node == ()
+    assert only(read({**RECORDS[7], field: text})).job.request.gres_per_node == ()
 
 
 def test_a_running_job_has_the_gpus_that_slurm_gave_it() -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+#: Before a generic resource, where others may stand beside it; from 23.11 on the second.
+_PREFIXES = ("gres:", "gres/")
+
 
 @lru_cache(maxsize=4096)
 def gres(text: str) -> tuple[tuple[str, int], ...]:
@@ -15,7 +18,7 @@ def gres(text: str) -> tuple[tuple[str, int], ...]:
     found: dict[str, int] = {}
     for item in re.sub(r"\([^)]*\)", "", text).split(","):
         item = item.strip()
-        if item.startswith(("gres:", "gres/")):
+        if item.startswith(_PREFIXES):
             item = item[5:]
         item, equals, amount = item.partition("=")
         fields = item.split(":")
@@ -32,6 +35,14 @@ def gres(text: str) -> tuple[tuple[str, int], ...]:
             typed = f"{name}:{fields[1]}"
             found[typed] = found.get(typed, 0) + count
     return tuple(sorted(found.items()))
+
+
+def generic(text: str) -> tuple[tuple[str, int], ...]:
+    """The generic resources among what a job asks for: of ``cpu=7,gres/gpu=1`` the last.
+
+    From 23.11 on ``--cpus-per-task`` stands there, too (``cpu=8``, at first ``cpu:8``); ``none`` is no name.
+    """
+    return gres(",".join(item for item in text.split(",") if item.strip().startswith(_PREFIXES)))
 
 
 def _count(text: str) -> int:

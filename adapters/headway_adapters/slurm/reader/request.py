@@ -10,15 +10,14 @@ from typing import Any
 from headway.model import Request
 from headway_adapters.slurm import values
 from headway_adapters.slurm.reader.documents import MIB, JobRecord
-from headway_adapters.slurm.reader.gres import gres
+from headway_adapters.slurm.reader.gres import generic, gres
 from headway_adapters.slurm.reader.licences import licences
 from headway_adapters.slurm.reader.nodes import Nodes
 from headway_adapters.slurm.reader.partitions import Partition
 from headway_adapters.slurm.reader.site import Site
+from headway_adapters.slurm.reader.spread import Choice, Spread
 from headway_adapters.slurm.reader.topology import Bounds, bound_of
 
-#: Slurm's own form of what is asked for in all.
-_GRES = "gres/"
 _MEMORY = re.compile(r"(?:^|,)mem=([0-9.]+)([KMGTP]?)")
 
 
@@ -34,6 +33,7 @@ class Requests:
         self.bounds = bounds or {}
         self.threads = max(nodes.threads.values(), default=1) if site.whole_cores else 1
         self._excluded: dict[str, tuple[str, ...] | None] = {}
+        self._spread = Spread(nodes.nodes)
 
     def walltime(self, record: JobRecord, pool: str) -> float:
         """Its limit, or the partition's, seconds."""
@@ -82,12 +82,27 @@ class Requests:
         nodes = least
         if most > least > 0:
             attributes["most_nodes"] = most
+        unfit = ""
+        features: tuple[str, ...] = ()
+        constraint = values.text(record.features)
+        if constraint:
+            if "|" not in constraint and not set("[](*!") & set(constraint):
+                parts = constraint.replace(",", "&").split("&")
+                features = tuple(part.strip() for part in parts if part.strip())
+            else:
+                without = self._nodes_without(constraint)
+                if without is None:
+                    unfit = f"its constraint {constraint!r} cannot be expressed in headway"
+                else:
+                    excluded = tuple(dict.fromkeys((*excluded, *without)))
         per_task = processors_per_task(record, cpus)
-        spread = 0 if nodes else self._nodes_for_gres(record, pool, cpus)
-        nodes = nodes or spread
         per_node = values.integer(record.tasks_per_node) * per_task
-        if spread and not per_node and cpus % spread == 0:
-            per_node = cpus // spread
+        if not nodes and (in_all := self._gres_in_all(record)):
+            choice = Choice(pool, features, asked, excluded)
+            spread = self._spread.fewest(choice, in_all, cpus, per_task, per_node)
+            nodes = spread if spread > 1 else 0
+            if nodes and not per_node and cpus % (nodes * per_task) == 0:
+                per_node = cpus // nodes
         if per_node and (cpus % per_node or (nodes and cpus != nodes * per_node)):
             per_node = 0
         if self.threads > 1 and not exclusive:
@@ -106,19 +121,6 @@ class Requests:
                     per_node, together = together, 0
                 elif together and cpus // together < nodes:
                     together = 0
-        unfit = ""
-        features: tuple[str, ...] = ()
-        constraint = values.text(record.features)
-        if constraint:
-            if "|" not in constraint and not set("[](*!") & set(constraint):
-                parts = constraint.replace(",", "&").split("&")
-                features = tuple(part.strip() for part in parts if part.strip())
-            else:
-                without = self._nodes_without(constraint)
-                if without is None:
-                    unfit = f"its constraint {constraint!r} cannot be expressed in headway"
-                else:
-                    excluded = tuple(dict.fromkeys((*excluded, *without)))
         wanted = licences(values.text(record.licenses))
         if wanted is None:
             unfit = f"its licences {values.text(record.licenses)!r} cannot be expressed in headway"
@@ -179,30 +181,26 @@ class Requests:
                 for name, count in gres(values.text(text)):
                     has[name] = max(has.get(name, 0), count)
             return tuple(sorted(has.items()))
-        if per_node := values.text(record.tres_per_node):
-            return gres(per_node)
-        if per_socket := values.text(record.tres_per_socket):
+        if per_node := generic(values.text(record.tres_per_node)):
+            return per_node
+        if per_socket := generic(values.text(record.tres_per_socket)):
             sockets = values.integer(record.sockets_per_node) or 1
-            return tuple((name, count * sockets) for name, count in gres(per_socket))
-        return tuple((name, -(-count // nodes)) for name, count in _gres_of_all(record))
+            return tuple((name, count * sockets) for name, count in per_socket)
+        return tuple((name, -(-count // nodes)) for name, count in self._gres_in_all(record))
 
-    def _nodes_for_gres(self, record: JobRecord, pool: str, cpus: int) -> int:
-        """On how many nodes a job that leaves that open has to be, since no node has so many generic
-        resources; 0: on any number."""
-        if values.text(record.tres_per_node) or values.text(record.tres_per_socket):
-            return 0
-        needed = 0
-        for name, count in _gres_of_all(record):
-            there = [
-                (dict(node.gres).get(name, 0), node.processors)
-                for node in self.nodes.nodes.values()
-                if pool in node.pools
-            ]
-            most = max((amount for amount, _ in there), default=0)
-            if most:
-                largest = max(processors for amount, processors in there if amount)
-                needed = max(needed, -(-count // most), -(-cpus // largest))
-        return needed if 1 < needed <= cpus else 0
+    def _gres_in_all(self, record: JobRecord) -> tuple[tuple[str, int], ...]:
+        """Generic resources that a job asks for in all (``--gpus``, ``--gpus-per-task``), and for no node.
+
+        Slurm sums them up itself only where it accounts for them (``AccountingStorageTRES``).
+        """
+        if generic(values.text(record.tres_per_node)) or generic(values.text(record.tres_per_socket)):
+            return ()
+        if per_job := generic(values.text(record.tres_per_job)):
+            return per_job
+        if per_task := generic(values.text(record.tres_per_task)):
+            tasks = max(values.integer(record.tasks, 1), 1)
+            return tuple((name, count * tasks) for name, count in per_task)
+        return generic(values.text(record.tres_req_str))
 
     def _least_sizes(self, record: JobRecord) -> tuple[tuple[str, int], ...]:
         """What Slurm compares with each node's configuration, and gives nothing of out."""
@@ -246,17 +244,3 @@ def nodes_asked(record: JobRecord) -> tuple[int, int]:
     most = values.integer(record.max_nodes)
     least = values.integer(record.node_count)
     return (least, most) if most else (0, 0)
-
-
-def _gres_of_all(record: JobRecord) -> tuple[tuple[str, int], ...]:
-    """Generic resources that a job asks for in all (``--gpus``, ``--gpus-per-task``).
-
-    Slurm sums them up itself only where it accounts for them (``AccountingStorageTRES``).
-    """
-    if per_job := values.text(record.tres_per_job):
-        return gres(per_job)
-    if per_task := values.text(record.tres_per_task):
-        tasks = max(values.integer(record.tasks, 1), 1)
-        return tuple((name, count * tasks) for name, count in gres(per_task))
-    summed = values.text(record.tres_req_str).split(",")
-    return gres(",".join(part for part in summed if part.startswith(_GRES)))
