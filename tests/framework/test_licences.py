@@ -126,6 +126,27 @@ def test_what_appears_while_jobs_run_is_counted_with_what_they_have():
     assert at(s, 2, ev.JobEnded(2, "a", "completed")) == ["b"]
 
 
+@pytest.mark.parametrize("cluster", [FLAT, NODES], ids=["flat", "nodes"])
+def test_what_a_running_job_turns_out_to_have_is_counted_beside_what_was_known_before(cluster):
+    ansys = msgspec.structs.replace(cluster, licences=(("ansys", 1),))
+    s = running(ansys, described("a"))
+    news = [ev.JobChanged(1, matlab("a", 2)), ev.LicencesChanged(1, "matlab", 3)]
+    assert at(s, 1, *news, ev.JobSubmitted(1, matlab("b", 2))) == []
+    assert s.state.licences.used("matlab") == 2
+    assert at(s, 2, ev.JobEnded(2, "a", "completed")) == ["b"]
+
+
+def test_what_a_running_job_turns_out_not_to_have_is_there_for_others_of_any_pool():
+    pools = (PoolDescription("left", 4), PoolDescription("right", 4))
+    s = running(
+        ClusterDescription("cluster", pools, licences=FLAT.licences),
+        matlab("a", 3, pool="left"),
+        matlab("b", 2, pool="right"),
+    )
+    assert at(s, 1, ev.JobChanged(1, matlab("a", 1, pool="left"))) == ["b"]
+    assert s.state.licences.used("matlab") == 3
+
+
 def test_reserved_licences_are_for_the_jobs_of_the_reservation_wherever_they_run():
     for cluster in (FLAT, NODES):
         s = running(cluster)

@@ -28,6 +28,11 @@ class Licences:
                 holders = self.holders.setdefault(name, {})
                 holders[job] = holders.get(job, 0) + amount
 
+    def took_others(self, job: Job) -> None:
+        """Somebody who runs has others from now on than were counted."""
+        self.gave(job)
+        self.took(job)
+
     def gave(self, job: Job) -> None:
         for name, _ in self._has.pop(job, ()):
             self.changed = True

@@ -208,6 +208,7 @@ def job_changed(state: Facts, event: ev.JobChanged) -> None:
         if new.request != job.request:
             # What failed was another request.
             job.failures, job.not_before = min(job.failures, 1), 0.0
+    other_licences = new.request.licences != job.request.licences
     job.description = new
     job.processors = new.request.processors
     job.estimate = job.expected_runtime = new.request.walltime
@@ -224,6 +225,10 @@ def job_changed(state: Facts, event: ev.JobChanged) -> None:
             state.before_growth.pop(job.id, None)
             if job.entries and job.entries[0][1][2] != job.processors:
                 move(state, job, ())
+        if other_licences and state.licences is not None:
+            # A batch system may tell what a running job has of something only when that is known there.
+            state.licences.took_others(job)
+            job.pool.touch()
         set_expected_end(state, job, expected_end(job, start))
         return
     tail = (new.submit_time, job.seq)
