@@ -513,7 +513,7 @@ def _shared(static: Result, dynamic: Result, before: Shared, notes: set[str]) ->
         if not result.ok and NONE not in result.text + result.stderr:
             notes.add(f"shared resources stay as they were: {' '.join(result.argv)}: {result.complaint()}")
             return before
-    return shared(static.text if static.ok else "", dynamic.text if dynamic.ok else "")
+    return shared(static.text if static.ok else "", dynamic.text if dynamic.ok else "", before)
 
 
 def _hidden(jobs: Mapping[str, SnapshotJob], used: Mapping[str, int]) -> dict[str, int]:

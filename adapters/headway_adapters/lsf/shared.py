@@ -7,6 +7,8 @@ there is. What jobs have reserved (``rusage``) comes off both: LSF reckons so, a
   the hosts that have it.
 * One that is configured host by host belongs to these hosts, like memory.
 * Of others (several instances for several hosts each) it is noted that they are not kept.
+* An instance without a number (``-``: its elim says nothing) has nothing, and so has what was counted before
+  and is not listed now: who asks for it waits.
 
 A reservation with a ``duration`` is given back while its job runs; from then on the elim is to see what the
 job has.
@@ -23,6 +25,8 @@ STATIC = ("lshosts", "-s")
 DYNAMIC = ("lsload", "-s")
 #: What they say where there is none.
 NONE = "No shared resources"
+#: What stands for the number of an instance that has none now.
+UNKNOWN = "-"
 #: No amount is larger.
 _LARGEST = 1 << 53
 
@@ -53,14 +57,16 @@ class Shared:
 NOTHING = Shared()
 
 
-def shared(static: str, dynamic: str) -> Shared:
-    """``lshosts -s`` and ``lsload -s``."""
+def shared(static: str, dynamic: str, before: Shared = NOTHING) -> Shared:
+    """``lshosts -s`` and ``lsload -s``; ``before``: what was counted until now."""
     configured, measured = instances(static), instances(dynamic)
-    licences, by_host = {}, {}
-    for name, found in {**configured, **measured}.items():
+    listed = {**configured, **measured}
+    licences = {name: Instance(0, one.hosts) for name, one in before.licences.items() if name not in listed}
+    by_host = {name: dict.fromkeys(had, 0) for name, had in before.by_host.items() if name not in listed}
+    for name, found in listed.items():
         if len(found) == 1:
             licences[name] = found[0]
-        elif name in configured and all(len(one.hosts) == 1 for one in found):
+        elif name not in measured and all(len(one.hosts) == 1 for one in found):
             by_host[name] = {host: one.amount for one in found for host in one.hosts}
     return Shared(licences, by_host)
 
@@ -79,10 +85,21 @@ def instances(text: str) -> dict[str, list[Instance]]:
             rows.append((words[0], words[1], words[2:]))
     found: dict[str, list[Instance]] = {}
     for name, value, hosts in rows:
-        amount = whole(value, math.floor)
+        amount = _there(value)
         if amount is not None:
             found.setdefault(name, []).append(Instance(amount, frozenset(hosts)))
     return found
+
+
+def _there(value: str) -> int | None:
+    """How much an instance has: 0 where LSF has no number for it now; None for a word, which is no amount."""
+    if value == UNKNOWN:
+        return 0
+    try:
+        float(value)
+    except ValueError:
+        return None
+    return whole(value, math.floor) or 0
 
 
 def whole(text: str, rounded: Callable[[float], int]) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -41,9 +42,34 @@ def test_the_listings() -> None:
     assert [one.amount for one in found["disk"]] == [5, 5, 4]
     assert "licence" not in found
     assert instances("ls_sharedresourceinfo: No shared resources\n") == {}
-    assert instances("  lsfa lsfb\nnonsense\nx nan lsfa\ny -1 lsfa\nz 1e999 lsfa\n") == {
+    assert instances("  lsfa lsfb\nnonsense\nz 1e999 lsfa\n") == {
         "z": [Instance(1 << 53, frozenset({"lsfa"}))]
     }
+
+
+@pytest.mark.parametrize("value", ["-", "nan", "-1"])
+def test_of_an_instance_without_a_number_there_is_nothing(value: str) -> None:
+    assert instances(f"x {value} lsfa\n") == {"x": [Instance(0, frozenset({"lsfa"}))]}
+    assert shared("", f"x {value} lsfa lsfb\n").licences["x"].amount == 0
+
+
+def test_one_instance_of_two_is_not_the_clusters_because_the_other_has_no_number() -> None:
+    assert shared("", "pair 4 lsfa lsfb\npair - lsfc\n") == Shared()
+    disk = shared("disk 5 lsfa\ndisk - lsfb\n", "")
+    assert (disk.licences, disk.at("lsfa"), disk.at("lsfb")) == ({}, (("disk", 5),), ())
+    assert Requirements(HOSTS, disk).read("rusage[disk=1]").gres == (("disk", 1),)
+    # What an elim measures on each host is not the hosts', however the other listing shows it.
+    assert shared("load - lsfa\nload - lsfb\n", "load 1 lsfa\nload 2 lsfb\n") == Shared()
+
+
+def test_what_is_not_listed_any_more_is_known_with_nothing() -> None:
+    gone = shared("", "", HERE)
+    assert gone.licences["matlab"] == Instance(0, ALL)
+    assert gone.at("lsfa") == ()
+    asked = Requirements(HOSTS, gone).read("rusage[matlab=1:disk=2]")
+    assert (asked.licences, asked.gres, asked.notes) == ((("matlab", 1, 0.0),), (("disk", 2),), ())
+    assert shared(STATIC, DYNAMIC, gone) == HERE
+    assert "matlab" not in shared("matlab 1 lsfa lsfb\nmatlab 2 lsfc\n", "", HERE).licences
 
 
 def test_what_is_counted_for_the_cluster_and_what_for_a_host() -> None:
@@ -99,7 +125,7 @@ class WithShared(PretendedLsf):
         self.answer = answer
 
 
-def row(name: str, amount: int) -> str:
+def row(name: str, amount: int | str) -> str:
     return f"RESOURCE VALUE LOCATION\n{name} {amount} h1 h2\n"
 
 
@@ -107,13 +133,23 @@ def asks(words: str, **more: str) -> Told:
     return Told(asked=f", Requested Resources <rusage[{words}]>", **more)
 
 
-def next_total(one: LsfAdapter) -> int:
+def told_until(one: LsfAdapter, kind: type[ev.Event]) -> list[Any]:
+    """What is told until one of this kind is."""
+    told: list[Any] = []
     end = time.monotonic() + HANG
     while time.monotonic() < end:
-        for event in events(one, 0.1):
-            if isinstance(event, ev.LicencesChanged):
-                return event.total
-    raise AssertionError("no other amount is told")
+        told += events(one, 0.1)
+        if any(isinstance(event, kind) for event in told):
+            return told
+    raise AssertionError(f"no {kind.__name__} is told; told were {told}")
+
+
+def totals(told: list[Any]) -> dict[str, int]:
+    return {event.licence: event.total for event in told if isinstance(event, ev.LicencesChanged)}
+
+
+def next_total(one: LsfAdapter) -> int:
+    return next(iter(totals(told_until(one, ev.LicencesChanged)).values()))
 
 
 def test_a_job_takes_its_licences_and_others_have_some_of_them() -> None:
@@ -146,3 +182,18 @@ def test_what_a_job_gave_back_while_it_runs_is_there_again(lasts: str, total: in
     lsf.share(lsload=row("fluent", 1))
     with adapter(lsf) as one:
         assert dict(one.describe().licences) == {"fluent": total}
+
+
+@pytest.mark.parametrize(
+    "listed", [row("fluent", "-"), row("other", 1), ""], ids=["dash", "not listed", "none"]
+)
+def test_who_asks_for_what_has_no_number_now_keeps_waiting(listed: str) -> None:
+    lsf = WithShared({"5": asks("fluent=1")})
+    lsf.share(lsload=row("fluent", 1))
+    with adapter(lsf) as one:
+        one.describe()
+        told_until(one, ev.JobSubmitted)
+        lsf.share(lsload=listed)
+        told = told_until(one, ev.LicencesChanged)
+    assert totals(told)["fluent"] == 0
+    assert not [event for event in told if isinstance(event, ev.JobChanged)]
