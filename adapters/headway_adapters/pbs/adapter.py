@@ -282,17 +282,19 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
         return self._settings
 
     def _licences_of(self, servers: Mapping[str, Mapping[str, Any]], notes: set[str]) -> Mapping[str, int]:
-        """How much the server has of what is counted; the flags are asked for when a new name comes up."""
+        """How much the server has of what is counted; the flags are asked for when a new name comes up, and
+        for as long as one lacks the flag, which the administrator may set at any time."""
         there = licences.available(servers)
         if self._torque or not there:
             return {}
-        if self._flags is None or not there.keys() <= self._flags_of:
+        known = self._flags if there.keys() <= self._flags_of else None
+        if known is None or licences.uncounted(there, known):
             result = self._client.run(licences.LIST)
             if is_silence(result):
                 raise Unanswered(f"qmgr: {result.complaint()}")
             if not result.ok:
                 notes.add(f"which resources of the server PBS counts cannot be asked: {result.complaint()}")
-            self._flags = licences.flags(result.text) if result.ok else None
+            self._flags = licences.flags(result.text) if result.ok else known
             self._flags_of = frozenset(there)
         return licences.totals(there, self._flags, notes)
 

@@ -64,6 +64,11 @@ def totals(there: Mapping[str, Any], known: Mapping[str, str] | None, notes: set
     return found
 
 
+def uncounted(there: Mapping[str, Any], known: Mapping[str, str]) -> bool:
+    """Whether the server has some of a resource without the flag that makes PBS count it."""
+    return any(name in known and not _COUNTED & set(known[name]) for name in there)
+
+
 def asked(listed: Mapping[str, Any], counted: Container[str]) -> tuple[tuple[tuple[str, int], ...], str]:
     """What a job asks for of what is counted, by name; and why that cannot be counted ("" if it can)."""
     found, unfit = [], ""

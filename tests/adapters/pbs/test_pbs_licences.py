@@ -11,7 +11,7 @@ from pbs_recorded import BETWEEN, NODES, NOW, QUEUES, SITE, job, listing, record
 from pretended import events, result
 from pretended_pbs import RUNS, PretendedPbs, adapter
 from structlog.testing import capture_logs
-from waiting import HANG
+from waiting import HANG, until
 
 from headway import events as ev
 from headway_adapters.pbs import PbsAdapter, cluster, dsv, licences, reader
@@ -148,6 +148,37 @@ def test_where_the_flags_are_not_told_everything_is_counted() -> None:
     with capture_logs() as logs, watching(pbs) as one:
         assert dict(one.describe().licences) == {"matlab": 3}
     assert any("cannot be asked" in str(log.get("what")) for log in logs)
+
+
+def test_a_flag_that_is_set_later_counts_from_then_on() -> None:
+    pbs = WithLicences(job(resources={"plain": 1}), there={"matlab": 3, "plain": 2})
+    with watching(pbs) as one:
+        assert dict(one.describe().licences) == {"matlab": 3}
+        events(one)
+        pbs.resources = RESOURCES.replace("Resource plain\n", "Resource plain\n    flag = q\n")
+        (told,) = next_of(one, ev.LicencesChanged)
+    assert (told.licence, told.total) == ("plain", 2)
+
+
+def test_flags_that_cannot_be_asked_again_stay_as_they_were() -> None:
+    pbs = WithLicences(job(), there={"matlab": 3, "plain": 2})
+    with capture_logs() as logs, watching(pbs) as one:
+        one.describe()
+        told: list[ev.Event] = []
+        asked = pbs.said.count(licences.LIST)
+        pbs.resources = result(licences.LIST, rc=1, stderr="qmgr: Syntax error")
+        until(lambda: told.extend(events(one)) or pbs.said.count(licences.LIST) > asked + 1)
+    assert not [event for event in told if isinstance(event, ev.LicencesChanged)]
+    assert any("cannot be asked" in str(log.get("what")) for log in logs)
+
+
+def test_flags_are_asked_for_once_where_all_are_counted() -> None:
+    pbs = WithLicences(job(), there={"matlab": 3})
+    with watching(pbs) as one:
+        one.describe()
+        settings = sum("-B" in argv for argv in pbs.said)
+        until(lambda: events(one) is None or sum("-B" in argv for argv in pbs.said) > settings + 1)
+    assert pbs.said.count(licences.LIST) == 1
 
 
 def test_nobody_asks_where_the_server_has_nothing() -> None:
