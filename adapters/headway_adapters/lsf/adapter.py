@@ -48,7 +48,7 @@ from headway_adapters.lsf.values import Calendar
 from headway_adapters.polling import Flight, Launch, Look, PollingAdapter, validated
 from headway_adapters.polling.agents import BACKGROUND, FOREGROUND
 from headway_adapters.polling.client import Unanswered
-from headway_adapters.polling.licences import for_ours
+from headway_adapters.polling.licences import asked_for, for_ours
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 from headway_adapters.transport import Result, Transport
 
@@ -261,6 +261,7 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
                 notes.add(f"queue {name} is active: LSF starts its jobs by itself (badmin qinact {name})")
         self._hidden = _hidden(jobs, nodes.used)
         total = {name: one.amount + found.given_back[name] for name, one in there.licences.items()}
+        total = asked_for(total, jobs, before.licences if before is not None else ())
         snapshot = Snapshot(
             time=now, jobs=jobs, nodes=mine, pools=pools, reservations=reservations,
             licences=for_ours(total, found.jobs, pools, first=before is None, notes=notes),

@@ -31,6 +31,15 @@ def left_here(total: Mapping[str, int], elsewhere: Mapping[str, Counter[str]]) -
     return {name: max(amount - taken[name], 0) for name, amount in total.items()}
 
 
+def asked_for(
+    total: Mapping[str, int], jobs: Mapping[str, SnapshotJob], told: Container[str]
+) -> dict[str, int]:
+    """Those licences that one of the ``jobs`` asks for or that were ``told`` before: of others an amount that
+    changes all the time is no news to anybody."""
+    wanted = {name for job in jobs.values() for name, _ in job.job.request.licences}
+    return {name: amount for name, amount in total.items() if name in wanted or name in told}
+
+
 def for_ours(
     total: Mapping[str, int],
     jobs: Mapping[str, SnapshotJob],

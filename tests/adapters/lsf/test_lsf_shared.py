@@ -197,3 +197,29 @@ def test_who_asks_for_what_has_no_number_now_keeps_waiting(listed: str) -> None:
         told = told_until(one, ev.LicencesChanged)
     assert totals(told)["fluent"] == 0
     assert not [event for event in told if isinstance(event, ev.JobChanged)]
+
+
+def test_of_what_nobody_asks_for_nothing_is_told() -> None:
+    lsf = WithShared({"5": asks("matlab=1")})
+    lsf.share(lshosts=row("matlab", 5), lsload=row("scratch", 1))
+    with adapter(lsf) as one:
+        assert dict(one.describe().licences) == {"matlab": 5}
+        lsf.share(lshosts=row("matlab", 4), lsload=row("scratch", 2))
+        told = told_until(one, ev.LicencesChanged)
+        assert totals(told) == {"matlab": 4}
+        lsf.jobs["6"] = asks("scratch=1")
+        told = told_until(one, ev.LicencesChanged)
+    assert totals(told) == {"scratch": 2}
+    assert [event.job.id for event in told if isinstance(event, ev.JobSubmitted)] == ["6"]
+
+
+def test_what_was_told_before_is_told_on_when_nobody_asks_any_more() -> None:
+    lsf = WithShared({"5": asks("matlab=1")})
+    lsf.share(lshosts=row("matlab", 5))
+    with adapter(lsf) as one:
+        one.describe()
+        told_until(one, ev.JobSubmitted)
+        del lsf.jobs["5"]
+        told_until(one, ev.JobEnded)
+        lsf.share(lshosts=row("matlab", 4))
+        assert next_total(one) == 4
