@@ -62,6 +62,10 @@ Class attributes of a plugin that the framework reads, all optional:
     for a plugin with the hook ``place`` that looks at more than the job's request: a hashable value
     of what else it looks at. A job is not tried again in a cycle in which one of the same shape
     and kind found no place.
+``places_by_room``
+    for a plugin with the hook ``place``: True says that whether it places a job at all depends on nothing but
+    the offer's nodes, the jobs that have the others, the request and the kind. A job is then not tried again
+    until something was taken or given back since one of the same shape and kind found no place.
 ``placement_changes(job)``
     for a plugin with the hook ``place``: the moments, absolute seconds, at which it answers otherwise about
     the job though nothing happens (a wish that is given up after a time). Then the job is booked at such a

@@ -197,8 +197,8 @@ class NodeTable:
         self.available: Bools = np.zeros(0, np.bool_)
         #: Processors that have a process in the background, whoever is in front of it.
         self.behind: Ints = np.zeros(0, np.int64)
-        #: Nodes that somebody has for himself alone.
-        self._whole_nodes: set[int] = set()
+        #: Nodes that somebody has for himself alone (:func:`bits`).
+        self._whole_nodes = 0
         #: Power states of nodes that are not on: "asleep", "falling asleep", "waking".
         self.power: dict[str, str] = {}
         #: When a node that is not on is expected to be (absolute seconds); for one that nobody wakes,
@@ -219,6 +219,8 @@ class NodeTable:
         self._sizes: dict[str, Ints] = {}
         #: How often what nodes there are, and which of them can be used, was told anew.
         self.told = 0
+        #: How often something was taken or given back.
+        self.moves = 0
         #: By their identity: placements of which somebody asked where they are.
         self._located: dict[int, Located] = {}
         #: The same of placements that one job after another is given.
@@ -330,6 +332,11 @@ class NodeTable:
                     self.reserved_from[at] = min(self.reserved_from[at], reservation.start)
                     self.reservations.setdefault(at, []).append(reservation)
 
+    @property
+    def unbound(self) -> bool:
+        """What can be had now depends on no time: no node is reserved, asleep or on its way."""
+        return not (self.reservations or self._wakes)
+
     def locate(self, placement: Placement) -> Located:
         """A placement by the indices of its nodes; kept until a job gives it back."""
         found = self._located.get(id(placement)) or self._kept.get(id(placement))
@@ -364,6 +371,7 @@ class NodeTable:
         return self._move(request, placement, -1)
 
     def _move(self, request: Request, placement: Placement, sign: int) -> dict[str, tuple[int, int]]:
+        self.moves += 1
         place = self.locate(placement)
         nodes, counts, arrays = place.nodes, place.counts, place.arrays
         if not _takes_processors_alone(request):
@@ -377,10 +385,12 @@ class NodeTable:
         else:
             self.free.processors[arrays[0]] += arrays[1]
         if request.exclusive or request.parts:
-            whole: list[int] = nodes if request.exclusive else []
+            whole = place.bits if request.exclusive else 0
             for part, its_nodes, _ in divided(request, nodes, counts) if request.parts else ():
-                whole.extend(its_nodes if part.exclusive else ())
-            (self._whole_nodes.update if sign > 0 else self._whole_nodes.difference_update)(whole)
+                if part.exclusive:
+                    for node in its_nodes:
+                        whole |= 1 << node
+            self._whole_nodes = self._whole_nodes | whole if sign > 0 else self._whole_nodes & ~whole
         if sign < 0:
             self._located.pop(id(placement), None)
         if self._same_pools is not None and nodes and (self._all_available or arrays is not None):
@@ -408,6 +418,7 @@ class NodeTable:
         self._move_behind(request, placement, -1)
 
     def _move_behind(self, request: Request, placement: Placement, sign: int) -> None:
+        self.moves += 1
         behind, place = self.behind, self.locate(placement)
         if sign < 0:
             self._located.pop(id(placement), None)
@@ -427,7 +438,7 @@ class NodeTable:
         """What each node has left for the background."""
         processors = self.total - self.behind
         if self._whole_nodes:
-            processors[list(self._whole_nodes)] = 0
+            processors[nodes_of(self._whole_nodes)] = 0
         return Free(processors, self.free.memory, self.free.gres)
 
     def guard_behind(self, request: Request, placement: Placement, pool: str) -> None:
@@ -446,7 +457,7 @@ class NodeTable:
             left = int(self.total[node] - self.behind[node])
             if count > left:
                 raise StateError(f"node {name} has {left} processors free in the background, not {count}")
-            if node in self._whole_nodes:
+            if self._whole_nodes >> node & 1:
                 raise StateError(f"node {name} belongs to a job that asked for whole nodes")
             self._guard_rest(request, name, node, count)
 

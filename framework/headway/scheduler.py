@@ -254,7 +254,14 @@ class Scheduler:
                 FlatView(pool, state, clock, self.rng)
                 if pool.flat
                 else NodeView(
-                    pool, state, clock, self.rng, place=self._find_place, kind=kind, changes=changes
+                    pool,
+                    state,
+                    clock,
+                    self.rng,
+                    place=self._find_place,
+                    kind=kind,
+                    changes=changes,
+                    by_room=self._places_by_room,
                 )
             )
             self.views[pool.name] = pool.view = view
@@ -658,6 +665,13 @@ class Scheduler:
 
     def _refused(self, plugin: str, hook: str, message: str) -> None:
         self.problems.append(Problem(plugin, hook, message, ""))
+
+    def _places_by_room(self) -> bool:
+        """Whether a job that finds no place finds one only once something was taken or given back."""
+        by_name = self.plugins.by_name
+        return all(
+            [getattr(by_name[name], "places_by_room", False) for name, _ in self._place.implementations]
+        )
 
     def _find_place(self, job: Job, offer: Offer, view: View) -> Placement | None:
         if not self._place:

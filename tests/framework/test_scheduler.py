@@ -675,6 +675,43 @@ def test_nowhere_is_an_answer_that_no_other_placement_is_asked_after():
     consistent(s)
 
 
+def asked_while_one_runs(by_room, *, news=()):
+    """How often a place was looked for from a job's start on, first at its confirmation, then at ``news``."""
+
+    class Placing:
+        places_by_room = by_room
+        asked = 0
+
+        @hookimpl
+        def place(self, offer):
+            self.asked += 1
+            return offer.take(offer.feasible) if offer.slots.max() > 2 else ()
+
+    placing = Placing()
+    s = scheduler(placing, Fcfs(), cluster=node_cluster(*alike(2, 4)))
+    first = s.step(0, arrive(described("a", 6, 10), described("b", 1, 10)))
+    before = placing.asked
+    s.step(5, [ev.JobStarted(5, "a", first[0].placement)])
+    for event in news:
+        s.step(event.time, [event])
+    return placing.asked - before, s.state.jobs
+
+
+def test_a_plugin_that_places_by_room_is_asked_again_only_once_room_has_changed():
+    assert asked_while_one_runs(False)[0] == 1
+    assert asked_while_one_runs(True)[0] == 0
+
+
+FURTHER = node_cluster(*alike(3, 4)).nodes[2]
+
+
+@pytest.mark.parametrize("news", [ev.JobEnded(9, "a"), ev.NodeUp(9, FURTHER)], ids=["end", "node"])
+def test_what_found_no_place_is_tried_once_there_is_other_room(news):
+    asked, jobs = asked_while_one_runs(True, news=[news])
+    assert asked == 1
+    assert jobs["b"].status is Status.STARTING
+
+
 # ---------------------------------------------------------------- monitor
 
 

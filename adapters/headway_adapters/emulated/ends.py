@@ -22,8 +22,8 @@ class Ends:
         self._commands = commands
         self._bundles = bundles
         bundles.ends_with(self.leave)
-        #: Says of an execution that is over whether the news of it waits until its nodes are free; there
-        #: where these have to be given back first.
+        #: Says of an execution that is over whether it keeps its nodes for now, and the news of it waits
+        #: until they are free; there where these have to be given back first.
         self.held_back: Callable[[Execution, ev.Event], bool] | None = None
 
     # ------------------------------------------------------------------ by itself
@@ -58,11 +58,11 @@ class Ends:
             machine.altered.discard(job_id)
             events[:] = [event for event in events if not _alters(event, job_id)]
         del machine.running[job_id]
-        machine.vacate(execution)
         machine.end(execution.index, machine.record(execution, now, outcome))
         ended = _JobEnded(now, job_id, outcome, reason)
         if self.held_back is not None and self.held_back(execution, ended):
             return
+        machine.vacate(execution)
         events.append(ended)
         if execution.bundle:
             self._bundles.left(execution, outcome, events)
@@ -83,13 +83,13 @@ class Ends:
         machine.cut(execution)
         job = execution.job
         del machine.running[job.id]
-        machine.vacate(execution)
         if machine.saved is not None and (left := machine.saved(execution)) is not None:
             machine.left_over[execution.index] = left
         machine.restarts[execution.index] = machine.restarts.get(execution.index, 0) + 1
         requeued = ev.JobRequeued(machine.now, job.id, reason)
         if self.held_back is not None and self.held_back(execution, requeued):
             return
+        machine.vacate(execution)
         machine.submitted[job.id] = (execution.index, job)
         machine.news.append(requeued)
         if execution.bundle:

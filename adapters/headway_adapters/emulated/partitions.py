@@ -127,6 +127,8 @@ class Partitions:
         #: Where in the workload a job stands that goes back to the queue.
         self._index: dict[str, int] = {}
         self._kept: dict[str, _Kept] = {}
+        #: The ids of boxes that were asked for.
+        self._ids: dict[Box, str] = {}
         #: Counts the jobs' proxies: the same job may have several, one after another; and which each has now.
         self._made = 0
         self._proxies: dict[str, int] = {}
@@ -171,7 +173,7 @@ class Partitions:
         box = self._box_of_start(decision.placement, str(said))
         if isinstance(box, str):
             return f"job {job_id}: {box}"
-        kept = self._kept.get(_id_of(box))
+        kept = self._kept.get(self._id_of(box)) if self._kept else None
         on_kept = kept is not None and kept.wanted
         masks = self.geometry.masks(box)
         if not on_kept and not self._wires.fits(*masks):
@@ -213,6 +215,14 @@ class Partitions:
             self._machine.nodes.keep(placement)
         return known[1]
 
+    def _id_of(self, box: Box) -> str:
+        """The id of a partition that stays, such as ``2x2x1-mesh-m0-0-2``."""
+        known = self._ids.get(box)
+        if known is None:
+            shape = "x".join(map(str, box.shape))
+            known = self._ids[box] = f"{shape}-{box.connection}-{name_of(box.origin)}"
+        return known
+
     def _conflict(self, box: Box) -> str:
         nodes, _ = self.geometry.masks(box)
         if nodes & self._wires.busy:
@@ -241,14 +251,13 @@ class Partitions:
         """A job's first instruction: its execution begins."""
         claim = self._claims.pop(job_id)
         self._step(self.manager.courses[job_id].partition, "busy", job_id)
-        self._machine.nodes.give_back(claim.job.request, claim.decision.placement)
-        self._starts.begin(claim.index, claim.job, claim.decision)
+        self._starts.begin(claim.index, claim.job, claim.decision, has_nodes=True)
 
     # ------------------------------------------------------------------ ends
 
     def _left(self, execution: Execution, told: ev.Event) -> bool:
-        """An execution is over, and ``told`` would say so; whether that has to wait until its nodes are
-        free."""
+        """An execution is over, and ``told`` would say so; whether it keeps its nodes, and that has to wait
+        until they are free."""
         job_id = execution.job.id
         course = self.manager.courses.get(job_id)
         if course is None:
@@ -258,7 +267,6 @@ class Partitions:
         if course.keep:
             self.manager.advance(course)
             return False
-        self._machine.nodes.take(execution.job.request, execution.placement)
         self._leaving[job_id] = (told, execution.job, execution.placement)
         self._index[job_id] = execution.index
         self.manager.advance(course)
@@ -346,10 +354,10 @@ class Partitions:
 
     def power_up(self, decision: dec.PowerUp) -> str:
         """Have these nodes booted as one partition, and keep it. Returns why not, or ""."""
-        box = self._box(tuple((name, 0) for name in decision.nodes), self._default)
+        box = self.geometry.box_of(decision.nodes, self._default)
         if isinstance(box, str):
             return box
-        name = _id_of(box)
+        name = self._id_of(box)
         kept = self._kept.get(name)
         if kept is not None and kept.wanted:
             return ""
@@ -372,13 +380,13 @@ class Partitions:
 
     def power_down(self, decision: dec.PowerDown) -> str:
         """Give a partition back that was ordered and has no job. Returns why not, or ""."""
-        box = self._box(tuple((name, 0) for name in decision.nodes), self._default)
+        box = self.geometry.box_of(decision.nodes, self._default)
         if isinstance(box, str):
             return box
-        kept = self._kept.get(_id_of(box))
+        kept = self._kept.get(self._id_of(box))
         if kept is None or not kept.wanted:
             return ""
-        if any(course.partition.id == kept.spec.id for course in self.manager.courses.values()):
+        if self.manager.has_job(kept.spec.id):
             return f"{box}: a job is there"
         self._give_back(kept)
         return ""
@@ -488,8 +496,3 @@ class Partitions:
                 self._ends.cut_off(execution, "failed", "its proxy died")
         elif job_id in self._claims:
             self.manager.stop(job_id, PROXY_DIED)
-
-
-def _id_of(box: Box) -> str:
-    """The id of a partition that stays, such as ``2x2x1-mesh-m0-0-2``."""
-    return f"{'x'.join(map(str, box.shape))}-{box.connection}-{name_of(box.origin)}"

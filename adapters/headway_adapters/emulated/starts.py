@@ -43,8 +43,9 @@ class Starts:
         self.begin(index, job, decision)
         return ""
 
-    def begin(self, index: int, job: JobDescription, decision: dec.Start) -> None:
-        """Begin the execution of a job that may start and no longer waits."""
+    def begin(self, index: int, job: JobDescription, decision: dec.Start, *, has_nodes: bool = False) -> None:
+        """Begin the execution of a job that may start and no longer waits; ``has_nodes``: they were taken for
+        it before."""
         machine = self._machine
         job_id, tier, request = job.id, decision.tier, job.request
         now = machine.now
@@ -56,7 +57,8 @@ class Starts:
         machine.running[job_id] = execution
         execution.tier = tier
         execution.bounded = self._tiers.told
-        machine.occupy(execution)
+        if not has_nodes:
+            machine.occupy(execution)
         if self._tiers.used:
             self._tiers.enter(execution)
         elif tier != FOREGROUND:

@@ -90,7 +90,7 @@ class Course:
 
     def advance(self, bridge: Bridge) -> None:
         """Do all that can be done now."""
-        while not self.done and self._step(bridge):
+        while self.stage <= 10 and self._step(bridge):
             pass
 
     def stop(self, bridge: Bridge, outcome: str) -> None:
@@ -306,7 +306,7 @@ class JobManager:
 
     def _forget(self, course: Course) -> None:
         """A course is done."""
-        if course in self._left:
+        if self._left and course in self._left:
             self._left.remove(course)
         elif self.courses.get(course.job) is course:
             del self.courses[course.job]
@@ -316,9 +316,16 @@ class JobManager:
         if not there:
             self._there.pop(course.partition.id, None)
 
+    def has_job(self, partition: str) -> bool:
+        """Whether the course of some job is on this partition."""
+        there = self._there.get(partition, ())
+        return any(self.courses.get(course.job) is course for course in there)
+
     def advance(self, course: Course) -> None:
         """Something may have changed for a job."""
-        if course in self._line or (course is self._holder and course.stage <= 2 and not course.outcome):
+        if (self._line and course in self._line) or (
+            course is self._holder and course.stage <= 2 and not course.outcome
+        ):
             # Its stages 1 to 3 have not been done.
             return
         course.advance(self._bridge)

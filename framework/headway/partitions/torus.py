@@ -80,7 +80,10 @@ class Geometry:
         self.capacity = [torus.capacity[d] for d in range(3) for _ in range(self.size)]
         #: Some link may be used several times.
         self.shared = max(torus.capacity) > 1
+        self._positions = dict(zip(self.names, product(*map(range, torus.shape)), strict=True))
         self._boxes: dict[tuple[frozenset[str], str], Box | str] = {}
+        #: The same by the nodes in the order in which they were asked for.
+        self._asked: dict[tuple[tuple[str, ...], str], Box | str] = {}
         self._masks: dict[Box, tuple[int, int]] = {}
         self._nodes: dict[Box, tuple[str, ...]] = {}
 
@@ -170,11 +173,15 @@ class Geometry:
 
     def box_of(self, nodes: Iterable[str], connection: str) -> Box | str:
         """The box that these midplanes are, or why they are none."""
-        key = frozenset(nodes), connection
-        known = self._boxes.get(key)
-        if known is None:
-            known = self._boxes[key] = self._find(*key)
-        return known
+        asked = tuple(nodes), connection
+        answer = self._asked.get(asked)
+        if answer is None:
+            key = frozenset(asked[0]), connection
+            answer = self._boxes.get(key)
+            if answer is None:
+                answer = self._boxes[key] = self._find(*key)
+            self._asked[asked] = answer
+        return answer
 
     def _find(self, nodes: frozenset[str], connection: str) -> Box | str:
         if connection not in CONNECTIONS:
@@ -182,7 +189,7 @@ class Geometry:
         strange = sorted(nodes - self.index.keys())
         if strange:
             return f"no midplane is called {strange[0]}"
-        positions = [tuple(map(int, name[1:].split("-"))) for name in nodes]
+        positions = [self._positions[name] for name in nodes]
         origin, shape = [], []
         for d, whole in enumerate(self.shape):
             there = {position[d] for position in positions}

@@ -29,7 +29,10 @@ _INF = float("inf")
 class NodeView(View):
     """A view of a pool of nodes."""
 
-    __slots__ = ("_bits", "_changes", "_eligible", "_failed", "_kind", "_place", "_reach", "_settled")
+    __slots__ = (
+        "_bits", "_by_room", "_changes", "_eligible", "_failed", "_kind", "_nowhere", "_place", "_reach",
+        "_settled", "_without",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -37,10 +40,17 @@ class NodeView(View):
         place: Callable[[Job, Offer, View], Placement | None],
         kind: Callable[[Job], Any] | None = None,
         changes: Callable[[Job], Sequence[float]] | None = None,
+        by_room: Callable[[], bool] = lambda: False,
     ) -> None:
         """``kind``: what of a job beside its shape decides where ``place`` puts it. ``changes``: when it puts
-        a job elsewhere though nothing happens, absolute seconds."""
+        a job elsewhere though nothing happens, absolute seconds. ``by_room``: says whether it depends on
+        nothing but what nodes have left whether a job finds a place."""
         super().__init__(*args)
+        self._by_room = by_room
+        #: Shapes that found no place beside what runs alone, and how often something was told and moved by
+        #: then: they find none until more is.
+        self._nowhere: set[tuple[Any, ...]] = set()
+        self._without = (-1, -1)
         self._place = place
         self._kind = kind
         self._changes = changes
@@ -103,11 +113,13 @@ class NodeView(View):
         request = job.request
         shape = self._shape_of(job)
         runtime = job.expected_runtime
-        if mine is None and runtime >= self._failed.get(shape, _INF):
+        if mine is None and (runtime >= self._failed.get(shape, _INF) or self._is_nowhere(shape)):
             return None
         placement = self._place_now(job, self.now + runtime)
         if placement is None:
             self._failed[shape] = runtime
+            if not bookings and self._ahead is None and self._settled is None and self._by_room():
+                self._note_nowhere(shape)
             if mine is not None:
                 self._bookings, self._ahead = bookings, None
             return None
@@ -135,6 +147,21 @@ class NodeView(View):
         start = Start(job.id, placement, reason)
         self.made.append(start)
         return start
+
+    def _is_nowhere(self, shape: tuple[Any, ...]) -> bool:
+        """Whether it is known that no job of this shape finds a place: one tried, and nothing has changed."""
+        table = self._state.nodes
+        return self._without == (table.told, table.moves) and shape in self._nowhere
+
+    def _note_nowhere(self, shape: tuple[Any, ...]) -> None:
+        table = self._state.nodes
+        if not table.unbound:
+            return
+        known = table.told, table.moves
+        if self._without != known:
+            self._without = known
+            self._nowhere.clear()
+        self._nowhere.add(shape)
 
     def _place_now(self, job: Job, end: float) -> Placement | None:
         free = self._state.nodes.free

@@ -9,8 +9,8 @@ the order of shapes if the request lets it turn.
 
 All boxes of a machine are in one order, made once; a set of boxes is an integer, one bit each. Of every
 midplane and every link it is known which boxes have it, and of eight of them at a time what is ruled out by
-each combination (as soon as it is seen); so a question joins a few sets and takes the lowest bit that is
-left.
+each combination (as soon as it is seen); what 64 of them rule out is joined anew where they are not taken as
+they were at the last question. So a question joins a few sets and takes the lowest bit that is left.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import permutations
 from math import ceil
+from struct import Struct
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headway.partitions.torus import Box, Geometry, Shape, bits_of, shapes_of
 
+#: Octets in a word.
+_WORD = 8
 #: Answers that are kept.
 _KEPT = 4096
 
@@ -35,7 +38,8 @@ class Table:
     def __init__(self, geometry: Geometry, boxes: Iterable[Box]) -> None:
         self.boxes = list(boxes)
         self._shift = geometry.size
-        self._octets = -(-(geometry.size + geometry.links) // 8)
+        words = -(-(geometry.size + geometry.links) // (8 * _WORD))
+        self._octets = words * _WORD
         masks = [geometry.masks(box) for box in self.boxes]
         #: The links that each takes.
         self.links = np.array([links.bit_count() for _, links in masks], np.int64)
@@ -53,6 +57,10 @@ class Table:
             self._ruled_out.append(
                 {1 << bit: int.from_bytes(whose[:, bit].tobytes(), "little") for bit in range(8)}
             )
+        self._words = Struct(f"<{words}Q")
+        #: What was taken at the last question, 64 at a time, and the boxes that have some of it.
+        self._asked = [0] * words
+        self._joined = [0] * words
 
     def _row(self, nodes: int, links: int) -> bytes:
         """Midplanes and links, eight in an octet."""
@@ -60,9 +68,21 @@ class Table:
 
     def taken(self, busy: int, full: int) -> int:
         """The boxes that have some of these midplanes or links."""
+        row, asked, joined = self._row(busy, full), self._asked, self._joined
         found = 0
-        for ruled_out, octet in zip(self._ruled_out, self._row(busy, full), strict=True):
+        for at, word in enumerate(self._words.unpack(row)):
+            if word != asked[at]:
+                asked[at], joined[at] = word, self._join(row, at * _WORD)
+            found |= joined[at]
+        return found
+
+    def _join(self, row: bytes, begin: int) -> int:
+        """The boxes that have some of what is taken in the word that begins at this octet."""
+        found = 0
+        for at in range(begin, begin + _WORD):
+            octet = row[at]
             if octet:
+                ruled_out = self._ruled_out[at]
                 known = ruled_out.get(octet)
                 if known is None:
                     known = 0

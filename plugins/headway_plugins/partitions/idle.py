@@ -25,10 +25,10 @@ class Moment(msgspec.Struct, frozen=True):
     idle: int
     busy: int
 
-    @property
-    def rank(self) -> tuple[int, int]:
-        """What is lost counts before what is used."""
-        return (self.idle if self.cause in ("shape", "wiring") else 0), self.busy
+
+def _rank(cause: str, idle: int, busy: int) -> tuple[int, int]:
+    """Which moment to remember: what is lost counts before what is used."""
+    return (idle if cause in ("shape", "wiring") else 0), busy
 
 
 class IdleTime:
@@ -42,6 +42,7 @@ class IdleTime:
         self._now = ("no demand", 0, 0)
         #: The moment for a picture; None before the first change.
         self.worst: Moment | None = None
+        self._rank = (-1, -1)
 
     def change(self, time: float, cause: str, idle: int, busy: int, job: str = "") -> None:
         """From ``time`` on so many midplanes are idle for this cause, and so many in use; ``job``: who waits
@@ -50,15 +51,14 @@ class IdleTime:
             was, count, used = self._now
             self.seconds[was] += count * (time - self._since)
             self.busy += used * (time - self._since)
-            self._consider(Moment(self._since, self._job, was, count, used))
+            rank = _rank(was, count, used)
+            if rank > self._rank:
+                # One that lasted.
+                self._rank = rank
+                self.worst = Moment(self._since, self._job, was, count, used)
         self._since = time
         self._now = (cause, idle, busy)
         self._job = job
-
-    def _consider(self, moment: Moment) -> None:
-        """A moment that lasted."""
-        if self.worst is None or moment.rank > self.worst.rank:
-            self.worst = moment
 
     def figures(self) -> dict[str, float]:
         """The same as midplane-hours."""

@@ -89,6 +89,11 @@ class Partitions(Plugin):
             state, switches, prepared=prepared, unit=options.unit, keep=keep, depth=options.depth, power=power
         )
 
+    @property
+    def places_by_room(self) -> bool:
+        """Where nodes sleep it depends on who wakes, too."""
+        return self._sleeping is None
+
     @hookimpl
     def admit_job(self, job: Job) -> str | None:
         return (self._sleeping or self._wired).admit_job(job)

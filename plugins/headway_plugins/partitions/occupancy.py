@@ -50,6 +50,8 @@ class Occupancy:
         self.changes = 0
         #: The midplanes of which nothing is taken now, and what was told by then.
         self._free: tuple[tuple[int, int], int] = (-1, -1), 0
+        #: The midplanes that can be used, and what was told by then.
+        self._usable: tuple[int, int] = -1, 0
 
     def took(self, job: Job) -> None:
         """The job has its nodes."""
@@ -66,6 +68,10 @@ class Occupancy:
     def mask(self, nodes: NDArray[np.bool_]) -> int:
         """Nodes of the scheduler's table as bits of midplanes."""
         return bits(nodes[self._order])
+
+    def know(self, placement: Placement, connection: str, masks: tuple[int, int]) -> None:
+        """The midplanes and links of a placement that somebody has made of a box."""
+        self._masks[id(placement), connection] = placement, masks
 
     def masks_of(self, job: Job, placement: Placement) -> tuple[int, int]:
         """The midplanes and links of a job that has this placement."""
@@ -85,6 +91,12 @@ class Occupancy:
         if told != self._free[0]:
             self._free = told, self.mask(table.free.processors == table.total)
         return self._free[1]
+
+    def usable(self, table: NodeTable) -> int:
+        """The midplanes that can be used."""
+        if table.told != self._usable[0]:
+            self._usable = table.told, self.mask(table.available)
+        return self._usable[1]
 
     @property
     def used(self) -> int:

@@ -22,7 +22,6 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
-import numpy as np
 import pydantic
 
 from headway.decisions import Decision, PowerDown, PowerUp, Start
@@ -31,7 +30,7 @@ from headway.events import DecisionFailed, Event, JobEnded, JobStarted, Partitio
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import JobDescription, Placement
 from headway.nodes import Offer
-from headway.partitions.torus import Box, Geometry, Shape, Wires
+from headway.partitions.torus import Box, Geometry, Shape
 from headway.report.section import Section
 from headway.results import RunResult
 from headway.state import Job, State
@@ -70,8 +69,8 @@ class Partitions(Plugin):
         self._allocators: dict[str, Allocator] = {}
         self._trees: dict[str, _Tree] = {}
         self._placements: dict[Box, Placement] = {}
-        #: Blocks that were ordered and not given back, by their nodes.
-        self._booted: dict[tuple[str, ...], Box] = {}
+        #: Blocks that were ordered and not given back: midplanes and links by their nodes.
+        self._booted: dict[tuple[str, ...], tuple[int, int]] = {}
         self._idle = IdleTime()
         #: What the midplanes were last looked at for, and what was seen: cause, idle ones, used ones.
         self._looked: tuple[tuple[int, int, JobDescription | None], tuple[str, int, int]]
@@ -134,6 +133,7 @@ class Partitions(Plugin):
                 [(name, int(table.total[table.index[name]])) for name in names]
             )
             table.keep(known)
+            self._occupancy.know(known, box.connection, self._geometry.masks(box))
         return known
 
     @staticmethod
@@ -153,7 +153,7 @@ class Partitions(Plugin):
         found: list[Decision] = []
         for decision in decisions:
             if isinstance(decision, Start):
-                nodes = tuple(name for name, _ in decision.placement)
+                nodes = tuple([name for name, _ in decision.placement])
                 if nodes not in self._booted:
                     found += self._boot(decision, nodes, state)
             found.append(decision)
@@ -169,7 +169,7 @@ class Partitions(Plugin):
             elif isinstance(decision, PowerUp):
                 box = self._geometry.box_of(decision.nodes, self._geometry.torus.connection)
                 if isinstance(box, Box):
-                    self._booted[tuple(decision.nodes)] = box
+                    self._booted[tuple(decision.nodes)] = self._geometry.masks(box)
                     self._counts["boots"] += 1
             elif isinstance(decision, PowerDown):
                 self._counts["given_back"] += self._booted.pop(tuple(decision.nodes), None) is not None
@@ -193,7 +193,7 @@ class Partitions(Plugin):
                 # It was there before this run.
                 box = self._geometry.box_of(event.nodes, self._geometry.torus.connection)
                 if isinstance(box, Box):
-                    self._booted[event.nodes] = box
+                    self._booted[event.nodes] = self._geometry.masks(box)
         elif isinstance(event, DecisionFailed) and isinstance(event.decision, PowerUp):
             self._booted.pop(tuple(event.decision.nodes), None)
 
@@ -206,9 +206,10 @@ class Partitions(Plugin):
             first = pool.queue[0].description if pool.queue else None
             told = self._occupancy.changes, table.told, first
             if told != self._looked[0]:
-                free = self._occupancy.free_now(table) & self._occupancy.mask(table.available)
+                usable = self._occupancy.usable(table)
+                free = self._occupancy.free_now(table) & usable
                 idle = free.bit_count()
-                used = int(np.count_nonzero(table.available)) - idle
+                used = usable.bit_count() - idle
                 self._looked = told, (self._cause(pool, free, idle), idle, used)
             self._idle.change(state.now, *self._looked[1], first.id if first is not None else "")
 
@@ -290,21 +291,18 @@ class Partitions(Plugin):
             best=self.options.fit == "best",
         )
 
-    def _idle_blocks(self) -> list[Box]:
-        """Blocks that are booted, or are being booted, and have no job."""
+    def _idle_blocks(self) -> list[tuple[int, int]]:
+        """Blocks that are booted, or are being booted, and have no job: their midplanes and links."""
         used = self._occupancy.used
-        return [box for box in self._booted.values() if not self._geometry.masks(box)[0] & used]
+        return [masks for masks in self._booted.values() if not masks[0] & used]
 
     def _boot(self, start: Start, nodes: tuple[str, ...], state: State) -> list[Decision]:
         """The orders that come before a start on a block that is not booted."""
         job = state.jobs[start.job_id]
         mine, wires = self._occupancy.masks_of(job, start.placement)
         orders: list[Decision] = []
-        for other, box in list(self._booted.items()):
-            theirs, links = self._geometry.masks(box)
-            together = Wires(self._geometry)
-            together.take(theirs, links)
-            if not together.fits(mine, wires):
+        for other, (theirs, links) in self._booted.items():
+            if theirs & mine or self._geometry.without_room([links]) & wires:
                 orders.append(PowerDown(other, f"idle, and job {start.job_id} needs another block"))
         orders.append(PowerUp(nodes, f"for job {start.job_id}"))
         return orders
@@ -369,24 +367,23 @@ class _Tree:
         midplanes: int,
         busy: int,
         held: list[int],
-        booted: dict[tuple[str, ...], Box],
-        idle: list[Box],
+        booted: dict[tuple[str, ...], tuple[int, int]],
+        idle: list[tuple[int, int]],
     ) -> Box | None:
         """A ready block, else one that is free and conflicts with no active one, else one that conflicts
         with idle ones only; the lowest number of each."""
         geometry = self._geometry
-        ready = set(booted.values())
         full = geometry.without_room(held)
-        kept = [geometry.masks(box) for box in idle]
         idle_nodes = 0
-        for nodes, _ in kept:
+        for nodes, _ in idle:
             idle_nodes |= nodes
-        active = geometry.without_room([*held, *(links for _, links in kept)])
+        active = geometry.without_room([*held, *[links for _, links in idle]])
+        ready = set(booted.values())
         best: tuple[int, Box] | None = None
         for box, nodes, links in self._blocks.get(self.size_class(midplanes), ()):
             if nodes & busy or links & full:
                 continue
-            if box in ready:
+            if (nodes, links) in ready:
                 return box
             rank = 2 if nodes & idle_nodes or links & active else 1
             if best is None or rank < best[0]:

@@ -232,6 +232,22 @@ def test_a_partition_that_never_boots_is_a_counted_fault_and_the_job_ends():
 
 
 @pytest.mark.parametrize("blocks", ["on-demand", "prepared"])
+def test_a_job_takes_its_nodes_once_and_gives_them_back_once(blocks, monkeypatch):
+    moves = []
+    make = Partitions.__init__
+
+    def made(self, machine, *others):
+        moves.append(machine.nodes)
+        make(self, machine, *others)
+
+    monkeypatch.setattr(Partitions, "__init__", made)
+    run([job(n, 40 * n, 512, 100) for n in range(5)], blocks=blocks)
+    (nodes,) = moves
+    assert nodes.moves == 2 * 5
+    assert (nodes.free.processors == nodes.total).all()
+
+
+@pytest.mark.parametrize("blocks", ["on-demand", "prepared"])
 def test_who_has_what_is_what_runs_at_every_moment(blocks, monkeypatch):
     """What is counted as jobs come and go is what a look at all that run would find, in every cycle."""
     control, looks = PartitionsPlugin.control, []
