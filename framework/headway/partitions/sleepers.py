@@ -9,7 +9,9 @@ destroyed. What there is of the bridge's rules beside that:
 - ``destroy_partition``: DEALLOCATING until every node that no other active partition has is asleep. A node
   that is waking is let come first: not all systems can send one back that is on its way.
 - A node that somebody else puts to sleep under a READY partition: CONFIGURING again.
-- A node whose sleep is refused (somebody's job is on it) counts as given back.
+- A node whose sleep is refused counts as given back, and is not ordered to sleep again before somebody has
+  wanted it, or :meth:`Sleepers.may_sleep` says that the reason may be gone: was it a job of somebody else, or
+  did nobody answer? Nothing tells these apart, so whoever drives this lets a while pass and asks again.
 
 No I/O: it is told what became of nodes, and :meth:`Sleepers.orders` says what is to be done, each order once.
 So it serves whatever can wake nodes and put them to sleep: Slurm's power saving, a site's commands on PBS and
@@ -69,7 +71,7 @@ class Sleepers(Provisioner):
         self._told: dict[str, str] = {}
         #: Nodes that are to sleep though they are in no partition that was destroyed.
         self._unwanted: set[str] = set()
-        #: Nodes whose sleep was refused since somebody wanted them last.
+        #: Nodes whose sleep was refused, until somebody wants them or they may be asked again.
         self._stay: set[str] = set()
         self._records: dict[str, _Record] = {}
         #: Something was told since the partitions' states were looked at last.
@@ -106,6 +108,10 @@ class Sleepers(Provisioner):
             if self._told.pop(node, None) == _DOWN:
                 self._stay.add(node)
         self._news = True
+
+    def may_sleep(self, nodes: Iterable[str]) -> None:
+        """Why the sleep of these was refused may no longer be so."""
+        self._stay.difference_update(nodes)
 
     def occupy(self, partition: str, job: str) -> None:
         """A job is on a partition."""
@@ -155,9 +161,6 @@ class Sleepers(Provisioner):
         self._told.update(dict.fromkeys(wake, _UP))
         self._told.update(dict.fromkeys(sleep, _DOWN))
         return wake, sleep
-
-    def _in_order(self, nodes: set[str]) -> list[str]:
-        return [node for node in self._nodes if node in nodes] if nodes else []
 
     def _wanted(self) -> set[str]:
         return {

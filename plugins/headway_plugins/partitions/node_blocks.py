@@ -51,12 +51,19 @@ class NodeBlocks:
     ) -> None:
         self._table, self._prepared = table, prepared
         self._pool = pool
-        self.count = len(table)
-        mask = table.pool_mask(pool)
+        #: The pool's nodes, and what the table had been told by then.
+        self._mask, self._told = table.pool_mask(pool).copy(), table.told
+        mask = self._mask
         names = [name for at, name in enumerate(table.names) if mask[at]]
         self._levels = self._by_size(switch_blocks(names, switches, 1 if not prepared else unit))
         #: By the nodes of a placement.
         self._around: dict[tuple[str, ...], Ints] = {}
+
+    def is_of(self, table: NodeTable) -> bool:
+        """Whether the pool still has these nodes."""
+        if table.told != self._told and np.array_equal(table.pool_mask(self._pool), self._mask):
+            self._told = table.told
+        return table.told == self._told
 
     def _by_size(self, blocks: Iterable[tuple[str, ...]]) -> list[Ints]:
         """For each size, smallest first, an array of a row a block: the indices of its nodes."""

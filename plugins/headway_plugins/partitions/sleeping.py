@@ -15,7 +15,9 @@ With ``keep`` a partition without a job stays on for so long in either way. Wher
   nodes. Where the policy books nothing, nobody behind a job that has no place is looked at.
 - "In time" is the longest of the nodes' wake times and of the boots seen in this run, and a little more.
 - A boot that fails is told, and the job gets another partition; the node counts as down until it is mended.
-- A refused order to wake is given again after a minute.
+- A refused order is given again after a minute: to wake, and to sleep if nobody needs the nodes then.
+- A job of several parts has the nodes of all of them as one partition; of prepared blocks the smallest one
+  that they are all in.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from headway.model import Placement, SwitchDescription
 from headway.nodes import Offer
 from headway.partitions.bridge import Partition, PartitionSpec, PartitionState
 from headway.partitions.sleepers import Sleepers
+from headway.placing_parts import place_parts
 from headway.results import RunResult
 from headway.state import Job, PoolState, State, Status
 from headway.view import View
@@ -77,8 +80,8 @@ class SleepingNodes:
         #: Since when each partition is being booted.
         self._booting: dict[str, float] = {}
         self._longest = 0.0
-        #: When a refused order may be given again, and for which nodes.
-        self._retry: list[tuple[float, tuple[str, ...]]] = []
+        #: When a refused order may be given again, and which.
+        self._retry: list[tuple[float, PowerUp | PowerDown]] = []
         self._due = -_INF
         self._counts = {"boots": 0, "failed_boots": 0, "given_back": 0, "starts": 0, "nodes_woken": 0}
         self._boot_seconds = 0.0
@@ -100,8 +103,8 @@ class SleepingNodes:
         elif isinstance(event, DecisionFailed):
             if isinstance(event.decision, PowerDown):
                 self._sleepers.refused(event.decision.nodes)
-            elif isinstance(event.decision, PowerUp):
-                self._retry.append((event.time + _RETRY, event.decision.nodes))
+            if isinstance(event.decision, PowerUp | PowerDown):
+                self._retry.append((event.time + _RETRY, event.decision))
 
     def decided(self, decisions: Iterable[Decision]) -> None:
         """Count."""
@@ -126,7 +129,7 @@ class SleepingNodes:
 
     def _of(self, pool: str) -> NodeBlocks:
         known = self._blocks.get(pool)
-        if known is None or known.count != len(self._state.nodes):
+        if known is None or not known.is_of(self._state.nodes):
             known = self._blocks[pool] = NodeBlocks(
                 self._state.nodes, pool, self._switches, self._unit, self._prepared
             )
@@ -209,12 +212,14 @@ class SleepingNodes:
 
     def _again(self) -> None:
         left = []
-        for time, nodes in self._retry:
-            if time <= self._now:
-                self._sleepers.refused(nodes)
-            else:
-                left.append((time, nodes))
+        for time, order in self._retry:
+            if time > self._now:
+                left.append((time, order))
                 self._later(time)
+            elif isinstance(order, PowerUp):
+                self._sleepers.refused(order.nodes)
+            else:
+                self._sleepers.may_sleep(order.nodes)
         self._retry = left
 
     def _follow(self, running: dict[str, Job]) -> None:
@@ -230,7 +235,10 @@ class SleepingNodes:
             block = self._of(job.pool.name).block_of(job.placement)
             nodes = tuple(table.names[at] for at in block if table.available[at] or not self._prepared)
             name = self._made_of(nodes)
-            self._wanted.pop(job_id, None)
+            wanted = self._wanted.pop(job_id, None)
+            if wanted not in (None, name):
+                # It was booted for the job, which has found another place.
+                self._idle.setdefault(wanted, self._now)
             if self._sleepers.create_partition(name).ok:
                 self._sleepers.occupy(name, job_id)
                 self._running[job_id] = name
@@ -268,10 +276,9 @@ class SleepingNodes:
                 continue
             booking = bookings.get(job.id)
             if booking is not None and booking.placement:
-                block = blocks.block_of(booking.placement)
-                found: Ints | None = block[table.available[block]] if self._prepared else block
+                found: Ints | None = self._block_of(blocks, booking.placement)
                 if booking.start - lead > self._now:
-                    kept.append((booking.start, block))
+                    kept.append((booking.start, blocks.block_of(booking.placement)))
                     self._later(booking.start - lead)
                     continue
             else:
@@ -295,10 +302,24 @@ class SleepingNodes:
         if unreserved is not None:
             eligible = eligible & unreserved
         offer = Offer(table, request, table.slots(request, eligible, table.free), table.free)
-        if request.parts or int(offer.slots.sum()) < request.processors:
+        if int(offer.slots.sum()) < request.processors:
             return None
-        found = blocks.find(offer, Site(idle, self._late(job)))
-        return found[0] if found is not None else None
+        site = Site(idle, self._late(job))
+        if not request.parts:
+            found = blocks.find(offer, site)
+            return found[0] if found is not None else None
+
+        def place(part: Offer) -> Placement | None:
+            at = blocks.find(part, site)
+            return at[1] if at is not None else None
+
+        placement = place_parts(table, request, pool.name, eligible, table.free, place)
+        return self._block_of(blocks, placement) if placement is not None else None
+
+    def _block_of(self, blocks: NodeBlocks, placement: Placement) -> Ints:
+        """The nodes that are to be on for a job with this placement."""
+        block = blocks.block_of(placement)
+        return block[self._state.nodes.available[block]] if self._prepared else block
 
     def _carry_out(self, plan: dict[str, tuple[str, ...]]) -> None:
         """Have the partitions of the plan booted, and none that was wanted for a job before."""

@@ -141,6 +141,19 @@ def test_a_refused_order_to_wake_is_given_again_and_a_refused_sleep_is_not():
     assert (world.it.orders(), world.state("P1")) == (((), ()), FREE)
 
 
+def test_a_refused_sleep_is_ordered_again_once_the_reason_may_be_gone():
+    world = World()
+    world.tell("n4", "on")
+    world.it.let_sleep(["n4"])
+    assert world.it.orders() == ((), ("n4",))
+    world.it.refused(["n4"])
+    world.it.let_sleep(["n4"])
+    assert world.it.orders() == ((), ()), "the same again would be refused again"
+    world.it.may_sleep(["n4"])
+    world.it.let_sleep(["n4"])
+    assert world.it.orders() == ((), ("n4",))
+
+
 def test_a_partition_with_a_job_is_not_destroyed_and_ready_after_it():
     world = World()
     world.boot("P1")

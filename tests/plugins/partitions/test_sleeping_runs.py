@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from headway.decisions import PowerDown, PowerUp
 from headway.emulation import emulate
 from headway.errors import UserError
-from headway.events import JobSubmitted, NodePowerChanged
+from headway.events import DecisionFailed, JobEnded, JobStarted, JobSubmitted, NodePowerChanged, NodeUp
 from headway.explain import explain
 from headway.model import (
     ClusterDescription,
@@ -35,14 +36,16 @@ SWITCHES = (
     SwitchDescription("top", (), ("leaf1", "leaf2")),
 )  # fmt: skip
 ASLEEP = dict.fromkeys(NAMES, "asleep")
+#: When a last job comes: long after all others are over.
+FAR = 50_000
 
 
 def machine(**more: Any) -> ClusterDescription:
     """Eight nodes of two processors on two leaf switches, which need 30 s to wake and 5 s to fall asleep."""
     nodes = tuple(NodeDescription(name, 2, pools=("pool",), wake_time=30.0) for name in NAMES)
-    return ClusterDescription(
-        "test", (PoolDescription("pool"),), nodes, switches=SWITCHES, energy=PROFILE, **more
-    )
+    more.setdefault("nodes", nodes)
+    more.setdefault("pools", (PoolDescription("pool"),))
+    return ClusterDescription("test", switches=SWITCHES, energy=PROFILE, **more)
 
 
 def job(number: int, submit: float, processors: int, runtime: float, limit: float = 0) -> TraceJob:
@@ -75,6 +78,11 @@ def where(result: Any) -> list[list[str]]:
 
 def last_power(result: Any) -> dict[str, str]:
     return {change.node: change.power for change in result.power}
+
+
+def power_at(result: Any, time: float) -> dict[str, str]:
+    """Of the nodes whose state has changed by then."""
+    return {change.node: change.power for change in result.power if change.time <= time}
 
 
 def test_on_demand_the_nodes_of_each_job_are_booted_for_it_and_sleep_after_it() -> None:
@@ -137,6 +145,26 @@ def test_a_job_too_large_for_what_is_connected_is_refused() -> None:
     assert [one.state for one in result.jobs] == ["refused", "completed"]
 
 
+def test_a_partition_booted_for_a_job_that_starts_elsewhere_is_given_back() -> None:
+    """The first job ends long before its limit, so the second one starts where it was."""
+    result = run([job(1, 0, 8, 100, 1000), job(2, 115, 4, 200, 300), job(3, 50_000, 16, 10)])
+    assert where(result)[1] == ["n1", "n2"]
+    resting = power_at(result, 49_999)
+    assert {"n5", "n6"} <= {change.node for change in result.power if change.time < 49_999}
+    assert set(resting.values()) == {"asleep"}
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative"])
+@pytest.mark.parametrize("blocks", ["on-demand", "prepared"])
+def test_nodes_are_woken_for_a_job_of_several_parts(blocks: str, policy: str) -> None:
+    parts = (Request(processors=4, walltime=100.0), Request(processors=2, walltime=100.0))
+    request = Request(processors=6, walltime=100.0, parts=parts)
+    parted = TraceJob(JobDescription(id="J1", submit_time=0.0, request=request), 100.0)
+    result = run([parted, job(2, 10, 2, 50)], blocks, policy)
+    assert [one.state for one in result.jobs] == ["completed", "completed"]
+    assert spans(result)[0] == (30, 130)
+
+
 def test_boots_that_fail_cost_no_job() -> None:
     faults = {"wake_failure_rate": 0.3, "node_repair": 300.0}
     jobs = [job(n, 50 * n, 2 + 2 * (n % 4), 40, 100) for n in range(30)]
@@ -162,6 +190,34 @@ def test_what_a_user_is_told_while_the_nodes_are_booted() -> None:
     assert "It waits for its partition, n1, n2, which is being booted: 1 of 2 nodes are on." in said
 
 
+def test_a_refused_order_to_sleep_is_given_again_after_a_while() -> None:
+    """Whoever had to carry it out did not answer: nobody has to want the nodes first."""
+    scheduler = scheduler_of(machine())
+    [sleep] = scheduler.step(0.0, [])
+    assert sleep.nodes == NAMES
+    assert scheduler.step(1.0, [DecisionFailed(1.0, sleep, "no answer")]) == []
+    assert scheduler.step(30.0, []) == []
+    assert scheduler.next_wakeup() == 61.0
+    assert [again.nodes for again in scheduler.step(61.0, [])] == [NAMES]
+
+
+def in_pool(one: TraceJob) -> JobDescription:
+    return msgspec.structs.replace(one.job, pool="pool")
+
+
+def test_a_node_that_comes_to_another_pool_is_in_its_blocks() -> None:
+    [back, *others] = machine().nodes
+    before = msgspec.structs.replace(back, pools=("old",))
+    cluster = machine(nodes=(before, *others), pools=(PoolDescription("pool"), PoolDescription("old")))
+    scheduler = scheduler_of(cluster, keep=1000)
+    [start] = scheduler.step(0.0, [JobSubmitted(0.0, in_pool(job(1, 0, 14, 10)))])
+    assert len(start.placement) == 7
+    scheduler.step(1.0, [JobStarted(1.0, "J1", start.placement), JobEnded(1.0, "J1")])
+    news = [NodeUp(2.0, back), JobSubmitted(2.0, in_pool(job(2, 2, 16, 10)))]
+    [start] = scheduler.step(2.0, news)
+    assert [name for name, _ in start.placement] == list(NAMES)
+
+
 def test_a_cluster_whose_nodes_cannot_sleep_and_stand_on_no_switch_is_refused() -> None:
     bare = ClusterDescription(
         "bare", (PoolDescription("pool"),), (NodeDescription("n1", 2, pools=("pool",)),)
@@ -180,7 +236,13 @@ def workloads(draw: Any) -> list[TraceJob]:
         submit += draw(st.integers(0, 120))
         runtime = draw(st.integers(1, 300))
         jobs.append(
-            job(number, submit, draw(st.integers(1, 16)), runtime, runtime + draw(st.integers(0, 100)))
+            job(
+                number,
+                submit,
+                draw(st.integers(1, 16)),
+                runtime,
+                runtime + draw(st.sampled_from([0, 50, 1000])),
+            )
         )
     return jobs
 
@@ -208,12 +270,17 @@ def test_every_job_runs_alone_on_its_partition_and_all_nodes_come_to_rest(
     @given(workloads())
     @settings(max_examples=6, deadline=None)
     def check(jobs: list[TraceJob]) -> None:
-        result = run(jobs, blocks, policy, keep=keep)
+        late = job(len(jobs), FAR, 2, 10)
+        result = run([*jobs, late], blocks, policy, keep=keep)
         assert {one.state for one in result.jobs} == {"completed"}
         assert all(record.accepted for record in result.decisions), "no node with a job is sent to sleep"
         had = blocks_of(result, blocks == "prepared")
         for name in NAMES:
             uses = sorted((begin, end) for block, begin, end in had if name in block)
             assert all(first[1] <= second[0] for first, second in pairwise(uses))
+        if blocks == "on-demand" or keep is not None:
+            assert set(power_at(result, FAR - 1).values()) <= {"asleep"}, "nobody needs them any more"
+            others = {name for name in NAMES if name not in dict(result.jobs[-1].placement)}
+            assert {power_at(result, FAR + 35).get(name, "asleep") for name in others} == {"asleep"}
 
     check()
