@@ -29,6 +29,7 @@ from headway.scheduler import Scheduler
 from headway.workload import TraceJob
 from headway_plugins.security.grid import Grid, GridJob, Placed, Shortfall, sareg
 from headway_plugins.security.levels import need_of, profile_2005, raise_exactly, raise_in_turn
+from headway_plugins.security.protection.label import TOOK
 from headway_plugins.security.sareg import drawn_steps
 
 CATALOGUE = Catalogue()
@@ -304,6 +305,18 @@ def test_each_change_of_what_it_promised_is_counted_and_nothing_else(monkeypatch
     pairs = list(pairwise([(b'{"promises":{},"speeds":{},"refused":{}}', 0), *seen]))
     assert all(before[1] != after[1] for before, after in pairs if before[0] != after[0])
     assert any(before == after for before, after in pairs)
+
+
+def test_a_start_and_what_a_job_told_are_counted_once():
+    scheduler = scheduler_of_four()
+    scheduler.step(0.0, [JobSubmitted(0.0, FIRST)])
+    (plugin,) = scheduler.plugins.by_name.values()
+    counts = [plugin.promised]
+    took = msgspec.structs.replace(FIRST, attributes={"notes": {TOOK: "AES-256-GCM:10000000:1.0"}})
+    for event in (JobStarted(0.0, "1", Placement(())), *[JobChanged(1.0, took)] * 2):
+        scheduler.step(event.time, [event])
+        counts.append(plugin.promised)
+    assert [after - before for before, after in pairwise(counts)] == [1, 1, 0]
 
 
 def test_who_was_refused_stays_so_also_over_a_restart():
