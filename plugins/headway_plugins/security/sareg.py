@@ -35,6 +35,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal
 
@@ -228,8 +229,8 @@ class Sareg(Plugin):
         #: they are told again.
         self._away: dict[str, list[Any]] = {}
         self._were_away: dict[str, list[Any]] = {}
-        #: Processors of the largest node, by pool.
-        self._largest: dict[str, int] = {}
+        #: Processors of the largest node, the two largest, and so on, by pool.
+        self._largest: dict[str, list[int]] = {}
         self._asked: dict[str, Any] = {}
         self._tells = False
         self._lengthens = True
@@ -499,12 +500,13 @@ class Sareg(Plugin):
             return job.processors
         pool = job.pool.name
         if pool not in self._largest:
+            # Those that are down, too: they come back.
             sizes = (n.processors for n in state.nodes.descriptions.values() if pool in n.pools)
-            self._largest[pool] = max(sizes, default=1)
-        largest = self._largest[pool]
-        nodes = request.nodes or -(-job.processors // (request.processors_per_node or largest))
-        # All there are, where nodes differ.
-        return max(job.processors, min(nodes * largest, job.pool.total))
+            self._largest[pool] = list(accumulate(sorted(sizes, reverse=True))) or [1]
+        together = self._largest[pool]
+        nodes = request.nodes or -(-job.processors // (request.processors_per_node or together[0]))
+        # As many as it can take at most, where nodes differ.
+        return max(job.processors, together[min(max(nodes, 1), len(together)) - 1])
 
     def _kept(self, job: Job, promise: _Promise) -> Need | None:
         """What a job was promised before a restart: those options and no others."""

@@ -15,7 +15,16 @@ from security_grids import ROWS, asked
 from headway.decisions import Annotate, SetTimeLimit, Start
 from headway.emulation import emulate
 from headway.errors import UserError
-from headway.events import JobChanged, JobEnded, JobReleased, JobStarted, JobSubmitted, PoolChanged
+from headway.events import (
+    JobChanged,
+    JobEnded,
+    JobReleased,
+    JobStarted,
+    JobSubmitted,
+    NodeDown,
+    NodeUp,
+    PoolChanged,
+)
 from headway.model import (
     ClusterDescription,
     Dependency,
@@ -457,6 +466,19 @@ def test_a_job_that_lies_on_nodes_is_promised_whole_ones(tmp_path):
     assert not scheduler.state.jobs["4"].refusal
     early = told(scheduler, 50.0, JobEnded(50.0, "1", "completed"))
     assert [d.job_id for d in early if isinstance(d, Start)] == ["4"]
+
+
+def test_while_a_node_is_down_nobody_is_promised_its_place(tmp_path):
+    """What needs all three nodes waits unpromised, and takes nobody else's time."""
+    scheduler = live(tmp_path, nodes=3)
+    node = scheduler.state.nodes.descriptions["n2"]
+    told(scheduler, 0.0, NodeDown(0.0, "n2"))
+    assert told(scheduler, 0.0, JobSubmitted(0.0, wanted("1", 3, nodes=3))) == []
+    begun = told(scheduler, 1.0, JobSubmitted(1.0, wanted("2", submit=1.0, deadline=110.0, nodes=1)))
+    assert [d.job_id for d in begun if isinstance(d, Start)] == ["2"]
+    told(scheduler, 50.0, JobEnded(50.0, "2", "completed"))
+    back = told(scheduler, 60.0, NodeUp(60.0, node))
+    assert [d.job_id for d in back if isinstance(d, Start)] == ["1"]
 
 
 def test_jobs_that_somebody_else_started_count_until_their_limits(tmp_path):
