@@ -76,6 +76,8 @@ class Sleepers(Provisioner):
         self._records: dict[str, _Record] = {}
         #: Something was told since the partitions' states were looked at last.
         self._news = False
+        #: Something was told or asked since the orders were made last.
+        self._asked = False
 
     # ------------------------------------------------------------------ what becomes of nodes
 
@@ -83,13 +85,13 @@ class Sleepers(Provisioner):
         """A node is in order, and perhaps new."""
         self._nodes[node] = None
         self._broken.pop(node, None)
-        self._news = True
+        self._news = self._asked = True
 
     def node_broken(self, node: str, reason: str) -> None:
         """A node cannot be used."""
         self._broken[node] = reason
         self._told.pop(node, None)
-        self._news = True
+        self._news = self._asked = True
 
     def node_power(self, node: str, power: str) -> None:
         """A node is "on", "asleep", "falling asleep" or "waking"."""
@@ -100,18 +102,19 @@ class Sleepers(Provisioner):
         told = self._told.get(node)
         if told == (_UP if power in ("on", "waking") else _DOWN):
             del self._told[node]
-        self._news = True
+        self._news = self._asked = True
 
     def refused(self, nodes: Iterable[str]) -> None:
         """An order for these nodes was not carried out; one to wake is given again."""
         for node in nodes:
             if self._told.pop(node, None) == _DOWN:
                 self._stay.add(node)
-        self._news = True
+        self._news = self._asked = True
 
     def may_sleep(self, nodes: Iterable[str]) -> None:
         """Why the sleep of these was refused may no longer be so."""
         self._stay.difference_update(nodes)
+        self._asked = True
 
     def occupy(self, partition: str, job: str) -> None:
         """A job is on a partition."""
@@ -125,7 +128,7 @@ class Sleepers(Provisioner):
         record.job = ""
         if record.state is PartitionState.BUSY:
             self._to(record, PartitionState.READY)
-            self._news = True
+            self._news = self._asked = True
 
     # ------------------------------------------------------------------ orders
 
@@ -136,10 +139,14 @@ class Sleepers(Provisioner):
     def let_sleep(self, nodes: Iterable[str]) -> None:
         """These are in no partition, and need not be on."""
         self._unwanted.update(nodes)
+        self._asked = self._asked or bool(self._unwanted)
 
     def orders(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The nodes that are to be woken now, and those that are to be put to sleep, in order of nodes."""
         self._settle()
+        if not self._asked:
+            return (), ()
+        self._asked = False
         wanted = self._wanted()
         left = {
             node
@@ -186,6 +193,7 @@ class Sleepers(Provisioner):
         if record.state is not state:
             record.state = state
             record.message = message
+            self._asked = True
             self._changed(record.shown())
 
     def _settle(self) -> None:
@@ -266,7 +274,7 @@ class Sleepers(Provisioner):
             return Reply(Status.INCOMPATIBLE_STATE, message=f"node {broken[0]}: {self._broken[broken[0]]}")
         self._stay.difference_update(record.spec.nodes)
         self._to(record, PartitionState.CONFIGURING)
-        self._news = True
+        self._news = self._asked = True
         self._settle()
         return _CHANGED
 
@@ -281,7 +289,7 @@ class Sleepers(Provisioner):
             return Reply(Status.INCOMPATIBLE_STATE, message=f"job {record.job} is on partition {partition}")
         record.job = ""
         self._to(record, PartitionState.DEALLOCATING)
-        self._news = True
+        self._news = self._asked = True
         self._settle()
         return _CHANGED
 

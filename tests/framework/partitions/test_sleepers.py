@@ -69,6 +69,16 @@ def test_a_partition_is_ready_once_all_its_nodes_are_on():
     assert [state for _, state in world.seen] == [CONFIGURING, READY]
 
 
+def test_where_nothing_was_told_or_asked_nobody_looks_at_the_nodes(monkeypatch):
+    world = World()
+    world.boot("P1")
+    world.it.orders()
+    looked = []
+    monkeypatch.setattr(world.it, "_wanted", lambda: looked.append(True) or set())
+    assert world.it.orders() == ((), ())
+    assert not looked
+
+
 def test_partitions_that_share_a_node_are_active_together_and_the_last_one_lets_it_sleep():
     world = World()
     world.boot("P1")
