@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -460,6 +461,14 @@ def test_e1_no_verdict_without_an_interval():
     assert outcome("E1", rows=rows()) == "kept"
     assert outcome("E1", rows=rows(seeds=1)) == "broken"
     assert outcome("E2", rows=rows()) == outcome("E5", rows=rows()) == "kept"
+
+
+def test_e1_no_verdict_where_a_run_measured_no_jobs():
+    """All that is left of a short, saturated run after warm-up and cool-down may be nothing."""
+    none = rows(**{"mean wait": [100.0, math.nan]})
+    found = verdicts(evidence_of(campaign(), CATALOGUE, rows=none), {})
+    assert [one.says for one in found] == ["no verdict: 3 of 6 runs measured no jobs", "more"]
+    assert outcome("E1", rows=none) == "broken"
 
 
 def test_e3_a_policy_that_changes_the_runtimes_is_left_out():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -65,12 +66,15 @@ def verdicts(
         why = excluded.get((scenario, x, variant)) or excluded.get((scenario, x, base)) or ""
         for metric in metrics:
             change, less, of, valid = _change(rows, theirs, metric)
+            missing = sum(not math.isfinite(row.values[metric]) for row in (*rows, *theirs))
             says = _word(change)
             other = BESIDE.get(metric)
             if why:
                 says = f"excluded: {why}"
             elif of < 2:
                 says = "no interval: one run, and no batches of it"
+            elif missing:
+                says = f"no verdict: {missing} of {2 * len(rows)} runs measured no jobs"
             elif not valid:
                 says = "no interval: neighbouring batches depend on each other"
             elif other is not None and says in ("less", "more"):
@@ -207,7 +211,7 @@ def repeatable(evidence: Evidence) -> Iterator[Finding]:
 )
 def intervals(evidence: Evidence) -> Iterator[Finding]:
     found = verdicts(evidence, {})
-    without = [one for one in found if one.says.startswith("no interval")]
+    without = [one for one in found if one.says.startswith(("no interval", "no verdict"))]
     for one in without:
         yield Finding(Kind.WARN, f"{one.metric}: {one.says}", one.scenario, one.x, one.variant)
     if found and not without:
