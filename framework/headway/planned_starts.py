@@ -89,7 +89,7 @@ class _Tally:
 
     def __init__(self, since: float) -> None:
         self._since = since
-        #: Job -> when its start was planned, and where.
+        #: Job -> when its start was planned, also before, and where.
         self._plans: dict[str, tuple[float, Placement]] = {}
         self.later: list[float] = []
         self.elsewhere = self.failed = self.withdrawn = self.unplanned = 0
@@ -109,7 +109,7 @@ class _Tally:
                 elif isinstance(event, DecisionFailed) and isinstance(event.decision, Start):
                     self.failed += self._dropped(event.decision.job_id)
             for decision, outcome in zip(cycle.decisions, cycle.outcomes, strict=True):
-                if isinstance(decision, Start) and now >= self._since:
+                if isinstance(decision, Start):
                     self._plans.setdefault(decision.job_id, (now, decision.placement))
                     if carried_out and outcome is not None and not outcome.accepted:
                         self.failed += self._dropped(decision.job_id)
@@ -121,25 +121,29 @@ class _Tally:
             self.unplanned += event.time >= max(begun, self._since)
             return
         planned, where = plan
+        if planned < self._since:
+            return
         self.later.append(max(0.0, moment(event.time, [planned], now) - planned))
         if where and event.placement:
             self.elsewhere += {name for name, _ in where} != {name for name, _ in event.placement}
 
     def _dropped(self, job_id: str) -> int:
-        """1 if there was a plan for the job; there is none any more."""
-        return self._plans.pop(job_id, None) is not None
+        """1 if there was a plan that counts for the job; there is none any more."""
+        plan = self._plans.pop(job_id, None)
+        return plan is not None and plan[0] >= self._since
 
     def summary(self) -> PlannedStarts:
         later: Sequence[float] = self.later
+        still = sum(planned >= self._since for planned, _ in self._plans.values())
         return PlannedStarts(
-            planned=len(later) + self.failed + self.withdrawn + len(self._plans),
+            planned=len(later) + self.failed + self.withdrawn + still,
             began=len(later),
             later=tuple(round(float(np.quantile(later, q)), 3) for q in QUANTILES) if later else (),
             mean=round(float(np.mean(later)), 3) if later else 0.0,
             elsewhere=self.elsewhere,
             failed=self.failed,
             withdrawn=self.withdrawn,
-            open=len(self._plans),
+            open=still,
             unplanned=self.unplanned,
         )
 
@@ -150,19 +154,21 @@ def planned_starts(journal: Journal, since: float = 0.0) -> RealCluster | None:
     ``since``: plans from then on, absolute seconds. Latencies are the newest, however old they are.
     """
     tallies: dict[str, _Tally] = {}
+    counted: set[str] = set()
     name, until = None, None
     for run in journal.runs():
         if run.info.mode not in (DRIVE, MONITOR):
             continue
         name = run.info.cluster.name
-        if run.ended_at is not None and run.ended_at < since:
-            continue
+        # Jobs of an earlier run may begin in a later one.
         tally = tallies.setdefault(run.info.mode, _Tally(since))
         last = tally.run(journal.cycles(run.id), carried_out=run.info.mode == DRIVE)
-        until = last if last is not None else until
+        if run.ended_at is None or run.ended_at >= since:
+            counted.add(run.info.mode)
+            until = last if last is not None else until
     if name is None:
         return None
-    starts = {mode: tally.summary() for mode, tally in sorted(tallies.items())}
+    starts = {mode: tally.summary() for mode, tally in sorted(tallies.items()) if mode in counted}
     return RealCluster(name, until, together(measured(journal)), starts)
 
 

@@ -121,6 +121,14 @@ def test_only_plans_since_then_count_and_what_is_not_known_is_open(tmp_path):
     assert (found.planned, found.began, found.open, found.later) == (1, 0, 1, ())
 
 
+@pytest.mark.parametrize("apart", [False, True])
+def test_what_was_planned_before_counts_for_nothing_and_did_not_begin_unplanned(tmp_path, apart):
+    first, second = began("a", 10.25, 40.0)
+    runs = ([first], [(30.25, [], []), second]) if apart else ([first, second],)
+    found = of(tmp_path, *runs, mode="monitor", since=20.0)
+    assert (found.planned, found.began, found.unplanned, found.open) == (0, 0, 0, 0)
+
+
 def test_emulated_runs_are_no_real_ones(tmp_path):
     with Journal.open(tmp_path / "journal.db") as journal:
         run(journal, began("a", 10.25, 11.25), "dry-run")

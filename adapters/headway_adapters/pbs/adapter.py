@@ -290,7 +290,7 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
         known = self._flags if there.keys() <= self._flags_of else None
         if known is None or licences.uncounted(there, known):
             result = self._client.run(licences.LIST)
-            if is_silence(result):
+            if is_silence(result) and known is None:
                 raise Unanswered(f"qmgr: {result.complaint()}")
             if not result.ok:
                 notes.add(f"which resources of the server PBS counts cannot be asked: {result.complaint()}")

@@ -506,7 +506,12 @@ class Sareg(Plugin):
         together = self._largest[pool]
         nodes = request.nodes or -(-job.processors // (request.processors_per_node or together[0]))
         # As many as it can take at most, where nodes differ.
-        return max(job.processors, together[min(max(nodes, 1), len(together)) - 1])
+        width, total = max(job.processors, together[min(max(nodes, 1), len(together)) - 1]), job.pool.total
+        if width > total >= job.processors:
+            # A large node is down. Where enough others are up it takes no more than all of these.
+            up = int((state.nodes.pool_mask(pool) & state.nodes.available).sum())
+            return total if nodes <= up else width
+        return width
 
     def _kept(self, job: Job, promise: _Promise) -> Need | None:
         """What a job was promised before a restart: those options and no others."""
@@ -589,6 +594,9 @@ class Sareg(Plugin):
         """A job that can start and has no promise: it was held, or waited for another, or came back."""
         if job.id not in self._needs:
             self._needs[job.id] = self._need_of(job)
+        if self._width(job) > job.pool.total:
+            # Until the pool has so many again, nothing can be said of it.
+            return
         deadline = _deadline(job)
         refused = self._promise(job, state, deadline, state.now)
         if refused is None or (self.options.best_effort and not self._fits(job, state.now)):

@@ -160,14 +160,18 @@ def test_a_flag_that_is_set_later_counts_from_then_on() -> None:
     assert (told.licence, told.total) == ("plain", 2)
 
 
-def test_flags_that_cannot_be_asked_again_stay_as_they_were() -> None:
+@pytest.mark.parametrize("silent", [False, True])
+def test_flags_that_cannot_be_asked_again_stay_as_they_were(silent: bool) -> None:
     pbs = WithLicences(job(), there={"matlab": 3, "plain": 2})
     with capture_logs() as logs, watching(pbs) as one:
         one.describe()
         told: list[ev.Event] = []
         asked = pbs.said.count(licences.LIST)
         pbs.resources = result(licences.LIST, rc=1, stderr="qmgr: Syntax error")
+        if silent:
+            pbs.resources = Result(licences.LIST, 124, b"", "", 15.0, timed_out=True)
         until(lambda: told.extend(events(one)) or pbs.said.count(licences.LIST) > asked + 1)
+        assert not one.outages()
     assert not [event for event in told if isinstance(event, ev.LicencesChanged)]
     assert any("cannot be asked" in str(log.get("what")) for log in logs)
 

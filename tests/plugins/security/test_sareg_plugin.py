@@ -29,6 +29,7 @@ from headway.model import (
     ClusterDescription,
     Dependency,
     JobDescription,
+    NodeDescription,
     Placement,
     PoolDescription,
     Request,
@@ -404,12 +405,13 @@ authentication: [{level: 0.8, option: Ed25519, seconds: 0.001}]
 ABLE = frozenset({Start, SetTimeLimit, Annotate})
 
 
-def live(tmp_path, processors=4, nodes=2, saved=None, able=ABLE, **options):
+def live(tmp_path, processors=4, nodes=2, saved=None, able=ABLE, of=None, **options):
     """A scheduler of a cluster of nodes that can tell jobs something."""
     (tmp_path / "speeds.yaml").write_text(MEASURED)
     options = {"profile": str(tmp_path / "speeds.yaml"), **options}
     plugins = Plugins.load([PluginConfig("sareg", options), PluginConfig("first-fit")], CATALOGUE, None)
-    return Scheduler(node_cluster(*alike(nodes, processors)), plugins, capabilities=able, saved=saved)
+    cluster = node_cluster(*(of or alike(nodes, processors)))
+    return Scheduler(cluster, plugins, capabilities=able, saved=saved)
 
 
 def told(scheduler, now, *events):
@@ -479,6 +481,16 @@ def test_while_a_node_is_down_nobody_is_promised_its_place(tmp_path):
     told(scheduler, 50.0, JobEnded(50.0, "2", "completed"))
     back = told(scheduler, 60.0, NodeUp(60.0, node))
     assert [d.job_id for d in back if isinstance(d, Start)] == ["1"]
+    (label,) = (d.value for d in back if isinstance(d, Annotate))
+    assert label.startswith("encryption=AES-256-GCM,integrity=SHA-512"), "waiting cost it no level"
+
+
+def test_while_a_large_node_is_down_small_jobs_start_on_the_others(tmp_path):
+    large, *small = (NodeDescription(f"n{at}", size) for at, size in enumerate((16, 4, 4)))
+    scheduler = live(tmp_path, of=(large, *small))
+    told(scheduler, 0.0, NodeDown(0.0, "n0"))
+    begun = told(scheduler, 1.0, JobSubmitted(1.0, wanted("1", submit=1.0, nodes=1)))
+    assert [d.placement for d in begun if isinstance(d, Start)] == [(("n1", 1),)]
 
 
 def test_jobs_that_somebody_else_started_count_until_their_limits(tmp_path):
