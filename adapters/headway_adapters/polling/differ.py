@@ -8,8 +8,10 @@ a word about its end has "vanished": success is never assumed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 
@@ -128,10 +130,12 @@ def _description_changed(
     before, after = old.job, new.job
     if new.state == "ended":
         # What it said before it ended, and nothing else of what the batch system shows of it now.
-        notes = (after.attributes or {}).get("notes")
-        if notes is not None and notes != (before.attributes or {}).get("notes"):
-            said = {**(before.attributes or {}), "notes": notes}
-            events.append(ev.JobChanged(time=now, job=msgspec.structs.replace(before, attributes=said)))
+        said = _noted(before, after)
+        if said != before.attributes:
+            # Before its end, which comes first of what happens at one moment.
+            end = now if new.end_time is None else min(new.end_time, now)
+            at = math.nextafter(end, -math.inf)
+            events.append(ev.JobChanged(time=at, job=msgspec.structs.replace(before, attributes=said)))
         return
     if new.state == "pending" and old.state == "pending" and before.held != after.held:
         if after.held:
@@ -150,7 +154,7 @@ def _description_changed(
         after = msgspec.structs.replace(
             after, request=request, held=before.held, dependencies=before.dependencies,
             any_dependency=before.any_dependency, submit_time=keep["submit_time"], begin_time=None,
-            reservation=after.reservation, attributes=before.attributes,
+            reservation=after.reservation, attributes=_noted(before, after),
         )  # fmt: skip
         if _essence(before, now, None) != _essence(after, now, None):
             events.append(ev.JobChanged(time=now, job=after))
@@ -158,6 +162,12 @@ def _description_changed(
     if _essence(before, now, after.held) != _essence(after, now, after.held):
         after = msgspec.structs.replace(after, submit_time=keep["submit_time"])
         events.append(ev.JobChanged(time=now, job=after))
+
+
+def _noted(before: JobDescription, after: JobDescription) -> dict[str, Any] | None:
+    """The attributes that a job had, with the notes that it has now."""
+    notes = (after.attributes or {}).get("notes")
+    return before.attributes if notes is None else {**(before.attributes or {}), "notes": notes}
 
 
 def _essence(job: JobDescription, now: float, held: bool | None) -> JobDescription:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import msgspec
@@ -39,6 +40,9 @@ def changed(job: SnapshotJob, **fields: Any) -> SnapshotJob:
     return msgspec.structs.replace(job, job=msgspec.structs.replace(job.job, **fields))
 
 
+TELLS = {"notes": {"took": "SHA-512:1:0.5"}}
+TOLD = msgspec.structs.replace(JOB, attributes=TELLS)
+SAID = ev.JobChanged(time=math.nextafter(115.0, 0.0), job=TOLD)
 SUBMITTED = ev.JobSubmitted(time=50.0, job=JOB)
 STARTED = ev.JobStarted(time=110.0, job_id="1", placement=ON_A)
 COMPLETED = ev.JobEnded(time=115.0, job_id="1", outcome="completed", exit_code=0)
@@ -58,6 +62,12 @@ COMPLETED = ev.JobEnded(time=115.0, job_id="1", outcome="completed", exit_code=0
         (pending(), ended(placement=(), start_time=None, outcome="cancelled", exit_code=None),
          [ev.JobEnded(time=115.0, job_id="1", outcome="cancelled")]),
         (running(), ended(), [COMPLETED]),
+        # What a job said is told before its end, and also if it said it before it was first seen to run.
+        (running(), changed(ended(), attributes=TELLS), [SAID, COMPLETED]),
+        (pending(), changed(ended(), attributes=TELLS),
+         [STARTED, SAID, COMPLETED]),
+        (pending(), changed(running(), attributes=TELLS), [STARTED, ev.JobChanged(time=120.0, job=TOLD)]),
+        (changed(running(), attributes=TELLS), changed(ended(), attributes=TELLS), [COMPLETED]),
         (ended(), ended(), []),
         (running(), pending(reason="Requeued"), [ev.JobRequeued(time=120.0, job_id="1", reason="Requeued")]),
         (running(90.0), running(), [ev.JobRequeued(time=110.0, job_id="1"), STARTED]),
