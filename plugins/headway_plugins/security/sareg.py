@@ -358,8 +358,7 @@ class Sareg(Plugin):
             return self._answered(job, deadline, reason)
         if impossible := self._impossible(job):
             return self._answered(job, deadline, impossible)
-        if self._width(job) > job.pool.total:
-            # Until the pool has so many again, nothing can be said of it.
+        if self._is_short(job):
             return self._answered(job, deadline, None)
         if job.held or job.description.dependencies or job.description.reservation:
             # Nobody knows when, or whether, it can start: it is promised a time once it can. What is too late
@@ -513,6 +512,11 @@ class Sareg(Plugin):
             return total if nodes <= up else width
         return width
 
+    def _is_short(self, job: Job) -> bool:
+        """Whether its pool has less just now than it would be promised: until it has as much again, nothing
+        can be said of the job."""
+        return self._width(job) > job.pool.total
+
     def _kept(self, job: Job, promise: _Promise) -> Need | None:
         """What a job was promised before a restart: those options and no others."""
         need = self._need_of(job)
@@ -594,8 +598,7 @@ class Sareg(Plugin):
         """A job that can start and has no promise: it was held, or waited for another, or came back."""
         if job.id not in self._needs:
             self._needs[job.id] = self._need_of(job)
-        if self._width(job) > job.pool.total:
-            # Until the pool has so many again, nothing can be said of it.
+        if self._is_short(job):
             return
         deadline = _deadline(job)
         refused = self._promise(job, state, deadline, state.now)

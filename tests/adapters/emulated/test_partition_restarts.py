@@ -114,14 +114,20 @@ class Site:
             self.look()
 
 
-@pytest.mark.parametrize("moment", range(0, 190, 7))
-def test_10_a_manager_that_is_killed_at_any_instant_ends_as_if_it_was_not(moment):
+def killed(moment):
+    """A site with all jobs, whose manager was killed at a moment."""
     site = Site()
     site.begin()
     for job in JOBS:
         site.submit(job)
     site.run(moment)
     site.manager = None
+    return site
+
+
+@pytest.mark.parametrize("moment", range(0, 190, 7))
+def test_10_a_manager_that_is_killed_at_any_instant_ends_as_if_it_was_not(moment):
+    site = killed(moment)
     site.world.until(site.world.now + 1)
     site.restart([job.spec.id for job in site.world.control.get_machine().jobs])
     site.run()
@@ -133,12 +139,7 @@ def test_10_a_manager_that_is_killed_at_any_instant_ends_as_if_it_was_not(moment
 
 @pytest.mark.parametrize("moment", range(0, 190, 21))
 def test_10_only_the_jobs_whose_proxies_died_end_otherwise(moment):
-    site = Site()
-    site.begin()
-    for job in JOBS:
-        site.submit(job)
-    site.run(moment)
-    site.manager = None
+    site = killed(moment)
     known = [job.spec.id for job in site.world.control.get_machine().jobs]
     site.restart([job for job in known if job != "J2"])
     site.run()

@@ -52,6 +52,13 @@ def texts(folder: Path) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in RESULTS}
 
 
+@pytest.fixture
+def whole(headway: Headway, definition: Path, tmp_path: Path) -> dict[str, bytes]:
+    """What the campaign writes when nothing comes between."""
+    assert headway("compare", definition, "--out", tmp_path / "whole", "--workers", 1).code == 0
+    return texts(tmp_path / "whole")
+
+
 def test_one_core_and_several_give_the_same_bytes(headway: Headway, definition: Path, tmp_path: Path) -> None:
     for workers in (1, 2):
         ran = headway("compare", definition, "--out", tmp_path / str(workers), "--workers", workers)
@@ -63,9 +70,9 @@ def test_an_interrupted_campaign_goes_on_where_it_was(
     headway: Headway,
     definition: Path,
     tmp_path: Path,
+    whole: dict[str, bytes],
     emulated: Callable[[Callable[[int], object]], list[int]],
 ) -> None:
-    assert headway("compare", definition, "--out", tmp_path / "whole", "--workers", 1).code == 0
     out = tmp_path / "out"
 
     def interrupt(number: int) -> None:
@@ -84,16 +91,16 @@ def test_an_interrupted_campaign_goes_on_where_it_was(
     assert ran.code == 0, ran.err
     assert "2 of 4 workloads have run before" in ran.err
     assert len(numbers) == 4
-    assert texts(out) == texts(tmp_path / "whole")
+    assert texts(out) == whole
 
 
 def test_runs_that_failed_are_named_and_the_next_call_runs_them_again(
     headway: Headway,
     definition: Path,
     tmp_path: Path,
+    whole: dict[str, bytes],
     emulated: Callable[[Callable[[int], object]], list[int]],
 ) -> None:
-    assert headway("compare", definition, "--out", tmp_path / "whole", "--workers", 1).code == 0
     out = tmp_path / "out"
 
     def fail(number: int) -> None:
@@ -111,7 +118,7 @@ def test_runs_that_failed_are_named_and_the_next_call_runs_them_again(
     numbers = emulated(lambda number: None)
     assert headway("compare", definition, "--out", out, "--workers", 1).code == 0
     assert len(numbers) == 2
-    assert texts(out) == texts(tmp_path / "whole")
+    assert texts(out) == whole
 
 
 def test_where_all_fails_nothing_is_written(
