@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zoneinfo
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
         "sacctmgr dump CLUSTER file=slurm.dump; sacctmgr -P show qos > qos.txt",
         "headway import slurm /etc/slurm/slurm.conf slurm.dump qos.txt --out site.yaml",
         "headway import maui /usr/local/maui/maui.cfg --out site.yaml",
-        "headway import pbs sched_config resource_group holidays --out site.yaml",
+        "headway import pbs sched_config holidays dedicated_time --zone Europe/Berlin --out site.yaml",
     ),
 )
 @click.argument("system", type=click.Choice(["slurm", "maui", "pbs"]))
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
               help="Write the configuration here, if nothing is there yet. Default: to standard "
                    "output.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Write over what is there.")
-def command(system: str, files: tuple[Path, ...], out: Path | None, force: bool) -> None:
+@click.option("--zone", metavar="ZONE",
+              help="Where times of day in the files are, such as Europe/Berlin. Default: UTC.")  # fmt: skip
+def command(system: str, files: tuple[Path, ...], out: Path | None, force: bool, zone: str | None) -> None:
     """Write the configuration that does what a site's scheduler does now.
 
     Reads slurm.conf (or the output of `scontrol show config`) with what sacctmgr prints; maui.cfg; or PBS's
@@ -44,7 +47,12 @@ def command(system: str, files: tuple[Path, ...], out: Path | None, force: bool)
 
     if out is not None and out.exists() and not force:
         raise UserError(f"--out {out}: is there already (--force writes over it)")
-    found = imported(system, [read_lines(path) for path in files], Catalogue())
+    if zone is not None:
+        try:
+            zoneinfo.ZoneInfo(zone)
+        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+            raise UserError(f"--zone: expected a time zone such as Europe/Berlin, found {zone!r}") from None
+    found = imported(system, [read_lines(path) for path in files], Catalogue(), zone)
     text = found.text(f"{system}: {', '.join(str(path) for path in files)}")
     if out is not None:
         try:
@@ -64,14 +72,17 @@ def command(system: str, files: tuple[Path, ...], out: Path | None, force: bool)
         raise SystemExit(1)
 
 
-def imported(system: str, files: list[list[Line]], catalogue: Catalogue) -> Imported:
+def imported(system: str, files: list[list[Line]], catalogue: Catalogue, zone: str | None = None) -> Imported:
     """What the files of a batch system say, with plugins whose options are accepted."""
     from headway_adapters.site_import.found import Line
     from headway_adapters.site_import.maui import import_maui
     from headway_adapters.site_import.pbs import import_pbs
     from headway_adapters.site_import.slurm import import_slurm
 
-    found = {"slurm": import_slurm, "maui": import_maui, "pbs": import_pbs}[system](files)
+    if system == "slurm":
+        found = import_slurm(files)
+    else:
+        found = {"maui": import_maui, "pbs": import_pbs}[system](files, zone)
     found.files = [lines[0].file for lines in files if lines]
     found.check(catalogue, next((line for lines in files for line in lines), Line(system, 1, "")))
     return found

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headway_adapters.site_import.found import Imported, Line, readable, shown
+from headway_adapters.site_import.maui_reservations import carry_reservations
 
 #: The wait in minutes, and the overtakings, from which on a job does not come forward any more.
 OLDEST = 100 * 1440
@@ -85,12 +86,15 @@ class _Read:
         return self.values[name][0] if name in self.values else default
 
 
-def import_maui(files: Sequence[Sequence[Line]]) -> Imported:
-    """What the file says; the adapter is PBS's, because Maui's sites have Torque."""
+def import_maui(files: Sequence[Sequence[Line]], zone: str | None = None) -> Imported:
+    """What the file says; the adapter is PBS's, because Maui's sites have Torque.
+
+    ``zone``: where the server is."""
     found, read = Imported("pbs"), _Read()
     for lines in files:
         for line in readable(lines, found):
             _read(line, read, found)
+    carry_reservations(read.of.get("SRCFG", {}), zone, found)
     _fair_share(read, found)
     _priorities(read, found)
     _limits(read, found)
@@ -476,6 +480,3 @@ def _backfill(read: _Read, found: Imported) -> None:
             found.leave(
                 place, f"NODEALLOCATIONPOLICY {allocation}: nodes are taken in their order (first-fit)"
             )
-    for name, about in read.of.get("SRCFG", {}).items():
-        for key, (text, where) in about.items():
-            found.leave(where, f"SRCFG[{name}] {key}={text} {_OFTEN}")

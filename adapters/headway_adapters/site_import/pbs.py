@@ -25,6 +25,7 @@ from typing import Any
 
 from headway_adapters.site_import.found import Account, Imported, Line, readable, shown, tree_of
 from headway_adapters.site_import.maui import seconds
+from headway_adapters.site_import.pbs_times import DAY, DEDICATED, Times, carry, read_dedicated, read_holidays
 
 _CONFIG = re.compile(r'([a-z_]+)\s*:\s*("[^"]*"|[^\s#]+)\s*([A-Za-z_]*)\s*(?:#.*)?')
 _GROUP = re.compile(r"(\S+)\s+(\d+)\s+(\S+)\s+(-?[0-9.]+)(?:\s.*)?")
@@ -33,11 +34,6 @@ _QMGR = re.compile(
     re.IGNORECASE,
 )
 _LIMIT = re.compile(r"\[\s*([ugpo]):([^=\]]+)=([^\]]+)\]")
-_DAY = re.compile(
-    r"\d+\s+\S+.*|(?:weekday|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\s.*|YEAR\s.*",
-    re.IGNORECASE,
-)
-_DEDICATED = re.compile(r"\d{1,2}/\d{1,2}/\d{4}\s+\d{1,2}:\d{2}\s+\d{1,2}/\d{1,2}/\d{4}\s+\d{1,2}:\d{2}")
 #: Where PBS puts a limit of everybody, of whom no line speaks, and of all together.
 _WHO = {"PBS_GENERIC": "*", "PBS_ALL": ""}
 _OF = {"u": "user", "g": "group", "p": "account", "o": "all"}
@@ -67,6 +63,7 @@ class _Read:
     #: Queue ("" for the server, "@sched" for the scheduler) -> attribute -> values with their lines.
     said: dict[str, dict[str, list[tuple[str, Line]]]] = field(default_factory=dict)
     queues: dict[str, Line] = field(default_factory=dict)
+    times: Times = field(default_factory=Times)
 
     def value(self, key: str, default: str = "") -> str:
         """Of sched_config."""
@@ -78,8 +75,10 @@ class _Read:
         return found[-1] if found else None
 
 
-def import_pbs(files: Sequence[Sequence[Line]]) -> Imported:
-    """What the files say; ``docs/operators/moving.md`` tells how it is written down."""
+def import_pbs(files: Sequence[Sequence[Line]], zone: str | None = None) -> Imported:
+    """What the files say; ``docs/operators/moving.md`` tells how it is written down.
+
+    ``zone``: where the server is."""
     found, read = Imported("pbs"), _Read()
     for lines in files:
         said = [
@@ -87,14 +86,16 @@ def import_pbs(files: Sequence[Sequence[Line]]) -> Imported:
         ]
         if said:
             _read(said, read, found)
+    queues = {name: line for name, line in read.queues.items() if _is_execution(name, read)}
+    others = carry(read.times, queues, _prefixes(read), zone, found)
     _fair_share(read, found)
     _order(read, found)
     _limits(read, found)
     _preemption(read, found)
     _policy(read, found)
     found.plugins["first-fit"] = {}
-    queues = [name for name in read.queues if _is_execution(name, read)]
-    found.options["queues"] = queues or ["workq"]
+    queues = {name: line for name, line in queues.items() if name not in others}
+    found.options["queues"] = list(queues) or ["workq"]
     if not queues:
         first = next(
             (Line(line.file, 1, "") for lines in files for line in lines), Line("sched_config", 1, "")
@@ -114,14 +115,14 @@ def _read(lines: Sequence[Line], read: _Read, found: Imported) -> None:
         _read_config: sum(_CONFIG.fullmatch(text) is not None for text in texts),
         _read_groups: sum(_GROUP.fullmatch(text) is not None for text in texts),
         _read_qmgr: sum(_QMGR.fullmatch(text) is not None for text in texts),
-        _read_dedicated: sum(_DEDICATED.match(text) is not None for text in texts),
+        _read_dedicated: sum(DEDICATED.match(text) is not None for text in texts),
     }
     if any(text.upper().startswith("YEAR") for text in texts) and not counts[_read_config]:
-        _read_holidays(lines, read, found)
+        read_holidays(lines, read.times, found)
         return
     kind, number = max(counts.items(), key=lambda item: item[1])
-    if not number and any(_DAY.fullmatch(text) for text in texts):
-        _read_holidays(lines, read, found)
+    if not number and any(DAY.fullmatch(text) for text in texts):
+        read_holidays(lines, read.times, found)
     elif not number:
         found.broken(lines[0], "expected lines of sched_config, resource_group, holidays, dedicated_time or "
                      f'`qmgr -c "print server"`, found {shown(lines[0].text)}')  # fmt: skip
@@ -158,22 +159,8 @@ def _read_groups(lines: Sequence[Line], read: _Read, found: Imported) -> None:
             read.groups.append((match[1], match[3], shares, line))
 
 
-def _read_holidays(lines: Sequence[Line], read: _Read, found: Imported) -> None:
-    for line in lines:
-        if _DAY.fullmatch(line.text.strip()) is None:
-            found.broken(
-                line, f"expected YEAR, a day of the week or a day of the year, found {shown(line.text)}"
-            )
-        else:
-            found.leave(line, f"{line.text.strip()}: prime time is not carried over")
-
-
 def _read_dedicated(lines: Sequence[Line], read: _Read, found: Imported) -> None:
-    for line in lines:
-        if _DEDICATED.match(line.text.strip()) is None:
-            found.broken(line, f"expected MM/DD/YYYY HH:MM MM/DD/YYYY HH:MM, found {shown(line.text)}")
-        else:
-            found.leave(line, f"{line.text.strip()}: dedicated time is not carried over")
+    read_dedicated(lines, read.times, found)
 
 
 def _read_qmgr(lines: Sequence[Line], read: _Read, found: Imported) -> None:
@@ -204,6 +191,15 @@ def _read_qmgr(lines: Sequence[Line], read: _Read, found: Imported) -> None:
 def _is_execution(name: str, read: _Read) -> bool:
     kind = read.attribute(name, "queue_type")
     return kind is None or kind[0].lower().startswith("e")
+
+
+def _prefixes(read: _Read) -> dict[str, str]:
+    """How the names of queues begin whose jobs run at certain times alone; an empty one means none."""
+    defaults = {"dedicated": "ded", "prime": "p_", "nonprime": "np_"}
+    return {
+        kind: read.value(f"{kind}_prefix" if kind == "dedicated" else f"{kind}time_prefix", prefix) or "\0"
+        for kind, prefix in defaults.items()
+    }
 
 
 def _is_on(read: _Read, key: str, found: Imported, default: bool = False) -> bool:

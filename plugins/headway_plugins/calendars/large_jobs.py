@@ -27,10 +27,9 @@ from headway.events import Event, NodeUp, PoolChanged
 from headway.hookspecs import Plugin, hookimpl
 from headway.state import Barrier, Job, PoolState, State
 from headway_plugins.calendars.options import WindowsOptions
+from headway_plugins.calendars.windows import around
 
 _INF = float("inf")
-#: Windows are looked for so far ahead, in seconds.
-_AHEAD = 400 * 86400.0
 #: Who waits in a queue is not asked again sooner than after so many seconds, because of time alone.
 _PAUSE = 60.0
 #: What bars: a large job waits for a window, another one keeps clear of it.
@@ -46,13 +45,7 @@ class LargeJobsOptions(WindowsOptions):
 
     @pydantic.model_validator(mode="after")
     def _whole_machine(self) -> LargeJobsOptions:
-        for name, window in self.windows.items():
-            for key in ("pool", "nodes", "processors", "users", "accounts"):
-                if getattr(window, key):
-                    raise ValueError(
-                        f"windows: {name}: a window for large jobs is for the whole machine and everybody: "
-                        f"expected no {key}"
-                    )
+        self.refuse_parts("a window for large jobs is for the whole machine and everybody")
         return self
 
 
@@ -88,14 +81,9 @@ class LargeJobs(Plugin):
         if now < self._changes():
             return
         since = now + self._epoch
-        found = sorted(
-            occurrence
-            for window in self.options.windows.values()
-            for occurrence in window.occurrences(since, since + _AHEAD, self._zone, self.options.holidays)
-        )
-        end = max((end for begin, end in found if begin <= since), default=None)
+        end, opens = around(self.options.windows.values(), since, self._zone, self.options.holidays)
         self._open_until = 0.0 if end is None else end - self._epoch
-        self._opens = next((begin - self._epoch for begin, _ in found if begin > since), _INF)
+        self._opens = opens - self._epoch
 
     def _changes(self) -> float:
         """When the next window opens, or this one closes."""

@@ -42,3 +42,10 @@ class WindowsOptions(pydantic.BaseModel):
             except ValueError as error:
                 raise ValueError(f"windows: {name}: {error}") from error
         return self
+
+    def refuse_parts(self, why: str) -> None:
+        """Raise ValueError for a window of a part of the machine, or for somebody."""
+        for name, window in self.windows.items():
+            for key in ("pool", "nodes", "processors", "users", "accounts"):
+                if getattr(window, key):
+                    raise ValueError(f"windows: {name}: {why}: expected no {key}")

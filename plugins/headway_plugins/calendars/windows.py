@@ -13,7 +13,7 @@ from __future__ import annotations
 import datetime
 import re
 import zoneinfo
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import pydantic
@@ -21,6 +21,9 @@ import pydantic
 from headway.durations import WholeSeconds
 from headway.errors import nearest
 
+_INF = float("inf")
+#: Windows are looked for so far ahead, in seconds.
+_AHEAD = 400 * 86400.0
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 _DAY = datetime.timedelta(days=1)
@@ -156,6 +159,23 @@ class Window(pydantic.BaseModel):
             return begin, begin + (self.length or 0)
         over_midnight = _minutes(self.end) <= _minutes(self.begin)
         return begin, _moment(day + _DAY if over_midnight else day, self.end, zone, fold=1)
+
+
+def around(
+    windows: Iterable[Window],
+    since: float,
+    zone: zoneinfo.ZoneInfo,
+    holidays: Mapping[str, list[datetime.date]],
+) -> tuple[float | None, float]:
+    """``(end, next)``: when the window ends in which this moment is (None: it is in none), and when the next
+    one begins (infinite: none within about a year); seconds since the epoch."""
+    found = sorted(
+        occurrence
+        for window in windows
+        for occurrence in window.occurrences(since, since + _AHEAD, zone, holidays)
+    )
+    end = max((end for begin, end in found if begin <= since), default=None)
+    return end, next((begin for begin, _ in found if begin > since), _INF)
 
 
 def _is_date(word: str) -> bool:
