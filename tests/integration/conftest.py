@@ -10,13 +10,16 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
 from slurm_cluster import SlurmCluster, missing_packages
 
 pytest.register_assert_rewrite("cases", "real_systems")
+
+#: Whether a test, or what was set up for it, has failed.
+FAILED = pytest.StashKey[bool]()
 
 
 @pytest.fixture(scope="session")
@@ -29,9 +32,18 @@ def slurm() -> None:
         pytest.skip(text)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
+    return report
+
+
 @contextlib.contextmanager
-def started_clusters() -> Iterator[Callable[..., SlurmCluster]]:
-    """What starts clusters; they are gone afterwards."""
+def started_clusters(
+    keep_logs: Callable[[], Path | None] = lambda: None,
+) -> Iterator[Callable[..., SlurmCluster]]:
+    """What starts clusters; they are gone afterwards, but for their logs if there is a place for them."""
     started: list[SlurmCluster] = []
     # Slurm's sockets need a short path, and job users must be able to enter it.
     base = Path(tempfile.mkdtemp(prefix="hw-"))
@@ -47,15 +59,27 @@ def started_clusters() -> Iterator[Callable[..., SlurmCluster]]:
     try:
         yield start
     finally:
+        kept = keep_logs()
         for cluster in started:
+            if kept is not None:
+                shutil.copytree(cluster.root / "log", kept / cluster.root.name)
             cluster.stop()
         shutil.rmtree(base, ignore_errors=True)
 
 
 @pytest.fixture
-def slurm_factory(slurm: None) -> Iterator[Callable[..., SlurmCluster]]:
-    """Start clusters: ``slurm_factory(nodes=4, cpus=4, *more_words_of_testcluster_start)``."""
-    with started_clusters() as start:
+def slurm_factory(
+    slurm: None, request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[Callable[..., SlurmCluster]]:
+    """Start clusters: ``slurm_factory(nodes=4, cpus=4, *more_words_of_testcluster_start)``.
+
+    The daemons' logs of a test that failed stay in its ``tmp_path``.
+    """
+
+    def kept() -> Path | None:
+        return tmp_path / "slurm-logs" if request.node.stash.get(FAILED, False) else None
+
+    with started_clusters(kept) as start:
         yield start
 
 

@@ -31,9 +31,11 @@ for node in $(scontrol show hostnames "$1"); do end $node; done
 exit 0
 """
 #: Starts it again, as after a boot (-b), once the one before is gone; not for nodes of which there is a file
-#: in ``broken``.
+#: in ``broken``. No boot is over within the second in which it was asked for: slurmctld would not believe a
+#: node that says it has been up since before that, and it does not ask it again.
 RESUME = """
 echo "resume $1" >> {root}/power
+sleep 1.5
 for node in $(scontrol show hostnames "$1"); do
   end $node
   [ -e {root}/broken/$node ] || setsid slurmd -f $SLURM_CONF -N $node -b 9>&-

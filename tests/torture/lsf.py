@@ -117,6 +117,8 @@ class Lsf(InsideSystem):
     def records(self, history: History, runs: Mapping[str, list[Run]]) -> Records:
         found = Records()
         running: dict[str, tuple[float, dict[str, int]]] = {}
+        #: What ended while it waited.
+        cancelled: set[str] = set()
         for event in self._events():
             kind, at, job_id = event[0], float(event[2]), event[3]
             if kind == "JOB_START":
@@ -127,12 +129,20 @@ class Lsf(InsideSystem):
             elif kind == "JOB_STATUS" and int(event[4]) in (EXIT, DONE):
                 key = self._key(history, job_id, event[-3], at)
                 found.states[key] = "done" if int(event[4]) == DONE else "failed"
-                if key in running:
+                if key not in running:
+                    cancelled.add(key)
+                else:
                     begin, where = running.pop(key)
                     found.shares += [Share(key, host, n, begin, at) for host, n in where.items()]
             elif kind == "JOB_REQUEUE":
                 key = self._key(history, job_id, event[4], at)
-                found.requeues.setdefault(key, []).append(at)
+                if key in cancelled:
+                    # No run was sent back: brun had been on its way, and begins with this.
+                    cancelled.remove(key)
+                    what = "starts of what had been cancelled while brun was on its way"
+                    found.oddities[what] = found.oddities.get(what, 0) + 1
+                else:
+                    found.requeues.setdefault(key, []).append(at)
                 found.states[key] = "pending"
         return found
 

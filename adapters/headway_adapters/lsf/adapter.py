@@ -8,8 +8,10 @@ that headway chose; the next looks confirm that it runs.
 any number of jobs on a full host, and starts a job again that has ended meanwhile. So each start is
 checked here once more: hold, dependency, begin time, free slots and the hosts' states against the
 last look, and by one ``bjobs`` right before the ``brun`` that the jobs are still pending. What does not
-pass is refused. A job in the background is started like any other, on slots that others have; with agents on
-the hosts each tier has room of its own (:mod:`headway_adapters.lsf.room`).
+pass is refused. A job that its user cancels between the two is started by OpenLava's and volclava's
+``brun`` all the same: its history, which is asked after each ``brun``, tells so, and it is ended again. A
+job in the background is started like any other, on slots that others have; with agents on the hosts each
+tier has room of its own (:mod:`headway_adapters.lsf.room`).
 
 A start that does not happen within ``start_timeout`` is taken back by ``bstop`` and ``bresume``: the job
 is pending again, held for a moment between the two. A job may stay forced in LSF's eyes after that
@@ -344,7 +346,32 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
         results = self.change(list(argvs.values())) if argvs else []
         for index, result in zip(argvs, results, strict=True):
             launches[index] = self._launched(result)
+        if not self._flavour.ibm:
+            self._end_again(starts, [at for at in argvs if launches[at].outcome == Outcome(True)], launches)
         return [launches[index] for index in range(len(starts))]
+
+    def _end_again(
+        self, starts: Sequence[d.Start], begun: Sequence[int], launches: dict[int, Launch[None]]
+    ) -> None:
+        """End those whose end came between the question whether they are pending and their ``brun``."""
+        try:
+            again = self._client.started_again([starts[index].job_id for index in begun])
+        except Failure as error:
+            self._log.warning("whether cancelled jobs were started is not known", error=str(error))
+            return
+        for index in begun:
+            key = starts[index].job_id
+            if key not in again:
+                continue
+            ended = self.change([writer.kill(key)])[0]
+            if ended is not None and ended.ok:
+                said = (
+                    f"job {key} was cancelled just before its start, which LSF carried out; it is ended again"
+                )
+                launches[index] = Launch(Outcome(False, said))
+            else:
+                self._log.error("a job that was cancelled before its start cannot be ended again", job=key,
+                                error="not tried" if ended is None else ended.complaint())  # fmt: skip
 
     def _launched(self, result: Result | None) -> Launch[None]:
         if result is not None and result.ok:

@@ -6,7 +6,7 @@ trying``), so each is ended after ``command_timeout``; that is silence, never ne
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from headway.errors import Failure
 from headway_adapters.lsf import listing
@@ -125,18 +125,34 @@ class LsfClient(CommandClient):
         Raises :class:`Unanswered` when that cannot be asked now.
         """
         found: dict[str, Ending] = {}
+        for asked, text in self._told_of(job_ids):
+            endings = listing.read_history(text, times)
+            found |= {one: endings[one] for one in asked if one in endings}
+        return found
+
+    def started_again(self, job_ids: Sequence[str]) -> set[str]:
+        """Those of these jobs that had ended while they waited, and that ``brun`` has started all the same.
+
+        Raises :class:`Unanswered` when that cannot be asked now.
+        """
+        return {
+            one
+            for asked, text in self._told_of(job_ids)
+            for one in listing.started_again(text).intersection(asked)
+        }
+
+    def _told_of(self, job_ids: Sequence[str]) -> Iterator[tuple[Sequence[str], str]]:
+        """The jobs' histories, each text with those that it is certainly about."""
         for at in range(0, len(job_ids), _AT_ONCE):
             asked = job_ids[at : at + _AT_ONCE]
             text = self._histories([asked])[0]
             if sorted(listing.told_of(text)) == sorted(asked):
-                found.update(listing.read_history(text, times))
+                yield asked, text
                 continue
             # Not one record a job: some are not known, or a job's own words imitate another's record. Asked
             # about alone, nobody's words stand in another's answer.
-            for one, alone in zip(asked, self._histories([[one] for one in asked]), strict=True):
-                if (ending := listing.read_history(alone, times).get(one)) is not None:
-                    found[one] = ending
-        return found
+            alone = self._histories([[one] for one in asked])
+            yield from (([one], text) for one, text in zip(asked, alone, strict=True))
 
     def _histories(self, questions: Sequence[Sequence[str]]) -> list[str]:
         results = self.run_many([("bhist", "-a", "-l", "-u", "all", *ids) for ids in questions])

@@ -486,6 +486,28 @@ def read_history(text: str, times: Calendar) -> dict[str, Ending]:
     return found
 
 
+#: What a ``brun`` of an ended job leaves, in one second.
+_AGAIN = re.compile(rf"^({_STAMP}): Pending: Job has been requeued;?\n\1: Job is forced to run", re.MULTILINE)
+
+
+def started_again(text: str) -> set[str]:
+    """The jobs of a ``bhist -l`` that had ended while they waited when their last ``brun`` came: OpenLava's
+    and volclava's start such a job all the same."""
+    found = set()
+    for record in unwrapped(text).split(_SEPARATOR):
+        head, submitted = _HEAD.match(record), _SUBMITTED.search(record)
+        if head is None or submitted is None:
+            continue
+        *_, forced = [None, *_AGAIN.finditer(record, submitted.end())]
+        if forced is None:
+            continue
+        *_, since = [submitted.end(), *(b.end() for b in _BACK.finditer(record, 0, forced.start()))]
+        waited = record[since : forced.start()]
+        if _FINISHED.search(waited) is not None and _STARTED.search(waited) is None:
+            found.add(head.group(1))
+    return found
+
+
 # ---------------------------------------------------------------------- hosts, queues, the system
 
 

@@ -142,6 +142,11 @@ def release(job_id: str) -> Argv:
     return ("bresume", job(job_id))
 
 
+def kill(job_id: str) -> Argv:
+    """End a job, whatever it does."""
+    return ("bkill", job(job_id))
+
+
 def signal(job_id: str, name: str) -> Argv:
     """A signal for all processes of a running job."""
     return ("bkill", "-s", signal_name(name), job(job_id))
@@ -181,7 +186,7 @@ def plan(
     if isinstance(decision, (d.Release, d.Resume)):
         return Plan((release(decision.job_id),))
     if isinstance(decision, (d.Kill, d.Cancel)):
-        return Plan((("bkill", job(decision.job_id)),))
+        return Plan((kill(decision.job_id),))
     if isinstance(decision, d.Requeue):
         return Plan((("brequeue", job(decision.job_id)),))
     if isinstance(decision, d.SetTimeLimit):

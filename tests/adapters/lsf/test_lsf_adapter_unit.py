@@ -463,6 +463,37 @@ def test_a_job_that_changed_since_the_look_is_not_started(
     assert lsf.commands("brun") == []
 
 
+CANCELLED = (
+    "\nJob <5>, User <alice>, Command <c>\nSat Nov 21 06:38:50: Submitted from host <h1>;\n"
+    "Sat Nov 21 06:39:06: Signal <KILL> requested by user or administrator <alice>;\n"
+    "Sat Nov 21 06:39:06: Exited. The CPU time used is unknown;\n"
+    "Sat Nov 21 06:39:07: Pending: Job has been requeued;\n"
+    "Sat Nov 21 06:39:07: Job is forced to run by user or administrator <root>;\n"
+)
+
+
+def test_a_job_that_is_cancelled_between_the_question_and_its_brun_is_ended_again(
+    lsf: PretendedLsf, running: LsfAdapter
+) -> None:
+    lsf.history = CANCELLED
+    assert "cancelled just before its start" in refused(running, d.Start("5", (("h2", 1),)))
+    assert lsf.commands("brun", "bkill") == ["brun -m h2 5", "bkill 5"]
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [("bkill", "cannot be ended again"), ("bhist", "whether cancelled jobs were started")],
+)
+def test_a_cancelled_job_that_may_run_on_is_told(
+    lsf: PretendedLsf, running: LsfAdapter, command: str, said: str
+) -> None:
+    lsf.history = CANCELLED
+    lsf.answer = lambda argv: done(argv, rc=255, stderr="LSF is down.") if argv[0] == command else None
+    with capture_logs() as log:
+        assert running.apply(running._clock(), [d.Start("5", (("h2", 1),))])[0].accepted
+    assert [said in line["event"] for line in log] == [True]
+
+
 def test_a_start_that_lsf_refuses(lsf: PretendedLsf, running: LsfAdapter) -> None:
     lsf.answer = lambda argv: result("brun_unknown", argv=argv) if argv[0] == "brun" else None
     assert refused(running, d.Start("5", (("h2", 1),))) == "Failed to run the job: No matching job found"

@@ -315,6 +315,24 @@ def test_an_exit_on_the_way_back_to_the_queue_is_told_by_the_history_only() -> N
     assert back.reason == "Requeue the job for the next run: 1 host"
 
 
+def test_what_had_ended_while_it_waited_and_was_started_all_the_same() -> None:
+    assert listing.started_again(output("bhist_started_again")) == {"1[2]", "2"}
+
+
+@pytest.mark.parametrize(
+    ("put", "where"),
+    [
+        # It had run, and was sent back to the queue while it did.
+        ("Mon Nov 23 16:08:19: Dispatched to <lsfb>;\n", "Mon Nov 23 16:08:19: Signal <KILL>"),
+        # Somebody sent it back before its start.
+        ("Mon Nov 23 16:08:23: Pending: Job has been requeued;\n", "Mon Nov 23 16:08:21: Job is forced"),
+    ],
+)
+def test_what_was_sent_back_to_the_queue_was_not_started_by_mistake(put: str, where: str) -> None:
+    told = output("bhist_started_again")
+    assert where in told and listing.started_again(told.replace(where, put + where)) == set()
+
+
 def test_a_job_that_reached_its_limit_ends_without_a_word_about_it() -> None:
     now = at(4, 52, 30, day=22)
     (row,) = listing.read_wide_rows(output("bjobs_run_limit_wide"), Calendar(now), set()).values()
