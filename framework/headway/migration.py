@@ -46,6 +46,8 @@ class Move(msgspec.Struct, frozen=True):
     restart: bool = False
     #: When its present execution began, absolute seconds; None: not known.
     start: float | None = None
+    #: The tier that it is in, in which it goes back where it ran.
+    source_tier: str = "foreground"
 
 
 # ---------------------------------------------------------------------- stimuli

@@ -3,6 +3,7 @@ guard."""
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from building import alike, described, emulate, node_cluster, plugged, traced
 
@@ -14,6 +15,8 @@ from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription, NodeDescription
 from headway.scheduler import Scheduler
 from headway.state import State, Status
+from headway_plugins.placement.first_fit import FirstFit
+from headway_plugins.policies.easy import Easy
 
 NODES = node_cluster(*alike(2, 4, memory=8))
 
@@ -108,6 +111,85 @@ def test_a_move_that_the_cluster_refuses_is_taken_back():
     made.apply([ev.DecisionFailed(1, move, "the target is gone")])
     assert made.jobs["a"].placement == (("n0", 2),) and made.jobs["a"].tier == "background"
     assert made.pools["pool"].free == 6
+
+
+SLOW = msgspec.structs.replace(NODES, moves_take_time=True)
+MOVED = Migrate("a", (("n1", 2),), "", "foreground")
+
+
+def being_moved(cluster=SLOW):
+    """Job a leaves the background of the first node, and nobody has told yet what becomes of it."""
+    made = state(described("a", 2), described("b", 4), described("c", 3), cluster=cluster)
+    running(made, "a", (("n0", 2),), "background")
+    made.carry(MOVED)
+    return made
+
+
+@pytest.mark.parametrize(
+    "over",
+    [
+        ev.JobMigrated(1, "a", (("n1", 2),), "foreground"),
+        ev.JobEnded(1, "a"),
+        ev.JobRequeued(1, "a"),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+def test_nobody_takes_the_place_of_a_job_that_is_still_there(over):
+    made = being_moved()
+    with pytest.raises(StateError, match="job a is still there"):
+        made.begin(made.jobs["b"], (("n0", 4),), "background", None)
+    # In front it was not, and it has two of the four behind.
+    running(made, "b", (("n0", 4),))
+    made.pools["pool"].changed = False
+    made.apply([over])
+    assert made.pools["pool"].changed, "who wants that place is asked again"
+    running(made, "c", (("n0", 3),), "background")
+
+
+def test_where_moves_take_no_time_the_place_is_free_at_once():
+    running(being_moved(NODES), "b", (("n0", 4),), "background")
+
+
+def test_a_job_that_was_not_moved_finds_its_place():
+    made = being_moved()
+    made.apply([ev.DecisionFailed(1, MOVED, "no image can be kept")])
+    assert list(made.nodes.behind[:2]) == [2, 0]
+    with pytest.raises(StateError, match="2 processors free in the background"):
+        made.begin(made.jobs["c"], (("n0", 3),), "background", None)
+
+
+def test_memory_is_there_once_also_while_a_job_leaves():
+    cluster = msgspec.structs.replace(node_cluster(*alike(2, 4, memory=8)), moves_take_time=True)
+    made = state(described("a", 1, memory_per_node=5), described("b", 1, memory_per_node=5), cluster=cluster)
+    running(made, "a", (("n0", 1),), "background")
+    made.carry(Migrate("a", (("n1", 1),), "", "foreground"))
+    with pytest.raises(StateError, match="job a is still there"):
+        made.begin(made.jobs["b"], (("n0", 1),), "foreground", None)
+
+
+@pytest.mark.parametrize("slow", [True, False])
+def test_a_policy_starts_nothing_where_a_job_is_still_there(slow):
+    cluster = msgspec.structs.replace(NODES, moves_take_time=slow)
+    scheduler = Scheduler(cluster, plugged(Easy(), FirstFit(), Mover()))
+    a, b = described("a", 4), described("b", 4)
+    first, second = (("n0", 4),), (("n1", 4),)
+    scheduler.step(0, [ev.JobSubmitted(0, a), ev.JobStarted(0, "a", first)])
+    made = scheduler.step(1, [ev.Tick(1)])
+    assert made == [Migrate("a", second)]
+    made = scheduler.step(2, [ev.JobSubmitted(2, b)])
+    assert [d.placement for d in made] == ([] if slow else [first])
+    if slow:
+        made = scheduler.step(3, [ev.JobMigrated(3, "a", second)])
+        assert [d.placement for d in made] == [first]
+    assert scheduler.problems == []
+
+
+class Mover:
+    """Moves job a at 1."""
+
+    @hookimpl
+    def control(self, state):
+        return [Migrate("a", (("n1", 4),))] if state.now == 1 else None
 
 
 def test_a_job_whose_move_was_refused_stays_for_a_while_longer_each_time():

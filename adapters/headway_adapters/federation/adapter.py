@@ -279,6 +279,7 @@ class Federation(ClusterAdapter):
             licences=tuple(one for part in parts for one in part.licences),
             switches=tuple(one for part in parts for one in part.switches),
             shares_out=any(part.shares_out for part in parts),
+            moves_take_time=any(part.moves_take_time for part in parts),
         )
 
     def _join(self, member: _Member) -> ClusterDescription:
@@ -296,6 +297,8 @@ class Federation(ClusterAdapter):
             reservations=tuple(outward.renamed(one) for one in description.reservations),
             licences=tuple((outward.rename(LICENCE, name), n) for name, n in description.licences),
             switches=tuple(outward.renamed(one) for one in description.switches),
+            shares_out=description.shares_out,
+            moves_take_time=description.moves_take_time,
         )
 
     def asked_before(self, starts: Mapping[str, float]) -> None:

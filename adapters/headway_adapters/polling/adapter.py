@@ -419,6 +419,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
             switches=self.switches(shown.nodes),
             enters_reservations=self.enters_reservations,
             shares_out=self.shares_out,
+            moves_take_time=True,
         )
 
     def switches(self, nodes: Mapping[str, NodeDescription]) -> tuple[SwitchDescription, ...]:

@@ -129,7 +129,7 @@ class Moves:
         target = decision.placement or job.placement if isinstance(decision, d.Migrate) else ()
         again = isinstance(decision, d.Migrate) and decision.restart
         wanted = (decision.tier if isinstance(decision, d.Migrate) else "") or tier
-        move = Move(job.job, job.placement, target, job.restarts, wanted, again, job.start_time)
+        move = Move(job.job, job.placement, target, job.restarts, wanted, again, job.start_time, tier)
         handler, why = handler_for(self._handlers, move)
         if handler is None:
             return Outcome(False, f"job {key} cannot be moved: {why}")

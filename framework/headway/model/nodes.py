@@ -68,6 +68,9 @@ class ClusterDescription(msgspec.Struct, frozen=True, gc=False):
     #: Where a request leaves it open, the batch system itself decides, at the start, how many processors a
     #: job gets on each of the nodes that it was sent to.
     shares_out: bool = False
+    #: A move (:class:`headway.decisions.Migrate`, :class:`headway.decisions.SwapTiers`) takes time, and may
+    #: fail in the end: until it is told, the job is where it was.
+    moves_take_time: bool = False
     #: Amounts of what is counted for the whole cluster and belongs to no node, such as ``(("matlab", 4),)``.
     licences: tuple[tuple[str, int], ...] = ()
     #: How the nodes are connected, as far as the batch system says it.

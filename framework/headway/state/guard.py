@@ -15,6 +15,7 @@ from headway.state.occupation import FOREGROUND, note_predicted, occupy, release
 from headway.state.queues import enqueue
 from headway.state.records import Job, PoolState, Status
 from headway.state.reservations import kept, profile
+from headway.state.still_there import guard_still_there
 from headway.state.watchers import tell_took
 
 _PENDING = Status.PENDING
@@ -59,6 +60,8 @@ def begin(state: Facts, job: Job, placement: Placement, tier: str, frequency: fl
             tell_took(state, job)
         return
     state.nodes.guard(job.request, placement, pool.name)
+    if state.before_move:
+        guard_still_there(state, job, placement, tier)
     end = state.now + job.expected_runtime
     broken = state.nodes.broken(placement, state.now, end, inside(state, job))
     if broken is not None:

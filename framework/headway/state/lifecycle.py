@@ -12,6 +12,7 @@ from headway.state.moves import refused
 from headway.state.occupation import expected_end, move, occupy, release, set_expected_end
 from headway.state.queues import enqueue, leave_queue
 from headway.state.records import ON_NODES, Job, Status
+from headway.state.still_there import settled
 from headway.state.waiting import queue_or_wait, tell_dependants
 
 _INF = float("inf")
@@ -148,7 +149,7 @@ def requeued(state: Facts, event: ev.JobRequeued) -> None:
         release(state, job)
         expect_again(state, job)
         job.paused, job.suspended_since = 0.0, None
-        state.before_move.pop(job.id, None)
+        settled(state, job)
         queue_or_wait(state, job)
 
 
@@ -164,7 +165,7 @@ def ended(state: Facts, event: ev.JobEnded) -> None:
         leave_queue(state, job)
     job.status = _ENDED
     state.before_growth.pop(job.id, None)
-    state.before_move.pop(job.id, None)
+    settled(state, job)
     if state.bundles:
         state.bundles.discard(job.id)
     if state.dependants:

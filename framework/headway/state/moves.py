@@ -17,6 +17,7 @@ from headway.state.facts import Facts
 from headway.state.licences import guard_licences
 from headway.state.occupation import BACKGROUND, FOREGROUND, occupy, release
 from headway.state.records import Job, Pace, Status
+from headway.state.still_there import guard_still_there, settled
 from headway.state.tenants import Tenants
 from headway.state.wakeups import wake_at
 
@@ -66,6 +67,8 @@ def _guard(state: Facts, job: Job, placement: Placement, tier: str) -> None:
         return
     guard = state.nodes.guard if front else state.nodes.guard_behind
     guard(job.request, placement, pool.name)
+    if state.before_move:
+        guard_still_there(state, job, placement, tier)
     end = state.now + job.expected_runtime
     broken = state.nodes.broken(placement, state.now, end, inside(state, job))
     if broken is not None:
@@ -183,7 +186,7 @@ def moved_back(state: Facts, decision: SwapTiers | Migrate) -> None:
 
 def relocated(state: Facts, job: Job, placement: Placement, tier: str) -> None:
     """The cluster says where a job is. Nothing happens if that is known."""
-    state.before_move.pop(job.id, None)
+    settled(state, job)
     job.refused_moves, job.stays_until = 0, 0.0
     if tier == job.tier and (not placement or placement == job.placement):
         return

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headway.decisions import Start
+from headway.decisions import Migrate, Start, SwapTiers
 from headway.errors import StateError
 from headway.model import Placement, Request
 from headway.nodes import Bools, Free, Offer, bits, layout_is_open
 from headway.placing_parts import place_parts
 from headway.state import Status
+from headway.state.still_there import nodes_still_taken
 from headway.view.ahead import rounded_up
 from headway.view.booking import Booking
 from headway.view.interface import View
@@ -68,7 +69,7 @@ class NodeView(View):
 
     def open(self, now: float, queue: Sequence[Job]) -> None:
         super().open(now, queue)
-        self._settled = self._without_open_layouts() if self._state.cluster.shares_out else None
+        self._settled = self._settled_nodes()
         self._eligible = {}
         self._bits = {}
         self._failed = {}
@@ -77,19 +78,28 @@ class NodeView(View):
         super().forget()
         self._failed = {}
 
-    def _without_open_layouts(self) -> Bools | None:
-        """The nodes on which no start is on its way whose processors the batch system shares out itself.
+    def _moved(self, decision: SwapTiers | Migrate) -> bool:
+        moved = super()._moved(decision)
+        if moved and self._state.cluster.moves_take_time:
+            self._settled = self._settled_nodes()
+        return moved
 
-        It does so by what is free at that moment. If a job ends there meanwhile it may take more on one
-        node, and what would be started there now would find nothing.
+    def _settled_nodes(self) -> Bools | None:
+        """The nodes on which no start is on its way whose processors the batch system shares out itself, and
+        no job is that has not left yet.
+
+        It shares them out by what is free at that moment. If a job ends there meanwhile it may take more on
+        one node, and what would be started there now would find nothing.
         """
         table = self._state.nodes
-        unsettled = [
-            table.index[name]
-            for entry in self.pool.running
-            if entry[3].status is Status.STARTING and layout_is_open(entry[3].request, entry[3].placement)
-            for name, _ in entry[3].placement
-        ]
+        unsettled = nodes_still_taken(self._state) if self._state.before_move else []
+        if self._state.cluster.shares_out:
+            unsettled += [
+                table.index[name]
+                for entry in self.pool.running
+                if entry[3].status is Status.STARTING and layout_is_open(entry[3].request, entry[3].placement)
+                for name, _ in entry[3].placement
+            ]
         if not unsettled:
             return None
         settled = np.ones(len(table.total), np.bool_)

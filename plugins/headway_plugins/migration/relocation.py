@@ -9,7 +9,7 @@ confirming  is the image complete; its sizes and checksums   work reports, until
 leaving     requeue                                          a look shows the job in its queue
 verifying   is the image still as it was confirmed           work reports
 starting    start on the target                              a look shows it running there
-returning   start on the source                              a look shows it running there
+returning   start on the source, in the tier that it had     a look shows it running there
 =========== ================================================ ============================================
 
 A handler that saves nothing has only *leaving*, *starting* and *returning*. Up to *confirming* the job
@@ -197,7 +197,7 @@ class Relocation(Steps):
 
     def _start(self) -> Sequence[Instruction]:
         self.step, self._in_doubt = "starting", False
-        return [Order(self._start_on(self._move.target, "its move"))]
+        return [Order(Start(self._move.job.id, self._move.target, "its move", self._move.tier))]
 
     def _return(self, seen: Seen) -> Sequence[Instruction]:
         lost = self._nodes["source"] & seen.down
@@ -205,10 +205,8 @@ class Relocation(Steps):
             gone = f"; node {_said(lost)}, where it ran, is out of service" if lost else ""
             return self._over("queued", f"{self._why}{gone}")
         self.step, self._in_doubt = "returning", False
-        return [Order(self._start_on(self._move.source, "back, its move failed"))]
-
-    def _start_on(self, placement: Placement, reason: str) -> Start:
-        return Start(self._move.job.id, placement, reason, self._move.tier)
+        move = self._move
+        return [Order(Start(move.job.id, move.source, "back, its move failed", move.source_tier))]
 
     def _stay(self, why: str) -> Sequence[Instruction]:
         """It has not left: it runs on where it is.

@@ -19,6 +19,7 @@ from headway.migration import (
     Answered,
     Instruction,
     Move,
+    Order,
     Over,
     Passed,
     Reported,
@@ -144,6 +145,18 @@ def test_what_is_asked_for(case: str) -> None:
     assert names(found) == expected
     if "stayed" in expected[-1] or "queued" in expected[-1]:
         assert found[-1].message
+
+
+def test_it_goes_back_to_the_tier_that_it_had() -> None:
+    """In front of its own processors somebody else may be."""
+    move = Move(MOVE.job, SOURCE, TARGET, 0, tier="foreground", source_tier="background")
+    machine = Relocation(move, Way())
+    machine.begin(0.0)
+    found = [one for stimulus in (YES, QUEUED, NO, QUEUED) for one in machine.tell(0.0, stimulus)]
+    starts = [one.decision for one in found if isinstance(one, Order) and isinstance(one.decision, d.Start)]
+    assert [(start.placement, start.tier) for start in starts] == [
+        (TARGET, "foreground"), (SOURCE, "background"),
+    ]  # fmt: skip
 
 
 def test_saving_alone_leaves_it_running() -> None:
