@@ -49,6 +49,9 @@ Class attributes of a plugin that the framework reads, all optional:
     ``prepare`` or ``place``: True says that its answers may change with any event, wherever it
     happened; then each event has every queue looked at from scratch (with ``order_queue`` that is
     always so).
+``observes``
+    for a plugin with ``observe``: a tuple of the events' types that it is shown; by default it is shown all.
+    May be set by the plugin as it is made.
 ``promises``
     True: its ``checkpoint`` holds what it has promised to jobs, and its attribute ``promised`` (int) counts
     how often that has changed. It is written down in each cycle in which the count is another than in the
@@ -152,7 +155,8 @@ class HookSpecs:
 
     @hookspec
     def observe(self, event: Event, state: State) -> None:
-        """An event was folded into the state. For learning and counting; decide in other hooks."""
+        """An event was folded into the state. For learning and counting; decide in other hooks. Asked about
+        the events that the plugin's attribute ``observes`` names, if it has one."""
 
     @hookspec(firstresult=True)
     def predict_runtime(self, job: Job, state: State) -> float | None:

@@ -12,7 +12,7 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -24,6 +24,7 @@ import pydantic
 
 from headway.decisions import Decision
 from headway.errors import UserError, nearest
+from headway.events import Event
 from headway.hookspecs import PROJECT, HookSpecs
 from headway.inputs import InputFiles
 from headway.model import ClusterDescription
@@ -418,6 +419,12 @@ class Plugins:
                 f"{where}: plugin {name!r}: expected a number `promised`, which counts how often what it "
                 f"promises has changed, found {getattr(plugin, 'promised', None) or 'none'}"
             )
+        observes = getattr(plugin, "observes", None)
+        if observes is not None and not _event_types(observes):
+            raise UserError(
+                f"{where}: plugin {name!r}: expected a tuple of events' types in `observes`, "
+                f"found {observes!r}"
+            )
         self.by_name[name] = plugin
 
     def implementations(self, hook: str) -> list[tuple[str, Callable[..., Any]]]:
@@ -433,6 +440,10 @@ class Plugins:
                 function = _adapt(function, [wanted.index(a) for a in taken])
             found.append((impl.plugin_name, function))
         return sorted(found, key=lambda item: order.get(item[0], len(order)))
+
+
+def _event_types(found: Any) -> bool:
+    return isinstance(found, tuple) and all(isinstance(one, type) and issubclass(one, Event) for one in found)
 
 
 def _adapt(function: Callable[..., Any], positions: list[int]) -> Callable[..., Any]:
@@ -477,22 +488,6 @@ class HookCaller:
             if answer is not None:
                 found.append((name, answer))
         return found
-
-    def tell(self, news: Sequence[Any], *args: Any) -> None:
-        """Tell all plugins each piece of news; answers are not asked for."""
-        if len(self.implementations) != 1:
-            for piece in news:
-                self.all(piece, *args)
-            return
-        # One clock for all of it.
-        ((name, function),) = self.implementations
-        began = perf_counter()
-        for piece in news:
-            try:
-                function(piece, *args)
-            except Exception as error:
-                self.failed(name, error)
-        self.seconds[name] += perf_counter() - began
 
     def call(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
         """One plugin's answer; None if it raised."""

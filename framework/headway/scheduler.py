@@ -26,6 +26,7 @@ from headway.errors import StateError
 from headway.events import Event, JobEnded, JobStarted, in_order
 from headway.model import ClusterDescription, Placement
 from headway.nodes import Offer
+from headway.observers import Observers
 from headway.plugins import HookCaller, Plugins, Problem
 from headway.requests import Answer
 from headway.state import Barrier, Foreseeable, Job, PoolState, State, Status
@@ -175,7 +176,7 @@ class Scheduler:
         def caller(hook: str) -> HookCaller:
             return HookCaller(plugins, hook, self.problems, self.seconds)
 
-        self._observe = caller("observe")
+        self._observers = Observers(caller("observe"), plugins.by_name)
         self._order_queue = caller("order_queue")
         self._react = caller("react")
         self._prepare = caller("prepare")
@@ -186,7 +187,7 @@ class Scheduler:
         self._revise = caller("revise")
         self._veto = caller("veto")
         self._decided = caller("decided")
-        self._has_observers = bool(self._observe)
+        self._has_observers = bool(self._observers)
         self._has_reactors = bool(self._react)
         self._has_order = bool(self._order_queue)
         self._has_preparers = bool(self._prepare)
@@ -293,7 +294,7 @@ class Scheduler:
         state = self.state
         events = self._fold(now, events)
         if self._has_observers and events:
-            self._observe.tell(events, state)
+            self._observers.tell(events, state)
         if state.wakeups and state.wakeups[0][0] <= now:
             state.advance(now)
         if state.predict is not None:
@@ -326,7 +327,7 @@ class Scheduler:
         """One instant that somebody else decided about: the events are folded in and shown to the plugins
         that observe, and no plugin is asked for a decision."""
         events = self._fold(now, events)
-        self._observe.tell(events, self.state)
+        self._observers.tell(events, self.state)
 
     def _fold(self, now: float, events: Sequence[Event]) -> Sequence[Event]:
         """The events of one instant become part of the state; as they were applied, in order."""
@@ -391,8 +392,18 @@ class Scheduler:
 
     def _call_reactors(self, decisions: list[Decision]) -> None:
         """Decisions that come before the policies, which must see what they will change."""
+        state, seconds = self.state, self.seconds
+        began = perf_counter()
         for name, function in self._react.implementations:
-            made = self._react.call(name, function, self.state)
+            try:
+                made = function(state)
+            except Exception as error:
+                self._react.failed(name, error)
+                made = None
+            # One's end is the next one's beginning.
+            ended = perf_counter()
+            seconds[name] += ended - began
+            began = ended
             if made is None:
                 continue
             try:
@@ -412,6 +423,7 @@ class Scheduler:
                         decisions.append(decision)
             except Exception as error:
                 self._react.failed(name, error)
+            began = perf_counter()
 
     def _finish(self, decisions: list[Decision]) -> list[Decision]:
         """The hooks that look at the whole step."""

@@ -17,6 +17,7 @@ from headway.state.queues import leave_queue
 from headway.state.records import Barrier, Job, PoolState, Status
 from headway.state.waiting import queue_or_wait, wait_behind
 
+_INF = float("inf")
 _PENDING = Status.PENDING
 _WAITING = Status.WAITING
 
@@ -65,21 +66,21 @@ def bar_queued(state: Facts, pool: PoolState) -> None:
         bar(state, job, barrier)
 
 
-def lifted(state: Facts, key: Hashable, may: Callable[[Job], bool] | None = None) -> None:
+def lifted(state: Facts, key: Hashable, may: Callable[[Job], bool] | None = None, most: float = _INF) -> None:
     """There may be room where ``key`` (:attr:`Barrier.key`) barred jobs: ask about each of these again.
 
-    ``may``: those for which it is false still have none there, and go on waiting as they were.
-    To be called before the policies are asked (hook ``react``)."""
-    jobs = state.barred.get(key)
-    if not jobs:
+    ``most``: for jobs of so many processors at most. ``may``: those for which it is false have none. The
+    others go on waiting as they were. To be called before the policies are asked (hook ``react``)."""
+    barred = state.barred.get(key)
+    if barred is None:
         return
-    for job in list(jobs.values()):
+    for job in barred.take(most):
         barrier = job.barrier
-        waits = barrier is not None and job.status is _WAITING and (barrier.key is key or barrier.key == key)
-        if waits and may is not None and not may(job):
+        if barrier is None or job.status is not _WAITING or (barrier.key is not key and barrier.key != key):
             continue
-        del jobs[job.id]
-        if waits:
+        if may is not None and not may(job):
+            barred.put(job)
+        else:
             queue_or_wait(state, job)
-    if not jobs:
-        state.barred.pop(key, None)
+    if not barred:
+        del state.barred[key]

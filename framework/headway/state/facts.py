@@ -8,6 +8,7 @@ from typing import Any
 from headway.energy import EnergyModel
 from headway.model import ClusterDescription, JobDescription, Placement, Reservation
 from headway.nodes import NodeTable
+from headway.state.barred import Barred
 from headway.state.factors import Factor
 from headway.state.licence_use import Licences
 from headway.state.records import ON_NODES, Barrier, Job, Pace, PoolState, Watcher
@@ -44,8 +45,8 @@ class Facts:
         self.passing: set[str] = set()
         #: Why a job that could start may not, where a plugin bars jobs (:mod:`headway.state.barriers`).
         self.bars: Callable[[Job], Barrier | None] | None = None
-        #: Key of a barrier -> the jobs that it keeps out of their queues, by id.
-        self.barred: dict[Hashable, dict[str, Job]] = {}
+        #: Key of a barrier -> the jobs that it keeps out of their queues.
+        self.barred: dict[Hashable, Barred] = {}
         #: Jobs that were refused in the policy's pass that goes on.
         self.refusals: dict[str, tuple[Job, Barrier]] = {}
         #: Who is told of what jobs take and give back (:mod:`headway.state.watchers`).

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from heapq import heappop
 
+from headway.state.barred import Barred
 from headway.state.dependencies import unmet_dependencies
 from headway.state.facts import Facts
 from headway.state.obstacles import find_obstacle
@@ -60,7 +61,10 @@ def wait_behind(state: Facts, job: Job, barrier: Barrier) -> None:
     job.status = _WAITING
     job.barrier = barrier
     if barrier.key is not None:
-        state.barred.setdefault(barrier.key, {})[job.id] = job
+        barred = state.barred.get(barrier.key)
+        if barred is None:
+            barred = state.barred[barrier.key] = Barred()
+        barred.put(job)
 
 
 def look_again(state: Facts, job: Job) -> None:

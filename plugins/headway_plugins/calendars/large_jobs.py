@@ -190,5 +190,5 @@ def _a_large_one_waits(state: State) -> bool:
     """Whether a large job waits for a window: not one that was cancelled, held or changed since."""
     return any(
         state.jobs.get(job.id) is job and job.barrier is not None and job.barrier.key == _LARGE
-        for job in state.barred.get(_LARGE, {}).values()
+        for job in state.barred.get(_LARGE, ())
     )

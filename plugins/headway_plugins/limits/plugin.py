@@ -128,6 +128,7 @@ class Limits:
         self._told = 0
         #: Whether limits are the running batch system's; what it said last, and what is not taken up yet.
         self.needs_policy = is_from_slurm(options.of)
+        self.observes = (JobEnded, JobChanged, *([SitePolicyChanged] if self.needs_policy else []))
         self._policy: SitePolicy | None = None
         self._new_policy: SitePolicy | None = None
         self._half_life = options.half_life
@@ -167,11 +168,11 @@ class Limits:
 
     @hookimpl
     def observe(self, event: Event, state: State) -> None:
-        if self.needs_policy and isinstance(event, SitePolicyChanged):
+        if isinstance(event, SitePolicyChanged):
             self._new_policy = event.policy
-        if isinstance(event, JobEnded):
+        elif isinstance(event, JobEnded):
             self._whose.pop(event.job_id, None)
-        if isinstance(event, JobChanged) and event.job.id in self._counted:
+        elif isinstance(event, JobChanged) and event.job.id in self._counted:
             job = state.jobs.get(event.job.id)
             if job is not None:
                 self.gave(job)
@@ -226,11 +227,12 @@ class Limits:
         if self._room:
             room, self._room = self._room, {}
             for holder in room:
-                # Whom minutes keep out is to say anew when there may be room for it.
-                easy = not TIMED.intersection(holder.limits)
-                if holder.plain and holder.room == -math.inf:
-                    continue
-                state.lifted(holder.key, holder.has_room(state.now) if easy else None)
+                if holder.plain:
+                    state.lifted(holder.key, most=holder.room)
+                else:
+                    # Whom minutes keep out is to say anew when there may be room for it.
+                    easy = not TIMED.intersection(holder.limits)
+                    state.lifted(holder.key, holder.has_room(state.now) if easy else None)
         if self._full:
             # Whoever started: those who are in a queue and may not start any more leave it.
             self._full = False

@@ -192,9 +192,6 @@ class Holder:
 
     def has_room(self, now: float) -> Callable[[Job], bool]:
         """Whether a job may start as far as this one goes, until somebody starts or ends."""
-        if self.plain:
-            room = self.room
-            return lambda job: job.processors <= room
         return lambda job: not self.over(job, now)
 
     def why(self, job: Job, measure: str, now: float) -> str:
@@ -206,6 +203,8 @@ class Holder:
 
     def full(self) -> bool:
         """Whether not even the smallest job may start."""
+        if self.plain:
+            return self.room < 1.0
         return any(
             self.use[measure] + 1 > self.limits[measure] + _ROUNDING
             for measure in ("jobs", "processors", "nodes")

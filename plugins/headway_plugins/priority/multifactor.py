@@ -102,6 +102,7 @@ class Multifactor:
         self.options = options = options if options is not None else MultifactorOptions()
         #: Whether the weights are the running batch system's.
         self.needs_policy = is_from_slurm(options.weights)
+        self.observes = (SitePolicyChanged,) if self.needs_policy else ()
         said = {} if self.needs_policy else options.weights
         self._weights = {name: weight for name, weight in said.items() if weight}
         #: The factors that are here, as the options or the batch system want them.
@@ -158,7 +159,7 @@ class Multifactor:
 
     @hookimpl
     def observe(self, event: Event, state: State) -> None:
-        if self.needs_policy and isinstance(event, SitePolicyChanged):
+        if isinstance(event, SitePolicyChanged):
             self._follow(event.policy, state)
 
     def _follow(self, policy: SitePolicy, state: State) -> None:
