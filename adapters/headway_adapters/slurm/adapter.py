@@ -380,8 +380,9 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
             (*shown, "user", f"format={','.join(reader.USERS)}"),
             (*shown, "qos", f"format={','.join(reader.QOS)}"),
             ("sshare", "-a", "-n", "-P", "-o", ",".join(reader.USAGE)),
+            ("scontrol", "-o", "show", "assoc_mgr", "flags=assoc,qos"),
         ]
-        config, associations, users, qos, usage = self._client.run_many(asked)
+        config, associations, users, qos, usage, spent = self._client.run_many(asked)
         for result in (config, associations, users, qos):
             if not result.ok:
                 if self._site_policy is None:
@@ -392,10 +393,22 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
                 return self._site_policy
         if not usage.ok:
             notes.add(f"what was used until now is not known: sshare: {usage.complaint()}")
+        if not spent.ok:
+            notes.add(
+                "what was used of GrpWall and of QOS' limits until now is not known: scontrol show assoc_mgr:"
+                f" {spent.complaint()}"
+            )
         self._policy_due = time.monotonic() + self.options.policy_interval
         used = usage.text if usage.ok else ""
         self._site_policy = reader.read_policy(
-            reader.config(config.text), partitions, associations.text, users.text, qos.text, used, notes
+            reader.config(config.text),
+            partitions,
+            associations.text,
+            users.text,
+            qos.text,
+            used,
+            notes,
+            spent.text if spent.ok else "",
         )
         return self._site_policy
 
@@ -987,5 +1000,5 @@ def _same_policy(one: SitePolicy, other: SitePolicy | None) -> bool:
         for p in (one, other)
     ]
     return unused[0] == unused[1] and msgspec.structs.replace(
-        one, associations=()
-    ) == msgspec.structs.replace(other, associations=())
+        one, associations=(), used={}
+    ) == msgspec.structs.replace(other, associations=(), used={})

@@ -57,3 +57,6 @@ class SitePolicy(msgspec.Struct, frozen=True, omit_defaults=True):
     resources: tuple[str, ...] = ()
     #: Account, or account:user -> what it may use of these in all, in minutes, as the batch system writes it.
     minutes: dict[str, str] = {}
+    #: What limits are of -> whose -> ``budget`` or ``wall_minutes`` -> what was used of it until now,
+    #: minutes, as it counts today; where the batch system says it.
+    used: dict[str, dict[str, dict[str, float]]] = {}

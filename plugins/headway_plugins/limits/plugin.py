@@ -18,9 +18,9 @@ Decisions on what is left open:
   as in Slurm: what a job's QOS limits for all together, its accounts do not; what it limits for each user,
   the association does not; what it limits for one job, nobody else does.
 - A ``budget`` is what was used, decaying with ``half_life``, and what running jobs may still use: a job
-  starts only if it can run to its limit within it. ``wall_minutes`` (GrpWall) is the same of time alone, and
-  begins with nothing used: what Slurm counted before is not read. Over a restart both are in the checkpoint,
-  with the jobs that run.
+  starts only if it can run to its limit within it. ``wall_minutes`` (GrpWall) is the same of time alone. Both
+  begin with what the batch system says was used, where limits are its own. Over a restart both are in the
+  checkpoint, with the jobs that run.
 - Nothing is kept for a job that waits for a limit. So several small jobs can use up what a large one of the
   same account waits for.
 """
@@ -343,17 +343,22 @@ class Limits:
 
     def _seed(self, policy: SitePolicy, state: State) -> None:
         """At the first start everybody has spent what the batch system says, running jobs included."""
-        spent = {(one.account, one.user): one.processor_minutes for one in policy.associations}
+        used: dict[tuple[str, ...], dict[str, dict[str, float]]] = {("account",): {}, ("association",): {}}
+        for one in policy.associations:
+            name, kind = (
+                (f"{one.account}:{one.user}", "association") if one.user else (one.account, "account")
+            )
+            used[kind,][name] = {BUDGET: one.processor_minutes}
+        for kind, table in policy.used.items():
+            about = used.setdefault(dimensions_of(kind), {})
+            for name, minutes in table.items():
+                about[name] = about.get(name, {}) | minutes
         for number, rule in enumerate(self._rules):
-            if rule.dimensions not in (("account",), ("association",)):
-                continue
-            for (account, user), minutes in spent.items():
-                if bool(user) != (rule.dimensions == ("association",)):
-                    continue
-                holder = self._holder(number, (f"{account}:{user}" if user else account,))
-                if holder is not None and (budget := holder.spent.get(BUDGET)) is not None:
-                    more = minutes - float(budget.at(state.now, 1)[0])
-                    budget.grant(0, max(more, 0.0), state.now)
+            for name, minutes in used.get(rule.dimensions, {}).items():
+                holder = self._holder(number, (name,) if rule.dimensions else ())
+                for measure, spent in holder.spent.items() if holder is not None else ():
+                    more = minutes.get(measure, 0.0) - float(spent.at(state.now, 1)[0])
+                    spent.grant(0, max(more, 0.0), state.now)
 
     # ------------------------------------------------------------------ over a restart
 

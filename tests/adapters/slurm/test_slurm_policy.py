@@ -6,6 +6,7 @@ from pretended_slurm import FIXTURES
 
 from headway.model import Association
 from headway_adapters.slurm.reader import config, read_policy
+from headway_adapters.slurm.reader.spent import read_spent
 from headway_plugins.priority.minutes import RESOURCES
 
 KINDS = ("config", "partition", "assoc", "user", "qos", "sshare")
@@ -74,6 +75,32 @@ def test_limits_in_the_words_of_the_plugin():
     assert "chemistry:lp" not in limits["association"]
     assert limits["qos"] == {"high": {"processor_minutes": 5000.0, "largest": {"walltime": 86400.0}}}
     assert limits["user+qos"] == {"*+high": {"jobs": 2, "processors": 8, "memory": 4.0}}
+
+
+def test_what_was_used_of_minutes_by_accounts_users_qos_and_all_together():
+    """Theory's two jobs ran on two processors for 40 s, physics' one with QOS high on one for 30 s."""
+    used = read_spent((FIXTURES / "policy" / "assoc_mgr.txt").read_text())
+    assert used == {
+        "all": {"*": {"budget": 3.0, "wall_minutes": 1.83}},
+        "account": {
+            "physics": {"budget": 3.0, "wall_minutes": 1.83},
+            "theory": {"budget": 2.0, "wall_minutes": 1.33},
+        },
+        "association": {
+            "physics:root": {"wall_minutes": 0.5}, "theory:bin": {"budget": 1.0, "wall_minutes": 0.67},
+            "theory:daemon": {"budget": 1.0, "wall_minutes": 0.67},
+        },
+        "qos": {"normal": {"budget": 2.0, "wall_minutes": 1.33}, "high": {"wall_minutes": 0.5}},
+    }  # fmt: skip
+
+
+def test_odd_lines_of_what_was_used_are_passed_over():
+    text = (
+        "Association Records\nClusterName=c Account=x UserName=ann(7) Partition=debug P=0 GrpWall=5(3.00)\n"
+        "ClusterName=c Account=x UserName= Partition= Priority=0 GrpWall=5(x)\nQOS=\nno associations\n"
+        "QOS=odd(name)(3) UsageRaw=1 GrpWall=N(2.50)\n"
+    )
+    assert read_spent(text) == {"qos": {"odd(name)": {"wall_minutes": 2.5}}}
 
 
 def test_what_has_no_counterpart_is_noted():

@@ -180,3 +180,22 @@ def test_a_budget_begins_with_what_the_batch_system_says_was_used():
     assert arrive(s, 2, ann("b", estimate=180)) == "b"
     assert arrive(s, 3, described("c", user="bob", account="y", estimate=180)) == ""
     assert arrive(s, 4, described("d", user="bob", account="y", estimate=119)) == "d"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "measure"),
+    [
+        ("account", "x", "wall_minutes"), ("association", "x:ann", "wall_minutes"),
+        ("qos", "high", "wall_minutes"), ("qos", "high", "budget"), ("all", "*", "wall_minutes"),
+    ],
+)  # fmt: skip
+def test_minutes_begin_with_what_the_batch_system_says_was_used(kind: str, name: str, measure: str):
+    s, _ = scheduler()
+    running = [ev.JobSubmitted(-60, ann("r", qos="high", estimate=60)), ev.JobStarted(-60, "r")]
+    policy = SitePolicy(
+        ACCOUNTS, {kind: {name: {measure: 100}}}, used={kind: {name: {measure: 97.0}}}
+    )  # fmt: skip
+    step(s, 0, *running, ev.SitePolicyChanged(0, policy))
+    # 97 were used, one of them by the job that runs.
+    assert arrive(s, 1, ann("a", qos="high", estimate=181)) == ""
+    assert arrive(s, 2, ann("b", qos="high", estimate=180)) == "b"

@@ -1,7 +1,8 @@
 """Slurm's accounts, QOS, partitions and weights -> :class:`headway.model.SitePolicy`.
 
 From ``scontrol show config``, ``scontrol -o show partition``, ``sacctmgr show`` of associations, users and
-QOS (columns :data:`ASSOCIATIONS`, :data:`USERS`, :data:`QOS`) and ``sshare`` (:data:`USAGE`).
+QOS (columns :data:`ASSOCIATIONS`, :data:`USERS`, :data:`QOS`), ``sshare`` (:data:`USAGE`), and
+``scontrol show assoc_mgr``.
 
 A ``Grp`` limit of an account holds for all below it; what ``sacctmgr`` shows with a user, inherited or not,
 holds for that user in that account. What has no counterpart is left out, with a note.
@@ -17,6 +18,7 @@ from typing import Any
 from headway.model import Association, SitePolicy
 from headway_adapters.slurm import values
 from headway_adapters.slurm.reader.documents import records
+from headway_adapters.slurm.reader.spent import read_spent
 
 #: Columns that are asked for, in this order; limits are read by these names.
 ASSOCIATIONS = (
@@ -43,7 +45,7 @@ _PARENT = ("parent", "2147483647")
 
 def read_policy(
     config: Mapping[str, str], partitions: str, associations: str, users: str, qos: str, usage: str,
-    notes: set[str],
+    notes: set[str], spent: str = "",
 ) -> SitePolicy:  # fmt: skip
     """All of it; the texts are what the commands printed."""
     used = {
@@ -65,14 +67,14 @@ def read_policy(
             allowed[f"{account}:{user}" if user else account] = row["GrpTRESMins"]
         if account == "root" and not user:
             continue
-        spent, minutes = used.get((account, user), (0.0, 0.0))
+        usage_of, minutes = used.get((account, user), (0.0, 0.0))
         share = None if row["Share"] in _PARENT else values.number(row["Share"])
         found.append(
             Association(
                 account, user, row["ParentName"] if not user and row["ParentName"] != "root" else "",
                 None if row["Share"] in _PARENT else float(share if share is not None else 1),
                 float(values.number(row["Priority"]) or 0), bool(user) and default.get(user) == account,
-                float(spent) if user else 0.0, minutes,
+                float(usage_of) if user else 0.0, minutes,
             )
         )  # fmt: skip
     priorities, billing = {}, {}
@@ -95,6 +97,7 @@ def read_policy(
         size_over_time="SMALL_RELATIVE_TO_TIME" in flags,
         half_life=None if half_life is None or math.isinf(half_life) else half_life,
         resources=tuple(filter(None, config.get("AccountingStorageTRES", "").split(","))), minutes=allowed,
+        used=read_spent(spent),
     )  # fmt: skip
 
 
