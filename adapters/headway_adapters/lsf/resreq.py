@@ -179,6 +179,11 @@ class Requirements:
         elif name in self._shared.by_host and amount is not None:
             if amount:
                 found.gres[name] = amount
+        elif name == "ngpus_physical" and amount != 0:
+            raise ValueError(
+                "the GPUs of bsub -gpu are counted by LSF's own scheduler alone; ask for a resource of the "
+                "hosts, such as rusage[ngpus=1]"
+            )
         elif name not in ("swp", "tmp"):
             found.notes.append(f"requirement rusage[{word}] is not kept by headway")
 

@@ -172,6 +172,7 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
                 unlimited_walltime=self.options.unlimited_walltime,
                 zone=0.0 if is_torque else self._zone(),
                 beside_scheduler=self.options.reservations,
+                group_keys=group_keys(server),
             ),
             torque=is_torque,
             listings=listings,

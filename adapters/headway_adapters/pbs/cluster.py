@@ -70,6 +70,8 @@ class Site:
     beside_scheduler: bool = False
     #: What is counted for the whole server (:mod:`headway_adapters.pbs.licences`).
     licences: frozenset[str] = frozenset()
+    #: The resources by whose values vnodes are grouped (:mod:`headway_adapters.pbs.placement_sets`).
+    group_keys: tuple[str, ...] = ()
 
 
 @dataclass

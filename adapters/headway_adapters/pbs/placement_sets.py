@@ -23,17 +23,27 @@ def group_keys(server: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
 
 
-def placement_sets(
-    keys: tuple[str, ...], nodes: Mapping[str, NodeDescription]
-) -> tuple[SwitchDescription, ...]:
-    """The sets as switches, called ``resource=value``."""
+def leaf_key(keys: tuple[str, ...], nodes: Mapping[str, NodeDescription]) -> str:
+    """The resource whose sets are the leaf switches; "" where there are none."""
+    return next(iter(_levels(keys, nodes)), "")
+
+
+def _levels(keys: tuple[str, ...], nodes: Mapping[str, NodeDescription]) -> dict[str, dict[str, list[str]]]:
+    """Resource -> ``resource=value`` -> its vnodes, the resource with the most values first."""
     sets: dict[str, dict[str, list[str]]] = {}
     for key in keys:
         for name, node in nodes.items():
             value = next((word for word in node.features if word.startswith(f"{key}=")), None)
             if value is not None:
                 sets.setdefault(key, {}).setdefault(value, []).append(name)
-    levels = sorted(sets.values(), key=len, reverse=True)
+    return dict(sorted(sets.items(), key=lambda item: len(item[1]), reverse=True))
+
+
+def placement_sets(
+    keys: tuple[str, ...], nodes: Mapping[str, NodeDescription]
+) -> tuple[SwitchDescription, ...]:
+    """The sets as switches, called ``resource=value``."""
+    levels = _levels(keys, nodes).values()
     found: list[SwitchDescription] = []
     hung: set[str] = set()
     #: Sets that are below none yet, with their vnodes.

@@ -153,7 +153,7 @@ class _Reader:
         self.nodes = nodes
         self.notes = notes
         self.found = Jobs()
-        self.shapes = Shapes(nodes, notes)
+        self.shapes = Shapes(nodes, notes, site.group_keys)
         self.waiting: dict[str, int] = {}
         #: Array -> how many of its elements have a place now.
         self.active: dict[str, int] = {}

@@ -22,6 +22,7 @@ from headway.model import NodeDescription, Request
 from headway_adapters.pbs import hosts, select, values
 from headway_adapters.pbs.cluster import Nodes, feature, mapping
 from headway_adapters.pbs.documents import JobRecord
+from headway_adapters.pbs.placement_sets import leaf_key
 
 #: So many ways to lay jobs of the same kind on hosts of several vnodes: divisible by all small numbers.
 _TURNS = 60
@@ -44,10 +45,12 @@ class Shape(msgspec.Struct, frozen=True):
 class Shapes:
     """The shapes of a listing's jobs, each made once."""
 
-    def __init__(self, nodes: Nodes, notes: set[str]) -> None:
-        """``notes``: what is odd is added."""
+    def __init__(self, nodes: Nodes, notes: set[str], group_keys: tuple[str, ...] = ()) -> None:
+        """``notes``: what is odd is added; ``group_keys``: by whose values vnodes are grouped."""
         self._nodes = nodes
         self._notes = notes
+        #: The resource whose sets of vnodes are leaf switches.
+        self._switch = leaf_key(group_keys, nodes.nodes)
         self._shapes: dict[tuple[str, str, str, int, int], Shape] = {}
         #: Pool -> its hosts, where some have several vnodes.
         self._pools: dict[str, dict[str, list[NodeDescription]]] = {}
@@ -99,8 +102,12 @@ class Shapes:
             forced |= self._nodes.default_whole
         if members and forced.issuperset(members):
             whole = True
-        if place.group:
-            self._notes.add("place=group=... is not kept: headway does not look at the groups of vnodes")
+        if place.group and place.group != self._switch:
+            self._notes.add(
+                f"place=group={place.group} is not kept: headway looks at the groups of "
+                + (f"{self._switch}, of the server's node_group_key" if self._switch else
+                   "the server's node_group_key, which names none (or node_group_enable is not true)")
+            )  # fmt: skip
         homes, wants, unfit = self._homes(chunks)
         required: tuple[str, ...] = ()
         without: set[str] = set()
@@ -148,6 +155,8 @@ class Shapes:
             )  # fmt: skip
             if place.arrangement == "scatter" and (its := self._hosts(pool)):
                 without |= self._nodes.nodes.keys() - hosts.one_of_each(its, largest, turn)
+        if place.group and place.group == self._switch:
+            shape["switches"] = 1
         if total_memory:
             shape["memory_per_processor"] = -(-total_memory // shape["processors"])
         for key, value in wants:

@@ -103,6 +103,14 @@ def test_what_we_cannot_read_makes_a_job_unfit(text: str) -> None:
     assert "cannot be expressed" in asked(text).unfit
 
 
+@pytest.mark.parametrize(
+    "item", ["ngpus_physical=1.00", "ngpus_physical=2:gmodel=TeslaV100", "ngpus_physical=1:gmem=8G"]
+)
+def test_gpus_that_lsf_alone_counts_make_a_job_unfit(item: str) -> None:
+    assert "GPUs of bsub -gpu are counted by LSF's own scheduler alone" in asked(f"rusage[{item}]").unfit
+    assert not asked("rusage[ngpus_physical=0.00]").unfit
+
+
 def test_more_memory_than_any_host_has_is_asked_for_and_not_forgotten() -> None:
     for amount in ("1e999", "9" * 5000, "8191T"):
         assert asked(f"rusage[mem={amount}]").memory > max(host.memory for host in HOSTS.values())
