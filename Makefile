@@ -5,7 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 # Tests run side by side: many of them wait for a real batch system.
-WORKERS ?= 4
+WORKERS ?= 6
+# Bytecode is kept, whatever the caller's shell says: the tests start `headway` a thousand times, and each
+# worker reads all of them.
+unexport PYTHONDONTWRITEBYTECODE
 # What pytest answers when ARGS select no test.
 NONE := 5
 

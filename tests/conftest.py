@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import structlog
 from batch_servers import BatchServer, find_launcher, why_missing
+from distribution import Group, in_turn
 from hypothesis import HealthCheck, settings
 from postgres_server import PostgresServer, programs
 from sshd import Sshd, missing
@@ -31,16 +32,33 @@ settings.load_profile("headway")
 _SETTINGS = "_hypothesis_internal_use_settings"
 
 
-def _turn(item: pytest.Item) -> int:
-    if item.get_closest_marker("torture"):
-        return 0
-    return 1 if any(map(item.get_closest_marker, ("slurm", "pbs", "lsf"))) else 2
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The run of those that go alone reads only files that have some."""
+    if config.option.markexpr.startswith("alone ") and collection_path.suffix == ".py":
+        return "mark.alone" not in collection_path.read_text() or None
+    return None
+
+
+def _group(item: pytest.Item) -> str:
+    marker = item.get_closest_marker("xdist_group")
+    return str(marker.args[0]) if marker else ""
+
+
+def _described(name: str, items: list[pytest.Item]) -> Group:
+    def any_is(*marks: str) -> bool:
+        return any(item.get_closest_marker(mark) for item in items for mark in marks)
+
+    return Group(name, len(items), any_is("slurm", "pbs", "lsf"), any_is("slow", "torture"))
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest first: real batch systems. Then give each property its examples so many times."""
-    items.sort(key=_turn)
+    """Put the groups of tests in their turn, and give each property its examples so many times."""
+    groups: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        groups.setdefault(_group(item), []).append(item)
+    turns = in_turn([_described(name, members) for name, members in groups.items()])
+    items[:] = [item for name in turns for item in groups[name]]
     if not EXAMPLES:
         return
     for test in {getattr(item, "obj", None) for item in items if item.get_closest_marker("hypothesis")}:
