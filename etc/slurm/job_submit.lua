@@ -17,6 +17,10 @@
 -- The partitions of cluster.options.partitions in headway's configuration.
 local MANAGED = { batch = true }
 
+-- The partitions that headway starts background jobs in (cluster.options.background), such as
+-- { background = true }: nobody else submits to them or moves jobs there.
+local BEHIND = {}
+
 -- Users (numbers) whose own jobs are not looked after here: root's, and those of the user that headway runs
 -- as, if that user submits jobs.
 local EXEMPT = { [0] = true }
@@ -38,13 +42,21 @@ local function partition_of(job_desc, part_list)
    return ""
 end
 
-local function is_managed(partitions)
+local function is_among(partitions, known)
    for name in string.gmatch(partitions or "", "[^,]+") do
-      if MANAGED[name] then
+      if known[name] then
          return true
       end
    end
    return false
+end
+
+local function is_managed(partitions)
+   return is_among(partitions, MANAGED)
+end
+
+local function is_behind(partitions)
+   return is_among(partitions, BEHIND)
 end
 
 local function without_mark(comment)
@@ -58,6 +70,9 @@ local function with_mark(comment)
 end
 
 function slurm_job_submit(job_desc, part_list, submit_uid)
+   if is_behind(job_desc.partition) and not EXEMPT[submit_uid] then
+      return ACCESS_DENIED
+   end
    if is_managed(partition_of(job_desc, part_list)) and job_desc.priority ~= 0 then
       job_desc.priority = 0
       if job_desc.admin_comment == nil or job_desc.admin_comment == "" then
@@ -68,11 +83,14 @@ function slurm_job_submit(job_desc, part_list, submit_uid)
 end
 
 function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)
+   if is_behind(job_desc.partition) and modify_uid == job_rec.user_id and not EXEMPT[modify_uid] then
+      return ACCESS_DENIED
+   end
    local target = job_desc.partition
    if target == nil or target == "" then
       target = job_rec.partition
    end
-   if not is_managed(target) then
+   if not is_managed(target) and not is_behind(target) then
       return slurm.SUCCESS
    end
    local comment = job_desc.comment or job_rec.comment

@@ -760,6 +760,8 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
                 released.append(index)
             else:
                 launches[index] = Launch(self.refused(result))
+                if result is not None and not is_silence(result):
+                    self._leave_background(starts[index], plans[index], marked=index in marked)
         done = self._for_all([starts[index].job_id for index in released], writer.release_all)
         for index in released:
             start, plan = starts[index], plans[index]
@@ -779,6 +781,14 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         answers = [*results.values(), *done.values()]
         heard = all(answer is not None and not is_silence(answer) for answer in answers)
         return [launches[index] for index in range(len(starts))], heard
+
+    def _leave_background(self, start: d.Start, plan: writer.Plan, *, marked: bool) -> None:
+        """Slurm may refuse a pin, and put the job into the partition of background jobs all the same: it may
+        not be in it, and so cannot be changed there."""
+        home, detail = self._home(start), self.detail(start.job_id)
+        if home and plan.pin is not None and detail is not None:
+            mark = marked and detail.comment_free
+            self.change([writer.restore(start.job_id, plan.pin, mark=mark, partition=home)])
 
     def _has_parts(self, start: d.Start) -> bool:
         detail = self.detail(start.job_id)

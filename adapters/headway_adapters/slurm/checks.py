@@ -150,7 +150,19 @@ def _tiers(partitions: Mapping[str, reader.Partition], options: SlurmOptions) ->
         if apart:
             said = f"{len(apart)} nodes of {front} are not in {behind}, such as {min(apart)}"
             return Check("two tiers", False, said, f"give {behind} all nodes of {front} in slurm.conf")
+        if narrower := _narrower(partitions[behind], partitions[front]):
+            said = f"Slurm refuses jobs of {front} in {behind}: {narrower}"
+            remedy = f"give {behind} what {front} has; BEHIND in job_submit.lua keeps users away from it"
+            return Check("two tiers", False, said, remedy)
     return Check("two tiers", True, f"jobs share processors in {', '.join(names)}")
+
+
+def _narrower(behind: reader.Partition, front: reader.Partition) -> str:
+    """What bounds the jobs of one partition otherwise than those of the other; "" if nothing does."""
+    found = [f"{key}={word}" for key, word in behind.bounds.items() if front.bounds.get(key) != word]
+    if behind.max_walltime < front.max_walltime:
+        found.append(f"MaxTime of {behind.max_walltime / 60:.0f} minutes")
+    return ", ".join(found)
 
 
 def _entry(client: SlurmClient, config: dict[str, str], options: SlurmOptions) -> Check:
@@ -184,6 +196,9 @@ def _filter(client: SlurmClient, config: dict[str, str], options: SlurmOptions, 
     remedy = f"install etc/slurm/job_submit.lua as {path}"
     managed = re.search(r"MANAGED\s*=\s*\{([^}]*)\}", text)
     listed = _MANAGED_NAME.findall(managed.group(1)) if managed else []
+    behind = re.search(r"BEHIND\s*=\s*\{([^}]*)\}", text)
+    closed = _MANAGED_NAME.findall(behind.group(1)) if behind else []
+    open_ = sorted(set(options.background.values()).difference(closed))
     missing = [name for name in options.partitions if name not in listed]
     if managed is None or missing:
         found = f"MANAGED of {path} lacks {', '.join(missing)}" if managed else f"{path} is not headway's"
@@ -191,6 +206,9 @@ def _filter(client: SlurmClient, config: dict[str, str], options: SlurmOptions, 
     if reader.RELEASED not in text:
         found = f"{path} lets users start held jobs past headway (it has no slurm_job_modify of headway's)"
         return Check(subject, False, found, remedy)
+    if open_:
+        found = f"BEHIND of {path} lacks {', '.join(open_)}: users may submit to it, past headway"
+        return Check(subject, False, found, f"{remedy} and set BEHIND to the partitions of background jobs")
     return Check(subject, True, f"{seen}, MANAGED names {', '.join(options.partitions)}")
 
 

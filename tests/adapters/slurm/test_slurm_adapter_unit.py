@@ -154,6 +154,62 @@ def test_a_failed_pin_releases_nothing(slurm: PretendedSlurm) -> None:
     assert ("scontrol", "release", "15") not in slurm.said
 
 
+@pytest.fixture
+def tiers(tmp_path: Path) -> dict[str, Any]:
+    """The options of two tiers, whose agents nobody reaches."""
+    key = tmp_path / "key"
+    key.write_text("0" * 64)
+    key.chmod(0o600)
+    return {"background": {"batch": "bg"}, "agents": {"key": str(key), "address": f"unix:{tmp_path}/nobody"}}
+
+
+def test_a_pin_that_slurm_refuses_leaves_no_job_in_the_partition_of_background_jobs(
+    slurm: PretendedSlurm, tiers: dict[str, Any]
+) -> None:
+    """Slurm refuses the update as a whole, and yet the job is in that partition from then on."""
+
+    def answer(argv: tuple[str, ...]) -> Result | None:
+        if argv[:2] == ("scontrol", "update") and "Partition=bg" in argv:
+            return result(argv, rc=1, stderr="Requested partition configuration not available now for job 15")
+        return None
+
+    slurm.answer = answer
+    with adapter(slurm, **tiers) as one:
+        one.describe()
+        events(one)
+        start = d.Start("15", (("node3", 4), ("node4", 4)), tier="background")
+        (outcome,) = one.apply(time.time(), [start])
+        assert not outcome.accepted
+    updates = [argv for argv in slurm.said if argv[:3] == ("scontrol", "update", "JobId=15")]
+    assert ["Partition=bg" in argv for argv in updates] == [True, False]
+    assert "Partition=batch" in updates[1] and "ReqNodeList=" in updates[1]
+
+
+@pytest.mark.parametrize(
+    ("front", "behind", "ok", "says"),
+    [
+        ("", "AllowGroups=nobody", False, "Slurm refuses jobs of fg in bg: AllowGroups=nobody"),
+        ("", "RootOnly=YES", False, "RootOnly=YES"),
+        ("MaxTime=INFINITE", "MaxTime=01:00:00", False, "MaxTime of 60 minutes"),
+        ("AllowGroups=all-of-us", "AllowGroups=all-of-us AllowQos=ALL", True, "share processors"),
+        ("AllocNodes=login1", "AllocNodes=ALL", True, "share processors"),
+    ],
+)
+def test_a_partition_of_background_jobs_that_keeps_jobs_out_is_told(
+    slurm: PretendedSlurm, tiers: dict[str, Any], front: str, behind: str, ok: bool, says: str
+) -> None:
+    words = {"fg": front, "bg": behind}
+    lines = [
+        f"PartitionName={n} Nodes=node[9-10] State=UP OverSubscribe=FORCE:2 {w}" for n, w in words.items()
+    ]
+    slurm.answer = lambda argv: result(argv, "\n".join(lines) + "\n") if "partition" in argv else None
+    options = {**tiers, "background": {"fg": "bg"}}
+    with adapter(slurm, read_only=True, partitions=("fg",), **options) as one:
+        (found,) = [check for check in one.check() if check.subject == "two tiers"]
+    assert found.ok is ok and says in found.detail
+    assert ok or "BEHIND" in found.remedy
+
+
 def test_what_slurm_refuses_is_in_the_log(slurm: PretendedSlurm) -> None:
     said = "Access/permission denied for job 15"
     slurm.answer = lambda argv: result(argv, rc=1, stderr=said) if "update" in argv else None
@@ -340,7 +396,7 @@ def test_only_an_administrator_may_drive(slurm: PretendedSlurm, level: str, ok: 
     ],
 )
 def test_partitions_that_do_not_share_processors_have_no_two_tiers(
-    slurm: PretendedSlurm, tmp_path: Path, shared: dict[str, str], ok: bool, says: str
+    slurm: PretendedSlurm, tiers: dict[str, Any], shared: dict[str, str], ok: bool, says: str
 ) -> None:
     def answer(argv: tuple[str, ...]) -> Result | None:
         if "partition" not in argv:
@@ -351,12 +407,9 @@ def test_partitions_that_do_not_share_processors_have_no_two_tiers(
         ]
         return result(argv, "\n".join(lines) + "\n")
 
-    key = tmp_path / "key"
-    key.write_text("0" * 64)
-    key.chmod(0o600)
     slurm.answer = answer
-    tiers = {"background": {"fg": "bg"}, "agents": {"key": str(key), "address": f"unix:{tmp_path}/nobody"}}
-    with adapter(slurm, read_only=True, partitions=("fg",), **tiers) as one:
+    options = {**tiers, "background": {"fg": "bg"}}
+    with adapter(slurm, read_only=True, partitions=("fg",), **options) as one:
         (found,) = [check for check in one.check() if check.subject == "two tiers"]
     assert (found.ok, found.detail) == (ok, says)
     assert ok or "OverSubscribe=FORCE:2" in found.remedy

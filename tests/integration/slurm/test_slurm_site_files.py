@@ -31,8 +31,12 @@ def give_back(*argv: str, env: dict[str, str] | None = None) -> subprocess.Compl
 @pytest.fixture
 def filtered(slurm_factory: Callable[..., Any]) -> Any:
     """A cluster whose partition ``batch`` is behind the filter; ``other`` is not."""
+    return with_filter(slurm_factory, ETC / "job_submit.lua")
+
+
+def with_filter(slurm_factory: Callable[..., Any], lua: Path) -> Any:
     return slurm_factory(
-        "--lua", str(ETC / "job_submit.lua"), "--set", "JobSubmitPlugins=lua",
+        "--lua", str(lua), "--set", "JobSubmitPlugins=lua",
         "--line", "PartitionName=batch Nodes=ALL Default=YES State=UP",
         "--line", "PartitionName=other Nodes=ALL State=UP",
     )  # fmt: skip
@@ -40,6 +44,26 @@ def filtered(slurm_factory: Callable[..., Any]) -> Any:
 
 def options(cluster: Any) -> dict[str, Any]:
     return {"partitions": ["batch"], "poll_interval": 0.3, "slurm_conf": cluster.conf}
+
+
+def test_nobody_submits_to_the_partition_of_background_jobs_or_moves_a_job_there(
+    slurm_factory: Callable[..., Any], tmp_path: Path
+) -> None:
+    lua = tmp_path / "job_submit.lua"
+    shipped = (ETC / "job_submit.lua").read_text()
+    lua.write_text(shipped.replace("local BEHIND = {}", "local BEHIND = { other = true }"))
+    filtered = with_filter(slurm_factory, lua)
+    job = filtered.submit(1, 60, hold=False, user="nobody", administrator=False)
+    for words in (
+        ["sbatch", "-pother", "-D/", "-o/dev/null", "--wrap", "true"],
+        ["scontrol", "update", f"JobId={job}", "Partition=other"],
+    ):
+        with pytest.raises(AssertionError, match="denied"):
+            filtered.run(*words, user="nobody")
+    assert filtered.jobs()[job]["partition"] == "batch"
+    # headway, which is an administrator, does.
+    filtered.scontrol("update", f"JobId={job}", "Partition=other")
+    assert filtered.jobs()[job]["partition"] == "other"
 
 
 def test_jobs_enter_held_for_headway_and_users_holds_stay_theirs(filtered: Any) -> None:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from headway.errors import Failure
 from headway.model import PoolDescription
 from headway_adapters.slurm import values
 from headway_adapters.slurm.reader.documents import node_names, records
+
+#: What bounds who may be in a partition, and how each says that it does not.
+_BOUNDS = {
+    "AllowGroups": "ALL", "AllowAccounts": "ALL", "DenyAccounts": "", "AllowQos": "ALL", "DenyQos": "",
+    "AllocNodes": "ALL", "RootOnly": "NO",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -24,6 +31,8 @@ class Partition:
     exclusive: bool = False
     #: How many jobs Slurm puts on each processor whether they wish it or not (``OverSubscribe=FORCE:2``).
     forced: int = 1
+    #: Who may be in it, as far as that is not everybody: ``{"AllowGroups": "physics"}``.
+    bounds: Mapping[str, str] = field(default_factory=dict)
 
     def pool(self) -> PoolDescription:
         limit = 0.0 if math.isinf(self.max_walltime) else self.max_walltime
@@ -50,6 +59,7 @@ def read_partitions(text: str) -> dict[str, Partition]:
             open=record.get("State", "UP").upper() == "UP",
             exclusive=record.get("OverSubscribe", "").upper() == "EXCLUSIVE",
             forced=_forced(record.get("OverSubscribe", "")),
+            bounds={key: record[key] for key, none in _BOUNDS.items() if record.get(key, none) != none},
         )
     return found
 
