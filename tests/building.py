@@ -145,7 +145,7 @@ def emulate(
         cluster, list(jobs), faults=faults, physics=physics, rng=np.random.default_rng(seed), **more
     )
     scheduler = Scheduler(
-        cluster, plugged(*plugins), seed=seed, capabilities=adapter.capabilities, cycle=cycle
+        adapter.describe(), plugged(*plugins), seed=seed, capabilities=adapter.capabilities, cycle=cycle
     )
     run = Run(adapter, scheduler, [])
 

@@ -81,6 +81,8 @@ class ClusterAdapter(abc.ABC):
 
     #: The decision types that it can carry out.
     capabilities: frozenset[type[Decision]] = frozenset()
+    #: Others may have the processors of a suspended job (:attr:`ClusterDescription.suspended_lend`).
+    suspended_lend: bool = False
     #: It can drive migration handlers (:mod:`headway.migration`), and so carry out what these give.
     moves: bool = False
 

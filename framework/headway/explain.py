@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from headway.decisions import Decision, Migrate, Start, SwapTiers
@@ -166,7 +167,8 @@ def explain(
         where = _where(placement, tier)
         return [
             *lines,
-            f"It {verb}{where}, expected to end by {clock(job.expected_end)}.",
+            f"It {verb}{where}, {_expected(job, clock)}.",
+            *_suspended(scheduler, job, clock),
             *_moved(job, wished),
         ]
     reason = scheduler.state.why_waiting(job, clock)
@@ -175,6 +177,23 @@ def explain(
         return lines
     lines.extend(_in_queue(scheduler, job, clock))
     return lines
+
+
+def _expected(job: Job, clock: Callable[[float], str]) -> str:
+    """When a job on nodes is expected to end."""
+    if math.isinf(job.expected_end):
+        return "and nobody knows when it will end"
+    return f"expected to end by {clock(job.expected_end)}"
+
+
+def _suspended(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> Iterator[str]:
+    """For whom a job is suspended, and when it runs again."""
+    if job.status is not Status.SUSPENDED:
+        return
+    for plugin in scheduler.plugins.by_name.values():
+        why = getattr(plugin, "why_suspended", None)
+        if why is not None and (reason := why(job, clock)):
+            yield f"{reason}."
 
 
 def _where(placement: Placement, tier: str) -> str:

@@ -40,6 +40,9 @@ Class attributes of a plugin that the framework reads, all optional:
     True: it wakes nodes that sleep where the cluster can, though it does not need that.
 ``needs_energy``
     True: the cluster must have an energy profile.
+``needs_lending``
+    True: others must be able to have the processors of suspended jobs
+    (:attr:`headway.model.ClusterDescription.suspended_lend`). May be set by the plugin as it is made.
 ``needs_policy``
     True: it goes by what the batch system says of its site's policy, which the event ``SitePolicyChanged``
     tells before anything is decided. May be set by the plugin as it is made, since its options decide.
@@ -82,6 +85,9 @@ Class attributes of a plugin that the framework reads, all optional:
 ``why_waiting(job, view)``
     for a policy: why it did not look at a waiting job without a booking, or does not book it, as a sentence
     without its full stop; "" if it did. ``headway explain`` shows it.
+``why_suspended(job, clock)``
+    for whom the plugin has suspended a job and when it is to run again, as a sentence without its full stop;
+    "" if it has not. ``clock`` says a time for a person. ``headway explain`` shows it.
 ``why_not_predicted(job)``
     for a plugin with ``predict_runtime``: why it does not predict a job that it could have predicted, in the
     same way; "" for others.

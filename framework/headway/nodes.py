@@ -434,6 +434,44 @@ class NodeTable:
                 self.free.take(request, (node,), (count,), sign)
                 self.free.processors[node] += sign * count
 
+    # ------------------------------------------------------------------ suspended jobs
+
+    def lend(self, request: Request, placement: Placement) -> dict[str, tuple[int, int]]:
+        """A job that is on its nodes lets others have its processors, and keeps its memory and generic
+        resources. Returns as :meth:`take`."""
+        shares = self._move(request, placement, -1)
+        self._keep(request, placement, 1)
+        return shares
+
+    def end_lending(self, request: Request, placement: Placement) -> Collection[str]:
+        """What a job kept that lends its processors is free; the pools of its nodes."""
+        self.moves += 1
+        self._keep(request, placement, -1)
+        names = (name for name, _ in placement if name in self.descriptions)
+        return {pool for name in names for pool in self.descriptions[name].pools}
+
+    def _keep(self, request: Request, placement: Placement, sign: int) -> None:
+        """All that a job has there but its processors."""
+        place = self.locate(placement)
+        if not _takes_processors_alone(request):
+            self.free.take(request, place.nodes, place.counts, sign)
+            for node, count in zip(place.nodes, place.counts, strict=True):
+                self.free.processors[node] += sign * count
+        if sign < 0:
+            self._located.pop(id(placement), None)
+
+    def guard_return(self, request: Request, placement: Placement, pool: str) -> None:
+        """Raise :class:`StateError` if a job that lends its processors cannot have them back: a node that
+        cannot be used or is shared, or processors that others have."""
+        exclusive = request.exclusive or any(part.exclusive for part in request.parts)
+        for name, count in placement:
+            node = self._guard_usable(name, count, pool)
+            free = self.free.processors[node]
+            if count > free:
+                raise StateError(f"node {name} has {free} processors free, not {count}")
+            if exclusive and (free != self.total[node] or self.behind[node]):
+                raise StateError(f"node {name} would be shared, the job asks for whole nodes")
+
     def free_behind(self) -> Free:
         """What each node has left for the background."""
         processors = self.total - self.behind

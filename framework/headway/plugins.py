@@ -392,6 +392,11 @@ class Plugins:
         return any(getattr(plugin, "needs_policy", False) for plugin in self.by_name.values())
 
     @property
+    def need_lending(self) -> list[str]:
+        """Those that need others to be able to have the processors of suspended jobs."""
+        return [name for name, plugin in self.by_name.items() if getattr(plugin, "needs_lending", False)]
+
+    @property
     def promise(self) -> bool:
         """Whether one of them promises something to jobs."""
         return any(getattr(plugin, "promises", False) for plugin in self.by_name.values())

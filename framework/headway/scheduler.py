@@ -21,7 +21,18 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from headway.decisions import Decision, Kill, Migrate, Requeue, Signal, Start, SubmitSubjob, SwapTiers
+from headway.decisions import (
+    Decision,
+    Kill,
+    Migrate,
+    Requeue,
+    Resume,
+    Signal,
+    Start,
+    SubmitSubjob,
+    Suspend,
+    SwapTiers,
+)
 from headway.errors import StateError
 from headway.events import Event, JobEnded, JobStarted, in_order
 from headway.model import ClusterDescription, Placement
@@ -417,6 +428,9 @@ class Scheduler:
                     elif isinstance(decision, SubmitSubjob):
                         if not self._may_submit(name, decision, "react"):
                             continue
+                    elif isinstance(decision, Resume):
+                        if not self._resume_extra(name, decision, "react"):
+                            continue
                     elif isinstance(decision, Foreseeable):
                         self.state.foresee(decision)
                     if type(decision) is not Start or self._begin_extra(name, decision, "react"):
@@ -439,7 +453,10 @@ class Scheduler:
                 elif isinstance(decision, SubmitSubjob):
                     if self._may_submit(name, decision):
                         decisions.append(decision)
-                elif isinstance(decision, Requeue | Kill | Signal):
+                elif isinstance(decision, Resume):
+                    if self._resume_extra(name, decision):
+                        decisions.append(decision)
+                elif isinstance(decision, Requeue | Kill | Signal | Suspend):
                     state.foresee(decision)
                     decisions.append(decision)
                 elif type(decision) is not Start or self._begin_extra(name, decision):
@@ -792,6 +809,15 @@ class Scheduler:
             self._refused(plugin, hook, f"{error}; not moved")
             return False
         self.state.jobs[move.job_id].pool.touch()
+        return True
+
+    def _resume_extra(self, plugin: str, resume: Resume, hook: str = "control") -> bool:
+        """Let a suspended job have its processors again; False, and a problem, if that is impossible."""
+        try:
+            self.state.foresee(resume)
+        except StateError as error:
+            self._refused(plugin, hook, f"{error}; not resumed")
+            return False
         return True
 
     def _may_submit(self, plugin: str, decision: SubmitSubjob, hook: str = "control") -> bool:

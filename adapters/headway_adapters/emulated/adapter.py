@@ -17,6 +17,7 @@ from heapq import heappop
 from random import Random
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from headway import decisions as dec
@@ -120,6 +121,7 @@ class EmulatedAdapter(ClusterAdapter):
         cannot have.
         """
         self.capabilities = self.capable_of(cluster)
+        self.suspended_lend = {dec.Suspend, dec.Resume} <= self.capabilities
         self._faults = faults or _faults.Faults()
         self._immediate = self._faults.latency == 0 and self._faults.failure_rate == 0
         self._rng = rng if rng is not None else np.random.default_rng(0)
@@ -192,7 +194,7 @@ class EmulatedAdapter(ClusterAdapter):
     # ------------------------------------------------------------------ what is told
 
     def describe(self) -> ClusterDescription:
-        return self._machine.cluster
+        return msgspec.structs.replace(self._machine.cluster, suspended_lend=self.suspended_lend)
 
     def check(self) -> list[Check]:
         machine = self._machine

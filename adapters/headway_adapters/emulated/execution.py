@@ -40,6 +40,8 @@ class Execution(msgspec.Struct, eq=False, gc=False):
     consumed: float = 0.0
     rate: float = 1.0
     suspended: bool = False
+    #: While it is suspended others may have its processors.
+    lends: bool = False
     tier: str = "foreground"
     frequency: float | None = None
     #: Its limit bounds its work and not the seconds that it takes for that; then ``consumed`` is work, too.

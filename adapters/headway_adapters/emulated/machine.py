@@ -11,6 +11,7 @@ from typing import Any
 
 from headway import events as ev
 from headway.adapter import Outcome
+from headway.errors import StateError
 from headway.model import ClusterDescription, JobDescription
 from headway.nodes import NodeTable
 from headway.results import Activity, CapacityChange, JobResult
@@ -118,13 +119,46 @@ class Machine:
         if self.left is not None:
             self.left(execution)
         pool = execution.job.pool or self.only
-        if execution.tier != FOREGROUND:
+        if execution.lends:
+            execution.lends = False
+            if pool not in self.free:
+                self.nodes.end_lending(execution.job.request, execution.placement)
+        elif execution.tier != FOREGROUND:
             if pool not in self.free:
                 self.nodes.give_back_behind(execution.job.request, execution.placement)
         elif pool in self.free:
             self.free[pool] += execution.job.request.processors
         else:
             self.nodes.give_back(execution.job.request, execution.placement)
+
+    def lend(self, execution: Execution) -> None:
+        """A suspended job keeps what it has but its processors."""
+        pool = execution.job.pool or self.only
+        if execution.tier == FOREGROUND and not execution.lends:
+            execution.lends = True
+            if pool in self.free:
+                self.free[pool] += execution.job.request.processors
+            else:
+                self.nodes.lend(execution.job.request, execution.placement)
+
+    def take_again(self, execution: Execution) -> str:
+        """What it lends is its own again; why that cannot be, or ""."""
+        if not execution.lends:
+            return ""
+        job, pool = execution.job, execution.job.pool or self.only
+        if pool in self.free:
+            if job.request.processors > self.free[pool]:
+                return f"job {job.id} had {job.request.processors} processors, {self.free[pool]} are free"
+            self.free[pool] -= job.request.processors
+        else:
+            try:
+                self.nodes.guard_return(job.request, execution.placement, pool)
+            except StateError as error:
+                return str(error)
+            self.nodes.end_lending(job.request, execution.placement)
+            self.nodes.take(job.request, execution.placement)
+        execution.lends = False
+        return ""
 
     def moves_of(self, execution: Execution) -> Moves:
         """Where the moves of a job are counted."""

@@ -1,4 +1,8 @@
-"""A running job is stopped, keeps what it has, and runs again: both its work and its limit wait."""
+"""A running job is stopped and runs again: both its work and its limit wait.
+
+It keeps its memory, generic resources and licences. Others may have its processors meanwhile, as on Slurm;
+that it runs again only where they are free, which a real Slurm does not look at, is checked here.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,7 @@ class Suspension:
         if execution.bundle:
             return f"job {decision.job_id} is in a bundle, which is not suspended"
         self._set(decision.job_id, True)
+        self._machine.lend(execution)
         self._machine.news.append(ev.JobSuspended(self._machine.now, decision.job_id))
         return ""
 
@@ -27,6 +32,8 @@ class Suspension:
         execution = self._machine.running.get(decision.job_id)
         if execution is None or not execution.suspended:
             return f"job {decision.job_id} is not suspended"
+        if refusal := self._machine.take_again(execution):
+            return refusal
         self._set(decision.job_id, False)
         self._machine.news.append(ev.JobResumed(self._machine.now, decision.job_id))
         return ""

@@ -233,6 +233,7 @@ class Federation(ClusterAdapter):
             name: _Member(name, adapter, self._bell.stir, self._clock, self._log)
             for name, adapter in members.items()
         }
+        self.suspended_lend = all(member.adapter.suspended_lend for member in self._members.values())
         self.capabilities = frozenset(
             kind for member in self._members.values() for kind in member.adapter.capabilities
         )
@@ -280,6 +281,7 @@ class Federation(ClusterAdapter):
             switches=tuple(one for part in parts for one in part.switches),
             shares_out=any(part.shares_out for part in parts),
             moves_take_time=any(part.moves_take_time for part in parts),
+            suspended_lend=self.suspended_lend,
         )
 
     def _join(self, member: _Member) -> ClusterDescription:
@@ -299,6 +301,7 @@ class Federation(ClusterAdapter):
             switches=tuple(outward.renamed(one) for one in description.switches),
             shares_out=description.shares_out,
             moves_take_time=description.moves_take_time,
+            suspended_lend=description.suspended_lend,
         )
 
     def asked_before(self, starts: Mapping[str, float]) -> None:

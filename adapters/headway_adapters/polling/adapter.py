@@ -420,6 +420,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
             enters_reservations=self.enters_reservations,
             shares_out=self.shares_out,
             moves_take_time=True,
+            suspended_lend=self.suspended_lend,
         )
 
     def switches(self, nodes: Mapping[str, NodeDescription]) -> tuple[SwitchDescription, ...]:

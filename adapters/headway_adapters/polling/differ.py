@@ -75,7 +75,7 @@ def _appeared(job: SnapshotJob, now: float, events: list[ev.Event]) -> None:
     if job.state in ON_NODES or job.placement:
         _start(job, now, events)
     if job.state == "suspended":
-        events.append(ev.JobSuspended(time=now, job_id=description.id))
+        _suspended(job, now, events)
     elif job.state == "ended":
         _end(job, now, events)
 
@@ -92,20 +92,36 @@ def _changed(old: SnapshotJob, new: SnapshotJob, now: float, events: list[ev.Eve
     if runs and not ran:
         _start(new, now, events)
         if new.state == "suspended":
-            events.append(ev.JobSuspended(time=now, job_id=job_id))
+            _suspended(new, now, events)
     elif runs:
         if new.tier != old.tier:
             events.append(ev.JobTierChanged(time=now, job_id=job_id, tier=new.tier))
         if new.placement != old.placement and new.placement:
             events.append(ev.JobMigrated(time=now, job_id=job_id, placement=new.placement))
-        if new.state == "suspended" and old.state != "suspended":
-            events.append(ev.JobSuspended(time=now, job_id=job_id))
+        if new.state == "suspended" and old.state == "suspended" and _again(old, new):
+            # Between two looks it ran.
+            events.append(ev.JobResumed(time=min(new.suspended_since or now, now), job_id=job_id))
+            _suspended(new, now, events)
+        elif new.state == "suspended" and old.state != "suspended":
+            _suspended(new, now, events)
         elif old.state == "suspended" and new.state != "suspended":
             events.append(ev.JobResumed(time=now, job_id=job_id))
     elif new.state == "ended":
         if not ran and new.placement:
             _start(new, now, events)
         _end(new, now, events)
+
+
+def _again(old: SnapshotJob, new: SnapshotJob) -> bool:
+    """Whether a job is suspended since another moment than before."""
+    return (
+        None not in (old.suspended_since, new.suspended_since) and old.suspended_since != new.suspended_since
+    )
+
+
+def _suspended(job: SnapshotJob, now: float, events: list[ev.Event]) -> None:
+    at = now if job.suspended_since is None else min(job.suspended_since, now)
+    events.append(ev.JobSuspended(time=at, job_id=job.job.id))
 
 
 def _moved(old: SnapshotJob, new: SnapshotJob) -> bool:

@@ -23,6 +23,8 @@ class SnapshotJob(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     placement: Placement = ()
     #: Start of its last (or present) execution.
     start_time: float | None = None
+    #: Since when it is suspended, if it is and the batch system says so.
+    suspended_since: float | None = None
     #: When it ended; for a job that has not ended this is None.
     end_time: float | None = None
     #: One of :data:`headway.events.OUTCOMES` for an ended job.

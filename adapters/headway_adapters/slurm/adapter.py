@@ -153,6 +153,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
     drains = True
     enters_reservations = True
     shares_out = True
+    suspended_lend = True
     Options = SlurmOptions
 
     _client: SlurmClient

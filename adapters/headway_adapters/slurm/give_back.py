@@ -26,6 +26,8 @@ _NO_FAULT = (
     "Invalid job id",
     "already finished",
 )
+#: What is said of a job that somebody has to resume.
+_SUSPENDED = "suspended: scontrol resume"
 
 
 def give_back(client: SlurmClient, partitions: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -55,6 +57,10 @@ def give_back(client: SlurmClient, partitions: tuple[str, ...]) -> Iterator[tupl
         # It runs, held for the case that it is requeued.
         result = client.run(["scontrol", "release", writer.job(job_id)])
         yield job_id, "" if result.ok else result.complaint()
+    for job_id, job in sorted(found.jobs.items()):
+        if job.state == "suspended" and job.job.pool in partitions:
+            # Whoever did it, Slurm will not.
+            yield job_id, f"{_SUSPENDED} {job_id}, once its processors are free"
     done: set[str] = set()
     for job_id, detail in found.details.items():
         if not (detail.held and detail.ours and detail.managed) or detail.record in done:
@@ -118,6 +124,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         for given, problem in give_back(client, partitions):
             if given.startswith(FOR_JOB):
                 print(f"reservation {given}: {problem or 'removed'}")
+            elif problem.startswith(_SUSPENDED):
+                print(f"job {given}: {problem}")
+                continue
             elif _is_no_fault(problem):
                 print(f"job {given}: left as it is, Slurm refuses to change it ({problem})")
                 continue

@@ -113,9 +113,15 @@ def _lacking(configs: list[PluginConfig], catalogue: Catalogue, adapter: Cluster
     from headway.plugins import Plugins
 
     try:
-        Plugins.load(configs, catalogue, adapter.capabilities)
+        plugins = Plugins.load(configs, catalogue, adapter.capabilities)
     except UserError as error:
         return [Check("plugins", False, str(error), "take that plugin out; see what this cluster can")]
+    if not adapter.suspended_lend:
+        keeps = "suspends jobs to make room, and this cluster keeps their processors for them"
+        return [
+            Check("plugins", False, f"plugin {name!r} {keeps}", "let them be requeued or cancelled")
+            for name in plugins.need_lending
+        ]
     return []
 
 

@@ -71,6 +71,9 @@ class ClusterDescription(msgspec.Struct, frozen=True, gc=False):
     #: A move (:class:`headway.decisions.Migrate`, :class:`headway.decisions.SwapTiers`) takes time, and may
     #: fail in the end: until it is told, the job is where it was.
     moves_take_time: bool = False
+    #: Others may have the processors of a suspended job, which keeps its memory, generic resources and
+    #: licences.
+    suspended_lend: bool = False
     #: Amounts of what is counted for the whole cluster and belongs to no node, such as ``(("matlab", 4),)``.
     licences: tuple[tuple[str, int], ...] = ()
     #: How the nodes are connected, as far as the batch system says it.

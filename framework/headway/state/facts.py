@@ -90,6 +90,8 @@ class Facts:
         self.before_growth: dict[str, Placement] = {}
         #: Where running jobs were, and in which tier, before a move that is foreseen.
         self.before_move: dict[str, tuple[Placement, str, Pace | None]] = {}
+        #: Suspended jobs that lent their processors and are to run again.
+        self.returning: set[str] = set()
         #: Nodes that nobody has described yet -> ids of jobs that were told to be on them.
         self.on_unknown: dict[str, set[str]] = {}
         #: Who is on which node; None until somebody asks (:func:`headway.state.background.watch_tenants`).

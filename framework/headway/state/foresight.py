@@ -6,9 +6,21 @@ They count at once; if the cluster refuses them, what it said last is true again
 
 from __future__ import annotations
 
-from headway.decisions import Kill, Migrate, Requeue, Reserve, Resize, SetTimeLimit, Signal, SwapTiers
+from headway.decisions import (
+    Kill,
+    Migrate,
+    Requeue,
+    Reserve,
+    Resize,
+    Resume,
+    SetTimeLimit,
+    Signal,
+    Suspend,
+    SwapTiers,
+)
 from headway.state.expectations import go_on, leave, set_expectation
 from headway.state.facts import Facts
+from headway.state.lending import not_resumed, take_again
 from headway.state.moves import carry, moved_back
 from headway.state.occupation import move
 from headway.state.records import Job
@@ -16,14 +28,20 @@ from headway.state.reservations import drop_reservation, put_reservation
 from headway.state.waiting import look_again
 
 #: What counts from its decision on, until the cluster confirms or refuses it.
-Foreseeable = SetTimeLimit | Resize | Reserve | SwapTiers | Migrate | Requeue | Kill | Signal
+Foreseeable = (
+    SetTimeLimit | Resize | Reserve | SwapTiers | Migrate | Requeue | Kill | Signal | Suspend | Resume
+)
 
 
 def foresee(state: Facts, decision: Foreseeable) -> None:
     """A change was decided: count with it until the cluster says what became of it.
 
-    Raises :class:`headway.errors.StateError` for a move that is impossible (:func:`moves.carry`).
+    Raises :class:`headway.errors.StateError` for a move that is impossible (:func:`moves.carry`), and for a
+    job that cannot run again (:func:`lending.take_again`).
     """
+    if isinstance(decision, Resume):
+        take_again(state, decision.job_id)
+        return
     if isinstance(decision, SwapTiers | Migrate):
         carry(state, decision)
         return
@@ -37,6 +55,10 @@ def foresee(state: Facts, decision: Foreseeable) -> None:
     if job is None:
         return
     if isinstance(decision, Requeue | Kill):
+        leave(state, job)
+    elif isinstance(decision, Suspend):
+        if not state.cluster.suspended_lend:
+            return
         leave(state, job)
     elif isinstance(decision, Signal):
         if decision.grace is None:
@@ -64,7 +86,10 @@ def take_back(state: Facts, decision: Foreseeable) -> None:
         return
     if isinstance(decision, Signal) and decision.grace is None:
         return
-    if isinstance(decision, Requeue | Kill | Signal):
+    if isinstance(decision, Resume):
+        not_resumed(state, decision.job_id)
+        return
+    if isinstance(decision, Requeue | Kill | Signal | Suspend):
         go_on(state, state.jobs.get(decision.job_id))
         return
     if not isinstance(decision, Reserve):

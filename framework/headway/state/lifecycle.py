@@ -150,6 +150,7 @@ def requeued(state: Facts, event: ev.JobRequeued) -> None:
         expect_again(state, job)
         job.paused, job.suspended_since = 0.0, None
         settled(state, job)
+        state.returning.discard(job.id)
         queue_or_wait(state, job)
 
 
@@ -166,6 +167,7 @@ def ended(state: Facts, event: ev.JobEnded) -> None:
     job.status = _ENDED
     state.before_growth.pop(job.id, None)
     settled(state, job)
+    state.returning.discard(job.id)
     if state.bundles:
         state.bundles.discard(job.id)
     if state.dependants:

@@ -108,6 +108,9 @@ def release(state: Facts, job: Job) -> None:
     job.entries = None
     if state.watchers:
         tell_gave(state, job)
+    if job.lends:
+        _end_lending(state, job)
+        return
     if job.behind:
         _release_behind(state, job)
         return
@@ -126,6 +129,18 @@ def release(state: Facts, job: Job) -> None:
             if name in state.pools:
                 state.pools[name].free += usable
         job.placement = ()
+
+
+def _end_lending(state: Facts, job: Job) -> None:
+    """A suspended job goes whose processors were lent: what it kept is free now."""
+    job.lends = False
+    if job.taken is not None:
+        for pool in state.nodes.end_lending(job.taken, job.placement):
+            if pool in state.pools:
+                state.pools[pool].touch()
+        job.taken = None
+        job.placement = ()
+    job.pool.touch()
 
 
 def _release_behind(state: Facts, job: Job) -> None:

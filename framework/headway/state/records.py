@@ -116,6 +116,8 @@ class Job(msgspec.Struct, eq=False, weakref=True):
     #: Seconds that it was suspended since its start; and since when it is, if it is now.
     paused: float = 0.0
     suspended_since: float | None = None
+    #: It is suspended, and others may have its processors (:mod:`headway.state.lending`).
+    lends: bool = False
     #: The request as it was when its nodes were taken, so that exactly that is given back.
     taken: Request | None = None
     #: Its entries in the running lists of the pools whose processors it takes; none in the background.

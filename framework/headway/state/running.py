@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from headway import events as ev
+from headway.state.expectations import go_on
 from headway.state.facts import Facts
+from headway.state.lending import come_back, resumed_as_decided
 from headway.state.moves import relocated
 from headway.state.occupation import expected_end, move, set_expected_end
 from headway.state.records import ON_NODES, Pace, Status
@@ -13,11 +15,12 @@ _SUSPENDED = Status.SUSPENDED
 
 
 def suspended(state: Facts, event: ev.JobSuspended) -> None:
-    """It was stopped, and keeps its processors."""
+    """It was stopped, and keeps its processors until somebody has it lend them."""
     job = state.known(event.job_id, "suspended")
     if job is not None and job.status in ON_NODES:
         job.status = _SUSPENDED
         job.suspended_since = event.time
+        go_on(state, job)
 
 
 def resumed(state: Facts, event: ev.JobResumed) -> None:
@@ -29,7 +32,11 @@ def resumed(state: Facts, event: ev.JobResumed) -> None:
             pause = event.time - job.suspended_since
             job.paused += pause
             job.suspended_since = None
-            if job.pace is None:
+            if job.lends:
+                come_back(state, job)
+            elif job.id in state.returning:
+                resumed_as_decided(state, job)
+            elif job.pace is None:
                 set_expected_end(state, job, job.expected_end + pause)
 
 

@@ -13,6 +13,7 @@ from headway.state import (
     foresight,
     frequency,
     guard,
+    lending,
     licences,
     moves,
     occupation,
@@ -61,6 +62,8 @@ class State(Facts):
     size = reservations.size
     frequencies = frequency.frequencies
     watch_tenants = moves.watch_tenants
+    why_not_resumed = lending.why_not_resumed
+    remaining = lending.remaining
 
     # What was decided.
     begin = guard.begin
@@ -68,6 +71,7 @@ class State(Facts):
     carry = moves.carry
     guard_subjob = bundles.guard_subjob
     moved_back = moves.moved_back
+    lend = lending.lend
     sweep = queues.sweep
     rekey = queues.rekey
     refused = barriers.refused

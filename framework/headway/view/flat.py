@@ -178,11 +178,15 @@ class FlatView(View):
         return self._ahead
 
     def place_without(
-        self, job: Job, gone: Collection[Job], over: Callable[[Job], bool] | None = None
+        self,
+        job: Job,
+        gone: Collection[Job],
+        over: Callable[[Job], bool] | None = None,
+        lent: Collection[Job] = (),
     ) -> Placement | None:
         pool, state = self.pool, self._state
         now = state.now
-        leave = [entry for other in gone for where, entry in other.entries or () if where is pool]
+        leave = [entry for other in (*gone, *lent) for where, entry in other.entries or () if where is pool]
         room = pool.free + sum(entry[2] for entry in leave)
         own = state.reservations.get(job.description.reservation)
         if job.processors > room or not self._licences_without(job, gone, over):

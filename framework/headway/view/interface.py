@@ -324,10 +324,14 @@ class View:
         raise NotImplementedError
 
     def place_without(
-        self, job: Job, gone: Collection[Job], over: Callable[[Job], bool] | None = None
+        self,
+        job: Job,
+        gone: Collection[Job],
+        over: Callable[[Job], bool] | None = None,
+        lent: Collection[Job] = (),
     ) -> Placement | None:
-        """Where ``job`` could start now if these jobs had given back what they have in front; None: not even
-        then. ``()`` on a flat pool.
+        """Where ``job`` could start now if these jobs had given back what they have in front, and those in
+        ``lent`` their processors alone; None: not even then. ``()`` on a flat pool.
 
         As :meth:`start` it delays nothing that is reserved, or booked for others but those for whom ``over``
         is true; before the pool's cycle, by what was booked in the one before. Nothing is changed.

@@ -185,7 +185,11 @@ class NodeView(View):
         return self._try(job, free, self.now, end, among=self._settled)
 
     def place_without(
-        self, job: Job, gone: Collection[Job], over: Callable[[Job], bool] | None = None
+        self,
+        job: Job,
+        gone: Collection[Job],
+        over: Callable[[Job], bool] | None = None,
+        lent: Collection[Job] = (),
     ) -> Placement | None:
         if not self._licences_without(job, gone, over):
             return None
@@ -194,6 +198,8 @@ class NodeView(View):
         free = self._state.nodes.free.copy()
         for other in gone:
             self._give_back(other, free)
+        for other in lent:
+            self._lend(other, free)
         for booking in self.bookings:
             yields = booking.job is job or (over is not None and over(booking.job))
             if not yields and booking.room is not None and end > booking.start:
@@ -201,6 +207,9 @@ class NodeView(View):
                 for other in gone:
                     if other.expected_end > booking.start:
                         self._give_back(other, room)
+                for other in lent:
+                    if other.expected_end > booking.start:
+                        self._lend(other, room)
                 free = free.at_most(room)
         return self._try(job, free, now, end, among=self._settled)
 
@@ -209,6 +218,13 @@ class NodeView(View):
         if job.taken is not None and not job.behind:
             place = self._state.nodes.locate(job.placement)
             free.take(job.taken, place.nodes, place.counts, sign=-1)
+
+    def _lend(self, job: Job, free: Free) -> None:
+        """Add the job's processors to what is free, and nothing else that it has."""
+        if job.taken is not None and not job.behind:
+            place = self._state.nodes.locate(job.placement)
+            for node, count in zip(place.nodes, place.counts, strict=True):
+                free.processors[node] += count
 
     def _try(
         self,

@@ -30,17 +30,26 @@ Decisions on what is left open:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
 import pydantic
 
-from headway.decisions import Decision, Kill, Requeue, Signal, Start
+from headway.decisions import Decision, Kill, Requeue, Resume, Signal, Start, Suspend
 from headway.errors import UserError
-from headway.events import DecisionFailed, Event, JobEnded, JobRequeued, JobStarted
+from headway.events import (
+    DecisionFailed,
+    Event,
+    JobEnded,
+    JobRequeued,
+    JobResumed,
+    JobStarted,
+    JobSuspended,
+)
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import Placement
 from headway.report.quantities import duration
@@ -48,12 +57,15 @@ from headway.state import Job, PoolState, State, Status
 from headway.state.records import ON_NODES
 from headway.view import View
 from headway_plugins.preemption.rules import Rule, Seconds, check_rules
+from headway_plugins.preemption.suspended import Held, Suspended
 from headway_plugins.preemption.victims import Candidate, cheapest, in_turn
 
 _INF = float("inf")
 
 #: How a rule's victims are told to go.
-_ORDERS: dict[str, type[Requeue] | type[Kill]] = {"requeue": Requeue, "cancel": Kill}
+_ORDERS: dict[str, type[Requeue] | type[Kill] | type[Suspend]] = {
+    "requeue": Requeue, "cancel": Kill, "suspend": Suspend,
+}  # fmt: skip
 #: Seconds after which a job is looked at again whose victims were not told to go after all.
 _AGAIN = 600.0
 
@@ -92,9 +104,10 @@ class _Victim:
     """
 
     started: float | None
-    order: Requeue | Kill
+    order: Requeue | Kill | Suspend
     lost: float
     told: Signal | None
+    rule: Rule
 
 
 @dataclass
@@ -114,6 +127,8 @@ class Preemption(Plugin):
     """Running jobs make room for waiting ones that may take their places."""
 
     Options = PreemptionOptions
+    #: Who is suspended is to run again.
+    promises = True
 
     def __init__(self, options: PreemptionOptions) -> None:
         super().__init__(options)
@@ -134,9 +149,18 @@ class Preemption(Plugin):
         #: Jobs' priorities, as they were when somebody asked last.
         self._priorities: dict[str, float] = {}
         self._priorities_at = -_INF
+        self._suspended = Suspended()
+        self._suspends = any(rule.how == "suspend" for rule in options.rules)
+        self.needs_lending = self._suspends
         self._figures: dict[str, float] = {
             "preemptions": 0, "requeued": 0, "cancelled": 0, "given up": 0, "lost processor-seconds": 0.0,
         }  # fmt: skip
+        if self._suspends:
+            self._figures |= {"suspended": 0, "resumed": 0, "suspended processor-seconds": 0.0}
+
+    @property
+    def promised(self) -> int:
+        return self._suspended.changes
 
     @hookimpl
     def startup(self, state: State, capabilities: frozenset[type]) -> None:
@@ -147,16 +171,34 @@ class Preemption(Plugin):
                     f"preemption: rules.{at}: how: {rule.how}: the cluster cannot carry it out "
                     f"(it lacks {_ORDERS[rule.how].__name__})"
                 )
+            if rule.how == "suspend" and not (state.cluster.suspended_lend and Resume in capabilities):
+                raise UserError(
+                    f"preemption: rules.{at}: how: suspend: expected a cluster where others may have the "
+                    "processors of a suspended job (Slurm), found one that keeps them for it; requeue and "
+                    "cancel make room here"
+                )
             if rule.grace and Signal not in capabilities:
                 raise UserError(
                     f"preemption: rules.{at}: grace: the cluster cannot send signals (it lacks Signal)"
                 )
 
     @hookimpl
+    def restore(self, saved: Any) -> None:
+        self._suspended.restore(saved)
+
+    @hookimpl
+    def checkpoint(self) -> Any:
+        return self._suspended.saved() if self._suspends or self.promised else None
+
+    @hookimpl
     def observe(self, event: Event, state: State) -> None:
+        if self._suspends or self.promised:
+            self._observe_suspended(event, state)
         if not self._claims:
             return
-        if isinstance(event, DecisionFailed) and isinstance(event.decision, Requeue | Kill | Signal):
+        if isinstance(event, DecisionFailed) and isinstance(
+            event.decision, Requeue | Kill | Signal | Suspend
+        ):
             name = event.decision.job_id
             for claim in [claim for claim in self._claims.values() if name in claim.victims]:
                 self._give_up(claim, [name], f"the cluster refused it: {event.message}", state)
@@ -169,6 +211,35 @@ class Preemption(Plugin):
             self._went(event.job_id, Requeue, "requeued")
         elif isinstance(event, JobEnded) and event.outcome != "completed":
             self._went(event.job_id, Kill, "cancelled")
+
+    def _observe_suspended(self, event: Event, state: State) -> None:
+        """What becomes of those who were suspended."""
+        known = self._suspended
+        if isinstance(event, JobSuspended | JobResumed):
+            job = state.jobs.get(event.job_id)
+            held = known.get(event.job_id)
+            if job is None or held is None:
+                return
+            if isinstance(event, JobSuspended):
+                self._figures["suspended"] += held.since is None
+                said = known.stands(job, event.time, state)
+            else:
+                since, own = held.since, held.resumed is not None
+                said = known.runs(job, event.time)
+                if own and since is not None:
+                    self._figures["resumed"] += 1
+                    self._figures["suspended processor-seconds"] += job.processors * (event.time - since)
+                else:
+                    self._stays[job.id] = job.start_time
+            if said:
+                state.notices.append(said)
+        elif isinstance(event, JobEnded | JobRequeued):
+            known.forget(event.job_id)
+        elif isinstance(event, DecisionFailed):
+            if isinstance(event.decision, Resume):
+                known.not_resumed(event.decision.job_id)
+            elif isinstance(event.decision, Suspend):
+                known.forget(event.decision.job_id)
 
     def _went(self, name: str, order: type[Decision], figure: str) -> None:
         """A job left its place, perhaps because it was told to."""
@@ -183,9 +254,11 @@ class Preemption(Plugin):
         for claim in self._claims.values():
             if claim.job.pool is view.pool and claim.job.status is Status.PENDING:
                 view.book(claim.job)
+        self._suspended.keep_places(view, self._state)
 
     @hookimpl
     def react(self, state: State) -> Iterator[Decision]:
+        state.notices += self._suspended.look_after(state)
         for claim in list(self._claims.values()):
             yield from self._look_after(claim, state)
 
@@ -202,6 +275,17 @@ class Preemption(Plugin):
 
     @hookimpl
     def control(self, state: State) -> Iterator[Decision]:
+        # Who makes room and who has it do not pass each other in one step.
+        pools = {claim.job.pool.name for claim in self._claims.values()}
+        nodes = {name for claim in self._claims.values() for name in claim.nodes}
+        for decision in self._make_room(state):
+            yield decision
+            pools.add(state.jobs[decision.job_id].pool.name)
+            if isinstance(decision, Start):
+                nodes.update(name for name, _ in decision.placement)
+        yield from self._suspended.resume(state, pools, nodes)
+
+    def _make_room(self, state: State) -> Iterator[Start | Signal | Requeue | Kill | Suspend]:
         for pool in state.pools.values():
             view = pool.view
             if not pool.queue or not isinstance(view, View):
@@ -213,25 +297,57 @@ class Preemption(Plugin):
                 self._seen[pool.name] = heads
                 yield from self._first_of(heads, pool, view, state)
 
+    def why_suspended(self, job: Job, clock: Callable[[float], str]) -> str:
+        """For whom it was suspended, and when it runs again."""
+        return self._suspended.why(job, self._state, clock)
+
     @hookimpl
     def register_metrics(self) -> dict[str, Any]:
         return {"preemption": lambda result: dict(self._figures)}
 
     # ------------------------------------------------------------------ whose turn it is
 
-    def _first_of(self, jobs: Sequence[Job], pool: PoolState, view: View, state: State) -> Iterator[Decision]:
+    def _first_of(
+        self, jobs: Sequence[Job], pool: PoolState, view: View, state: State
+    ) -> Iterator[Start | Signal | Requeue | Kill | Suspend]:
         """The first of these for which others can make room."""
         if self._by_priority:
             self._judge([*jobs, *(other for *_, other in view.running)])
         for job in jobs:
             if job.id in self._claims or not self._may(job, view, state):
                 continue
+            start = self._before_suspended(job, view)
+            if start is not None:
+                yield start
+                return
             claim = self._claim(job, view, state)
             if claim is not None:
                 self._claims[job.id] = claim
                 state.wake_at(claim.deadline if claim.until is None else claim.until, pool)
-                yield from [victim.told or victim.order for victim in claim.victims.values()]
+                yield from [self._tell(claim, name, state) for name in claim.victims]
                 return
+
+    def _tell(
+        self, claim: _Claim, name: str, state: State, *, now: bool = False
+    ) -> Signal | Requeue | Kill | Suspend:
+        """What a victim is told: to go ``now``, or first what it is told before."""
+        victim = claim.victims[name]
+        if victim.told is not None and not now:
+            return victim.told
+        if isinstance(victim.order, Suspend):
+            held = Held(victim.started, claim.job.id, state.now, victim.rule.longest)
+            self._suspended.told(state.jobs[name], held)
+        return victim.order
+
+    def _before_suspended(self, job: Job, view: View) -> Start | None:
+        """Start a job on what is kept for those whose place it has as well as whoever has it now."""
+        if not any(other.pool is job.pool for other, _ in self._suspended.waiting(self._state)):
+            return None
+        if self._place_over(job, (), view, suspended=False) is not None:
+            # Nobody's place is in its way.
+            return None
+        place = self._place_over(job, (), view)
+        return Start(job.id, place, "before jobs that are suspended") if place is not None else None
 
     def _may(self, job: Job, view: View, state: State) -> bool:
         """Whether this job may take any place at all now."""
@@ -242,7 +358,8 @@ class Preemption(Plugin):
         self._not_before.pop(job.id, None)
         until = state.now + self.options.soon
         ending = [other for end, _, _, other in view.running if end <= until]
-        if ending and self._place(job, ending, view) is not None:
+        over = partial(self._yields, job)
+        if ending and view.place_without(job, ending, over) is not None:
             self._wake(until, job.pool, state)
             return False
         return True
@@ -256,7 +373,7 @@ class Preemption(Plugin):
             rule = self._rule(job, other)
             if rule is None:
                 continue
-            old = (other.start_time or 0.0) + rule.exempt
+            old = self._ripe(other, rule)
             if state.now < old:
                 ripe = min(ripe, old)
             else:
@@ -280,15 +397,56 @@ class Preemption(Plugin):
         for other in gone:
             rule = by_rule[other.id]
             lost = _lost(other, rule, state.now)
-            reason = f"makes room for job {job.id} ({rule}), which costs {duration(lost)} of its work"
+            reason = f"makes room for job {job.id} ({rule})"
+            reason += (
+                ", and waits" if rule.how == "suspend" else f", which costs {duration(lost)} of its work"
+            )
             order = _ORDERS[rule.how](other.id, reason)
             told = Signal(other.id, rule.signal, grace, reason) if rule.grace else None
-            claim.victims[other.id] = _Victim(other.start_time, order, lost * other.processors, told)
+            claim.victims[other.id] = _Victim(other.start_time, order, lost * other.processors, told, rule)
         return claim
+
+    def _ripe(self, job: Job, rule: Rule) -> float:
+        """From when on it may be told to go (absolute seconds)."""
+        ripe = (job.start_time or 0.0) + rule.exempt
+        if rule.how == "suspend" and job.paused:
+            ripe = max(ripe, self._suspended.ran_since(job) + rule.again)
+        return ripe
 
     def _place(self, job: Job, gone: Sequence[Job], view: View) -> Placement | None:
         """Where it could start without these: whose places it may take cannot keep it out by waiting."""
-        return view.place_without(job, gone, over=lambda other: self._rule_of(job, other) is not None)
+        return self._place_over(job, gone, view)
+
+    def _place_over(
+        self, job: Job, gone: Sequence[Job], view: View, *, suspended: bool = True
+    ) -> Placement | None:
+        """As :meth:`_place`; places that are kept for suspended jobs are in its way if not ``suspended``."""
+        over = partial(self._yields, job, suspended=suspended)
+        lent = [other for other in gone if self._lends(job, other)]
+        rest = [other for other in gone if other not in lent] if lent else gone
+        return view.place_without(job, rest, over, lent)
+
+    def _yields(self, job: Job, other: Job, *, suspended: bool = True) -> bool:
+        """Whether what is booked for the other is not in the job's way."""
+        if self._rule_of(job, other) is None:
+            return False
+        return not self._suspended.stand_in_of(other) or (suspended and self._waits_on(job, other.id))
+
+    def _lends(self, job: Job, other: Job) -> bool:
+        """Whether the other would be suspended for the job."""
+        if not self._suspends or other.leaving:
+            claim = self._claims.get(job.id)
+            victim = claim.victims.get(other.id) if claim is not None else None
+            return victim is not None and isinstance(victim.order, Suspend)
+        rule = self._rule(job, other)
+        return rule is not None and rule.how == "suspend"
+
+    def _waits_on(self, job: Job, name: str) -> bool:
+        """Whether a suspended job may wait for one that runs to its limit, too."""
+        other, held = self._state.jobs.get(name), self._suspended.get(name)
+        if other is None or held is None:
+            return False
+        return self._suspended.over(other, held, self._state.now) + job.estimate <= 0
 
     def _wake(self, time: float, pool: PoolState, state: State) -> None:
         """Look at a pool again at ``time``, if nothing happens before."""
@@ -313,6 +471,8 @@ class Preemption(Plugin):
     def _meets(self, rule: Rule, job: Job, other: Job) -> bool:
         if not (rule.who.fits(job) and rule.whom.fits(other)):
             return False
+        if rule.how == "suspend" and other.paused + job.estimate > rule.longest:
+            return False
         return rule.distance is None or self._priority(job) - self._priority(other) >= rule.distance
 
     def _priority(self, job: Job) -> float:
@@ -335,7 +495,8 @@ class Preemption(Plugin):
 
     def _cost(self, job: Job, rule: Rule, state: State) -> float:
         """What its going costs."""
-        lost = job.processors * _lost(job, rule, state.now)
+        # Of those who lose nothing, the smaller.
+        lost = job.processors * max(_lost(job, rule, state.now), 1e-6)
         if self.options.victims == "fewest":
             # Of as many, those who lose less.
             return 1.0 + lost / (1.0 + lost) * 1e-6
@@ -383,7 +544,9 @@ class Preemption(Plugin):
             return
         claim.until = None
         state.wake_at(claim.deadline, claim.job.pool)
-        yield from [claim.victims[victim.id].order for victim in left if claim.victims[victim.id].told]
+        yield from [
+            self._tell(claim, victim.id, state, now=True) for victim in left if claim.victims[victim.id].told
+        ]
 
     def _start(self, claim: _Claim) -> Start | None:
         """Start it where room was made."""
@@ -412,6 +575,8 @@ class Preemption(Plugin):
             only_signalled = claim.until is not None and victim.told is not None
             if (name in stay or only_signalled) and job is not None and job.leaving:
                 state.take_back(victim.order)
+            if name not in stay and (job is None or (job.status is Status.RUNNING and not job.leaving)):
+                self._suspended.forget(name)
 
 
 def _still_there(claim: _Claim, state: State) -> list[Job]:
@@ -420,12 +585,14 @@ def _still_there(claim: _Claim, state: State) -> list[Job]:
     return [
         job
         for job, told in jobs
-        if job is not None and job.status in ON_NODES and job.start_time == told.started
+        if job is not None and job.status in ON_NODES and not job.lends and job.start_time == told.started
     ]
 
 
 def _lost(job: Job, rule: Rule, now: float) -> float:
     """Seconds of its work that are lost if it goes by this rule."""
+    if rule.how == "suspend":
+        return 0.0
     done, saves = job.done(now), job.attribute("saves")
     if rule.how == "requeue" and rule.grace and isinstance(saves, int | float) and 0 <= saves <= rule.grace:
         return min(done, rule.grace)

@@ -83,8 +83,9 @@ class Rule(pydantic.BaseModel):
 
     who: Selector = pydantic.Field(description="waiting jobs that may take others' places")
     whom: Selector = pydantic.Field(description="running jobs whose places these are")
-    how: Literal["requeue", "cancel"] = pydantic.Field(
-        default="requeue", description="what becomes of them: back to the queue, or ended"
+    how: Literal["requeue", "cancel", "suspend"] = pydantic.Field(
+        default="requeue",
+        description="what becomes of them: to the queue, ended, or stopped until later",
     )
     exempt: Seconds = pydantic.Field(default=0.0, description="who has not run for so long keeps its place")
     distance: Annotated[float, pydantic.Field(gt=0, le=1e15)] | None = pydantic.Field(
@@ -96,6 +97,20 @@ class Rule(pydantic.BaseModel):
     signal: Annotated[str, pydantic.AfterValidator(_known_signal)] = pydantic.Field(
         default="TERM", description="the signal that they get, with a grace time"
     )
+
+    longest: Annotated[Seconds, pydantic.Field(gt=0)] = pydantic.Field(
+        default=43200.0, description="so long they may be suspended in all, in seconds"
+    )
+    again: Seconds = pydantic.Field(
+        default=600.0, description="who was resumed keeps its place for so long, in seconds"
+    )
+
+    @pydantic.model_validator(mode="after")
+    def _of_suspension(self) -> Rule:
+        for name in ("longest", "again"):
+            if name in self.model_fields_set and self.how != "suspend":
+                raise ValueError(f"{name}: expected how: suspend beside it, found how: {self.how}")
+        return self
 
     @pydantic.model_validator(mode="after")
     def _used(self) -> Rule:

@@ -73,6 +73,13 @@ COMPLETED = ev.JobEnded(time=115.0, job_id="1", outcome="completed", exit_code=0
         (running(90.0), running(), [ev.JobRequeued(time=110.0, job_id="1"), STARTED]),
         (running(90.0), ended(restarts=1), [ev.JobRequeued(time=110.0, job_id="1"), STARTED, COMPLETED]),
         (running(), running(state="suspended"), [ev.JobSuspended(time=120.0, job_id="1")]),
+        (running(), running(state="suspended", suspended_since=115.0),
+         [ev.JobSuspended(time=115.0, job_id="1")]),
+        (
+            running(state="suspended", suspended_since=105.0),
+            running(state="suspended", suspended_since=115.0),
+            [ev.JobResumed(time=115.0, job_id="1"), ev.JobSuspended(time=115.0, job_id="1")],
+        ),
         (running(state="suspended"), running(), [ev.JobResumed(time=120.0, job_id="1")]),
         (running(), running(placement=(("b", 2),)),
          [ev.JobMigrated(time=120.0, job_id="1", placement=(("b", 2),))]),

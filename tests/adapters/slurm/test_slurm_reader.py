@@ -60,6 +60,10 @@ def test_states_and_outcomes(
     assert (job.state, job.outcome, job.exit_code) == (state, outcome, exit_code)
 
 
+def test_since_when_a_job_is_suspended(jobs: reader.Jobs) -> None:
+    assert (jobs.jobs["27"].suspended_since, jobs.jobs["7"].suspended_since) == (1795244602.0, None)
+
+
 def test_a_job_cancelled_in_the_queue_never_started(jobs: reader.Jobs) -> None:
     assert jobs.jobs["6"].placement == () and jobs.jobs["6"].start_time is None
     assert jobs.jobs["5"].placement == (("node1", 1),)

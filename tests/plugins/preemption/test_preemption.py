@@ -543,7 +543,7 @@ WRONG = [
     ({"rules": [{"who": {"qos": ["a"]}, "whom": {"user": ["ann"]}}]}, "circle"),
     ({"rules": [{"who": {"qos": ["a"]}, "whom": {"qos": ["b"]}},
                 {"who": {"qos": ["b"]}, "whom": {"qos": ["c", "a"]}}]}, "rules.0 (qos a before qos b)"),
-    ({"rules": [{**HIGH, "how": "suspend"}]}, "requeue"),
+    ({"rules": [{**HIGH, "how": "sleep"}]}, "requeue"),
     ({"rules": [{**HIGH, "exempt": "soon"}]}, "a time such as 30m"),
     ({"rules": [{"who": {"quality": ["a"]}, "whom": {"qos": ["b"]}}]}, "quality"),
     ({"rules": [HIGH], "timeout": 0}, "timeout"),

@@ -309,6 +309,7 @@ class _Reading:
             state=state,
             placement=placement,
             start_time=started,
+            suspended_since=values.seconds(record.suspend_time) if state == "suspended" else None,
             end_time=(values.seconds(record.end_time) or self.now) if ended else None,
             outcome=outcome,
             exit_code=values.exit_code(record.exit_code) if ended else None,
