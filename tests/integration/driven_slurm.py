@@ -29,11 +29,12 @@ class Driven:
         self.events: list[ev.Event] = []
 
     def wait(self, seconds: float = 0.0) -> list[ev.Event]:
-        """All that is told within ``seconds``; without them, until a look is in."""
+        """All that is told within ``seconds``, or until the very first look is in; without them, until
+        another look is."""
         end = time.time() + seconds
         told = len(self.events)
-        before = self.adapter._raw
-        while time.time() < end or (not seconds and self.adapter._raw is before):
+        before = self.adapter._raw if not seconds else None
+        while time.time() < end or self.adapter._raw is before:
             self._take(max(end, time.time() + 0.1))
         return self.events[told:]
 
