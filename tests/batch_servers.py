@@ -52,7 +52,7 @@ class BatchServer:
 
     def call(
         self, *argv: str, user: str = "headway", host: str = "", stdin: str = "",
-        environment: Mapping[str, str] | None = None, timeout: float = 60,
+        environment: Mapping[str, str] | None = None, timeout: float = HANG,
     ) -> subprocess.CompletedProcess[str]:  # fmt: skip
         """Run a command inside, whatever comes of it."""
         return subprocess.run(

@@ -53,7 +53,7 @@ class SlurmCluster:
         if user is not None:
             argv = (sys.executable, str(LAUNCHER), "exec", str(self.root), "--as", user, "--", *argv)
         done = subprocess.run(argv, env=self.env, capture_output=True, text=True, timeout=HANG)
-        assert not check or done.returncode == 0, f"{argv}: {done.stdout}{done.stderr}"
+        assert not check or done.returncode == 0, f"{argv}: {done.returncode} {done.stdout}{done.stderr}"
         return done.stdout.strip()
 
     def scontrol(self, *words: str) -> str:
