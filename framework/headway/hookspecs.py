@@ -38,6 +38,9 @@ Class attributes of a plugin that the framework reads, all optional:
     decision types that a real cluster can carry out with this plugin's help, such as Migrate.
 ``wakes``
     True: it wakes nodes that sleep where the cluster can, though it does not need that.
+``lacks(cluster, capabilities)``
+    for a plugin that needs one thing or another of the cluster: what is missing on this one, such as
+    "expected ..., found ..."; "" if nothing is. ``headway check`` asks it.
 ``needs_energy``
     True: the cluster must have an energy profile.
 ``needs_lending``

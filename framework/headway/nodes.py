@@ -8,7 +8,7 @@ nodes were added.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,10 @@ class Free:
     processors: Ints
     memory: Ints
     gres: dict[str, Ints]
+    #: How often something was taken of it or given back.
+    changes: int = 0
+    #: The nodes of which nothing is taken, and what was told and changed by then (:meth:`NodeTable.idle`).
+    idle: tuple[int, int, int] = field(default=(-1, -1, 0), compare=False)
 
     def copy(self) -> Free:
         return Free(self.processors.copy(), self.memory.copy(), {k: v.copy() for k, v in self.gres.items()})
@@ -76,6 +80,7 @@ class Free:
     def take(self, request: Request, nodes: Sequence[int], counts: Sequence[int], sign: int = 1) -> None:
         """Take (or with ``sign=-1`` give back) what ``request`` uses for ``counts`` processors a node; no
         node comes twice."""
+        self.changes += 1
         if request.parts:
             for part, its_nodes, its_counts in divided(request, nodes, counts):
                 self.take(part, its_nodes, its_counts, sign)
@@ -212,6 +217,8 @@ class NodeTable:
         self._same_pools: tuple[str, ...] | None = ()
         #: No node has, or had, more than one processor.
         self.single = True
+        #: The processors of every node, if all have, and had, the same number; else 0.
+        self._each = 0
         self._all_available = True
         self._pools: dict[str, Bools] = {}
         self._features: dict[str, Bools] = {}
@@ -254,6 +261,7 @@ class NodeTable:
         self.available[at] = node.available
         self._all_available = self._all_available and node.available
         self.single = self.single and node.processors <= 1
+        self._each = node.processors if len(self.names) == 1 or self._each == node.processors else 0
         if len(self.names) == 1:
             self._same_pools = node.pools
         elif self._same_pools != node.pools:
@@ -374,6 +382,7 @@ class NodeTable:
         self.moves += 1
         place = self.locate(placement)
         nodes, counts, arrays = place.nodes, place.counts, place.arrays
+        self.free.changes += 1
         if not _takes_processors_alone(request):
             self.free.take(request, nodes, counts, sign)
         elif arrays is None:
@@ -695,6 +704,35 @@ class NodeTable:
         for node, (begun, time) in self._wakes.items():
             yield node, max(time if begun else now + time, soon)
 
+    def idle(self, free: Free) -> int:
+        """The nodes of which nothing is taken (:func:`bits`); what is no node may be among them."""
+        told, changes, idle = free.idle
+        if told != self.told or changes != free.changes:
+            idle = bits(free.processors == self.total)
+            free.idle = self.told, free.changes, idle
+        return idle
+
+    def offer(
+        self, request: Request, eligible: Bools, free: Free, time: float = _INF, among: int | None = None
+    ) -> Offer | None:
+        """What the ``eligible`` nodes have for a request; None: too little. ``among``: the same nodes as
+        bits, where these are known."""
+        if (
+            request.exclusive
+            and self._each
+            and request.processors_per_chunk <= 1
+            and _takes_processors_alone(request)
+        ):
+            # Nodes are idle or of no use: a set says all that there is to say.
+            nodes = self.idle(free) & (bits(eligible) if among is None else among)
+            if nodes.bit_count() * self._each < request.processors:
+                return None
+            return Offer(self, request, None, free, time, nodes)
+        slots = self.slots(request, eligible, free)
+        if int(slots.sum()) < request.processors:
+            return None
+        return Offer(self, request, slots, free, time)
+
     def slots(self, request: Request, eligible: Bools, free: Free) -> Ints:
         """How many of the request's processors each node could host out of ``free``."""
         slots = np.where(eligible, free.processors, 0)
@@ -722,21 +760,52 @@ class Offer:
     of preference into a placement that satisfies the request's shape.
     """
 
-    __slots__ = ("_names", "_total", "feasible", "free", "request", "slots", "time")
+    __slots__ = ("_feasible", "_names", "_nodes", "_slots", "_total", "free", "request", "time")
 
     def __init__(
-        self, table: NodeTable, request: Request, slots: Ints, free: Free, time: float = _INF
+        self,
+        table: NodeTable,
+        request: Request,
+        slots: Ints | None,
+        free: Free,
+        time: float = _INF,
+        nodes: int = -1,
     ) -> None:
+        """``nodes`` (:func:`bits`): those that can be had as a whole, for a request that takes no others;
+        then there need be no ``slots``."""
         self._names = table.names
         self._total = table.total
         self.request = request
-        self.slots = slots
+        self._slots, self._nodes = slots, nodes
+        self._feasible: NDArray[np.intp] | None = None
         #: What each node has left before this job, all jobs of the cycle so far counted.
         self.free = free
         #: When the job would start, absolute seconds: now, or later for one that is to be booked; infinity:
         #: at some time or other.
         self.time = time
-        self.feasible: NDArray[np.intp] = slots.nonzero()[0]
+
+    @property
+    def slots(self) -> Ints:
+        """How many processors of the job each node could host."""
+        if self._slots is None:
+            self._slots = np.zeros(len(self._total), np.int64)
+            whole = nodes_of(self._nodes)
+            self._slots[whole] = self._total[whole]
+        return self._slots
+
+    @property
+    def feasible(self) -> NDArray[np.intp]:
+        """The nodes with at least one usable processor, in table order."""
+        if self._feasible is None:
+            self._feasible = self.slots.nonzero()[0]
+        return self._feasible
+
+    @property
+    def nodes(self) -> int:
+        """The same as a set (:func:`bits`)."""
+        if self._nodes < 0:
+            self._nodes = bits(self.slots > 0)
+        return self._nodes
 
     def take(self, order: NDArray[np.intp] | Sequence[int]) -> Placement | None:
         """The placement that uses nodes in this order of preference; None if the shape does not fit."""

@@ -18,7 +18,7 @@ from headway.errors import Damaged, HeadwayError, UserError
 if TYPE_CHECKING:
     from headway.adapter import Check, ClusterAdapter
     from headway.config import Config
-    from headway.plugins import Catalogue, PluginConfig
+    from headway.plugins import Catalogue, PluginConfig, Plugins
 
 #: Characters of a check's detail that are shown.
 _LONGEST = 600
@@ -81,6 +81,7 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
                     adapter.tell_policy()
                 of_cluster.extend(adapter.check())
                 of_cluster.extend(_lacking(configs, catalogue, adapter))
+                of_cluster.extend(_missing(plugins, adapter))
                 # Those of this cluster, as far as it could be asked, and not of all of its kind.
                 capabilities = adapter.capabilities
         except UserError:
@@ -123,6 +124,27 @@ def _lacking(configs: list[PluginConfig], catalogue: Catalogue, adapter: Cluster
             for name in plugins.need_lending
         ]
     return []
+
+
+def _missing(plugins: Plugins, adapter: ClusterAdapter) -> list[Check]:
+    """What plugins say that this cluster has not."""
+    from headway.adapter import Check
+
+    asked = {name: plugin for name, plugin in plugins.by_name.items() if hasattr(plugin, "lacks")}
+    if not asked:
+        return []
+    try:
+        cluster = adapter.describe()
+    except HeadwayError:
+        # It does not answer, and its own checks have said so.
+        return []
+    found = []
+    for name, plugin in asked.items():
+        lacking = plugin.lacks(cluster, adapter.capabilities)
+        if lacking:
+            remedy = "give it what it expects, or take that plugin out"
+            found.append(Check("plugins", False, f"plugin {name!r}: {lacking}", remedy))
+    return found
 
 
 def _shown(text: str) -> str:

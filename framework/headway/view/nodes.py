@@ -266,8 +266,9 @@ class NodeView(View):
         request = job.request
         if unreserved is not None:
             eligible = eligible & unreserved
-        slots = table.slots(request, eligible, free)
-        if int(slots.sum()) < request.processors:
+        among = self._eligible_bits(request) if eligible is self._eligible_nodes(request) else None
+        offer = table.offer(request, eligible, free, time, among)
+        if offer is None:
             return None
         if request.parts:
 
@@ -276,7 +277,7 @@ class NodeView(View):
 
             placement = place_parts(table, request, self.pool.name, eligible, free, place, time)
         else:
-            placement = self._place(job, Offer(table, request, slots, free, time), self)
+            placement = self._place(job, offer, self)
         if placement is not None and not table.offers(placement, free.processors):
             # The placement plugin's mistake, not the policy's: other jobs may have a place.
             self._state.anomalies.append(f"job {job.id} was placed on {placement}, which was not offered")
@@ -341,8 +342,7 @@ class NodeView(View):
         def fits_empty(at: int) -> bool:
             """Whether it fits at times[at] if there were no reservations."""
             free = free_at(times[at])
-            table = self._state.nodes
-            eligible = table.eligible(job.request, self.pool.name)
+            eligible = self._eligible_nodes(job.request)
             return self._on(job, eligible, free, None, times[at]) is not None
 
         low, high = 0, len(times) - 1

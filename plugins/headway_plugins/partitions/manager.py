@@ -24,7 +24,7 @@ from headway.durations import as_seconds
 from headway.errors import UserError
 from headway.events import Event
 from headway.hookspecs import Plugin, hookimpl
-from headway.model import Placement
+from headway.model import ClusterDescription, Placement
 from headway.nodes import Offer
 from headway.report.section import Section
 from headway.results import RunResult
@@ -68,21 +68,28 @@ class Partitions(Plugin):
         #: What sees to nodes that sleep; None on a torus.
         self._sleeping: SleepingNodes | None = None
 
+    def lacks(self, cluster: ClusterDescription, capabilities: frozenset[type]) -> str:
+        """What the plugin needs and this cluster has not."""
+        power = {PowerUp, PowerDown} <= capabilities
+        nodes = bool(cluster.nodes) and (power or bool(self.options.described(cluster.switches)))
+        if cluster.wiring is not None or nodes:
+            return ""
+        return (
+            "expected a machine of wired partitions (emulation.torus), or nodes that headway can put to "
+            "sleep and wake (cluster.options.power: true, or actuators; in emulation an energy profile) or "
+            f"that are on switches, found the cluster {cluster.name!r} with neither"
+        )
+
     @hookimpl
     def startup(self, state: State, capabilities: frozenset[type]) -> None:
+        if lacking := self.lacks(state.cluster, capabilities):
+            raise UserError(f"plugin 'partitions': {lacking}")
         if state.cluster.wiring is not None:
             self._wired.startup(state)
             return
         options = self.options
         switches = options.described(state.cluster.switches)
         power = {PowerUp, PowerDown} <= capabilities
-        if all(pool.flat for pool in state.pools.values()) or not (power or switches):
-            raise UserError(
-                "plugin 'partitions': expected a machine of wired partitions (emulation.torus), or nodes "
-                "that headway can put to sleep and wake (cluster.options.power or actuators; in emulation an "
-                "energy profile) or that are on switches, found the cluster "
-                f"{state.cluster.name!r} with neither"
-            )
         prepared = options.blocks == "prepared"
         keep = options.keep if options.keep is not None else (float("inf") if prepared else 0.0)
         self._sleeping = SleepingNodes(

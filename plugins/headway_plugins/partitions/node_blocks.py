@@ -6,7 +6,8 @@ Partitions are dedicated: of a node that any job is on nobody else gets anything
   several such blocks the one in which the fewest have to be booted, then the first.
 - ``prepared``: a job gets a whole block of the smallest size that can hold it: one whose nodes are all on,
   else the one of which the fewest have to be booted, then the first. Nodes of the block that cannot be used
-  are left out; blocks that are larger are looked at only where no block of that size could hold the job.
+  are left out; blocks that are larger are looked at only where no block of that size could hold the job. Of a
+  job of several parts all parts are in that one block.
 - Which block a running job has follows from its nodes: the smallest one that they are in. So nothing has to
   be remembered over a restart.
 """
@@ -19,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.model import Placement, Request, SwitchDescription
-from headway.nodes import NodeTable, Offer
+from headway.nodes import Free, NodeTable, Offer
+from headway.placing_parts import place_parts
 from headway.state import Job
 from headway_plugins.partitions.fat_tree import switch_blocks
 
@@ -108,7 +110,14 @@ class NodeBlocks:
     def fits_at_all(self, request: Request) -> bool:
         """Whether a block could hold the request if everything was idle and in order."""
         if request.parts:
-            return True
+            if not self._prepared:
+                return True
+            eligible = self._table.eligible(request, self._pool, False)
+            return any(
+                self._together(request, eligible, self._table.whole, level[row]) is not None
+                for level in self._levels
+                for row in range(len(level))
+            )
         slots = self._slots(request, usable=False)
         offer = Offer(self._table, request, slots, self._table.whole)
         rows = ((level, row) for level in self._levels for row in self._able(level, slots, request))
@@ -132,6 +141,35 @@ class NodeBlocks:
             if self._prepared and len(self._able(level, whole, request)):
                 return None
         return None
+
+    def find_together(self, request: Request, eligible: Bools, free: Free, site: Site) -> Placement | None:
+        """Prepared blocks: where all parts of a request are, in one block; None: there is none now.
+        ``eligible``: the nodes that they may have."""
+        eligible = eligible & site.idle
+        slots = np.where(eligible, self._table.total, 0)
+        could = self._table.eligible(request, self._pool)
+        whole = np.where(could, self._table.total, 0)
+        for level in self._levels:
+            for row in self._in_order(level, slots, request, site):
+                placement = self._together(request, eligible, free, level[row])
+                if placement is not None:
+                    return placement
+            for row in self._able(level, whole, request):
+                if self._together(request, could, self._table.whole, level[row]) is not None:
+                    return None
+        return None
+
+    def _together(self, request: Request, eligible: Bools, free: Free, block: Ints) -> Placement | None:
+        """The places of all parts of a request in a block."""
+        within = np.zeros(len(eligible), np.bool_)
+        within[block] = True
+        return place_parts(
+            self._table, request, self._pool, eligible & within, free, lambda part: self._in(part, block)
+        )
+
+    @staticmethod
+    def _in(part: Offer, block: Ints) -> Placement | None:
+        return part.take(block[part.slots[block] > 0])
 
     def _slots(self, request: Request, *, usable: bool) -> Ints:
         """What an idle machine has for a request, by nodes."""

@@ -9,10 +9,9 @@ more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headway.model import Placement
 from headway.nodes import NodeTable, Offer, bits
@@ -30,6 +29,25 @@ def connection_of(job: Job, default: str) -> str:
     return str(said) if said in ("mesh", "torus") else default
 
 
+class Held:
+    """The links of partitions that are not over at some moment."""
+
+    __slots__ = ("_geometry", "_links", "full")
+
+    def __init__(self, geometry: Geometry, links: Sequence[int]) -> None:
+        self._geometry, self._links = geometry, links
+        #: The links that nobody else can use beside them.
+        self.full = geometry.without_room(links)
+
+    def full_with(self, others: Sequence[int]) -> int:
+        """The links that nobody else can use beside them and others."""
+        if not others:
+            return self.full
+        if not self._geometry.shared:
+            return self._geometry.without_room([self.full, *others])
+        return self._geometry.without_room([*self._links, *others])
+
+
 class Occupancy:
     """Knows who has which midplanes and links: told of each job that takes its nodes and gives them back, so
     that nobody looks at all that run (:mod:`headway.state.watchers`)."""
@@ -38,20 +56,20 @@ class Occupancy:
         self._geometry = geometry
         self._default = geometry.torus.connection
         order = np.array([state.nodes.index[name] for name in geometry.names], np.intp)
-        #: Where the midplanes are in the scheduler's table of nodes, in the order of their bits.
-        self._order: NDArray[np.intp] | slice = order
-        if np.array_equal(order, np.arange(len(order))):
-            self._order = slice(len(order))
+        #: Where the midplanes are in the scheduler's table of nodes, in the order of their bits; None: they
+        #: are its first ones, in this order.
+        self._order = None if np.array_equal(order, np.arange(len(order))) else order.tolist()
+        self._everything = (1 << geometry.size) - 1
         #: By the identity of a placement, which is kept so that nobody else has it, and its wiring.
         self._masks: dict[tuple[int, str], tuple[Placement, tuple[int, int]]] = {}
         #: Who has a partition now: midplanes and links by job.
         self._held: dict[str, tuple[int, int]] = {}
         #: How often somebody took a partition or gave one back.
         self.changes = 0
-        #: The midplanes of which nothing is taken now, and what was told by then.
-        self._free: tuple[tuple[int, int], int] = (-1, -1), 0
         #: The midplanes that can be used, and what was told by then.
         self._usable: tuple[int, int] = -1, 0
+        #: The links that were held at the moment that was asked for last, and what that followed from.
+        self._last: tuple[tuple[object, ...], Held] = (), Held(geometry, ())
 
     def took(self, job: Job) -> None:
         """The job has its nodes."""
@@ -65,9 +83,11 @@ class Occupancy:
         self._held.pop(job.id, None)
         self.changes += 1
 
-    def mask(self, nodes: NDArray[np.bool_]) -> int:
-        """Nodes of the scheduler's table as bits of midplanes."""
-        return bits(nodes[self._order])
+    def midplanes(self, nodes: int) -> int:
+        """Nodes of the scheduler's table (:func:`headway.nodes.bits`) as bits of midplanes."""
+        if self._order is None:
+            return nodes & self._everything
+        return sum((nodes >> node & 1) << at for at, node in enumerate(self._order))
 
     def know(self, placement: Placement, connection: str, masks: tuple[int, int]) -> None:
         """The midplanes and links of a placement that somebody has made of a box."""
@@ -87,15 +107,12 @@ class Occupancy:
 
     def free_now(self, table: NodeTable) -> int:
         """The midplanes of which nothing is taken now, whether they can be used or not."""
-        told = self.changes, table.told
-        if told != self._free[0]:
-            self._free = told, self.mask(table.free.processors == table.total)
-        return self._free[1]
+        return self.midplanes(table.idle(table.free))
 
     def usable(self, table: NodeTable) -> int:
         """The midplanes that can be used."""
         if table.told != self._usable[0]:
-            self._usable = table.told, self.mask(table.available)
+            self._usable = table.told, self.midplanes(bits(table.available))
         return self._usable[1]
 
     @property
@@ -106,21 +123,21 @@ class Occupancy:
             used |= nodes
         return used
 
-    def held(self, free: int = 0, bookings: Iterable[tuple[int, int]] = ()) -> list[int]:
-        """The links of each partition, those of ``bookings`` (midplanes and links) among them, of which no
+    def held(self, free: int = 0, bookings: Sequence[tuple[int, int]] = ()) -> Held:
+        """The links of all partitions, those of ``bookings`` (midplanes and links) among them, of which no
         midplane is ``free``."""
-        held = [links for nodes, links in self._held.values() if not nodes & free]
-        held += [links for nodes, links in bookings if not nodes & free]
-        return held
+        told = self.changes, free, bookings
+        if told != self._last[0]:
+            links = [links for nodes, links in self._held.values() if not nodes & free]
+            links += [links for nodes, links in bookings if not nodes & free]
+            self._last = told, Held(self._geometry, links)
+        return self._last[1]
 
-    def at(self, offer: Offer, view: View) -> tuple[int, list[int]]:
-        """Of the moment that an offer is for: midplanes that the job cannot have, and the links of each
-        partition that is not over by then."""
-        busy = self.mask(offer.slots <= 0)
-        table = view.nodes
-        now = offer.free is table.free
-        free = self.free_now(table) if now else self.mask(offer.free.processors == table.total)
-        booked = [
+    def at(self, offer: Offer, view: View) -> tuple[int, Held]:
+        """Of the moment that an offer is for: midplanes that the job cannot have, and the links of all
+        partitions that are not over by then."""
+        busy = self._everything & ~self.midplanes(offer.nodes)
+        booked = tuple([
             self.masks_of(booking.job, booking.placement) for booking in view.bookings if booking.placement
-        ]
-        return busy, self.held(free, booked)
+        ])  # fmt: skip
+        return busy, self.held(self.midplanes(view.nodes.idle(offer.free)), booked)

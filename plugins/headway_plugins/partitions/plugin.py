@@ -38,7 +38,7 @@ from headway.view import View
 from headway_plugins.partitions.allocator import Allocator
 from headway_plugins.partitions.blocks import torus_tree
 from headway_plugins.partitions.idle import IdleTime
-from headway_plugins.partitions.occupancy import Occupancy, connection_of
+from headway_plugins.partitions.occupancy import Held, Occupancy, connection_of
 from headway_plugins.partitions.picture import section
 from headway_plugins.partitions.stages import stage_seconds
 
@@ -273,7 +273,7 @@ class Partitions(Plugin):
     def _midplanes(self, job: Job) -> int:
         return -(-job.processors // self._geometry.torus.unit)
 
-    def _fit(self, job: Job, busy: int, held: list[int]) -> Box | None:
+    def _fit(self, job: Job, busy: int, held: Held) -> Box | None:
         """The box that a job gets, midplanes being in use and partitions having links as said."""
         attributes = job.description.attributes or {}
         connection = connection_of(job, self._geometry.torus.connection)
@@ -285,7 +285,7 @@ class Partitions(Plugin):
         return self._allocator(connection).fit(
             self._midplanes(job),
             busy,
-            self._geometry.without_room(held),
+            held.full,
             shape=shape if isinstance(shape, tuple) else None,
             rotate=bool(attributes.get("rotate")),
             best=self.options.fit == "best",
@@ -318,7 +318,7 @@ class Partitions(Plugin):
             return "too few"
         everything = (1 << self._geometry.size) - 1
         busy = everything & ~free
-        full = self._geometry.without_room(self._occupancy.held())
+        full = self._occupancy.held().full
         connection = connection_of(job, self._geometry.torus.connection)
         shape = self._shape(job)
         allocator = self._allocator(connection)
@@ -366,18 +366,17 @@ class _Tree:
         self,
         midplanes: int,
         busy: int,
-        held: list[int],
+        held: Held,
         booted: dict[tuple[str, ...], tuple[int, int]],
         idle: list[tuple[int, int]],
     ) -> Box | None:
         """A ready block, else one that is free and conflicts with no active one, else one that conflicts
         with idle ones only; the lowest number of each."""
-        geometry = self._geometry
-        full = geometry.without_room(held)
+        full = held.full
         idle_nodes = 0
         for nodes, _ in idle:
             idle_nodes |= nodes
-        active = geometry.without_room([*held, *[links for _, links in idle]])
+        active = held.full_with([links for _, links in idle])
         ready = set(booted.values())
         best: tuple[int, Box] | None = None
         for box, nodes, links in self._blocks.get(self.size_class(midplanes), ()):

@@ -16,8 +16,7 @@ With ``keep`` a partition without a job stays on for so long in either way. Wher
 - "In time" is the longest of the nodes' wake times and of the boots seen in this run, and a little more.
 - A boot that fails is told, and the job gets another partition; the node counts as down until it is mended.
 - A refused order is given again after a minute: to wake, and to sleep if nobody needs the nodes then.
-- A job of several parts has the nodes of all of them as one partition; of prepared blocks the smallest one
-  that they are all in.
+- A job of several parts has the nodes of all of them as one partition; prepared, they are all in one block.
 """
 
 from __future__ import annotations
@@ -25,12 +24,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from headway.decisions import Decision, PowerDown, PowerUp, Start
 from headway.events import DecisionFailed, Event, NodeDown, NodePowerChanged, NodeUp
 from headway.model import Placement, SwitchDescription
 from headway.nodes import Offer
 from headway.partitions.bridge import Partition, PartitionSpec, PartitionState
 from headway.partitions.sleepers import Sleepers
+from headway.parts import placements_of
 from headway.placing_parts import place_parts
 from headway.results import RunResult
 from headway.state import Job, PoolState, State, Status
@@ -40,6 +42,23 @@ from headway_plugins.partitions.node_blocks import Bools, Ints, NodeBlocks, Site
 _INF = float("inf")
 #: Seconds by which a node is woken earlier than it has to be, and after which a refused order is repeated.
 _MARGIN, _RETRY = 5.0, 60.0
+
+
+class _Late:
+    """The nodes that would have to be booted for a job, and those that are booted for others."""
+
+    def __init__(self, for_all: Bools, own: dict[str, Ints]) -> None:
+        """``for_all``: those of a job for which none is booted; ``own``: by job, which are booted for it."""
+        self._for_all, self._own = for_all, own
+
+    def of(self, job: Job) -> Bools:
+        """Those of a job, not to be changed."""
+        own = self._own.get(job.id)
+        if own is None:
+            return self._for_all
+        late = self._for_all.copy()
+        late[own] = False
+        return late
 
 
 class SleepingNodes:
@@ -77,6 +96,8 @@ class SleepingNodes:
         #: Since when a partition, or a node that is in none, is on without a job.
         self._idle: dict[str, float] = {}
         self._lone: dict[str, float] = {}
+        #: Who would come late where, as long as nothing is told and ordered.
+        self._lateness: _Late | None = None
         #: Since when each partition is being booted.
         self._booting: dict[str, float] = {}
         self._longest = 0.0
@@ -91,6 +112,7 @@ class SleepingNodes:
 
     def observe(self, event: Event) -> None:
         """What became of nodes and orders."""
+        self._lateness = None
         if isinstance(event, NodePowerChanged):
             self._now = event.time
             self._sleepers.node_power(event.node, event.power)
@@ -143,8 +165,27 @@ class SleepingNodes:
 
     def place(self, job: Job, offer: Offer, view: View) -> Placement | tuple[()]:
         """The job's nodes at the time of an offer."""
-        found = self._of(view.pool.name).find(offer, self._site(job, offer, view))
+        blocks, site = self._of(view.pool.name), self._site(job, offer, view)
+        if self._prepared and job.request.parts:
+            return self._place_part(job, offer, blocks, site)
+        found = blocks.find(offer, site)
         return () if found is None else found[1]
+
+    def _place_part(self, job: Job, offer: Offer, blocks: NodeBlocks, site: Site) -> Placement | tuple[()]:
+        """The nodes of one part: those that it has where all parts find theirs in one block."""
+        table, request = self._state.nodes, job.request
+        eligible = table.eligible(request, job.pool.name)
+        end = offer.time + job.expected_runtime
+        unreserved = table.unreserved(offer.time, end, self._state.inside(job))
+        if unreserved is not None:
+            eligible = eligible & unreserved
+        together = blocks.find_together(request, eligible, offer.free, site)
+        if together is None:
+            return ()
+        for part, placement in zip(request.parts, placements_of(request, together), strict=True):
+            if part is offer.request:
+                return placement
+        return ()
 
     def _site(self, job: Job, offer: Offer, view: View) -> Site:
         table = view.nodes
@@ -167,15 +208,18 @@ class SleepingNodes:
 
     def _late(self, job: Job) -> Bools:
         """The nodes that would have to be booted for a job, and those that are booted for others."""
-        sleeps = [name for name, power in self._state.nodes.power.items() if power != "waking"]
-        late = self._mask([*sleeps, *self._sleepers.leaving()])
-        mine = self._wanted.get(job.id)
-        for name in self._wanted.values():
-            if name != mine:
-                late |= self._mask(self._nodes(name))
-        if mine is not None:
-            late &= ~self._mask(self._nodes(mine))
-        return late
+        if self._lateness is None:
+            table = self._state.nodes
+            sleeps = [name for name, power in table.power.items() if power != "waking"]
+            late = self._mask([*sleeps, *self._sleepers.leaving()])
+            own = {
+                job_id: np.array([table.index[node] for node in self._nodes(name)], np.int64)
+                for job_id, name in self._wanted.items()
+            }
+            for nodes in own.values():
+                late[nodes] = True
+            self._lateness = _Late(late, own)
+        return self._lateness.of(job)
 
     def _nodes(self, name: str) -> tuple[str, ...]:
         found = self._sleepers.get_partition(name)
@@ -186,6 +230,7 @@ class SleepingNodes:
     def control(self, state: State) -> list[Decision]:
         """Bring the partitions in line with who runs and who waits."""
         self._now, self._due = state.now, _INF
+        self._lateness = None
         self._again()
         running = {
             entry[3].id: entry[3]
@@ -199,6 +244,7 @@ class SleepingNodes:
         self._carry_out(plan)
         self._give_back()
         orders = list(self._orders())
+        self._lateness = None
         if self._due < _INF:
             for pool in state.pools.values():
                 state.wake_at(self._due, pool)
@@ -308,6 +354,9 @@ class SleepingNodes:
         if not request.parts:
             found = blocks.find(offer, site)
             return found[0] if found is not None else None
+        if self._prepared:
+            together = blocks.find_together(request, eligible, table.free, site)
+            return self._block_of(blocks, together) if together is not None else None
 
         def place(part: Offer) -> Placement | None:
             at = blocks.find(part, site)

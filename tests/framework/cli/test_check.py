@@ -129,6 +129,20 @@ def test_what_options_add_to_a_cluster_counts(
     assert lines(headway("check", "-c", config).out)["capabilities"] == "ok"
 
 
+def test_partitions_of_nodes_that_nobody_may_put_to_sleep_fail_with_the_option(
+    headway: Headway, pretended_slurm: Callable[..., Path]
+) -> None:
+    site = pretended_slurm()
+    site.write_text(site.read_text() + "plugins: [easy, partitions]\n")
+    ran = headway("check", "-c", site)
+    assert ran.code == 1
+    said = " ".join(ran.out.split())
+    assert "FAIL plugins plugin 'partitions': expected a machine of wired partitions" in said
+    assert "cluster.options.power" in said
+    site.write_text(site.read_text().replace("    partitions:", "    power: true\n    partitions:"))
+    assert "plugin 'partitions'" not in headway("check", "-c", site).out
+
+
 def test_a_plugin_that_this_cluster_cannot_serve_fails_once_it_was_asked(
     headway: Headway, tmp_path: Path
 ) -> None:

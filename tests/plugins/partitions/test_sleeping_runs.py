@@ -45,7 +45,8 @@ def machine(**more: Any) -> ClusterDescription:
     nodes = tuple(NodeDescription(name, 2, pools=("pool",), wake_time=30.0) for name in NAMES)
     more.setdefault("nodes", nodes)
     more.setdefault("pools", (PoolDescription("pool"),))
-    return ClusterDescription("test", switches=SWITCHES, energy=PROFILE, **more)
+    more.setdefault("switches", SWITCHES)
+    return ClusterDescription("test", energy=PROFILE, **more)
 
 
 def job(number: int, submit: float, processors: int, runtime: float, limit: float = 0) -> TraceJob:
@@ -163,6 +164,31 @@ def test_nodes_are_woken_for_a_job_of_several_parts(blocks: str, policy: str) ->
     result = run([parted, job(2, 10, 2, 50)], blocks, policy)
     assert [one.state for one in result.jobs] == ["completed", "completed"]
     assert spans(result)[0] == (30, 130)
+
+
+def parted(number: int, submit: float, runtime: float, *processors: int) -> TraceJob:
+    parts = tuple(Request(processors=count, walltime=runtime) for count in processors)
+    request = Request(processors=sum(processors), walltime=runtime, parts=parts)
+    return TraceJob(JobDescription(id=f"J{number}", submit_time=submit, request=request), runtime)
+
+
+@pytest.mark.parametrize(("policy", "start"), [("fcfs", 360), ("easy", 330), ("conservative", 330)])
+def test_prepared_all_parts_of_a_job_are_in_one_block_that_is_its_own(policy: str, start: float) -> None:
+    """The second job's parts would find a block each beside the first job, but no block for both. Nodes are
+    woken in time for a booking; `fcfs` makes none."""
+    result = run([job(1, 0, 2, 300), parted(2, 10, 100.0, 8, 4)], "prepared", policy)
+    assert spans(result) == [(30, 330), (start, start + 100)]
+    assert [one.state for one in result.jobs] == ["completed", "completed"]
+
+
+@pytest.mark.parametrize("blocks", ["on-demand", "prepared"])
+def test_parts_that_no_block_can_hold_together(blocks: str) -> None:
+    """Two leaf switches that nothing connects: prepared blocks end there."""
+    cluster = machine(switches=SWITCHES[:2])
+    plugins = [PluginConfig("easy", {}, "test"), PluginConfig("partitions", {"blocks": blocks}, "test")]
+    jobs = [parted(1, 0, 100.0, 8, 4)]
+    result = emulate(cluster, jobs, plugins, Catalogue(), label="x", power=ASLEEP)
+    assert result.jobs[0].state == ("refused" if blocks == "prepared" else "completed")
 
 
 def test_boots_that_fail_cost_no_job() -> None:
