@@ -14,8 +14,8 @@ from headway.config import parse_config
 from headway.decisions import Kill, SetTimeLimit, Start
 from headway.emulation import emulate as emulate_configured
 from headway.errors import UserError
-from headway.experiment import run_campaign
 from headway.experiment.definition import load_campaign
+from headway.experiment.execution import run_campaign
 from headway.explain import explain
 from headway.hookspecs import hookimpl
 from headway.journal import Journal

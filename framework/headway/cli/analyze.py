@@ -10,6 +10,7 @@ import click
 
 from headway.cli.asking import Duration
 from headway.cli.common import console, examples, messages, prepare_directory, say
+from headway.cli.rules import ON_THE_SPOT, accepted, refuse_breaches, show_doubts, single_options
 from headway.errors import UserError
 from headway.extras import need_report
 
@@ -70,6 +71,7 @@ class _Bounds(click.ParamType):
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIRECTORY",
               help="Write a CSV file a table, analysis.json and analysis.html.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Stop at the first broken line of the trace.")
+@single_options
 @click.option("-v", "--verbose", is_flag=True, help="Name each line that was skipped or mended.")
 def command(
     trace_path: Path | None,
@@ -86,14 +88,19 @@ def command(
     queue: str | None,
     out: Path | None,
     strict: bool,
+    accept: tuple[str, ...],
+    strict_method: bool,
     verbose: bool,
 ) -> None:
     """Tell what a workload looks like: a TRACE in any format that headway reads, a batch system's accounting
     (the text of sacct -P, a PBS server's logs, LSF's lsb.events and lsb.acct), or a model's.
 
     Short and long, narrow and wide jobs, lengths by processors, arrivals by hour, weekday and day, offered
-    load, sizes, and how good users' estimates are.
+    load, sizes, and how good users' estimates are. At the end stands which rules of the evaluation of
+    schedulers (docs/trust.md) an experiment with this workload would break.
     """
+    from headway.experiment.facts import facts_of_trace
+    from headway.experiment.single import trusted_workload
     from headway.model.classes import ClassBounds
     from headway.report.study import render_study, write_study
     from headway.workload import filters, read_trace
@@ -126,15 +133,20 @@ def command(
         width_bounds=widths or WIDTH_BOUNDS,
         zone=zone,
     )
+    facts = facts_of_trace(trace, processors or trace.max_processors, recorded=workload is None)
+    trusted = trusted_workload(facts, accepted(accept))
     written: list[Path] = []
     try:
         # Before anything is printed: a reader who goes away early (| head) must not cost the files.
         if out is not None:
-            written = write_study(found, out)
+            written = write_study(found, out, {"method": trusted.data()})
     finally:
         console().print(render_study(found))
+        show_doubts(console(), trusted.judged)
     if out is not None:
         say(f"\nresults: {', '.join(path.name for path in written)} in {out}")
+    if strict_method:
+        refuse_breaches(trusted.judged, trace.path, option="--strict-method", remedy=ON_THE_SPOT)
 
 
 def _drawn(

@@ -27,6 +27,7 @@ from headway.cli.common import (
 )
 from headway.cli.estimate_options import asked_model, estimates_option, estimates_set_option
 from headway.cli.numbers import FiniteRange
+from headway.cli.rules import ON_THE_SPOT, accepted, refuse_breaches, show_doubts, single_options
 from headway.errors import UserError
 from headway.extras import need_report
 
@@ -34,10 +35,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from headway.config import Config
+    from headway.experiment.single import One, Trusted
     from headway.journal import Journal
     from headway.latencies import Latencies
     from headway.model import ClusterDescription
     from headway.plugins import Catalogue, PluginConfig
+    from headway.report import Section
     from headway.results import Refused, RunResult
     from headway.workload import ChosenModel, Trace, TraceCommand, TraceJob
     from headway.workload.jobs import Follows
@@ -120,6 +123,7 @@ FACTOR = FiniteRange(min=0, min_open=True)
 @click.option("--journal", "journal_path", metavar="JOURNAL",
               help="Record the run in this journal, a file or a URL (for `headway replay`).")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Stop at the first broken line of the trace.")
+@single_options
 @click.option("-v", "--verbose", is_flag=True,
               help="Name each line that was skipped or mended, and each job that was refused.")  # fmt: skip
 def command(
@@ -152,12 +156,17 @@ def command(
     out: Path | None,
     journal_path: str | None,
     strict: bool,
+    accept: tuple[str, ...],
+    strict_method: bool,
     verbose: bool,
 ) -> None:
     """Run a trace, a model's workload, or a copy of the live queue, in the emulated cluster.
 
     Prints a summary; --out writes each job and decision, the metrics and a report, too. Filters are
     applied in the order in which they are listed below. The same input and seed give the same schedule.
+
+    At the end stands how far the run may be trusted: which rules of the evaluation of schedulers
+    (docs/trust.md) its workload and the run itself break.
     """
     from headway.config import load_config, parse_config
     from headway.draws import middle
@@ -187,6 +196,7 @@ def command(
             "--from-cluster", processors=processors, journal=journal_path, cpu=cpu_path,
             licences=licences_path, switches=switches_path,
             draws=draws if draws > 1 else None, estimates=estimates,
+            strict_method=strict_method or None, accept=accept or None,
         )  # fmt: skip
     if feedback != "none" and draws > 1:
         raise click.UsageError("--feedback goes with one run, not with --draws")
@@ -241,6 +251,19 @@ def command(
             where = f"{work.name}:{one.line}" if one.line else work.name
             say(f"{where}: job {one.job_id} refused: {one.reason}", messages(), "yellow")
     label = policy or _label(config, configs, catalogue)
+    under_rules = _judged_by(
+        work, label, configs, seed, accept,
+        modelled_estimates=chosen is not None,
+        scaled={
+            "times between submissions": scale_arrivals or 1.0,
+            "runtimes": scale_runtimes or 1.0,
+            "sizes": scale_sizes or 1.0,
+        },
+        limit=limit,
+    )  # fmt: skip
+    if strict_method:
+        before = under_rules.before(catalogue)
+        refuse_breaches(before.judged, work.name, option="--strict-method", remedy=ON_THE_SPOT)
     about = {"workload": Path(work.name).name if work.trace is not None else work.name}
     if chosen is not None:
         about["estimates"] = " ".join([str(estimates), *estimate_settings])
@@ -289,11 +312,13 @@ def command(
     replayed = [work.trace] if work.trace is not None else []
     # The jobs with their secrets are needed no more, and may be very many. The emulated cluster has them,
     # too, and a record of each; its parts refer to each other.
+    work_name = work.name
     del work, emulated, advance
     gc.collect()
     if reacts:
         reacts.append(_in_short(result))
-    report(result, configs, catalogue, out, replayed)
+    name = work_name
+    trusted = report(result, configs, catalogue, out, replayed, one=under_rules)
     if reacts:
         opened, chained = reacts
         say(f"feedback: {about['feedback']}; with it {chained}; open replay {opened}")
@@ -301,6 +326,8 @@ def command(
         say(f"draws: {about['draws']}")
     if journal_path:
         say(f"journal: {journal_path} (`headway replay {journal_path}`)")
+    if strict_method and trusted is not None:
+        refuse_breaches(trusted.judged, name, option="--strict-method", remedy=ON_THE_SPOT)
 
 
 def _in_short(result: RunResult) -> str:
@@ -403,6 +430,33 @@ def _drawn(
     commands = [command for command in workload.commands if command.job_id in ids]
     name = " ".join([model, *settings, f"seed={seed}"])
     return _Work(name, cluster, fitting, commands, refused)
+
+
+def _judged_by(
+    work: _Work,
+    label: str,
+    configs: Sequence[PluginConfig],
+    seed: int,
+    accept: Sequence[str],
+    *,
+    modelled_estimates: bool,
+    scaled: Mapping[str, float],
+    limit: int | None,
+) -> One:
+    """What the rule book is shown of a run: its policy, and the facts of its workload."""
+    from headway.experiment.facts import facts_of, facts_of_trace
+    from headway.experiment.single import One
+    from headway.workload import Workload
+
+    _, size = _first_pool(work.cluster)
+    if work.trace is not None:
+        facts = facts_of_trace(
+            work.trace, size, limit=limit, modelled_estimates=modelled_estimates, scaled=scaled
+        )
+    else:
+        jobs = Workload(list(work.jobs), list(work.commands))
+        facts = facts_of("", 1.0, seed, jobs, size, refused=list(work.refused))
+    return One(label, tuple(configs), facts, accepted(accept))
 
 
 def _first_pool(cluster: ClusterDescription) -> tuple[str, int]:
@@ -577,12 +631,14 @@ def report(
     replayed: list[Trace],
     *,
     live_since: float | None = None,
-) -> None:
+    one: One | None = None,
+) -> Trusted | None:
     """Print the summary; write the files if a directory was given.
 
     ``replayed`` holds the trace that was replayed, if there was one. It is taken out for its schedule, which
     comes first: its records are many, and nothing else needs them. ``live_since``: when the cluster was
-    copied (epoch second); then there is a forecast, too.
+    copied (epoch second); then there is a forecast, too. ``one``: what the rule book knows of the run; what
+    it says is printed, written and returned.
     """
     from headway.collector import quiet_collector
     from headway.metrics import Figures
@@ -590,6 +646,7 @@ def report(
 
     metrics, columns, sections = contributions(configs, catalogue)
     figures = Figures(result, metrics, columns)
+    trusted = one.after(result, catalogue, known=figures) if one is not None else None
     written: list[Path] = []
     try:
         # Before anything is printed: a reader who goes away early (| head) must not cost the files.
@@ -600,16 +657,38 @@ def report(
                 )
                 others = [name for name in FORMATS if name != "swf"]
                 written = write_outputs(
-                    result, out, formats=others, sections=sections([result]), figures=figures
+                    result,
+                    out,
+                    formats=others,
+                    sections=[*sections([result]), *([_doubts(trusted)] if trusted is not None else [])],
+                    figures=figures,
+                    further={"method": trusted.data()} if trusted is not None else {},
                 )
                 written[-1:-1] = schedule
     finally:
         console().print(render_summary(figures.summary))
+        if trusted is not None:
+            show_doubts(console(), trusted.judged, trusted.measured)
         if live_since is not None:
             _print_forecast(result, live_since)
         say(f"\nseed: {result.seed}")
     if out is not None:
         say(f"results: {', '.join(path.name for path in written)} in {out}")
+    return trusted
+
+
+def _doubts(trusted: Trusted) -> Section:
+    """What the rule book says of the run, for the page."""
+    from markupsafe import escape
+
+    from headway.cli.rules import rules_table
+    from headway.report import Section
+
+    table = rules_table(trusted.judged)
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows
+    )
+    return Section("How far to trust this", f"<p>{escape(table.note)}</p><table>{rows}</table>")
 
 
 def _print_forecast(result: RunResult, since: float) -> None:

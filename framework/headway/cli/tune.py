@@ -66,8 +66,9 @@ def command(
     """
     need_report("headway tune")
     from headway.cli.rules import show_rules
-    from headway.experiment import Campaign, Scenario, Variant, interval, run_campaign
+    from headway.experiment import Campaign, Scenario, Variant, interval
     from headway.experiment.campaign import select, write_rows
+    from headway.experiment.execution import run_campaign
     from headway.experiment.method import Method, Trim
     from headway.experiment.plots import line_plot
     from headway.experiment.rulebook import evidence_of, excluded, judge

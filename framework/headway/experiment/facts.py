@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +17,11 @@ from headway.workload.dispersion import (
     dispersion,
     estimate_concentration,
     exact_share,
+    flurry_of,
     gap_variation,
-    largest_flurry,
 )
-from headway.workload.emulation import sizes
-from headway.workload.trace import Column
+from headway.workload.emulation import accepted_rows, estimates, sizes, why_refused
+from headway.workload.trace import Column, Records
 
 Floats = NDArray[np.float64]
 
@@ -110,29 +110,110 @@ def facts_of(
     ``inferred``: the trace does not say whom its jobs follow."""
     jobs = workload.jobs
     count = len(jobs)
-    submit = _floats([job.job.submit_time for job in jobs])
-    runtime = _floats([job.runtime for job in jobs])
-    estimate = _floats([job.job.request.walltime for job in jobs])
-    size = _floats([float(job.job.request.processors) for job in jobs])
     estimated = np.ones(count, np.bool_)
     memory = np.array([bool(_memory(job)) for job in jobs], np.bool_)
-    own, cleaned, digest, large, large_work = None, None, "", 0.0, 0.0
+    interactive = np.zeros(count, np.bool_)
     if trace is not None:
-        records = trace.records
-        rows = np.array([job.row for job in jobs], np.int64)
+        records = trace.records[np.array([job.row for job in jobs], np.int64)]
         if not modelled_estimates:
-            estimated = records[rows, Column.ESTIMATE] > 0
-        memory = (records[rows, Column.USED_MEMORY] > 0) | (records[rows, Column.REQUESTED_MEMORY] > 0)
-        own = trace.max_processors
-        cleaned = any("CLEANED" in line.upper() for line in trace.header)
-        digest = digest_of(Path(trace.path))
-        large, large_work = _too_large(trace, processors)
-    flurry = largest_flurry(submit, [job.job.user for job in jobs]) if count else None
-    _, together = np.unique(submit, return_counts=True)
-    return WorkloadFacts(
+            estimated = records[:, Column.ESTIMATE] > 0
+        memory = _memory_known(records)
+        interactive = np.array([job.job.qos == "0" for job in jobs], np.bool_)
+    names, who = np.unique(np.array([job.job.user for job in jobs], np.str_), return_inverse=True)
+    columns = _Columns(
+        submit=_floats([job.job.submit_time for job in jobs]),
+        runtime=_floats([job.runtime for job in jobs]),
+        size=_floats([float(job.job.request.processors) for job in jobs]),
+        estimate=_floats([job.job.request.walltime for job in jobs]),
+        estimated=estimated,
+        memory=memory,
+        interactive=interactive,
+        users=names.tolist(),
+        who=who,
+    )
+    return replace(
+        _facts(columns, processors, trace),
         scenario=scenario,
         x=x,
         seed=seed,
+        dropped=len(refused or ()),
+        dropped_why=refused[0].reason if refused else "",
+        scaled=dict(scaled or {}),
+        moldable=_share(np.array(["moldable" in (job.job.attributes or {}) for job in jobs]))
+        if count
+        else 0.0,
+        following=len(workload.chains) / count if count else 0.0,
+        inferred=inferred,
+    )
+
+
+def facts_of_trace(
+    trace: Trace,
+    processors: int | None,
+    *,
+    limit: int | None = None,
+    recorded: bool = True,
+    modelled_estimates: bool = False,
+    scaled: Mapping[str, float] | None = None,
+) -> WorkloadFacts:
+    """The facts of the jobs that an emulation of ``trace`` on ``processors`` has, by
+    :func:`headway.workload.emulation.trace_jobs`, without making them.
+
+    ``processors`` None: nobody knows the machine's size. ``recorded``: it is a log; else a model drew it.
+    """
+    rows, end = accepted_rows(trace, processors, limit=limit)
+    records = trace.records[rows]
+    numbers, who = np.unique(np.maximum(records[:, Column.USER], 0).astype(np.int64), return_inverse=True)
+    columns = _Columns(
+        submit=records[:, Column.SUBMIT],
+        runtime=records[:, Column.RUNTIME],
+        size=sizes(records),
+        estimate=estimates(records),
+        estimated=np.ones(len(rows), np.bool_) if modelled_estimates else records[:, Column.ESTIMATE] > 0,
+        memory=_memory_known(records),
+        interactive=records[:, Column.QUEUE].astype(np.int64) == 0,
+        users=[str(number) if number > 0 else "" for number in numbers.tolist()],
+        who=who,
+    )
+    dropped = np.setdiff1d(np.arange(end), rows, assume_unique=True)
+    why = why_refused(trace.records[dropped[0]], processors) if len(dropped) else ""
+    return replace(
+        _facts(columns, processors or 0, trace if recorded else None),
+        dropped=len(dropped),
+        dropped_why=why,
+        scaled=dict(scaled or {}),
+    )
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """What is looked at, one value a job."""
+
+    submit: Floats
+    runtime: Floats
+    size: Floats
+    #: What schedulers see; of which jobs it is the user's (or a model's).
+    estimate: Floats
+    estimated: NDArray[np.bool_]
+    memory: NDArray[np.bool_]
+    interactive: NDArray[np.bool_]
+    users: list[str]
+    #: Places of the jobs' users in them.
+    who: NDArray[np.intp]
+
+
+def _facts(jobs: _Columns, processors: int, trace: Trace | None) -> WorkloadFacts:
+    """What the columns say. ``trace``: the log that they are of; None: a model's. ``processors`` 0: not
+    known."""
+    submit, runtime, size, known = jobs.submit, jobs.runtime, jobs.size, jobs.estimated
+    count = len(submit)
+    large, large_work = _too_large(trace, processors) if trace is not None and processors else (0.0, 0.0)
+    flurry = flurry_of(submit, jobs.users, jobs.who) if count else None
+    _, together = np.unique(submit, return_counts=True)
+    return WorkloadFacts(
+        scenario="",
+        x=1.0,
+        seed=0,
         recorded=trace is not None,
         jobs=count,
         span=float(submit[-1] - submit[0]) if count else 0.0,
@@ -142,35 +223,34 @@ def facts_of(
         idc_hour=_known(dispersion(submit, HOUR)),
         idc_day=_known(dispersion(submit, DAY)),
         powers_of_two=_known(_share(np.frexp(size)[0] == 0.5)),
-        estimated=_share(estimated) if count else 0.0,
-        exact_estimates=_known(exact_share(runtime[estimated], estimate[estimated])),
-        estimate_concentration=_known(estimate_concentration(runtime[estimated], estimate[estimated])),
+        estimated=_share(known) if count else 0.0,
+        exact_estimates=_known(exact_share(runtime[known], jobs.estimate[known])),
+        estimate_concentration=_known(estimate_concentration(runtime[known], jobs.estimate[known])),
         largest_user_week=flurry.ratio if flurry else None,
         flurry_user=flurry.user if flurry else "",
         flurry_week=flurry.week if flurry else 0,
         flurry_jobs=flurry.jobs if flurry else 0,
         flurry_all=flurry.all_jobs if flurry else 0,
-        interactive=_share(np.array([job.job.qos == "0" for job in jobs]))
-        if trace is not None and count
-        else 0.0,
+        interactive=_share(jobs.interactive) if trace is not None and count else 0.0,
         short=_share(runtime <= SHORT) if count else 0.0,
-        memory=_share(memory) if count else 0.0,
+        memory=_share(jobs.memory) if count else 0.0,
         processors=processors,
-        own_processors=own,
-        dropped=len(refused or ()),
-        dropped_why=refused[0].reason if refused else "",
+        own_processors=trace.max_processors if trace is not None else None,
+        dropped=0,
+        dropped_why="",
         too_large=large,
         too_large_work=large_work,
-        cleaned=cleaned,
-        scaled=dict(scaled or {}),
-        moldable=_share(np.array(["moldable" in (job.job.attributes or {}) for job in jobs]))
-        if count
-        else 0.0,
-        digest=digest,
-        following=len(workload.chains) / count if count else 0.0,
-        inferred=inferred,
-        offered_load=_offered(submit, runtime * size, processors),
+        cleaned=any("CLEANED" in line.upper() for line in trace.header) if trace is not None else None,
+        digest=digest_of(Path(trace.path)) if trace is not None else "",
+        offered_load=_offered(submit, runtime * size, processors) if processors else None,
     )
+
+
+def _memory_known(records: Records) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = (records[:, Column.USED_MEMORY] > 0) | (
+        records[:, Column.REQUESTED_MEMORY] > 0
+    )
+    return found
 
 
 def _offered(submit: Floats, work: Floats, processors: int) -> float | None:

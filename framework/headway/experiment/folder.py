@@ -22,7 +22,7 @@ from headway.errors import UserError
 from headway.experiment.campaign import Campaign, Row, read_rows, write_rows
 from headway.experiment.definition import load_campaign
 from headway.experiment.facts import WorkloadFacts
-from headway.experiment.rulebook import Judged
+from headway.experiment.rulebook import Judged, as_data
 from headway.report.atomic import writing
 
 CAMPAIGN, ROWS, BATCHES = "campaign.yaml", "rows.csv", "batches.csv"
@@ -54,27 +54,7 @@ def write_method(folder: Path, files: Path, campaign: Campaign, found: Sequence[
         # Where files that the definition names are.
         "folder": str(files.resolve()),
         "seeds": list(campaign.seeds),
-        "rules": [
-            {
-                "rule": one.rule.name,
-                "title": one.rule.title,
-                "severity": one.rule.severity,
-                "outcome": str(one.outcome),
-                "reason": one.reason,
-                "findings": [
-                    {
-                        "kind": finding.kind.name.lower(),
-                        "scenario": finding.scenario,
-                        "x": finding.x,
-                        "variant": finding.variant,
-                        "message": finding.message,
-                        "numbers": {name: _finite(value) for name, value in finding.numbers.items()},
-                    }
-                    for finding in one.findings
-                ],
-            }
-            for one in found
-        ],
+        "rules": as_data(found),
     }
     with writing(folder / METHOD) as stream:
         json.dump(said, stream, indent=1, ensure_ascii=False)
@@ -100,11 +80,6 @@ def read_record(folder: Path) -> dict[str, Any]:
     if not isinstance(found, dict) or not {"version", "code", "files", "folder"} <= found.keys():
         raise UserError(f"{path}: expected a record, found something else")
     return found
-
-
-def _finite(value: float) -> float | None:
-    number = float(value)
-    return number if abs(number) < float("inf") else None
 
 
 def read_results(folder: Path) -> tuple[Campaign, list[Row]]:

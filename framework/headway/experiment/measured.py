@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from headway.experiment.method import Method, Trim
 from headway.experiment.statistics import batch_interval, batch_means, skew
 from headway.experiment.steady import Window, automatic_cool_down, automatic_warm_up, rise
-from headway.metrics import JobColumns, Summary, job_columns, summarise, system_curves
+from headway.metrics import Figures, JobColumns, Summary
 from headway.metrics.classes import metrics_by_class
 from headway.metrics.jobs import bounded_slowdown
 from headway.metrics.summary import statistics
@@ -78,19 +78,26 @@ def measure(result: RunResult) -> dict[str, float]:
     return figures(observed(result), None).values
 
 
-def observed(result: RunResult, prime: NDArray[np.bool_] | None = None) -> Course:
-    """What is kept of a run. ``prime``: which of its jobs were submitted in prime time."""
-    columns = job_columns(result)
-    curves = system_curves(result, columns=columns)
-    summary = summarise(result, columns=columns, curves=curves)
+def observed(
+    result: RunResult,
+    prime: NDArray[np.bool_] | None = None,
+    *,
+    known: Figures | None = None,
+    by_holder: bool = True,
+) -> Course:
+    """What is kept of a run. ``prime``: which of its jobs were submitted in prime time; ``known``: its
+    figures, if there are any yet; ``by_holder``: users and accounts are kept, too."""
+    known = known or Figures(result)
+    columns, summary = known.columns, known.summary
     count = len(result.jobs)
     nan = float("nan")
-    wanted = np.fromiter(
-        (float((job.job.attributes or {}).get(REQUESTED_START, nan)) for job in result.jobs),
-        np.float64,
-        count,
-    )
-    at_limit = np.fromiter((job.state == "timed out" for job in result.jobs), np.bool_, count)
+    wanted = np.full(count, nan)
+    at_limit = np.zeros(count, np.bool_)
+    for at, job in enumerate(result.jobs):
+        if job.job.attributes:
+            wanted[at] = float(job.job.attributes.get(REQUESTED_START, nan))
+        if job.state == "timed out":
+            at_limit[at] = True
     return Course(
         columns=columns,
         wanted=wanted,
@@ -102,7 +109,9 @@ def observed(result: RunResult, prime: NDArray[np.bool_] | None = None) -> Cours
         holders={
             "user": _numbered([job.job.user for job in result.jobs]),
             "account": _numbered([job.job.account or job.job.group for job in result.jobs]),
-        },
+        }
+        if by_holder
+        else {},
     )
 
 
@@ -121,7 +130,7 @@ def _whole(
     deficit = offered * float(work[waiting].sum()) / total if total > 0 else nan
     unfinished = ~(columns.end <= last)
     held = float(np.nansum(columns.runtime * np.maximum(columns.allocated - columns.processors, 0)))
-    states = [job.state for job in result.jobs]
+    refused = summary["counts"]["by_state"].get("refused", 0)
     waits = columns.wait[~np.isnan(columns.wait)]
     rising = rise(waits)
     return {
@@ -134,8 +143,8 @@ def _whole(
         "wait rise p": rising.p,
         "unfinished at last submission": float(unfinished.sum()),
         "processors of unfinished": _mean(columns.processors[unfinished]),
-        "refused": float(len(result.refused) + states.count("refused")),
-        "never started": float((~columns.started).sum() - states.count("refused")),
+        "refused": float(len(result.refused) + refused),
+        "never started": float((~columns.started).sum() - refused),
         "unfinished": float((columns.started & ~columns.finished).sum()),
         "ended at limit": float(at_limit.sum()),
         "internal fragmentation": held / total if total > 0 else nan,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -315,10 +315,11 @@ def _bars(
 # --- files ----------------------------------------------------------------------------------------
 
 
-def write_study(study: Study, directory: Path) -> list[Path]:
+def write_study(study: Study, directory: Path, further: Mapping[str, Any] | None = None) -> list[Path]:
     """Writes a CSV file a table, ``summary.csv``, ``analysis.json``, ``analysis.html``; returns the paths.
 
-    ``directory`` is made if missing. Raises :class:`Failure` if something cannot be written.
+    ``directory`` is made if missing; ``further``: keys of ``analysis.json`` behind the others. Raises
+    :class:`Failure` if something cannot be written.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -338,7 +339,9 @@ def write_study(study: Study, directory: Path) -> list[Path]:
         written.append(path)
     path = directory / "analysis.json"
     with writing(path) as stream:
-        json.dump(as_json(study), stream, indent=2, ensure_ascii=False, allow_nan=False)
+        json.dump(
+            {**as_json(study), **(further or {})}, stream, indent=2, ensure_ascii=False, allow_nan=False
+        )
         stream.write("\n")
     written.append(path)
     path = directory / "analysis.html"

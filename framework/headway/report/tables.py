@@ -210,7 +210,7 @@ def write_classes_csv(path: Path, summary: Summary) -> None:
             out.writerow((name, "slowdown_ratio", *(_number(ratio.get(key)) for key in STATISTICS)))
 
 
-def write_metrics_json(path: Path, summary: Summary) -> None:
+def write_metrics_json(path: Path, summary: Mapping[str, Any]) -> None:
     """The summary, keys in its order, indented. Raises :class:`Failure` if it cannot be written."""
     with writing(path) as stream:
         json.dump(summary, stream, indent=2, ensure_ascii=False, allow_nan=False)
@@ -226,12 +226,13 @@ def write_outputs(
     extra: Mapping[str, Metric] | None = None,
     sections: Sequence[Section] = (),
     figures: Figures | None = None,
+    further: Mapping[str, Any] | None = None,
 ) -> list[Path]:
     """Writes a run's files into ``directory`` (made if missing) and returns their paths.
 
     ``trace`` is the trace that the run replayed, whose header and unused fields the schedule keeps;
     ``extra`` and ``sections`` are what plugins add to the metrics and to the report; ``figures``, if there
-    are any yet, those of this run with ``extra``.
+    are any yet, those of this run with ``extra``; ``further``: keys of ``metrics.json`` behind the others.
     Raises :class:`UserError` for an unknown format and :class:`Failure` if something cannot be written.
     """
     for name in formats:
@@ -259,7 +260,7 @@ def write_outputs(
             if result.cluster.nodes:
                 put("nodes.csv", lambda path: write_nodes_csv(path, result))
     if "json" in formats:
-        put("metrics.json", lambda path: write_metrics_json(path, figures.summary))
+        put("metrics.json", lambda path: write_metrics_json(path, {**figures.summary, **(further or {})}))
     if "swf" in formats:
         put("schedule.swf", lambda path: _write_schedule(path, result, trace))
     if "html" in formats:

@@ -69,11 +69,18 @@ def largest_flurry(submit: Floats, users: Sequence[str]) -> Flurry | None:
     """
     if not any(users):
         return None
+    names, who = np.unique(np.asarray(users, dtype=object).astype(str), return_inverse=True)
+    return flurry_of(submit, names.tolist(), who)
+
+
+def flurry_of(submit: Floats, names: Sequence[str], who: NDArray[np.intp]) -> Flurry | None:
+    """As :func:`largest_flurry`, of users whose names are numbered."""
+    known = np.array([bool(name) for name in names], np.bool_)[who]
+    if not known.any():
+        return None
     week = np.floor((submit - submit[0]) / WEEK)
     weeks, in_week, counts = np.unique(week, return_inverse=True, return_counts=True)
     normal = counts[counts >= LEAST_WEEK * np.median(counts)]
-    names, who = np.unique(np.asarray(users, dtype=object).astype(str), return_inverse=True)
-    known = names[who] != ""
     pairs, jobs = np.unique(who[known] * len(weeks) + in_week[known], return_counts=True)
     most = int(jobs.argmax())
     user, at = divmod(int(pairs[most]), len(weeks))

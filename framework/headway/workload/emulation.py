@@ -68,6 +68,20 @@ def trace_jobs(
 
     Raises :class:`UserError` if ``processors`` or ``limit`` is not positive.
     """
+    rows, end = accepted_rows(trace, processors, limit=limit)
+    records = trace.records
+    ids = _ids(records[:end, Column.NUMBER])
+    refused = [
+        Refused(ids[row], why_refused(records[row], processors), int(trace.line_numbers[row]))
+        for row in np.setdiff1d(np.arange(end), rows, assume_unique=True).tolist()
+    ]
+    return _jobs(records, rows, ids, pool), refused
+
+
+def accepted_rows(
+    trace: Trace, processors: int | None, *, limit: int | None = None
+) -> tuple[NDArray[np.intp], int]:
+    """The rows of the jobs that :func:`trace_jobs` makes, and how many rows it looks at for them."""
     if processors is not None and processors < 1:
         raise UserError(f"processors: expected at least 1, found {processors}")
     if limit is not None and limit < 1:
@@ -82,15 +96,12 @@ def trace_jobs(
     if limit is not None and len(rows) > limit:
         rows = rows[:limit]
         end = int(rows[-1]) + 1
-    ids = _ids(records[:end, Column.NUMBER])
-    refused = [
-        Refused(ids[row], _why_refused(records[row], size[row], processors), int(trace.line_numbers[row]))
-        for row in np.flatnonzero(~accepted[:end]).tolist()
-    ]
-    return _jobs(records, rows, ids, pool), refused
+    return rows, end
 
 
-def _why_refused(record: Records, size: float, processors: int | None) -> str:
+def why_refused(record: Records, processors: int | None) -> str:
+    """Why this job is refused."""
+    size = float(sizes(record[np.newaxis])[0])
     if record[Column.RUNTIME] < 0:
         return f"unknown runtime ({record[Column.RUNTIME]:g})"
     if size <= 0:

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from headway.errors import UserError
-from headway.experiment import Campaign, Scenario, Variant, run_campaign
+from headway.experiment import Campaign, Scenario, Variant
 from headway.experiment.campaign import points, select, write_rows
 from headway.experiment.definition import load_campaign
+from headway.experiment.execution import run_campaign
 from headway.plugins import PluginConfig
 
 FCFS, EASY = (Variant(name, (PluginConfig(name),)) for name in ("fcfs", "easy"))

@@ -18,10 +18,10 @@ from distributed.scheduler import KilledWorker
 
 from headway import __version__
 from headway.errors import Failure, UserError
-from headway.experiment import Campaign, Scenario, Variant, dask_cluster, run_campaign
+from headway.experiment import Campaign, Scenario, Variant, dask_cluster
 from headway.experiment.campaign import Task
 from headway.experiment.dask_cluster import DaskCluster, connected
-from headway.experiment.execution import Failed, Outcome
+from headway.experiment.execution import Failed, Outcome, run_campaign
 from headway.experiment.kept_runs import KeptRuns, run_missing, wanted
 from headway.experiment.record import files_of, program
 from headway.plugins import Catalogue, PluginConfig

@@ -9,9 +9,9 @@ import pytest
 
 from headway.emulation import emulate
 from headway.errors import UserError
-from headway.experiment import run_campaign
 from headway.experiment.campaign import drawn, select, workload_facts
 from headway.experiment.definition import load_campaign
+from headway.experiment.execution import run_campaign
 from headway.experiment.measured import aligned, observed
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig

@@ -1,6 +1,15 @@
 """The rule book: what a campaign does right and wrong, by its definition, its workloads and its runs."""
 
-from headway.experiment.rulebook.book import RULES, Judged, Outcome, all_rules, breaches, excluded, judge
+from headway.experiment.rulebook.book import (
+    RULES,
+    Judged,
+    Outcome,
+    all_rules,
+    as_data,
+    breaches,
+    excluded,
+    judge,
+)
 from headway.experiment.rulebook.rule import Evidence, Finding, Kind, Rule, Stage, evidence_of, rule
 
 __all__ = [
@@ -13,6 +22,7 @@ __all__ = [
     "Rule",
     "Stage",
     "all_rules",
+    "as_data",
     "breaches",
     "evidence_of",
     "excluded",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import entry_points
+from typing import Any
 
 from headway.errors import UserError
 from headway.experiment.rulebook import comparisons, definitions, runs, workloads
@@ -91,7 +92,7 @@ def judge(evidence: Evidence, rules: Iterable[Rule] | None = None) -> list[Judge
 
 def _judged(one: Rule, evidence: Evidence, reason: str) -> Judged:
     if (one.stage is Stage.WORKLOAD and not evidence.workloads) or (
-        one.stage is Stage.RUN and not evidence.rows
+        one.stage in (Stage.RUN, Stage.COMPARISON) and not evidence.rows
     ):
         return Judged(one, Outcome.UNKNOWN, ())
     findings = tuple(sorted(one.check(evidence), key=lambda finding: -finding.kind))
@@ -145,3 +146,33 @@ def excluded(found: Sequence[Judged]) -> dict[tuple[str, float, str], str]:
                 key = (finding.scenario, finding.x, finding.variant)
                 points.setdefault(key, f"rule {one.rule.name}, {one.rule.title}")
     return points
+
+
+def as_data(found: Sequence[Judged]) -> list[dict[str, Any]]:
+    """What the rules found as plain values, with the numbers; one that does not exist is None."""
+    return [
+        {
+            "rule": one.rule.name,
+            "title": one.rule.title,
+            "severity": one.rule.severity,
+            "outcome": str(one.outcome),
+            "reason": one.reason,
+            "findings": [
+                {
+                    "kind": finding.kind.name.lower(),
+                    "scenario": finding.scenario,
+                    "x": finding.x,
+                    "variant": finding.variant,
+                    "message": finding.message,
+                    "numbers": {name: _finite(value) for name, value in finding.numbers.items()},
+                }
+                for finding in one.findings
+            ],
+        }
+        for one in found
+    ]
+
+
+def _finite(value: float) -> float | None:
+    number = float(value)
+    return number if abs(number) < float("inf") else None

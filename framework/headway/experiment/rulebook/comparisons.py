@@ -109,7 +109,7 @@ def _word(change: Interval) -> str:
 @rule(
     "21", "metric out of context",
     "Verdicts are on metrics that mean something in such a system.",
-    severity=2, stage=Stage.RUN,
+    severity=2, stage=Stage.COMPARISON,
 )  # fmt: skip
 def metric_in_context(evidence: Evidence) -> Iterator[Finding]:
     system = evidence.campaign.method.system
@@ -119,7 +119,7 @@ def metric_in_context(evidence: Evidence) -> Iterator[Finding]:
 @rule(
     "22", "utilisation, throughput, makespan in an open system",
     "Utilisation is shown beside the offered load and not judged.",
-    severity=3, stage=Stage.RUN,
+    severity=3, stage=Stage.COMPARISON,
 )  # fmt: skip
 def utilisation(evidence: Evidence) -> Iterator[Finding]:
     ceilings: dict[tuple[str, str], float] = {}
@@ -143,7 +143,7 @@ def utilisation(evidence: Evidence) -> Iterator[Finding]:
 @rule(
     "23", "means of skewed results",
     "A verdict on a mean that few jobs rule holds for the geometric mean too.",
-    severity=3, stage=Stage.RUN,
+    severity=3, stage=Stage.COMPARISON,
 )  # fmt: skip
 def skewed(evidence: Evidence) -> Iterator[Finding]:
     apart = {
@@ -176,7 +176,7 @@ def skewed(evidence: Evidence) -> Iterator[Finding]:
 @rule(
     "31", "all jobs averaged together",
     "Where most jobs wait not at all, those that wait, classes and prime time are shown by themselves.",
-    severity=2, stage=Stage.RUN,
+    severity=2, stage=Stage.COMPARISON,
 )  # fmt: skip
 def together(evidence: Evidence) -> Iterator[Finding]:
     for scenario, x, variant, rows in evidence.points():
@@ -192,7 +192,13 @@ def together(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(kind, message, scenario, x, variant, {"share waiting": waiting, "mean of those": mean})
 
 
-@rule("G1", "not repeatable", "What is needed to repeat the campaign is kept.", severity=3, stage=Stage.RUN)
+@rule(
+    "G1",
+    "not repeatable",
+    "What is needed to repeat the campaign is kept.",
+    severity=3,
+    stage=Stage.COMPARISON,
+)
 def repeatable(evidence: Evidence) -> Iterator[Finding]:
     traces = {facts.scenario: facts.digest for facts in evidence.recorded}
     missing = [name for name, digest in traces.items() if not digest]
@@ -207,7 +213,7 @@ def repeatable(evidence: Evidence) -> Iterator[Finding]:
     "verdicts without intervals",
     "No verdict without a confidence interval.",
     severity=3,
-    stage=Stage.RUN,
+    stage=Stage.COMPARISON,
 )
 def intervals(evidence: Evidence) -> Iterator[Finding]:
     found = verdicts(evidence, {})
@@ -221,7 +227,7 @@ def intervals(evidence: Evidence) -> Iterator[Finding]:
 @rule(
     "E2", "unpaired comparison",
     "Policies are compared on the same jobs, pair by pair.",
-    severity=2, stage=Stage.RUN,
+    severity=2, stage=Stage.COMPARISON,
 )  # fmt: skip
 def pairs(evidence: Evidence) -> Iterator[Finding]:
     found = verdicts(evidence, {})
@@ -233,7 +239,7 @@ def pairs(evidence: Evidence) -> Iterator[Finding]:
 @rule(
     "E3", "unequal load",
     "All policies have the same work to do.",
-    severity=3, stage=Stage.RUN,
+    severity=3, stage=Stage.COMPARISON,
 )  # fmt: skip
 def equal_load(evidence: Evidence) -> Iterator[Finding]:
     reacting = {one.label for one in evidence.campaign.scenarios if one.feedback}
@@ -268,7 +274,7 @@ def equal_load(evidence: Evidence) -> Iterator[Finding]:
 @rule(
     "E4", "censored jobs",
     "About as many jobs are killed at their limit, refused or never finished under each policy.",
-    severity=2, stage=Stage.RUN,
+    severity=2, stage=Stage.COMPARISON,
 )  # fmt: skip
 def censored(evidence: Evidence) -> Iterator[Finding]:
     names = ("refused", "never started", "unfinished", "ended at limit")
@@ -298,7 +304,7 @@ def censored(evidence: Evidence) -> Iterator[Finding]:
     "means that hide their signs",
     "How often a policy wins stands beside each mean.",
     severity=1,
-    stage=Stage.RUN,
+    stage=Stage.COMPARISON,
 )
 def signs(evidence: Evidence) -> Iterator[Finding]:
     found = [one for one in verdicts(evidence, {}) if one.of > 1]

@@ -30,7 +30,10 @@ class Stage(StrEnum):
 
     DEFINITION = "definition"
     WORKLOAD = "workload"
+    #: Of each run by itself.
     RUN = "run"
+    #: Of all runs together.
+    COMPARISON = "comparison"
 
 
 class Kind(IntEnum):
