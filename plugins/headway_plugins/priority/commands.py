@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -204,6 +205,18 @@ def _fair_share(scheduler: Scheduler) -> FairShare:
     raise UserError("the run has no plugin that counts usage (fair-tree, classic, windows)")
 
 
+#: Columns of the widest table.
+_WIDEST = 10_000
+_AMOUNTS = re.compile(r"(?:[^\s,=]+=[0-9.]+)(?:,[^\s,=]+=[0-9.]+)+")
+
+
+def _of_resources(cell: str) -> str:
+    """``cpu=3,node=1`` of ``cpu=3,mem=0,node=1``: for a person, what is 0 says nothing."""
+    if _AMOUNTS.fullmatch(cell) is None:
+        return cell
+    return ",".join(item for item in cell.split(",") if float(item.partition("=")[2] or 1))
+
+
 def _print(names: Sequence[str], rows: Sequence[Sequence[str]], parsable: bool, left: int) -> None:
     if parsable:
         for row in (names, *rows):
@@ -217,7 +230,10 @@ def _print(names: Sequence[str], rows: Sequence[Sequence[str]], parsable: bool, 
     for at, name in enumerate(names):
         table.add_column(name, justify="left" if at < left else "right", no_wrap=True)
     for row in rows:
-        table.add_row(*map(Text, row))
-    console().print(table)
+        table.add_row(*(Text(_of_resources(cell)) for cell in row))
+    # A terminal breaks a long line; a table as wide as the terminal would leave names and numbers out.
+    shown = console()
+    shown.width = max(shown.width, _WIDEST)
+    shown.print(table)
     if not rows:
         say("none")

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from pretended_slurm import FIXTURES
+from collections.abc import Callable
 
+from pretended import events, result
+from pretended_slurm import FIXTURES, PretendedSlurm
+from structlog.testing import capture_logs
+
+from headway import events as ev
 from headway.model import Association
+from headway_adapters.slurm import SlurmAdapter, SlurmOptions
 from headway_adapters.slurm.reader import config, read_policy
 from headway_adapters.slurm.reader.spent import read_spent
+from headway_adapters.transport import Result
 from headway_plugins.priority.minutes import RESOURCES
 
 KINDS = ("config", "partition", "assoc", "user", "qos", "sshare")
@@ -123,3 +130,33 @@ def test_what_has_no_counterpart_is_noted():
         "account deep, user news: GrpTRESRunMins: mem=9 is not carried over",
         "account deep, user news: MaxTRESPerNode=cpu=2 is not carried over",
     }
+
+
+def telling(qos: str, stderr: str = "") -> Callable[[tuple[str, ...]], Result | None]:
+    """Slurm's answers about its policy, those about QOS these."""
+
+    def answer(argv: tuple[str, ...]) -> Result | None:
+        kind = "sshare" if argv[0] == "sshare" else argv[argv.index("show") + 1] if "show" in argv else ""
+        if kind == "qos":
+            return result(argv, qos, stderr=stderr)
+        return result(argv, SAID[kind]) if kind in SAID and kind != "partition" else None
+
+    return answer
+
+
+def test_a_policy_that_slurm_could_not_tell_to_its_end_changes_nothing():
+    """Seen where slurmdbd was killed: status 0, and limits whose resources have no names left out."""
+    slurm = PretendedSlurm()
+    slurm.answer = telling(SAID["qos"])
+    options = SlurmOptions(partitions=("batch",), poll_interval=0.05, accounting="no", policy_interval=0.05)
+    with capture_logs() as logs, SlurmAdapter(options, transport=slurm) as one:
+        one.tell_policy()
+        one.describe()
+        assert [type(event) for event in events(one)].count(ev.SitePolicyChanged) == 1
+        lost = SAID["qos"].replace("cpu=5000", "")
+        assert lost != SAID["qos"]
+        slurm.answer = telling(lost, "sacctmgr: error: Sending PersistInit msg: Connection refused")
+        assert not [event for event in events(one, 0.6) if isinstance(event, ev.SitePolicyChanged)]
+        assert any("the site's policy stays as it was" in str(log) for log in logs)
+        slurm.answer = telling(lost)
+        assert [event for event in events(one, 0.6) if isinstance(event, ev.SitePolicyChanged)]

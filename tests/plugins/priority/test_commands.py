@@ -77,6 +77,13 @@ def test_shares_has_the_columns_of_sshare(journal, capsys):
     ]
 
 
+def test_shares_leaves_nothing_out_on_a_narrow_terminal(journal, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = [row[0].split() for row in printed(capsys, "shares", "-c", str(journal / "c.yaml"))]
+    assert lines[0] == [*SHARES, *MINUTES]
+    assert ["1", "1", "1", "0.500000", "400", "0.500000", "0.666667", "0.333333", "0.750000"] in lines
+
+
 def test_a_page_shows_the_tree_and_targets_against_usage(journal):
     page = journal / "shares.html"
     cli.main(["shares", "-c", str(journal / "c.yaml"), "--html", str(page)])
