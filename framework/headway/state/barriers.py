@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 
 from headway.state.facts import Facts
-from headway.state.queues import leave_queue
+from headway.state.queues import leave_queue, sweep
 from headway.state.records import Barrier, Job, PoolState, Status
 from headway.state.waiting import queue_or_wait, wait_behind
 
@@ -49,8 +49,7 @@ def bar_refused(state: Facts) -> None:
     """Take out of their queues who was refused in the pass that is over."""
     found = list(state.refusals.values())
     state.refusals.clear()
-    for job, barrier in found:
-        bar(state, job, barrier)
+    _bar_all(state, found)
 
 
 def bar(state: Facts, job: Job, barrier: Barrier) -> None:
@@ -62,8 +61,20 @@ def bar(state: Facts, job: Job, barrier: Barrier) -> None:
 
 def bar_queued(state: Facts, pool: PoolState) -> None:
     """Ask about all that wait in a pool's queue."""
-    for job, barrier in _who_is_barred(state, pool.queue):
-        bar(state, job, barrier)
+    _bar_all(state, _who_is_barred(state, pool.queue))
+
+
+def _bar_all(state: Facts, found: Iterable[tuple[Job, Barrier]]) -> None:
+    """As :func:`bar`, of many together."""
+    leaving: dict[str, list[Job]] = {}
+    for job, barrier in found:
+        if job.status is _PENDING:
+            wait_behind(state, job, barrier)
+            leaving.setdefault(job.pool.name, []).append(job)
+    for name, jobs in leaving.items():
+        pool = state.pools[name]
+        sweep(state, pool, jobs)
+        pool.touch()
 
 
 def lifted(state: Facts, key: Hashable, may: Callable[[Job], bool] | None = None, most: float = _INF) -> None:

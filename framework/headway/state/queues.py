@@ -60,21 +60,21 @@ def leave_queue(state: Facts, job: Job) -> None:
         job.pool.touch()
 
 
-def sweep(state: Facts, pool: PoolState, started: Sequence[Job]) -> None:
-    """Take jobs that began out of the queue."""
+def sweep(state: Facts, pool: PoolState, gone: Sequence[Job]) -> None:
+    """Take jobs that wait in the queue no longer out of it."""
     queue = pool.queue
     if pool.by_size is not None:
-        for job in started:
+        for job in gone:
             pool.by_size.remove(job)
-    count = len(started)
-    if count > 1 and queue[:count] == started:
+    count = len(gone)
+    if count > 1 and queue[:count] == gone:
         del queue[:count]
         return
     # To walk along the queue costs as much as to close dozens of gaps in it.
     if count > 4 and 64 * count > len(queue):
         pool.queue = [job for job in queue if job.status is _PENDING]
         return
-    for job in started:
+    for job in gone:
         if queue[0] is job:
             del queue[0]
         else:
