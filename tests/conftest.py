@@ -28,6 +28,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )  # fmt: skip
 settings.load_profile("headway")
+#: Characters of a test's own directory that leave enough for what tests and headway add to it.
+LONGEST_PATH = 80
 #: Where hypothesis keeps what `@settings` gave a test.
 _SETTINGS = "_hypothesis_internal_use_settings"
 
@@ -76,6 +78,16 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_runtest_teardown() -> None:
     """A command that ran inside of a test leaves the log pointing at the test's own, closed, streams."""
     structlog.reset_defaults()
+
+
+@pytest.fixture
+def tmp_path(tmp_path: Path) -> Iterator[Path]:
+    """pytest's own; a short one where that leaves no room for the name of a socket, which may have 107."""
+    if len(str(tmp_path)) <= LONGEST_PATH:
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="hw-", dir="/tmp", ignore_cleanup_errors=True) as short:
+        yield Path(short)
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from waiting import HANG, until
+from waiting import HANG, bound, until
 
 LAUNCHER = Path(__file__).parent / "integration" / "slurm" / "testcluster"
 SYSTEM = ":/usr/sbin:/usr/bin:/sbin:/bin"
@@ -109,7 +109,7 @@ class SlurmCluster:
     def saved(self) -> None:
         """Wait until slurmctld has saved its state: it does so 5 s after a change, and forgets what is
         younger (submissions too) when it is killed."""
-        time.sleep(6.5)
+        time.sleep(bound(6.5))
 
     def kill(self, daemon: str, signal: str = "KILL") -> None:
         """End a daemon ("slurmctld", "munged", a node's name), or send it another signal.

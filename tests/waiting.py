@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 
 #: Seconds after which what a test waits for counts as never happening.
-HANG = 120.0
+HANG = 240.0
 
 
 def limit(seconds: float = HANG) -> float:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from live_daemon import Daemon, Diary, shown
-from waiting import until
+from waiting import bound, until
 
 from headway import events as ev
 from headway.emulation import emulate
@@ -47,10 +47,13 @@ def site(tmp_path: Path) -> Iterator[Callable[..., Daemon]]:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A job to submit. ``nodes`` 0: as many as it takes; else it asks for equal shares on so many."""
+    """A job to submit. ``nodes`` 0: as many as it takes; else it asks for equal shares on so many.
+
+    ``seconds`` may be a text for the shell: see :meth:`Diary.script`.
+    """
 
     processors: int
-    seconds: float
+    seconds: float | str
     minutes: int
     nodes: int = 0
     exclusive: bool = False
@@ -285,21 +288,24 @@ def test_slurmctld_dies_and_comes_back_and_every_job_runs_once(
     slurm_cluster: Any, site: Callable[..., Daemon]
 ) -> None:
     diary = Diary(slurm_cluster)
-    # The first two fill the cluster; one ends while slurmctld is away, for as long as several looks take.
-    wanted = [Wanted(8, 17, 5, 2), Wanted(8, 21, 5, 2)]
+    # The first two fill the cluster; one ends while slurmctld is away.
+    one, other = (slurm_cluster.root / name for name in ("one-may-end", "other-may-end"))
+    wanted = [Wanted(8, f"0; until [ -e {gate} ]; do sleep 0.1; done", 30, 2) for gate in (one, other)]
     wanted += [Wanted(4, 1.5, 5, 1) for _ in range(6)]
     ids = [job.submit(slurm_cluster, diary) for job in wanted]
-    daemon = site(slurm_cluster, options={"command_timeout": 2.0})
+    daemon = site(slurm_cluster, options={"command_timeout": bound(2.0)})
     daemon.start()
     daemon.until(lambda: diary.begun() == Counter(ids[:2]), what="the first two run")
     slurm_cluster.saved()
     slurm_cluster.kill("slurmctld")
     daemon.until(lambda: daemon.said("slurm does not answer; waiting for it"), what="it sees the outage")
+    one.touch()
     daemon.until(lambda: diary.ended() == Counter(ids[:1]), what="one ends meanwhile")
     slurm_cluster.up("slurmctld")
     daemon.until(lambda: daemon.said("slurm answers again"), what="it sees the end of the outage")
     # The second time in good order, with starts under way.
     daemon.until(lambda: len(daemon.starts()) >= 4, what="it goes on")
+    other.touch()
     slurm_cluster.kill("slurmctld", "TERM")
     daemon.until(lambda: len(daemon.said("slurm does not answer; waiting for it")) == 2)
     time.sleep(1.0)

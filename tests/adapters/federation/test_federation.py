@@ -75,7 +75,7 @@ class Pretended(ClusterAdapter):
 
     def describe(self) -> ClusterDescription:
         self.threads.add(threading.get_ident())
-        self.hang.wait(20)
+        self.hang.wait(HANG)
         if self.silent is not None:
             raise self.silent
         return self.description
@@ -95,7 +95,7 @@ class Pretended(ClusterAdapter):
 
     def apply(self, now: float, decisions: Sequence[d.Decision]) -> Sequence[Outcome]:
         self.threads.add(threading.get_ident())
-        self.hang.wait(20)
+        self.hang.wait(HANG)
         self.applied += decisions
         if self.starts_run:
             self.tell(

@@ -14,7 +14,7 @@ import pretended
 import pytest
 from recorded_lsf import at, output, result
 from structlog.testing import capture_logs
-from waiting import bound
+from waiting import HANG, bound
 
 from headway import decisions as d
 from headway import events as ev
@@ -643,7 +643,7 @@ def test_a_hanging_look_delays_neither_the_deadline_nor_a_wake(lsf: PretendedLsf
 
         def answer(argv: tuple[str, ...]) -> Result | None:
             if argv[0] == "bjobs":
-                blocked.wait(3.0)
+                blocked.wait(HANG)
             return None
 
         lsf.answer = answer

@@ -78,11 +78,12 @@ def during(server: Sshd, do: Callable[[], object], transport: SshTransport, mark
     """Run a long command and do something as soon as it runs there."""
     answers: list[Result] = []
     thread = threading.Thread(
-        target=lambda: answers.append(transport.run(["sh", "-c", "echo half; sleep 20", mark], 15))
+        target=lambda: answers.append(transport.run(["sh", "-c", "echo half; sleep 600", mark], HANG))
     )
     thread.start()
     until(lambda: running(mark))
-    time.sleep(0.2)
+    # What it said must have come here, which nobody sees.
+    time.sleep(bound(0.2))
     do()
     thread.join(HANG)
     for process in running(mark):
@@ -95,7 +96,7 @@ def during(server: Sshd, do: Callable[[], object], transport: SshTransport, mark
 
 def test_arguments_reach_the_program_untouched(sshd: Sshd, connect: Connect) -> None:
     words = ["a b", "$HOME;ls", "-x", "\n", "*", "it's", '"', "ü", "\udcff", "", "`id`", "!!"]
-    result = connect(sshd).run(python("import sys; print(ascii(sys.argv[1:]))", *words), 20)
+    result = connect(sshd).run(python("import sys; print(ascii(sys.argv[1:]))", *words), HANG)
     assert result.ok and result.text.strip() == ascii(words)
 
 
@@ -106,7 +107,7 @@ def test_arguments_reach_the_program_untouched(sshd: Sshd, connect: Connect) -> 
 )
 @settings(max_examples=15, deadline=None)
 def test_any_arguments(shared: SshTransport, words: list[str]) -> None:
-    result = shared.run(["printf", "%s\\0", "begin", *words], 20)
+    result = shared.run(["printf", "%s\\0", "begin", *words], HANG)
     assert result.stdout.decode().split("\0")[:-1] == ["begin", *words]
 
 
@@ -121,18 +122,18 @@ def shared(sshd: Sshd) -> Iterator[SshTransport]:
 def test_the_environment(sshd: Sshd, connect: Connect) -> None:
     transport = connect(sshd, environment={"COLOUR": "b l'u\ne", "PATH": "/usr/bin:/bin"}, without=("SSH_",))
     said = dict(
-        entry.split("=", 1) for entry in transport.run(["env", "-0"], 20).stdout.decode().split("\0")[:-1]
+        entry.split("=", 1) for entry in transport.run(["env", "-0"], HANG).stdout.decode().split("\0")[:-1]
     )
     assert (said["COLOUR"], said["LC_ALL"], said["PATH"]) == ("b l'u\ne", "C", "/usr/bin:/bin")
     # sshd itself sets SSH_CLIENT and SSH_CONNECTION in every session.
     assert not [name for name in said if name.startswith("SSH_")]
-    assert "SSH_CLIENT=" in connect(sshd).run(["env"], 20).text
+    assert "SSH_CLIENT=" in connect(sshd).run(["env"], HANG).text
     with pytest.raises(Failure, match="cannot be the name"):
         connect(sshd, environment={"A B": "x"})
 
 
 def test_status_and_errors(shared: SshTransport) -> None:
-    result = shared.run(["sh", "-c", "echo 'no such job' >&2; exit 3"], 20)
+    result = shared.run(["sh", "-c", "echo 'no such job' >&2; exit 3"], HANG)
     assert (result.rc, result.ok, result.complaint()) == (3, False, "no such job")
     assert not result.unanswered
 
@@ -189,7 +190,7 @@ def test_endless_output_is_cut(sshd: Sshd, connect: Connect) -> None:
     mark = f"mark-{time.monotonic_ns()}"
     transport = connect(sshd, output_limit=1 << 20)
     for code in ("while :; do echo %s; done", "while :; do echo %s >&2; done"):
-        result = transport.run(["sh", "-c", code % ("x" * 10000), mark], 30)
+        result = transport.run(["sh", "-c", code % ("x" * 10000), mark], HANG)
         assert result.too_long and not result.ok and len(result.stdout) < 4 << 20
         assert "output limit" in result.complaint()
     until(lambda: not running(mark))
@@ -211,7 +212,7 @@ def test_much_on_both_outputs_at_once(shared: SshTransport) -> None:
 
 
 def test_output_that_is_no_text(shared: SshTransport) -> None:
-    result = shared.run(["printf", "\\377\\000\\376"], 20)
+    result = shared.run(["printf", "\\377\\000\\376"], HANG)
     assert result.stdout == b"\xff\0\xfe" and "\ufffd" in result.text
 
 
@@ -220,7 +221,7 @@ def test_output_that_is_no_text(shared: SshTransport) -> None:
 
 def test_many_run_at_the_same_time_and_keep_their_order(sshd: Sshd, connect: Connect) -> None:
     transport = connect(sshd)
-    transport.run(["true"], 20)
+    transport.run(["true"], HANG)
     began = time.monotonic()
     results = transport.run_many([["sleep", "2"] for _ in range(7)] + [["echo", "last"]], 20)
     assert time.monotonic() - began < bound(10)
@@ -259,7 +260,7 @@ def test_sessions_that_hang_do_not_use_the_server_up(
     # What ignores being killed for a while over there, from the server's point of view.
     hung = transport.run_many([["sleep", "30"], ["sleep", "30"]], 0.5)
     assert all(result.timed_out for result in hung)
-    assert transport.run(["echo", "on"], 10).text == "on\n"
+    assert transport.run(["echo", "on"], HANG).text == "on\n"
 
 
 def test_a_server_without_sessions_is_named(sshd_factory: Callable[..., Sshd], connect: Connect) -> None:
@@ -289,11 +290,11 @@ def test_a_connection_cut_in_the_middle_leaves_open_what_happened(
     assert (
         "the connection ended before sh did" in result.complaint() and str(server.port) in result.complaint()
     )
-    assert transport.run(["echo", "again"], 20).text == "again\n"
+    assert transport.run(["echo", "again"], HANG).text == "again\n"
 
 
 def test_a_command_killed_by_a_signal_leaves_open_what_happened(shared: SshTransport) -> None:
-    result = shared.run(["sh", "-c", "kill -9 $$"], 20)
+    result = shared.run(["sh", "-c", "kill -9 $$"], HANG)
     assert not result.ok and (result.cut or result.rc == 137)
 
 
@@ -303,8 +304,16 @@ def test_when_some_were_run_the_others_are_no_error(
     """What was done must be known, or starts would be forgotten."""
     server = sshd_factory()
     transport = connect(server, parallel_commands=2)
-    threading.Timer(1.5, server.stop).start()
-    results = transport.run_many([["echo", "done"], ["sleep", "10"], ["sleep", "10"], ["sleep", "10"]], 15)
+    marks = [f"mark-{time.monotonic_ns()}-{at}" for at in range(3)]
+    commands = [["echo", "done"], *(["sh", "-c", "sleep 600; true", mark] for mark in marks)]
+    results: list[Result] = []
+    thread = threading.Thread(target=lambda: results.extend(transport.run_many(commands, HANG)))
+    thread.start()
+    until(lambda: running(marks[0]) and running(marks[1]), "the first is done, as the third runs")
+    server.stop()
+    thread.join(HANG)
+    for process in (one for mark in marks for one in running(mark)):
+        process.kill()
     assert results[0].text == "done\n" and results[0].ok
     assert [result.cut for result in results[1:]] == [True, True, True]
     assert "refused" in results[3].complaint()
@@ -313,7 +322,7 @@ def test_when_some_were_run_the_others_are_no_error(
 def test_the_server_comes_back(sshd_factory: Callable[..., Sshd], connect: Connect) -> None:
     server = sshd_factory()
     transport = connect(server)
-    assert transport.run(["true"], 20).ok
+    assert transport.run(["true"], HANG).ok
     server.stop()
     with pytest.raises(Failure, match=rf"127\.0\.0\.1:{server.port}.*refused.*is sshd running"):
         transport.run(["true"], 5)
@@ -357,12 +366,12 @@ def test_a_frozen_server_is_left_for_a_new_connection(
 ) -> None:
     server = sshd_factory()
     transport = connect(server, connect_timeout=2)
-    assert transport.run(["true"], 20).ok
+    assert transport.run(["true"], HANG).ok
     frozen = [process for c in server.connections() for process in (c, *c.children())]
     for process in frozen:
         process.send_signal(signal.SIGSTOP)
     try:
-        assert transport.run(["echo", "new"], 20).text == "new\n"
+        assert transport.run(["echo", "new"], HANG).text == "new\n"
     finally:
         for process in frozen:
             process.send_signal(signal.SIGCONT)
@@ -370,10 +379,14 @@ def test_a_frozen_server_is_left_for_a_new_connection(
 
 def test_closing_ends_what_runs(sshd: Sshd, connect: Connect) -> None:
     transport = connect(sshd)
-    threading.Timer(1.0, transport.close).start()
-    began = time.monotonic()
-    assert not transport.run(["sleep", "30"], 25).ok
-    assert time.monotonic() - began < bound(10)
+    closed: list[float] = []
+
+    def close() -> None:
+        closed.append(time.monotonic())
+        transport.close()
+
+    assert not during(sshd, close, transport, f"mark-{time.monotonic_ns()}").ok
+    assert time.monotonic() - closed[0] < bound(10)
     with pytest.raises(Failure, match="closed"):
         transport.run(["true"], 5)
 
@@ -392,7 +405,7 @@ def test_no_descriptors_and_no_threads_are_left(sshd: Sshd, connect: Connect) ->
     # What other tests closed may end a moment later: there may be less than before, but nothing new.
     empty = Held()
     transport = connect(sshd)
-    transport.run(["true"], 20)
+    transport.run(["true"], HANG)
     before = Held()
     ours = before.threads - empty.threads
     transport.run_many([["true"]] * 10, 20)
@@ -401,7 +414,7 @@ def test_no_descriptors_and_no_threads_are_left(sshd: Sshd, connect: Connect) ->
     other = connect(sshd)
     until(lambda: not ours & set(threading.enumerate()))
     between = Held()
-    other.run(["true"], 20)
+    other.run(["true"], HANG)
     other.close()
     until(lambda: Held().no_more_than(between))
 
@@ -411,7 +424,7 @@ def test_no_descriptors_and_no_threads_are_left(sshd: Sshd, connect: Connect) ->
 
 def refusal(transport: SshTransport) -> str:
     with pytest.raises(Failure) as raised:
-        transport.run(["true"], 10)
+        transport.run(["true"], HANG)
     (check,) = transport.check()
     assert not check.ok and check.remedy
     return str(raised.value)
@@ -442,7 +455,7 @@ def test_an_unknown_host_key_is_refused(sshd: Sshd, connect: Connect, tmp_path: 
 def test_a_changed_host_key_is_refused(sshd_factory: Callable[..., Sshd], connect: Connect) -> None:
     server = sshd_factory()
     transport = connect(server)
-    assert transport.run(["true"], 20).ok
+    assert transport.run(["true"], HANG).ok
     old = server.fingerprint()
     server.stop()
     for file in server.root.glob("host_key*"):
@@ -461,7 +474,7 @@ def test_a_pinned_key(sshd: Sshd, connect: Connect, tmp_path: Path) -> None:
     (tmp_path / "nothing").write_text("")
     public = " ".join(Path(f"{sshd.host_key}.pub").read_text().split()[:2])
     for pin in (sshd.fingerprint(), public):
-        assert connect(sshd, host_key=pin, **nothing).run(["true"], 20).ok
+        assert connect(sshd, host_key=pin, **nothing).run(["true"], HANG).ok
     other = "SHA256:" + "A" * 43
     said = refusal(connect(sshd, host_key=other))
     assert other in said and sshd.fingerprint() in said and "ssh.host_key" in said
@@ -521,7 +534,7 @@ def test_kinds_of_keys(
     sshd_factory: Callable[..., Sshd], connect: Connect, tmp_path: Path, kind: str
 ) -> None:
     server = sshd_factory(key=make_key(tmp_path / kind, kind=kind))
-    assert connect(server).run(["true"], 20).ok
+    assert connect(server).run(["true"], HANG).ok
 
 
 @pytest.mark.skipif(shutil.which("ssh-agent") is None, reason="needs Debian's openssh-client")
@@ -545,8 +558,8 @@ def test_a_key_with_a_passphrase_works_through_an_agent_alone(
         monkeypatch.setenv("SSH_AUTH_SOCK", agent["SSH_AUTH_SOCK"])
         assert "passphrase" in refusal(connect(server, agent=True))
         subprocess.run(["ssh-add", "-q", str(key)], env=env, check=True)
-        assert connect(server, agent=True).run(["true"], 20).ok
-        assert connect(server, agent=True, key_file=None).run(["true"], 20).ok
+        assert connect(server, agent=True).run(["true"], HANG).ok
+        assert connect(server, agent=True, key_file=None).run(["true"], HANG).ok
         assert "passphrase" in refusal(connect(server, agent=False))
     finally:
         os.kill(int(agent["SSH_AGENT_PID"]), signal.SIGTERM)
@@ -558,7 +571,7 @@ def test_no_key_at_all(sshd: Sshd, connect: Connect, tmp_path: Path, monkeypatch
     assert "no SSH key" in said and "ssh.key_file" in said and "ssh.agent is false" in said
     (tmp_path / ".ssh").mkdir()
     shutil.copy(sshd.key, tmp_path / ".ssh" / "id_ed25519")
-    assert connect(sshd, key_file=None).run(["true"], 20).ok
+    assert connect(sshd, key_file=None).run(["true"], HANG).ok
 
 
 # ---------------------------------------------------------------------- nobody is there
@@ -624,7 +637,7 @@ def test_a_machine_without_timeout(
     force.write_text(f'#!/bin/sh\nPATH={tmp_path}; export PATH\neval "$SSH_ORIGINAL_COMMAND"\n')
     force.chmod(0o755)
     transport = connect(sshd_factory(ForceCommand=str(force)))
-    assert transport.run(["echo", "on"], 20).text == "on\n"
+    assert transport.run(["echo", "on"], HANG).text == "on\n"
     with pytest.raises(Failure, match="'squeue' is not installed"):
         transport.run(["squeue"], 5)
 
@@ -645,13 +658,13 @@ def test_through_another_machine(
     gate = sshd_factory(key=sshd.key)
     way = {"proxy_jump": f"{gate.user}@127.0.0.1:{gate.port}"}
     transport = connect(sshd, known_hosts=both(sshd, gate, root=tmp_path), **way)
-    assert transport.run(["echo", "far"], 20).text == "far\n"
+    assert transport.run(["echo", "far"], HANG).text == "far\n"
     assert f"through 127.0.0.1:{gate.port}" in transport.check()[0].detail
     assert "direct-tcpip" in gate.log() or gate.log().count("Accepted publickey") == 1
     # A cut on the way is a cut.
     result = during(gate, gate.cut, transport, f"mark-{time.monotonic_ns()}")
     assert result.cut
-    assert transport.run(["echo", "again"], 20).text == "again\n"
+    assert transport.run(["echo", "again"], HANG).text == "again\n"
 
 
 def test_every_machine_on_the_way_is_verified(

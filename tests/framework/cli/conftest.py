@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import structlog
 from commandline import Headway, Ran, command_of, small_trace_lines
+from waiting import HANG
 
 from headway.cli import main
 
@@ -50,7 +51,7 @@ def headway_process() -> Headway:
 
     def run(*arguments: object, **more: object) -> Ran:
         done = subprocess.run(
-            command_of(*arguments), capture_output=True, text=True, timeout=120, check=False,
+            command_of(*arguments), capture_output=True, text=True, timeout=HANG, check=False,
             env={**os.environ, **more},  # type: ignore[dict-item]
         )  # fmt: skip
         return Ran(done.returncode, done.stdout, done.stderr)

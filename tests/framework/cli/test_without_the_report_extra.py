@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import HANG
 
 #: Runs the command line as if these could not be imported.
 WITHOUT = """
@@ -39,7 +40,7 @@ def trace(tmp_path: Path) -> Path:
 
 def headway(*arguments: object) -> subprocess.CompletedProcess[str]:
     words = [sys.executable, "-c", WITHOUT, *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(words, capture_output=True, text=True, timeout=HANG, check=False)
 
 
 @pytest.mark.parametrize("command", ["run", "check", "explain", "status", "replay", "plugins"])

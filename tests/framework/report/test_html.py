@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from building import described
 from synthetic_run import fcfs_run
+from waiting import HANG
 
 from headway.metrics import Figures, job_columns
 from headway.model import ClusterDescription
@@ -149,7 +150,7 @@ def test_its_script_runs_to_the_end_in_a_browser(kind: str, tmp_path: Path) -> N
         [browser, *options.split(), f"--user-data-dir={tmp_path / 'profile'}", page.as_uri()],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG,
         check=True,
     ).stdout
     root = re.search(r"<html[^>]*>", dom)

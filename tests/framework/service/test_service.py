@@ -211,12 +211,9 @@ def test_in_monitor_mode_nothing_is_changed(daemon: Callable[..., Daemon]) -> No
 
 def test_status_tells_about_run_queues_and_problems_to_everybody(daemon: Callable[..., Daemon]) -> None:
     ours = daemon(submitted("a"), submitted("b"), submitted("c"), submitted("d"))
-    for _ in range(100):
-        report = ours.ask(p.Status(), uid=OTHER).status
-        assert report is not None
-        if report.last_cycle is not None:
-            break
-        time.sleep(0.02)
+    until(lambda: (said := ours.ask(p.Status()).status) and said.last_cycle is not None, "a cycle was made")
+    report = ours.ask(p.Status(), uid=OTHER).status
+    assert report is not None and report.last_cycle is not None
     assert (report.run, report.mode, report.cluster) == (7, "drive", "cluster")
     (pool,) = report.pools
     assert (pool.total, pool.free, pool.queued, pool.running, report.jobs) == (10, 2, 2, 2, 4)
@@ -326,18 +323,14 @@ def test_more_clients_than_allowed_are_sent_away(served: Any) -> None:
     try:
         for _ in range(17):
             one = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            one.settimeout(5)
+            one.settimeout(HANG)
             one.connect(str(path))
             clients.append(one)
         assert b"too many" in clients[-1].recv(1000)
     finally:
         for one in clients:
             one.close()
-    for _ in range(100):
-        if "status" in raw(path, b'{"request":"status"}\n'):
-            return
-        time.sleep(0.02)
-    pytest.fail("nobody is served any more")
+    until(lambda: "status" in raw(path, b'{"request":"status"}\n'), "somebody is served again")
 
 
 def test_a_request_that_no_cycle_serves_is_withdrawn(served: Any) -> None:
@@ -352,11 +345,8 @@ def test_a_request_whose_client_went_away_is_not_served(served: Any) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as one:
         one.connect(str(path))
         one.sendall(p.write(p.Unreserve("r1")))
-        for _ in range(200):
-            if inbox._waiting:
-                break
-            time.sleep(0.01)
-    time.sleep(0.2)
+        until(lambda: inbox._waiting, "the request has come")
+    until(lambda: inbox._waiting[0][2].cancelled(), "its end was seen")
     assert list(inbox.take(1.0)) == []
 
 
@@ -367,10 +357,7 @@ def test_the_end_of_the_daemon_answers_those_who_wait(tmp_path: Path) -> None:
     wish = p.Unreserve("r1")
     asking = threading.Thread(target=lambda: found.append(ask(tmp_path / "s", wish, timeout=HANG)))
     asking.start()
-    for _ in range(200):
-        if inbox._waiting:
-            break
-        time.sleep(0.01)
+    until(lambda: inbox._waiting, "the request has come")
     server.close()
     asking.join(HANG)
     assert found[0].outcome == "failed" and "ended" in found[0].reason
@@ -386,12 +373,8 @@ def test_everybody_may_connect_and_the_kernel_says_who(served: Any) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as one:
         one.connect(str(path))
         one.sendall(p.write(p.Unreserve("r1")))
-        events: Sequence[Any] = ()
-        for _ in range(200):
-            events = inbox.take(1.0)
-            if events:
-                break
-            time.sleep(0.01)
+        until(lambda: inbox._waiting, "the request has come")
+        events = inbox.take(1.0)
         inbox.close()
     assert (events[0].user, events[0].operator) == (pwd.getpwuid(ME).pw_name, True)
 

@@ -158,7 +158,7 @@ def test_monitor_mode_changes_nothing(slurm_cluster: Any, drive: Callable[..., D
 def test_slurmctld_dies_and_comes_back(slurm_cluster: Any, drive: Callable[..., Driven]) -> None:
     running = slurm_cluster.submit(2, 60)
     waiting = slurm_cluster.submit(1, 60)
-    driven = drive(command_timeout=2.0)
+    driven = drive(command_timeout=bound(2.0))
     driven.wait()
     driven.start(running, (("node1", 2),))
     slurm_cluster.saved()

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 from plugins.bundling.bundle_world import specification
-from waiting import until
+from waiting import HANG, until
 
 from headway.cli import main
 from headway.errors import Failure, Held, UserError
@@ -133,7 +133,7 @@ def test_a_real_application_begins_on_one_processor_spreads_and_computes_what_it
     until(lambda: manager.brain.state.migrations == 1, "it spreads", said=lambda: "\n".join(said))
     hold.unlink()
     until(lambda: place.result() is not None, "it is done", said=lambda: "\n".join(said))
-    thread.join(30)
+    thread.join(HANG)
     manager.close()
     rows = [line.split() for line in begun.read_text().splitlines()]
     assert {row[3] for row in rows if row[0] == "0"} == {"processor.2.node2.0"}
@@ -160,7 +160,7 @@ def test_the_program_of_the_users_guide_is_saved_spreads_and_is_right(place: Pla
     side.free = 1
     until(lambda: manager.brain.state.migrations == 1, "it spreads", said=lambda: "\n".join(said))
     until(lambda: place.result() is not None, "it is done", said=lambda: "\n".join(said))
-    thread.join(30)
+    thread.join(HANG)
     manager.close()
     result = place.result()
     assert result is not None and result.exit_code == 0

@@ -92,7 +92,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
     yield one
     one.orders = Orders(Launch(0), leave=0)
     one.worker.terminate()
-    one.thread.join(30)
+    one.thread.join(HANG)
     assert one.server is not None
     one.server.close()
 
