@@ -22,6 +22,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+import msgspec
+
 from headway import decisions as d
 from headway import events as ev
 from headway.adapter import Outcome
@@ -134,7 +136,9 @@ class Moves:
         if handler is None:
             return Outcome(False, f"job {key} cannot be moved: {why}")
         machine = handler.machine(move)
-        self._under_way[key] = _UnderWay(move, handler, machine, decision, job)
+        # A batch system may know nothing of tiers: what a look shows has its tier from the agents.
+        shown = msgspec.structs.replace(job, tier=tier)
+        self._under_way[key] = _UnderWay(move, handler, machine, decision, shown)
         where = ", ".join(node for node, _ in target) or "its image"
         self._log.info("a move begins", job=key, by=handler.name, to=where)
         self._follow(key, machine.begin(time.monotonic()))

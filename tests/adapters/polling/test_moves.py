@@ -160,6 +160,27 @@ def saving(system: System, **options: Any) -> CheckpointSignal:
     return CheckpointSignal(SignalOptions(directory=system.images, spare=0, ask=0.01, **options))
 
 
+def test_a_job_that_moves_out_of_the_background_is_shown_in_it_until_then(system: System) -> None:
+    """The batch system knows nothing of tiers: nobody may take it for a promotion on the spot."""
+    system.saves = False
+    moving = adapter(system, saving(system, timeout=0.5))
+    moving.tiers_before({"7": "background"})
+    first = moving.wait(None)
+    assert first is not None
+    told = list(first[1])
+    decision = d.Migrate("7", TARGET, "to try it", "foreground")
+    assert moving.apply(time.time(), [decision])[0].accepted
+
+    def failed() -> bool:
+        news = moving.wait(time.time() + 0.02)
+        told.extend(news[1] if news is not None else ())
+        return any(isinstance(event, ev.DecisionFailed) for event in told)
+
+    until(failed, "it stays where it is")
+    moving.close()
+    assert not [event for event in told if isinstance(event, ev.JobTierChanged | ev.JobMigrated)]
+
+
 def test_a_job_that_is_not_ready_is_not_signalled(system: System) -> None:
     """A signal that a job does not catch yet ends it: so each execution says when it may come."""
     (event,) = moved(system, saving(system, ready="ready"))
