@@ -17,7 +17,8 @@ from headway.model.classes import ClassBounds
 
 
 class Occupation(msgspec.Struct, frozen=True, gc=False):
-    """Processors that a member of a bundle had. Times are absolute seconds of the run's clock."""
+    """Processors that a member of a bundle had, or a job between two suspensions. Times are absolute
+    seconds of the run's clock."""
 
     start: float
     #: None: until the end of the run.
@@ -60,6 +61,14 @@ class JobResult(msgspec.Struct, gc=False):
     #: What it had if it ran as a bundle of subjobs, in the order of their starts, instead of the processors
     #: that it asked for.
     members: tuple[Occupation, ...] = ()
+    #: When it had its processors, if others might have them while it was suspended; else from its start to
+    #: its end.
+    spans: tuple[Occupation, ...] = ()
+
+    @property
+    def several(self) -> tuple[Occupation, ...]:
+        """What it had when, if that is not all from its start to its end."""
+        return self.members or self.spans
 
 
 class Activity(msgspec.Struct, frozen=True, gc=False):

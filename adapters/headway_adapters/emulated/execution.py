@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from headway.model import JobDescription, Placement
+from headway.results import Occupation
 from headway.workload.jobs import TraceJob
 
 FOREGROUND = "foreground"
@@ -42,6 +43,9 @@ class Execution(msgspec.Struct, eq=False, gc=False):
     suspended: bool = False
     #: While it is suspended others may have its processors.
     lends: bool = False
+    #: The spans before now in which it had its processors, if it was suspended; and since when it has them.
+    spans: tuple[Occupation, ...] = ()
+    held_since: float | None = None
     tier: str = "foreground"
     frequency: float | None = None
     #: Its limit bounds its work and not the seconds that it takes for that; then ``consumed`` is work, too.

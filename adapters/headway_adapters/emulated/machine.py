@@ -12,9 +12,9 @@ from typing import Any
 from headway import events as ev
 from headway.adapter import Outcome
 from headway.errors import StateError
-from headway.model import ClusterDescription, JobDescription
+from headway.model import ClusterDescription, JobDescription, processors_of
 from headway.nodes import NodeTable
-from headway.results import Activity, CapacityChange, JobResult
+from headway.results import Activity, CapacityChange, JobResult, Occupation
 from headway.workload.jobs import Follows, TraceJob
 from headway_adapters.emulated.agenda import Agenda
 from headway_adapters.emulated.arrivals import Arrivals
@@ -136,6 +136,7 @@ class Machine:
         pool = execution.job.pool or self.only
         if execution.tier == FOREGROUND and not execution.lends:
             execution.lends = True
+            execution.spans = (*execution.spans, self._span(execution, self.now))
             if pool in self.free:
                 self.free[pool] += execution.job.request.processors
             else:
@@ -158,7 +159,19 @@ class Machine:
             self.nodes.end_lending(job.request, execution.placement)
             self.nodes.take(job.request, execution.placement)
         execution.lends = False
+        execution.held_since = self.now
         return ""
+
+    def _span(self, execution: Execution, end: float | None) -> Occupation:
+        """The last span in which a job had its processors, up to ``end``; None: it still has them."""
+        since = execution.start if execution.held_since is None else execution.held_since
+        processors = processors_of(execution.placement) or execution.job.request.processors
+        return Occupation(since, end, processors, execution.placement)
+
+    def _spans(self, execution: Execution, end: float | None) -> tuple[Occupation, ...]:
+        """When a job that was suspended had its processors; () for others."""
+        spans = execution.spans
+        return (*spans, self._span(execution, end)) if spans and not execution.lends else spans
 
     def moves_of(self, execution: Execution) -> Moves:
         """Where the moves of a job are counted."""
@@ -217,6 +230,7 @@ class Machine:
             moves.migrations,
             moves.restarts,
             moves.promotions,
+            spans=self._spans(execution, end),
         )
 
     def never_started(self, index: int, job: JobDescription, end: float | None, state: str) -> JobResult:

@@ -109,14 +109,15 @@ def job_columns(result: RunResult) -> JobColumns:
 
 def occupations(result: RunResult, columns: JobColumns) -> tuple[NDArray[np.int64], Floats, Floats, Floats]:
     """Which job (by its place in the result) had how many processors from when until when, as columns: job,
-    start, end, processors. A job that ran as a bundle has several. End NaN: until the end of the run."""
-    bundled = np.fromiter((bool(job.members) for job in result.jobs), np.bool_, len(result.jobs))
+    start, end, processors. A job that ran as a bundle, or was suspended, has several.
+    End NaN: until the end of the run."""
+    bundled = np.fromiter((bool(job.several) for job in result.jobs), np.bool_, len(result.jobs))
     plain = np.flatnonzero(columns.started & ~bundled)
     rows, start, end = plain, columns.start[plain], columns.end[plain]
     size = columns.allocated[plain].astype(np.float64)
     if bundled.any():
         more = [
-            (row, member) for row in np.flatnonzero(bundled).tolist() for member in result.jobs[row].members
+            (row, member) for row in np.flatnonzero(bundled).tolist() for member in result.jobs[row].several
         ]
         rows = np.concatenate([rows, [row for row, _ in more]])
         start = np.concatenate([start, [m.start for _, m in more]])

@@ -102,7 +102,10 @@ def system_metrics(
     busy, capacity = curves.busy, curves.capacity
     available = capacity.integral()
     # What was held but not worked in: suspended and paused jobs.
-    paused = np.where(columns.finished, columns.end - columns.start - columns.runtime, 0.0)
+    rows, start, end, _ = occupations(result, columns)
+    lent = np.fromiter((bool(job.spans) for job in result.jobs), np.bool_, len(result.jobs))
+    held = np.where(lent, np.bincount(rows, end - start, len(lent)), columns.end - columns.start)
+    paused = np.where(columns.finished, held - columns.runtime, 0.0)
     work = max(0.0, busy.integral() - float(np.maximum(paused, 0.0) @ columns.allocated))
 
     def share(amount: float) -> float:
@@ -144,10 +147,10 @@ def system_metrics(
 
 def _work(result: RunResult, columns: JobColumns) -> float:
     """Processor-seconds of all jobs that ended."""
-    if not any(job.members for job in result.jobs):
+    if not any(job.several for job in result.jobs):
         return float(np.nansum(columns.runtime * columns.allocated))
     rows, start, end, size = occupations(result, columns)
-    plain = np.array([not result.jobs[row].members for row in rows], np.bool_)
+    plain = np.array([not result.jobs[row].several for row in rows], np.bool_)
     return float(np.nansum(np.where(plain, columns.runtime[rows], end - start) * size))
 
 

@@ -128,7 +128,7 @@ def layout(result: RunResult, columns: JobColumns, end: float) -> Layout:
     owner, start, stop, _ = occupations(result, columns)
     owners = owner.tolist()
     stop = np.where(np.isnan(stop), end, stop)
-    members = [member for job in result.jobs if job.members for member in job.members]
+    members = [member for job in result.jobs for member in job.several]
     plain = len(owner) - len(members)
     drawn = np.flatnonzero(stop > start)
     moments = np.concatenate((stop[drawn], start[drawn]))
@@ -384,14 +384,15 @@ def embedded(
     total, here = float(areas.sum()), float(areas[kept].sum())
     counts = {i: len(result.jobs[job].members) for i, job in enumerate(kept.tolist())}
     bundles = {i: count for i, count in counts.items() if count}
-    # Where there are bundles, a rectangle's times may be others than its job's.
+    several = any(result.jobs[job].several for job in kept.tolist())
+    # Where there are bundles, or jobs that were suspended, a rectangle's times may be others than its job's.
     spans = (
         {
             "from": np.round(shape.starts[mine] - begin).astype(np.int64).tolist(),
             "for": np.round((shape.stops - shape.starts)[mine]).astype(np.int64).tolist(),
             "bundles": bundles,
         }
-        if bundles
+        if several
         else {}
     )
     return Embedded(

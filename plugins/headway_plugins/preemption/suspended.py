@@ -128,9 +128,7 @@ class Suspended:
             return ""
         self._again[job.id] = (job.start_time, time)
         if held.resumed is None:
-            return (
-                f"job {job.id}, suspended for job {held.job}, was resumed by somebody else; it is left alone"
-            )
+            return f"job {job.id}, suspended for job {held.job}, was resumed or cancelled by somebody else"
         return ""
 
     def ran_since(self, job: Job) -> float:

@@ -10,8 +10,10 @@ from headway import events as ev
 from headway.decisions import Kill, Requeue, Resume, Signal, Start, Suspend
 from headway.errors import UserError
 from headway.explain import explain
+from headway.metrics.system import system_metrics
 from headway.model import ClusterDescription, Reservation
 from headway.plugins import PluginConfig, make_plugin
+from headway.results import RunResult
 from headway.scheduler import Scheduler
 from headway.state import Status
 from headway_plugins.placement.first_fit import FirstFit
@@ -178,7 +180,7 @@ def test_somebody_elses_is_left_alone():
 def test_who_was_resumed_by_somebody_else_is_left_alone():
     site = suspended(Site())
     assert site.step(150, ev.JobResumed(150, "a")) == []
-    assert "resumed by somebody else" in site.notices[-1]
+    assert "resumed or cancelled by somebody else" in site.notices[-1]
     assert site.step(160, ev.JobSuspended(160, "a")) == []
     assert site.step(200, ev.JobEnded(200, "b", "completed")) == []
     assert site.state.jobs["a"].status is Status.SUSPENDED
@@ -320,3 +322,15 @@ def test_explain_says_nothing_of_somebody_elses():
     site.arrive(0, "a", 4)
     site.step(50, ev.JobSuspended(50, "a"))
     assert "suspended for" not in said(site)
+
+
+def test_in_emulation_nobody_has_a_processor_twice_in_the_figures():
+    """``a`` had its processors for 100 s, then ``b`` for 300, then ``a`` again for 900."""
+    jobs = [traced("a", 4, 1000, 0, qos="low"), traced("b", 4, 300, 100, qos="high")]
+    plugin = Preemption(PreemptionOptions(rules=[RULE]))
+    run = emulate(node_cluster(*alike(1, 4)), jobs, plugin, Easy(), FirstFit())
+    spans = [(span.start, span.end, span.processors) for span in run.results["a"].spans]
+    assert spans == [(0, 100, 4), (400, 1300, 4)]
+    figures = system_metrics(RunResult("test", node_cluster(*alike(1, 4)), run.adapter.results()))
+    assert (figures.makespan, figures.work, figures.utilisation) == (1300, 5200, 1.0)
+    assert (figures.mean_busy_processors, figures.no_demand) == (4, 0)
