@@ -57,9 +57,10 @@ def bluntly(path: Path) -> None:
 def test_check_finds_the_damage(path: Path, damage: Callable[[Path], None], tmp_path: Path) -> None:
     config = tmp_path / "site.yaml"
     config.write_text(yaml.safe_dump({"mode": "dry-run", "journal": str(path)}))
-    assert "1 run" in CliRunner().invoke(cli, ["check", "-c", str(config)]).output
+    wide = {"COLUMNS": "300"}
+    assert "1 run" in CliRunner().invoke(cli, ["check", "-c", str(config)], env=wide).output
     damage(path)
-    done = CliRunner().invoke(cli, ["check", "-c", str(config)], env={"COLUMNS": "200"})
+    done = CliRunner().invoke(cli, ["check", "-c", str(config)], env=wide)
     assert done.exit_code == 1
     assert re.search(r"FAIL +journal .*damaged", done.output)
     assert "A damaged journal" in done.output
