@@ -65,7 +65,7 @@ _LONGEST = 3660 * 86400
 _RESETS = ("DAILY", "WEEKLY", "MONTHLY", "QUARTERLY", "YEARLY")
 #: Flags that choose what headway does as well.
 _FLAGS_KNOWN = ("FAIR_TREE", "NO_FAIR_TREE", "SMALL_RELATIVE_TO_TIME")
-_GO = {"REQUEUE": "requeue", "CANCEL": "cancel"}
+_GO = {"REQUEUE": "requeue", "CANCEL": "cancel", "SUSPEND": "suspend"}
 
 #: How columns of associations and QOS are called: in the dump, in headers, and here.
 _COLUMNS = {
@@ -609,7 +609,7 @@ def _by_mode(
         else:
             if mode != "OFF":
                 found.leave(line, f"PreemptMode={mode or 'OFF'}: the jobs of {name} keep their places "
-                            "(requeue and cancel are carried over)")  # fmt: skip
+                            "(requeue, cancel and suspend are carried over)")  # fmt: skip
     return by
 
 

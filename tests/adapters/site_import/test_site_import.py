@@ -243,14 +243,15 @@ def test_what_a_running_slurm_22_05_says() -> None:
 def test_partitions_take_each_others_places_by_tier() -> None:
     text = (
         "PreemptType=preempt/partition_prio\nPreemptMode=REQUEUE\n"
-        "PartitionName=low PriorityTier=1 PreemptMode=CANCEL\nPartitionName=mid PriorityTier=2\n"
+        "PartitionName=low PriorityTier=1 PreemptMode=CANCEL\n"
+        "PartitionName=mid PriorityTier=2 PreemptMode=SUSPEND,GANG\n"
         "PartitionName=high PriorityTier=3\nPartitionName=stays PriorityTier=1 PreemptMode=OFF"
     )
     rules = made("slurm", conf=text).plugins["preemption"]["rules"]
     assert [(rule["who"]["pool"], rule["whom"]["pool"], rule["how"]) for rule in rules] == [
         (["mid"], ["low"], "cancel"),
         (["high"], ["low"], "cancel"),
-        (["high"], ["mid"], "requeue"),
+        (["high"], ["mid"], "suspend"),
     ]
 
 

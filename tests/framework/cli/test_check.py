@@ -160,6 +160,28 @@ def test_a_plugin_that_this_cluster_cannot_serve_fails_once_it_was_asked(
         assert headway("check", "-c", site).code == 0
 
 
+@pytest.mark.parametrize(("system", "queue"), [("pbs", "workq"), ("lsf", "normal")])
+def test_a_cluster_that_keeps_processors_for_suspended_jobs_suspends_none(
+    headway: Headway, tmp_path: Path, system: str, queue: str
+) -> None:
+    site = tmp_path / "site.yaml"
+    with Emulator(tmp_path / system, EmulatorOptions(system, scheduling=False)) as emulator:
+        site.write_text(
+            "plugins: [preemption: {rules: [{who: {qos: [a]}, whom: {qos: [b]}, how: suspend}]}, easy]\n"
+            f"journal: j.db\nmode: drive\ncluster:\n  adapter: {system}\n"
+            f"  options: {{queues: [{queue}], bin_dir: {emulator.bin}}}\n"
+        )
+        ran = headway("check", "-c", site)
+        assert ran.code == 1
+        keeps = "plugin 'preemption' suspends jobs to make room, and this cluster keeps their processors"
+        assert keeps in " ".join(ran.out.split())
+        ran = headway("run", "-c", site)
+        assert ran.code == 2
+        assert "rules.0: how: suspend: expected a cluster where" in " ".join((ran.out + ran.err).split())
+        site.write_text(site.read_text().replace("suspend", "requeue"))
+        assert keeps not in " ".join(headway("check", "-c", site).out.split())
+
+
 @pytest.mark.parametrize("made", [False, True])
 def test_a_full_disk_under_the_journal_is_found(
     headway: Headway, config: Path, tmp_path: Path, made: bool, monkeypatch: pytest.MonkeyPatch
