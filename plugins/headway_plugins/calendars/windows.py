@@ -168,14 +168,18 @@ def around(
     holidays: Mapping[str, list[datetime.date]],
 ) -> tuple[float | None, float]:
     """``(end, next)``: when the window ends in which this moment is (None: it is in none), and when the next
-    one begins (infinite: none within about a year); seconds since the epoch."""
+    one begins; seconds since the epoch, infinite: not within about a year. Windows without a gap are one."""
     found = sorted(
         occurrence
         for window in windows
         for occurrence in window.occurrences(since, since + _AHEAD, zone, holidays)
     )
-    end = max((end for begin, end in found if begin <= since), default=None)
-    return end, next((begin for begin, _ in found if begin > since), _INF)
+    end: float | None = None
+    for begin, until in found:
+        if begin > (since if end is None else end):
+            return end, begin
+        end = until if end is None else max(end, until)
+    return (_INF if end is not None and end >= since + _AHEAD else end), _INF
 
 
 def _is_date(word: str) -> bool:

@@ -66,6 +66,12 @@ def test_windows_that_follow_each_other_are_one() -> None:
     }  # fmt: skip
 
 
+def test_a_pool_that_is_closed_day_after_day_starts_nobody_and_the_run_ends():
+    windows = {"always": {"from": "00:00", "to": "00:00"}}
+    options = {"windows": windows, "open": {}, "closed": {"day": ["always"]}}
+    assert starts(job("d", "day", 0), job("a", "any", 0), **options) == {"a": 0}
+
+
 def test_a_pool_whose_windows_are_over_starts_nobody() -> None:
     windows = {"once": {"days": ["1969-12-31"], "from": "10:00", "to": "11:00"}}
     assert starts(job("d", "day", 0), windows=windows, open={"day": ["once"]}, closed={}) == {}
