@@ -17,9 +17,15 @@ NONE := 5
 demo: $(VENV)/.installed
 	$(BIN)/headway demo
 
-test: $(VENV)/.installed-test
+test: $(VENV)/.installed-test tests/__pycache__
 	$(PYTEST) -m "not benchmark and not alone and not campaign" -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ARGS) || [ $$? -eq $(NONE) ]
 	$(PYTEST) -m "alone and not benchmark and not campaign" $(ARGS) || [ $$? -eq $(NONE) ]
+
+# The tests of a new checkout are compiled once, in two halves, and not by each worker.
+HALF := tests/plugins tests/properties
+tests/__pycache__: | $(VENV)/.installed-test
+	@$(PYTEST) -q --collect-only $(HALF) >/dev/null 2>&1 & \
+	$(PYTEST) -q --collect-only $(addprefix --ignore=,$(HALF)) >/dev/null 2>&1; wait
 
 # New examples for every property, so many times as many as usual; before each release. A run that failed is
 # repeated with its SEED.
