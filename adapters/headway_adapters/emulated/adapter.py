@@ -62,6 +62,9 @@ _INSTANT = 1e-6
 _FORESEEN = (dec.SwapTiers, dec.Migrate)
 #: At most so many further rounds at one instant for what decisions changed.
 _FURTHER_ROUNDS = 100
+#: Seconds in which nothing ran nor came, after which who still waits counts as waiting for ever, whatever
+#: plugins want to be woken for: longer than from any window of a calendar to its next one.
+_PATIENCE = 400 * 86400.0
 
 
 class EmulatedAdapter(ClusterAdapter):
@@ -134,6 +137,8 @@ class EmulatedAdapter(ClusterAdapter):
         self._urgent = False
         #: How many such rounds there were at the instant of the last one.
         self._further = (-INFINITY, 0)
+        #: When a job last ran or was still to come.
+        self._alive_at = machine.now
 
         self._rates = Rates(machine, physics)
         said = Commands(machine, commands, self._faults.latency)
@@ -232,6 +237,7 @@ class EmulatedAdapter(ClusterAdapter):
         if agenda.moved:
             agenda.drop_void()
         arrival = arrivals.time
+        alive = arrival < INFINITY or bool(machine.running)
         now = heap[0][0] if heap else INFINITY
         if arrival < now:
             now = arrival
@@ -239,6 +245,8 @@ class EmulatedAdapter(ClusterAdapter):
             now = machine.now
         elif deadline is not None and deadline < now:
             if now == INFINITY and not machine.submitted and not machine.running:
+                return self._end()
+            if deadline - self._alive_at > _PATIENCE and arrival == INFINITY and self._deserted():
                 return self._end()
             now = deadline
         elif now == INFINITY or (
@@ -292,6 +300,8 @@ class EmulatedAdapter(ClusterAdapter):
             arrivals.time = arrival
             arrivals.next = at
             arrivals.taken()
+        if alive:
+            self._alive_at = now
         return now, events
 
     def _further_round(self) -> bool:
@@ -308,9 +318,17 @@ class EmulatedAdapter(ClusterAdapter):
         if not self._machine.submitted:
             return True
         # All nodes are up and nothing but their failures lies ahead.
-        return deadline is None and all(
-            entry[3] == self._failures.fail for entry in self._machine.agenda.heap
-        )
+        return deadline is None and self._only_failures()
+
+    def _deserted(self) -> bool:
+        """Whether nothing runs or will happen but what plugins want to be woken for."""
+        machine = self._machine
+        if machine.running or machine.news or (self._partitions is not None and self._partitions.busy):
+            return False
+        return self._only_failures()
+
+    def _only_failures(self) -> bool:
+        return all(entry[3] == self._failures.fail for entry in self._machine.agenda.heap)
 
     def _end(self) -> tuple[float, Sequence[ev.Event]] | None:
         machine = self._machine

@@ -94,3 +94,19 @@ def test_options_that_cannot_be_are_refused(options: dict[str, Any], message: st
 def test_a_pool_that_is_not_there_is_refused_with_the_nearest() -> None:
     with pytest.raises(UserError, match="pool-hours: open: expected pools of the cluster, found 'dai'"):
         starts(job("d", "day", 0), open={"dai": ["prime"]})
+
+
+def test_a_run_ends_whose_calendar_goes_on_for_ever_and_whose_job_never_starts() -> None:
+    """The calendar wakes the scheduler twice a day. Who waits for the year's last window still starts."""
+    windows = {
+        "once": {"days": ["1969-12-31"], "from": "06:00", "to": "18:00"},
+        "late": {"days": ["1970-12-24"], "from": "06:00", "to": "18:00"},
+    }
+    nightly = {"windows": {"nightly": {"from": "02:00", "to": "03:00", "pool": "any"}}}
+    hours = {"windows": windows, "open": {"day": ["once"], "night": ["late"]}}
+    plugins = [
+        PluginConfig(name, options, "test")
+        for name, options in {"easy": {}, "calendar": nightly, "pool-hours": hours}.items()
+    ]
+    result = emulate(CLUSTER, [job("d", "day", 0), job("n", "night", 0)], plugins, Catalogue(), label="x")
+    assert [one.start_time for one in result.jobs] == [None, 357 * DAY + 6 * HOUR]
