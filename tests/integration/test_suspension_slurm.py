@@ -87,7 +87,7 @@ def test_it_waits_on_its_nodes_and_runs_on(site: Daemon) -> None:
     site.start()
     low, high = jobs.suspended()
     jobs.let_end("high")
-    jobs.wait(low, "RUNNING")
+    site.until(lambda: site.events(JobResumed), what="it runs on, and that is seen")
     jobs.end_all(low, high)
     assert orders(site, low) == ["Suspend", "Resume"]
     assert [len(site.events(kind)) for kind in (JobSuspended, JobResumed)] == [1, 1]

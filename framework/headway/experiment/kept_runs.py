@@ -104,8 +104,8 @@ class KeptRuns:
     of headway. ``anew``: whatever is there is dropped.
 
     Raises :class:`UserError`, and leaves the folder as it is, if a file has changed since its runs were made,
-    or if runs of an interrupted campaign would be lost: this one does not want them, or another program made
-    them.
+    or if runs would be lost: this campaign does not want them, or another program made them and was
+    interrupted.
     """
 
     def __init__(
@@ -200,9 +200,8 @@ class KeptRuns:
                 f"{name} has changed since the runs in {self._path} were made: expected the file with "
                 f"SHA-256 {before[name][:12]}…, found {found}. Put it back. {_REMEDY}"
             )
-        if head.get("complete") or not lines:
-            return
-        if head.get("code") != self._head["code"]:
+        interrupted = not head.get("complete")
+        if interrupted and lines and head.get("code") != self._head["code"]:
             raise UserError(
                 f"{self._path}: the {len(lines)} workloads that have run in this interrupted campaign were "
                 f"run by another program: expected headway {self._head['version']} as it is here, found "
@@ -210,8 +209,9 @@ class KeptRuns:
             )
         lost = len(lines.keys() - {run.digest for run in self._runs})
         if lost:
+            state = "interrupted" if interrupted else "finished"
             raise UserError(
-                f"{self._path}: {lost} of the {len(lines)} workloads that have run in this interrupted "
+                f"{self._path}: {lost} of the {len(lines)} workloads that have run in this {state} "
                 f"campaign do not belong to the one that is to run now. {_REMEDY}"
             )
 

@@ -193,6 +193,20 @@ def test_another_campaign_does_not_drop_what_an_interrupted_one_has(
     assert ran.code == 0 and "1 of 6 workloads have run before" in ran.err
 
 
+def test_another_campaign_does_not_take_the_place_of_one_that_is_finished(
+    headway: Headway, definition: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    assert headway("compare", definition, "--out", out, "--workers", 1).code == 0
+    before = texts(out)
+    definition.write_text(CAMPAIGN.replace("fcfs, easy", "easy"))
+    ran = headway("compare", definition, "--out", out, "--workers", 1)
+    assert ran.code == 2 and "have run in this finished campaign do not belong" in ran.err
+    assert "Name another folder (--out), or drop what is there (--anew)" in ran.err
+    assert texts(out) == before
+    assert headway("compare", definition, "--out", out, "--workers", 1, "--anew").code == 0
+
+
 def test_runs_that_are_something_else(headway: Headway, definition: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
