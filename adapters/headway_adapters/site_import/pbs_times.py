@@ -144,7 +144,7 @@ def carry(
     holidays = _dates(times, found)
     about: dict[str, Any] = {"zone": zone or "UTC"}
     named = {key: [name for name in queues if name.startswith(prefix)] for key, prefix in prefixes.items()}
-    windows = _dedicated(times, zone)
+    windows = _dedicated(times, zone, found)
     used = set()
     if windows:
         found.plugins["calendar"] = {**about, "windows": windows}
@@ -165,12 +165,21 @@ def carry(
     return set(named["dedicated"])
 
 
-def _dedicated(times: Times, zone: str | None) -> dict[str, Any]:
+def _dedicated(times: Times, zone: str | None, found: Imported) -> dict[str, Any]:
     windows: dict[str, Any] = {}
     place = zoneinfo.ZoneInfo(zone or "UTC")
-    for begin, end, _ in times.dedicated:
+    for begin, end, line in times.dedicated:
+        # Of two moments with one time it ends with the second, as windows do.
+        last = max(end.replace(tzinfo=place, fold=fold).timestamp() for fold in (0, 1))
+        length = last - begin.replace(tzinfo=place).timestamp()
+        if not 0 < length <= _LONGEST * 86400:
+            found.leave(
+                line,
+                f"{line.text.strip()} is not carried over: by the clocks of {place} it takes {length:.0f} s, "
+                f"and a window has at most {_LONGEST} days",
+            )
+            continue
         name = name_of(f"dedicated-{begin:%Y-%m-%d}", windows)
-        length = end.replace(tzinfo=place).timestamp() - begin.replace(tzinfo=place).timestamp()
         windows[name] = {"days": [begin.date().isoformat()], "from": f"{begin:%H:%M}", "for": round(length)}
     return windows
 
@@ -196,7 +205,8 @@ def _dates(times: Times, found: Imported) -> dict[str, str]:
         if date.year != times.year:
             found.broken(line, f"expected a day of {times.year}, found {shown(line.text)}")
             continue
-        dates[name_of(name.lower(), dates)] = date.isoformat()
+        # The word "holidays" of a window stands for all of them only where none is called so.
+        dates[name_of(name.lower(), (*dates, "holidays"))] = date.isoformat()
     return dates
 
 

@@ -60,6 +60,24 @@ def test_dedicated_time_over_a_change_of_clocks_ends_by_the_clock() -> None:
     assert found.plugins["calendar"]["windows"]["dedicated-2026-03-29"]["for"] == 11 * 3600
 
 
+def test_dedicated_time_that_ends_at_an_hour_that_is_there_twice_ends_with_the_second() -> None:
+    found = made("pbs", dedicated="10/24/2026 22:00 10/25/2026 02:30")
+    assert found.plugins["calendar"]["windows"]["dedicated-2026-10-24"]["for"] == 19800
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "03/29/2026 02:00 03/29/2026 03:00", "03/29/2026 02:30 03/29/2026 03:00",
+        "09/01/2026 00:00 10/31/2026 00:00",
+    ],
+)  # fmt: skip
+def test_one_that_a_change_of_clocks_makes_empty_or_too_long_leaves_the_others(line: str) -> None:
+    found = made("pbs", dedicated=f"{line}\n05/01/2026 08:00 05/01/2026 09:00")
+    assert list(found.plugins["calendar"]["windows"]) == ["dedicated-2026-05-01"]
+    assert any(text.startswith(f"dedicated:1: {line} is not carried over") for text in said(found))
+
+
 def test_dedicated_time_that_cannot_be_is_named() -> None:
     text = (
         "04/15/2026 12:00 04/15/2026 15:30\n04/15/2026 12:00 04/15/2026 11:00\n02/30/2026 12:00 03/01/2026 "
@@ -129,6 +147,13 @@ def test_prime_time_of_a_day_is_as_openpbs_reads_it(line: str, parts: list[tuple
     windows = found.plugins["pool-hours"]["windows"].values()
     assert [(window["from"], window["to"]) for window in windows] == parts
     assert all(window["days"] == ["mon"] for window in windows)
+
+
+def test_a_holiday_called_holidays_does_not_stand_for_the_others() -> None:
+    found = made("pbs", qmgr=QUEUES, holidays=f"{HOLIDAYS}360 Dec 26 Holidays\n")
+    options = found.plugins["pool-hours"]
+    assert "holidays" not in options["holidays"] and len(options["holidays"]) == 3
+    assert options["windows"]["prime"]["except"] == ["holidays"]
 
 
 def test_a_day_of_which_nothing_is_said_is_prime_time() -> None:
