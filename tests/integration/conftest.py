@@ -62,7 +62,8 @@ def started_clusters(
         kept = keep_logs()
         for cluster in started:
             if kept is not None:
-                shutil.copytree(cluster.root / "log", kept / cluster.root.name)
+                with contextlib.suppress(OSError):
+                    shutil.copytree(cluster.root / "log", kept / cluster.root.name)
             cluster.stop()
         shutil.rmtree(base, ignore_errors=True)
 

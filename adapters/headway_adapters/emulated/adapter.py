@@ -325,6 +325,8 @@ class EmulatedAdapter(ClusterAdapter):
         machine = self._machine
         if machine.running or machine.news or (self._partitions is not None and self._partitions.busy):
             return False
+        if any((job.begin_time or 0.0) > machine.now for _, job in machine.submitted.values()):
+            return False
         return self._only_failures()
 
     def _only_failures(self) -> bool:

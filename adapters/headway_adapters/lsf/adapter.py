@@ -9,9 +9,9 @@ any number of jobs on a full host, and starts a job again that has ended meanwhi
 checked here once more: hold, dependency, begin time, free slots and the hosts' states against the
 last look, and by one ``bjobs`` right before the ``brun`` that the jobs are still pending. What does not
 pass is refused. A job that its user cancels between the two is started by OpenLava's and volclava's
-``brun`` all the same: its history, which is asked after each ``brun``, tells so, and it is ended again. A
-job in the background is started like any other, on slots that others have; with agents on the hosts each
-tier has room of its own (:mod:`headway_adapters.lsf.room`).
+``brun`` all the same: its history, which is asked after each ``brun`` that was answered, tells so, and it is
+ended again. A job in the background is started like any other, on slots that others have; with agents on
+the hosts each tier has room of its own (:mod:`headway_adapters.lsf.room`).
 
 A start that does not happen within ``start_timeout`` is taken back by ``bstop`` and ``bresume``: the job
 is pending again, held for a moment between the two. A job may stay forced in LSF's eyes after that

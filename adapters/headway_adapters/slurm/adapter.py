@@ -21,6 +21,7 @@ of it. Looking, waiting and confirming are every adapter's (:mod:`headway_adapte
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -112,6 +113,10 @@ class _Pinned:
     detail: reader.Detail | None = None
     #: The partition that it belongs to, if it was put into that of background jobs.
     partition: str = ""
+
+
+#: What ``sacctmgr`` complains of when it has lost slurmdbd, and not of a site's own oddities.
+_LOST = re.compile(r"error:.*(?:dbd|persist|connect|database|communicat|timed? ?out|socket)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -386,8 +391,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         config, associations, users, qos, usage, spent = self._client.run_many(asked)
         for result in (config, associations, users, qos):
             # One that loses slurmdbd halfway prints what it has, limits left out, complains and exits with 0.
-            halfway = self._site_policy is not None and "error:" in result.stderr
-            if not result.ok or halfway:
+            if not result.ok or _LOST.search(result.stderr):
                 if self._site_policy is None:
                     raise Unanswered(f"{' '.join(result.argv[:4])}: {result.complaint()}")
                 notes.add(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from pretended import events, result
 from pretended_slurm import FIXTURES, PretendedSlurm
 from structlog.testing import capture_logs
 
 from headway import events as ev
 from headway.model import Association
+from headway_adapters.polling.client import Unanswered
 from headway_adapters.slurm import SlurmAdapter, SlurmOptions
 from headway_adapters.slurm.reader import config, read_policy
 from headway_adapters.slurm.reader.spent import read_spent
@@ -158,5 +160,19 @@ def test_a_policy_that_slurm_could_not_tell_to_its_end_changes_nothing():
         slurm.answer = telling(lost, "sacctmgr: error: Sending PersistInit msg: Connection refused")
         assert not [event for event in events(one, 0.6) if isinstance(event, ev.SitePolicyChanged)]
         assert any("the site's policy stays as it was" in str(log) for log in logs)
-        slurm.answer = telling(lost)
+        slurm.answer = telling(lost, "sacctmgr: error: a word of the site's own plugin")
         assert [event for event in events(one, 0.6) if isinstance(event, ev.SitePolicyChanged)]
+
+
+def test_no_policy_that_slurm_could_not_tell_to_its_end_is_the_first():
+    slurm = PretendedSlurm()
+    lost = SAID["qos"].replace("cpu=5000", "")
+    slurm.answer = telling(lost, "sacctmgr: error: Sending PersistInit msg: Connection refused")
+    options = SlurmOptions(partitions=("batch",), poll_interval=0.05, accounting="no", policy_interval=300)
+    with SlurmAdapter(options, transport=slurm) as one:
+        one.tell_policy()
+        with pytest.raises(Unanswered, match="Connection refused"):
+            one.describe()
+        slurm.answer = telling(SAID["qos"])
+        one.describe()
+        assert [type(event) for event in events(one)].count(ev.SitePolicyChanged) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from headway.emulation import emulate
 from headway.errors import UserError
@@ -97,7 +98,8 @@ def test_a_pool_that_is_not_there_is_refused_with_the_nearest() -> None:
 
 
 def test_a_run_ends_whose_calendar_goes_on_for_ever_and_whose_job_never_starts() -> None:
-    """The calendar wakes the scheduler twice a day. Who waits for the year's last window still starts."""
+    """The calendar wakes the scheduler twice a day. Who waits for the year's last window still starts, and
+    who wished to begin later than that."""
     windows = {
         "once": {"days": ["1969-12-31"], "from": "06:00", "to": "18:00"},
         "late": {"days": ["1970-12-24"], "from": "06:00", "to": "18:00"},
@@ -108,5 +110,8 @@ def test_a_run_ends_whose_calendar_goes_on_for_ever_and_whose_job_never_starts()
         PluginConfig(name, options, "test")
         for name, options in {"easy": {}, "calendar": nightly, "pool-hours": hours}.items()
     ]
-    result = emulate(CLUSTER, [job("d", "day", 0), job("n", "night", 0)], plugins, Catalogue(), label="x")
-    assert [one.start_time for one in result.jobs] == [None, 357 * DAY + 6 * HOUR]
+    late = job("l", "any", 0)
+    late = replace(late, job=replace(late.job, begin_time=500 * DAY))
+    jobs = [job("d", "day", 0), job("n", "night", 0), late]
+    result = emulate(CLUSTER, jobs, plugins, Catalogue(), label="x")
+    assert [one.start_time for one in result.jobs] == [None, 357 * DAY + 6 * HOUR, 500 * DAY]
