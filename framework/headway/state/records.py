@@ -182,11 +182,11 @@ class Job(msgspec.Struct, eq=False, weakref=True):
     def done(self, now: float) -> float:
         """Seconds of its work that are done at ``now`` (absolute seconds), at full speed."""
         pace = self.pace
+        until = now if self.suspended_since is None else min(now, self.suspended_since)
         if pace is not None:
-            return pace.done + (now - pace.since) * pace.rate
+            return pace.done + max(0.0, until - pace.since) * pace.rate
         if self.start_time is None:
             return 0.0
-        until = now if self.suspended_since is None else self.suspended_since
         return max(0.0, until - self.start_time - self.paused)
 
     def attribute(self, name: str, default: Any = None) -> Any:

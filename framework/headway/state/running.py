@@ -31,6 +31,8 @@ def resumed(state: Facts, event: ev.JobResumed) -> None:
         if job.suspended_since is not None:
             pause = event.time - job.suspended_since
             job.paused += pause
+            if job.pace is not None:
+                job.pace = Pace(event.time, job.done(event.time), job.pace.rate)
             job.suspended_since = None
             if job.lends:
                 come_back(state, job)
@@ -38,6 +40,8 @@ def resumed(state: Facts, event: ev.JobResumed) -> None:
                 resumed_as_decided(state, job)
             elif job.pace is None:
                 set_expected_end(state, job, job.expected_end + pause)
+            elif job.start_time is not None:
+                set_expected_end(state, job, expected_end(job, job.start_time))
 
 
 def migrated(state: Facts, event: ev.JobMigrated) -> None:

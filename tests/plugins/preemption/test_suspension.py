@@ -89,6 +89,20 @@ def test_it_stands_aside_and_runs_again_when_the_other_is_over(flat):
     assert site.state.pools[job.pool.name].free == 4
 
 
+def test_whose_pace_was_told_does_nothing_meanwhile():
+    """As of one that was moved before."""
+    site = Site()
+    assert site.arrive(0, "a", 4) == ["a"]
+    site.step(10, ev.JobPaceChanged(10, "a", 10.0, 1.0))
+    assert site.arrive(100, "b", 4, "high", 300.0) == ["za"]
+    assert site.step(102, ev.JobSuspended(102, "a")) == ["b"]
+    assert site.step(302, ev.JobEnded(302, "b", "completed")) == ["!a"]
+    job = site.state.jobs["a"]
+    assert job.expected_end == 302 + 898
+    site.step(304, ev.JobResumed(304, "a"))
+    assert (job.expected_end, job.done(404)) == (304 + 898, 202)
+
+
 def test_nobody_is_let_in_before_it_who_would_keep_it_waiting():
     """What becomes free is booked for it from the end of who has it."""
     site = suspended(Site())
