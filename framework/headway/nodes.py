@@ -202,6 +202,8 @@ class NodeTable:
         self.available: Bools = np.zeros(0, np.bool_)
         #: Processors that have a process in the background, whoever is in front of it.
         self.behind: Ints = np.zeros(0, np.int64)
+        #: How many suspended jobs each node has whose processors others may have.
+        self.lenders: Ints = np.zeros(0, np.int64)
         #: Nodes that somebody has for himself alone (:func:`bits`).
         self._whole_nodes = 0
         #: Power states of nodes that are not on: "asleep", "falling asleep", "waking".
@@ -303,6 +305,7 @@ class NodeTable:
         self.total = more(self.total)
         self.available = more(self.available)
         self.behind = more(self.behind)
+        self.lenders = more(self.lenders)
         self.reserved_from = more(self.reserved_from, np.inf)
         self.free, self.whole = (
             Free(more(what.processors), more(what.memory), {k: more(v) for k, v in what.gres.items()})
@@ -462,6 +465,7 @@ class NodeTable:
     def _keep(self, request: Request, placement: Placement, sign: int) -> None:
         """All that a job has there but its processors."""
         place = self.locate(placement)
+        self.lenders[place.nodes] += sign
         if not _takes_processors_alone(request):
             self.free.take(request, place.nodes, place.counts, sign)
             for node, count in zip(place.nodes, place.counts, strict=True):

@@ -45,7 +45,7 @@ class Sleep:
                 return f"node {name} is not known"
             if power.model.class_of(name).sleep is None:
                 return f"node {name} has no sleep state"
-            if machine.nodes.free.processors[at] != machine.nodes.total[at]:
+            if machine.nodes.free.processors[at] != machine.nodes.total[at] or machine.nodes.lenders[at]:
                 return f"node {name} is not idle"
         for name in decision.nodes:
             if name in power.recalled:

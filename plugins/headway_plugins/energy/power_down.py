@@ -198,6 +198,8 @@ class PowerDownIdle(Plugin):
         """The nodes that are idle and on, and since when each is, brought up to date."""
         table = state.nodes
         idle = (table.free.processors == table.total) & table.available & (table.total > 0)
+        # A suspended job still has its memory there.
+        idle &= table.lenders == 0
         off = [table.index[name] for name in table.power]
         if off:
             idle[off] = False

@@ -422,6 +422,13 @@ class SleepingNodes:
 
     def _orders(self) -> Iterator[Decision]:
         wake, sleep = self._sleepers.orders()
+        table = self._state.nodes
+        if self._power and (kept := [name for name in sleep if table.lenders[table.index[name]]]):
+            # A suspended job still has its memory there.
+            self._sleepers.refused(kept)
+            self._retry.append((self._now + _RETRY, PowerDown(tuple(kept))))
+            self._later(self._now + _RETRY)
+            sleep = tuple(name for name in sleep if name not in kept)
         if not self._power:
             self._sleepers.refused(sleep)
             return

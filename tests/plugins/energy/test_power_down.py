@@ -285,3 +285,18 @@ def test_every_job_runs_on_nodes_that_are_on(jobs, policy, reserve, idle) -> Non
             on[event.node] = event.power
         elif type(event).__name__ == "JobStarted":
             assert all(on.get(name, "on") == "on" for name, _ in event.placement)
+
+
+def test_a_node_of_a_suspended_job_does_not_sleep() -> None:
+    """Its memory is there, though nobody has its processors."""
+    cluster = msgspec.structs.replace(machine(), suspended_lend=True)
+    scheduler = Scheduler(cluster, plugged(Fcfs(), power_down(idle=100)))
+    state = scheduler.state
+    both = (("n0", 4), ("n1", 4))
+    scheduler.step(0, [ev.JobSubmitted(0, described("a", 8, 5000)), ev.JobStarted(0, "a", both)])
+    scheduler.step(10, [ev.JobSuspended(10, "a")])
+    assert state.lend(state.jobs["a"])
+    scheduler.step(20, [])
+    assert scheduler.step(500, []) == []
+    scheduler.step(600, [ev.JobEnded(600, "a", "cancelled")])
+    assert [decision.nodes for decision in scheduler.step(700, [])] == [("n1", "n0")]

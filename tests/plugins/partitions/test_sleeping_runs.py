@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 from headway.decisions import PowerDown, PowerUp
 from headway.emulation import emulate
 from headway.errors import UserError
-from headway.events import DecisionFailed, JobEnded, JobStarted, JobSubmitted, NodePowerChanged, NodeUp
+from headway.events import (
+    DecisionFailed,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+    NodePowerChanged,
+    NodeUp,
+)
 from headway.explain import explain
 from headway.model import (
     ClusterDescription,
@@ -310,3 +318,17 @@ def test_every_job_runs_alone_on_its_partition_and_all_nodes_come_to_rest(
             assert {power_at(result, FAR + 35).get(name, "asleep") for name in others} == {"asleep"}
 
     check()
+
+
+def test_nodes_of_a_suspended_job_do_not_sleep() -> None:
+    """Its memory is there, though nobody has its processors."""
+    scheduler = scheduler_of(machine(suspended_lend=True))
+    placement = (("n1", 2), ("n2", 2))
+    asleep = [NodePowerChanged(0.0, name, "asleep") for name in NAMES[2:]]
+    told = [*asleep, JobSubmitted(0.0, job(1, 0, 4, 9000).job), JobStarted(0.0, "J1", placement)]
+    assert scheduler.step(0.0, told) == []
+    scheduler.step(10.0, [JobSuspended(10.0, "J1")])
+    assert scheduler.state.lend(scheduler.state.jobs["J1"])
+    assert [scheduler.step(now, []) for now in (20.0, 100.0, 500.0)] == [[], [], []]
+    ended = scheduler.step(600.0, [JobEnded(600.0, "J1", "cancelled")])
+    assert [decision.nodes for decision in ended] == [("n1", "n2")]
