@@ -149,6 +149,9 @@ class Suspended:
                     said.append(self.runs(job, state.now))
                 elif state.now > held.told + _LATE:
                     self.forget(name)
+            elif held.resumed is not None and job.lends:
+                # Somebody had something against it, and nobody told it.
+                self.not_resumed(name)
             elif held.resumed is not None:
                 if state.now >= held.not_before:
                     said.append(f"job {name} was told to run again and does not; it is told again")
@@ -203,7 +206,7 @@ class Suspended:
         if held is None:
             return ""
         line = f"It was suspended for job {held.job}"
-        if held.resumed is not None:
+        if held.resumed is not None and not job.lends:
             return f"{line} and was told to run again at {clock(held.resumed)}"
         at = self.comes_at(job, view) if isinstance(view, View) else _INF
         if at == _INF or at <= state.now:

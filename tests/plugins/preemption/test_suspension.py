@@ -10,6 +10,7 @@ from headway import events as ev
 from headway.decisions import Kill, Requeue, Resume, Signal, Start, Suspend
 from headway.errors import UserError
 from headway.explain import explain
+from headway.hookspecs import hookimpl
 from headway.metrics.system import system_metrics
 from headway.model import ClusterDescription, Reservation
 from headway.plugins import PluginConfig, make_plugin
@@ -31,11 +32,13 @@ def lending(cluster):
 class Site:
     """A scheduler whose cluster does what it is told in the next step."""
 
-    def __init__(self, cluster=None, saved=None, *, rule=RULE, policy=None, monitor=False, **options):
+    def __init__(
+        self, cluster=None, saved=None, *, rule=RULE, policy=None, monitor=False, others=(), **options
+    ):
         self.plugin = Preemption(PreemptionOptions(rules=[rule], **options))
         self.scheduler = Scheduler(
             cluster or lending(node_cluster(*alike(1, 4, memory=4000 * MIB))),
-            plugged(self.plugin, policy or Easy(), FirstFit()),
+            plugged(self.plugin, policy or Easy(), FirstFit(), *others),
             capabilities=frozenset({Start, Requeue, Kill, Signal, Suspend, Resume}), monitor=monitor,
         )  # fmt: skip
         if saved is not None:
@@ -169,6 +172,20 @@ def test_a_refused_resumption_is_tried_again_later():
     assert site.state.pools["pool"].free == 4
     assert site.step(202) == []
     assert site.step(261) == ["!a"]
+
+
+def test_a_resumption_that_was_vetoed_was_not_told():
+    class Veto:
+        @hookimpl
+        def veto(self, decision, state):
+            return "not now" if isinstance(decision, Resume) and state.now < 350 else None
+
+    site = Site(others=[Veto()])
+    suspended(site)
+    assert site.step(302, ev.JobEnded(302, "b", "completed")) == []
+    assert "was told to run again" not in said(site)
+    assert site.step(362) == ["!a"]
+    assert site.notices == []
 
 
 def test_one_that_is_told_and_does_not_run_is_told_again():
