@@ -5,7 +5,7 @@ from __future__ import annotations
 from headway import events as ev
 from headway.state.expectations import go_on
 from headway.state.facts import Facts
-from headway.state.lending import come_back, resumed_as_decided
+from headway.state.lending import come_back, lend, resumed_as_decided
 from headway.state.moves import relocated
 from headway.state.occupation import expected_end, move, set_expected_end
 from headway.state.records import ON_NODES, Pace, Status
@@ -52,10 +52,13 @@ def migrated(state: Facts, event: ev.JobMigrated) -> None:
     state.before_growth.pop(job.id, None)
     if event.restarted and job.id not in state.before_move:
         job.pace = Pace(event.time, 0.0, 1.0)
+    lends = job.lends
     if event.tier or job.id in state.before_move:
         relocated(state, job, event.placement, event.tier or job.tier)
     else:
         move(state, job, event.placement)
+    if lends:
+        lend(state, job)
 
 
 def tier_changed(state: Facts, event: ev.JobTierChanged) -> None:

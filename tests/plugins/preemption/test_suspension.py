@@ -188,6 +188,14 @@ def test_a_resumption_that_was_vetoed_was_not_told():
     assert site.notices == []
 
 
+def test_news_of_where_it_is_leaves_others_what_it_lends():
+    site = suspended(Site())
+    job = site.state.jobs["a"]
+    assert site.step(150, ev.JobMigrated(150, "a", job.placement)) == []
+    assert (job.lends, site.state.pools["pool"].free) == (True, 0)
+    assert site.step(302, ev.JobEnded(302, "b", "completed")) == ["!a"]
+
+
 def test_one_that_is_told_and_does_not_run_is_told_again():
     site = suspended(Site())
     assert site.step(200, ev.JobEnded(200, "b", "completed")) == ["!a"]
