@@ -183,7 +183,8 @@ class SleepingNodes:
         if together is None:
             return ()
         for part, placement in zip(request.parts, placements_of(request, together), strict=True):
-            if part is offer.request:
+            # Of parts that are one and the same, the first whose nodes nobody has yet.
+            if part is offer.request and all(offer.slots[table.index[name]] for name, _ in placement):
                 return placement
         return ()
 

@@ -332,3 +332,11 @@ def test_nodes_of_a_suspended_job_do_not_sleep() -> None:
     assert [scheduler.step(now, []) for now in (20.0, 100.0, 500.0)] == [[], [], []]
     ended = scheduler.step(600.0, [JobEnded(600.0, "J1", "cancelled")])
     assert [decision.nodes for decision in ended] == [("n1", "n2")]
+
+
+def test_parts_that_are_one_and_the_same_are_placed_in_a_prepared_block() -> None:
+    part = Request(processors=2, walltime=100.0, nodes=1, processors_per_node=2)
+    request = Request(processors=4, walltime=100.0, parts=(part, part))
+    scheduler = scheduler_of(machine(), blocks="prepared")
+    [start] = scheduler.step(0.0, [JobSubmitted(0.0, JobDescription("J1", 0.0, request))])
+    assert start.placement == (("n1", 2), ("n2", 2))
