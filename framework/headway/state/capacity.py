@@ -8,6 +8,7 @@ import msgspec
 
 from headway import events as ev
 from headway.state.facts import Facts
+from headway.state.lending import lend
 from headway.state.occupation import described
 from headway.state.queues import leave_queue
 from headway.state.records import PoolState, Status
@@ -63,7 +64,8 @@ def node_up(state: Facts, event: ev.NodeUp) -> None:
     if state.energy is not None:
         node = state.energy.learned(node)
     if old is None and node.name in state.on_unknown:
-        described(state, node.name, lambda: state.nodes.put(node))
+        for job in described(state, node.name, lambda: state.nodes.put(node)):
+            lend(state, job)
     else:
         state.nodes.put(node)
     recount(state, (*node.pools, *(old.pools if old is not None else ())))

@@ -166,21 +166,23 @@ def move(state: Facts, job: Job, placement: Placement) -> None:
     occupy(state, job, placement, start)
 
 
-def described(state: Facts, node: str, describe: Callable[[], None]) -> None:
+def described(state: Facts, node: str, describe: Callable[[], None]) -> list[Job]:
     """A node is known from now on (``describe`` tells the table): who was told to be on it before takes its
-    processors there."""
+    processors there. Returns those who had lent theirs."""
     told = state.on_unknown.pop(node, ())
     jobs = [state.jobs[name] for name in sorted(told) if name in state.jobs]
     there = [
         (job, job.placement, job.expected_end, job.start_time) for job in jobs
         if job.entries is not None and any(name == node for name, _ in job.placement)
     ]  # fmt: skip
+    lenders = [job for job, *_ in there if job.lends]
     for job, *_ in there:
         release(state, job)
     describe()
     for job, placement, end, start in there:
         occupy(state, job, placement, state.now if start is None else start)
         set_expected_end(state, job, end)
+    return lenders
 
 
 def set_expected_end(state: Facts, job: Job, end: float) -> None:

@@ -12,7 +12,7 @@ from headway.errors import UserError
 from headway.explain import explain
 from headway.hookspecs import hookimpl
 from headway.metrics.system import system_metrics
-from headway.model import ClusterDescription, Reservation
+from headway.model import ClusterDescription, NodeDescription, Reservation
 from headway.plugins import PluginConfig, make_plugin
 from headway.results import RunResult
 from headway.scheduler import Scheduler
@@ -194,6 +194,15 @@ def test_news_of_where_it_is_leaves_others_what_it_lends():
     assert site.step(150, ev.JobMigrated(150, "a", job.placement)) == []
     assert (job.lends, site.state.pools["pool"].free) == (True, 0)
     assert site.step(302, ev.JobEnded(302, "b", "completed")) == ["!a"]
+
+
+def test_a_node_that_becomes_known_later_is_lent_too():
+    site = Site()
+    started = ev.JobStarted(0, "a", (("n0", 4), ("n9", 4)))
+    site.step(0, ev.JobSubmitted(0, described("a", 8, 1000)), started, ev.JobSuspended(0, "a"))
+    assert site.state.lend(site.state.jobs["a"])
+    site.step(6, ev.NodeUp(6, NodeDescription("n9", 4, pools=("pool",))))
+    assert (site.state.jobs["a"].lends, site.state.pools["pool"].free) == (True, 8)
 
 
 def test_one_that_is_told_and_does_not_run_is_told_again():
