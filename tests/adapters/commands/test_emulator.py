@@ -182,7 +182,7 @@ def test_without_its_server_commands_say_what_a_dead_daemon_does(tmp_path, syste
         )
     else:
         with pytest.raises(subprocess.TimeoutExpired) as caught:
-            commands("bjobs", timeout=0.5)
+            commands("bjobs", timeout=bound(0.5))
         assert caught.value.stderr == b"batch system daemon not responding ... still trying\n"
 
 

@@ -7,11 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
+from typing import Any
 
 import pytest
-from waiting import HANG, bound
+from waiting import HANG, bound, until
 
 from headway.cli import main
 from headway_adapters.node_agent import agent
@@ -186,12 +186,20 @@ def test_a_busy_job_of_this_machine_is_seen():
     with subprocess.Popen(
         [sys.executable, "-c", program], env={**os.environ, "SLURM_JOB_ID": "987655"}
     ) as child:
-        time.sleep(0.2)
-        found = json.loads(real("report", "--json").stdout)
-        child.kill()
-    [mine] = [one for one in found["jobs"] if one["job"] == "987655"]
+        found: list[dict[str, Any]] = []
+
+        def busy() -> bool:
+            told = json.loads(real("report", "--json").stdout)["jobs"]
+            found[:] = [one for one in told if one["job"] == "987655"]
+            return any(one["cpu_use"] > 0 for one in found)
+
+        try:
+            until(busy, "it is seen, and that it computes")
+        finally:
+            child.kill()
+    [mine] = found
     assert mine["processes"] == 1 and mine["memory"] > 0
-    assert 0 < mine["cpu_use"] < 1.2
+    assert mine["cpu_use"] < 1.2
 
 
 @pytest.mark.skipif(REAL_HAS_CPUFREQ, reason="would change this machine's clock")
