@@ -273,7 +273,9 @@ def _too_large(trace: Trace, processors: int) -> tuple[float, float]:
 
 
 def digest_of(path: Path) -> str:
-    """SHA-256 of a file; "" if it is gone."""
+    """SHA-256 of a file; "" if it is gone, or is a pipe that was read already."""
+    if not path.is_file():
+        return ""
     try:
         with open(path, "rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -222,3 +224,20 @@ def broken(found: Trusted) -> set[str]:
 def test_the_cleaned_logs_keep_the_rules_on_workloads(trace_dir: Path, name: str) -> None:
     facts: WorkloadFacts = facts_of_trace(read_trace(real(trace_dir, name)), LOGS[name])
     assert broken(trusted_workload(facts, {})) == BROKEN[name]
+
+
+def test_a_trace_that_comes_from_a_pipe_is_read_once(tmp_path: Path) -> None:
+    """Nobody writes into it a second time, so whoever opened it again would wait for ever."""
+    pipe = tmp_path / "log.swf"
+    os.mkfifo(pipe)
+    writer = threading.Thread(
+        target=lambda: pipe.write_text("; MaxProcs: 8\n1 0 -1 9 4 -1 -1 4 20 -1 1 1 1 -1 1 -1 -1 -1\n")
+    )
+    writer.start()
+    trace = read_trace(pipe)
+    writer.join()
+    found: list[WorkloadFacts] = []
+    looker = threading.Thread(target=lambda: found.append(facts_of_trace(trace, 8)), daemon=True)
+    looker.start()
+    looker.join(20)
+    assert [(facts.jobs, facts.digest) for facts in found] == [(1, "")]
