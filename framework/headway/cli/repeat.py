@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 @click.command("repeat")
 @click.argument("result", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), help="Directory to keep it in; default: none.")
+@click.option("--anew", is_flag=True,
+              help="Drop what has run in that directory; without it a repetition goes on.")  # fmt: skip
 @place_options
-def command(result: Path, out: Path | None, workers: int | None, scheduler: str) -> None:
+def command(result: Path, out: Path | None, anew: bool, workers: int | None, scheduler: str) -> None:
     """Run a campaign again from its results and say whether the numbers are the same.
 
     RESULT is a directory of `headway compare`. The definition is the one that is kept there; the files that
@@ -61,7 +63,9 @@ def command(result: Path, out: Path | None, workers: int | None, scheduler: str)
                 call = ["headway", "repeat", str(result), "--out", str(out)]
                 write_all(where, plan, ran, judged, text=text, folder=folder, call=call)
 
-        ran = run_in_folder(plan, folder, where, workers=workers, scheduler=scheduler, finish=finish)
+        ran = run_in_folder(
+            plan, folder, where, workers=workers, scheduler=scheduler, anew=anew, finish=finish
+        )
     if ran.failed:
         raise all_failed(where, ran.failed, len(tasks_of(plan)))
     differing = _compared(before, ran.rows)

@@ -254,6 +254,20 @@ def test_repeat_says_whether_the_numbers_are_the_same(headway: Headway, trace: P
     assert ran.code == 2 and "expected the file that the results were made from" in ran.err
 
 
+def test_a_repetition_is_kept_in_the_place_of_another_campaign_when_that_is_said(
+    headway: Headway, definition: Path, tmp_path: Path
+) -> None:
+    """By the option that the refusal names."""
+    out, taken = tmp_path / "out", tmp_path / "taken"
+    assert headway("compare", definition, "--out", taken, "--workers", 1).code == 0
+    definition.write_text(CAMPAIGN.replace("fcfs, easy", "easy"))
+    assert headway("compare", definition, "--out", out, "--workers", 1).code == 0
+    ran = headway("repeat", out, "--out", taken, "--workers", 1)
+    assert ran.code == 2 and "or drop what is there (--anew)" in ran.err
+    assert headway("repeat", out, "--out", taken, "--workers", 1, "--anew").code == 0
+    assert texts(taken) == texts(out)
+
+
 def test_repeat_of_something_else(headway: Headway, tmp_path: Path) -> None:
     ran = headway("repeat", tmp_path)
     assert ran.code == 2 and "expected the results of headway compare, found no campaign.yaml" in ran.err
