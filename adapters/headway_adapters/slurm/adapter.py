@@ -116,7 +116,10 @@ class _Pinned:
 
 
 #: What ``sacctmgr`` complains of when it has lost slurmdbd, and not of a site's own oddities.
-_LOST = re.compile(r"error:.*(?:dbd|persist|connect|database|communicat|timed? ?out|socket)", re.IGNORECASE)
+_LOST = re.compile(
+    r"error:.*(?:dbd|persist|connect|database|communicat|timed? ?out|socket|pipe|poll|unpack|query)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
