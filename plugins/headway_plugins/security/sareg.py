@@ -655,7 +655,8 @@ class Sareg(Plugin):
         if promise is None:
             return "nothing was promised to it, and it is in the way of others who were promised something"
         levels = f" with {label_text(promise.options).replace(',', ', ')}" if promise.options else ""
-        return f"it was promised a start in {duration(max(0.0, promise.start - view.now))}{levels}"
+        missed = ", too late for its deadline" if promise.late else ""
+        return f"it was promised a start in {duration(max(0.0, promise.start - view.now))}{levels}{missed}"
 
     def _said(self, job: Job) -> str:
         need, promise = self._needs[job.id], self._promises[job.id]

@@ -365,6 +365,16 @@ def test_a_waiting_job_is_told_what_it_was_promised():
     )
 
 
+def test_who_was_held_until_it_was_too_late_is_told_so():
+    scheduler = scheduler_of_four()
+    held = msgspec.structs.replace(SECOND, attributes={"deadline": 55.0}, held=True)
+    scheduler.step(0.0, [JobSubmitted(0.0, FIRST), JobSubmitted(0.0, held)])
+    scheduler.step(1.0, [JobReleased(1.0, "2")])
+    (plugin,) = scheduler.plugins.by_name.values()
+    said = plugin.why_waiting(scheduler.state.jobs["2"], scheduler.views["pool"])
+    assert said.startswith("it was promised a start in 49 s") and said.endswith(", too late for its deadline")
+
+
 def test_with_best_effort_who_cannot_be_in_time_starts_when_nobody_is_in_the_way():
     scheduler = scheduler_of_four(best_effort=True)
     secure = msgspec.structs.replace(SECOND, attributes={"deadline": 30.0, "security": {"bytes": 1e6}})
