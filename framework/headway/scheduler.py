@@ -813,19 +813,18 @@ class Scheduler:
 
     def _resume_extra(self, plugin: str, resume: Resume, hook: str = "control") -> bool:
         """Let a suspended job have its processors again; False, and a problem, if that is impossible."""
-        try:
-            self.state.foresee(resume)
-        except StateError as error:
-            self._refused(plugin, hook, f"{error}; not resumed")
-            return False
-        return True
+        return self._allowed(plugin, hook, partial(self.state.foresee, resume), "not resumed")
 
     def _may_submit(self, plugin: str, decision: SubmitSubjob, hook: str = "control") -> bool:
         """Whether a subjob may be submitted; a problem if not."""
+        return self._allowed(plugin, hook, partial(self.state.guard_subjob, decision), "not submitted")
+
+    def _allowed(self, plugin: str, hook: str, ask: Callable[[], object], otherwise: str) -> bool:
+        """Whether the state has nothing against it; a problem, which says what was not done, if it has."""
         try:
-            self.state.guard_subjob(decision)
+            ask()
         except StateError as error:
-            self._refused(plugin, hook, f"{error}; not submitted")
+            self._refused(plugin, hook, f"{error}; {otherwise}")
             return False
         return True
 

@@ -312,12 +312,11 @@ def command(
     replayed = [work.trace] if work.trace is not None else []
     # The jobs with their secrets are needed no more, and may be very many. The emulated cluster has them,
     # too, and a record of each; its parts refer to each other.
-    work_name = work.name
+    name = work.name
     del work, emulated, advance
     gc.collect()
     if reacts:
         reacts.append(_in_short(result))
-    name = work_name
     trusted = report(result, configs, catalogue, out, replayed, one=under_rules)
     if reacts:
         opened, chained = reacts

@@ -102,9 +102,11 @@ def system_metrics(
     busy, capacity = curves.busy, curves.capacity
     available = capacity.integral()
     # What was held but not worked in: suspended and paused jobs.
-    rows, start, end, _ = occupations(result, columns)
-    lent = np.fromiter((bool(job.spans) for job in result.jobs), np.bool_, len(result.jobs))
-    held = np.where(lent, np.bincount(rows, end - start, len(lent)), columns.end - columns.start)
+    held = columns.end - columns.start
+    if any(job.spans for job in result.jobs):
+        rows, start, end, _ = occupations(result, columns)
+        lent = np.fromiter((bool(job.spans) for job in result.jobs), np.bool_, len(result.jobs))
+        held = np.where(lent, np.bincount(rows, end - start, len(lent)), held)
     paused = np.where(columns.finished, held - columns.runtime, 0.0)
     work = max(0.0, busy.integral() - float(np.maximum(paused, 0.0) @ columns.allocated))
 

@@ -9,13 +9,11 @@ the time.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-
 from headway.errors import StateError
 from headway.nodes import layout_is_open
 from headway.state.belonging import inside
 from headway.state.facts import Facts
-from headway.state.occupation import expected_end, occupy, set_expected_end
+from headway.state.occupation import expected_end, leave_running, occupy, set_expected_end
 from headway.state.records import Job, Status
 from headway.state.reservations import profile
 
@@ -27,12 +25,7 @@ def lend(state: Facts, job: Job) -> bool:
     to lend. Nobody is told that it gave anything back: it goes on counting against limits."""
     if job.status is not Status.SUSPENDED or not job.entries or not state.cluster.suspended_lend:
         return False
-    for pool, entry in job.entries:
-        running = pool.running
-        del running[bisect_left(running, entry)]
-        if pool.flat:
-            pool.free += entry[2]
-        pool.touch()
+    leave_running(job.entries)
     if state.tenants is not None:
         state.tenants.leave(job)
     if job.taken is not None:

@@ -10,7 +10,7 @@ takes nothing of what is free, so nothing of what policies reckon with. :attr:`P
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from heapq import heappush
 
 from headway.model import Placement
@@ -116,12 +116,7 @@ def release(state: Facts, job: Job) -> None:
         return
     if state.tenants is not None:
         state.tenants.leave(job)
-    for pool, entry in entries:
-        running = pool.running
-        del running[bisect_left(running, entry)]
-        if pool.flat:
-            pool.free += entry[2]
-        pool.touch()
+    leave_running(entries)
     if job.taken is not None:
         shares = state.nodes.give_back(job.taken, job.placement)
         job.taken = None
@@ -129,6 +124,16 @@ def release(state: Facts, job: Job) -> None:
             if name in state.pools:
                 state.pools[name].free += usable
         job.placement = ()
+
+
+def leave_running(entries: Iterable[tuple[PoolState, RunningEntry]]) -> None:
+    """A job is in its pools' running lists no longer; flat pools have its processors again."""
+    for pool, entry in entries:
+        running = pool.running
+        del running[bisect_left(running, entry)]
+        if pool.flat:
+            pool.free += entry[2]
+        pool.touch()
 
 
 def _end_lending(state: Facts, job: Job) -> None:
