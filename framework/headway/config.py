@@ -298,6 +298,14 @@ class Config(_Section):
             found |= kind.capable_of(cluster, one.options) | (gives if kind.moves else frozenset())
         return found
 
+    def keeps_suspended(self) -> str | None:
+        """Where the configuration names a cluster that keeps the processors of suspended jobs for them;
+        None if it names none."""
+        for where, one in self.clusters_by_place():
+            if not adapter_class(one.adapter, f"{where}.adapter").suspended_lend:
+                return f"{where}: adapter: {one.adapter}"
+        return None
+
     def trace_path(self) -> Path:
         """The trace of ``emulation.trace``, which is relative to the configuration file."""
         return (self._beside() or Path()) / (self.emulation.trace or "")

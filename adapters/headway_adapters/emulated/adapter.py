@@ -77,6 +77,8 @@ class EmulatedAdapter(ClusterAdapter):
         dec.SetTimeLimit, dec.Resize, dec.Reserve, dec.Unreserve, dec.SwapTiers, dec.Migrate,
         dec.SubmitSubjob, dec.Signal,
     })  # fmt: skip
+    #: Where jobs can be suspended at all.
+    suspended_lend = True
 
     @classmethod
     def capable_of(

@@ -207,6 +207,7 @@ def command(
     set_up_log(config.log)
     catalogue = Catalogue(plugin_files)
     configs = _with_further(enabled(config, catalogue, policy, config_path is not None), further, catalogue)
+    _tell_what_is_emulated_alone(config, configs, catalogue)
     seed = seed if seed is not None else config.seed
     chosen = asked_model(catalogue, estimates, estimate_settings)
     if cycle is not None:
@@ -561,6 +562,24 @@ def filtered(
     if scale_runtimes is not None:
         trace = filters.scale_runtimes(trace, scale_runtimes)
     return trace
+
+
+def _tell_what_is_emulated_alone(
+    config: Config, configs: Sequence[PluginConfig], catalogue: Catalogue
+) -> None:
+    """Say which plugins do something here that the configured cluster cannot do."""
+    from headway.plugins import Plugins
+
+    where = config.keeps_suspended()
+    if where is None:
+        return
+    for name in Plugins.load(configs, catalogue, None).need_lending:
+        say(
+            f"{where}: plugin {name!r} suspends jobs to make room, and this cluster keeps their processors "
+            "for them: only in emulation others get these, and `headway run` refuses it; requeue or cancel "
+            "them instead",
+            messages(), style="yellow",
+        )  # fmt: skip
 
 
 def _tell_issues(trace: Trace, verbose: bool) -> None:

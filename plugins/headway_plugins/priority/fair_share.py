@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 import pydantic
 
@@ -49,7 +50,7 @@ from headway.events import (
 )
 from headway.hookspecs import hookimpl
 from headway.model import Association, JobDescription, Placement, Request, SitePolicy, processors_of
-from headway.state import Factor, Job, State
+from headway.state import Factor, Job, State, Status
 from headway.workload.accounting import Ended, history_of
 from headway_plugins.priority import past
 from headway_plugins.priority.calendar import Period, next_period, period_begin
@@ -136,6 +137,20 @@ class DecayOptions(CountingOptions):
     )
 
 
+class _Saved(msgspec.Struct):
+    """What the checkpoint has."""
+
+    seen: float
+    #: Account and user of each node.
+    nodes: list[tuple[str, str]]
+    used: dict[str, Any]
+    #: Job -> its node, rate and since when.
+    running: dict[str, tuple[int, float, float]]
+    reset_at: float | None = None
+    qos: dict[str, float] = {}
+    suspended: list[str] = []
+
+
 @dataclass(frozen=True)
 class Standing:
     """How each node of the tree stands at one moment; arrays with a value a node."""
@@ -180,6 +195,8 @@ class FairShare:
         self._seen = self._seen_before = -np.inf
         #: Jobs that ran when the last run ended and that nobody has spoken of since; None: all is settled.
         self._inherited: set[str] | None = None
+        #: Suspended jobs, which are not billed.
+        self._suspended: set[str] = set()
         #: Counts what changes usage, so that it is not judged anew if nothing did.
         self._version = 0
         self._judged: tuple[float, int, Standing] | None = None
@@ -213,12 +230,19 @@ class FairShare:
             self._jobs[event.job.id] = event.job
             self._changed(event, state)
         elif isinstance(event, JobStarted):
-            self._runs(event.job_id, event.placement, event.time)
+            job = state.jobs.get(event.job_id)
+            runs = job is not None and job.status is Status.RUNNING
+            self._runs(event.job_id, event.placement, event.time, runs=runs)
         elif isinstance(event, JobEnded | JobRequeued | JobSuspended):
             if isinstance(event, JobEnded):
                 self._jobs.pop(event.job_id, None)
+            if isinstance(event, JobSuspended):
+                self._suspended.add(event.job_id)
+            else:
+                self._suspended.discard(event.job_id)
             self._stopped(event.job_id, event.time)
         elif isinstance(event, JobResumed):
+            self._suspended.discard(event.job_id)
             job = state.jobs.get(event.job_id)
             self._runs(event.job_id, job.placement if job is not None else (), event.time)
         elif isinstance(event, SitePolicyChanged) and self.needs_policy:
@@ -237,24 +261,35 @@ class FairShare:
         if known[:2] != (self.node_of(description), self.rate(description, processors)):
             self._runs(description.id, job.placement, event.time)
 
-    def _runs(self, job_id: str, placement: Placement, at: float) -> None:
-        """The job runs with so much from then on; no placement: with what it asks for."""
+    def _runs(self, job_id: str, placement: Placement, at: float, *, runs: bool = True) -> None:
+        """The job runs with so much from then on; no placement: with what it asks for. ``runs``: it still
+        does."""
         self._pass(at)
         description = self._jobs.get(job_id)
         if description is None or (self._over and at < self._over.get(job_id, -np.inf)):
             return
         inherited = self._inherited
         if inherited is not None and job_id not in inherited and at <= self._seen_before:
-            # It was over when the last run was saved, and is told once more.
-            return
+            if not runs:
+                # It was over, or suspended, when the last run was saved, and is told once more.
+                return
+            if job_id in self._suspended:
+                # It was resumed while nobody looked, and its time before that is counted.
+                at = self._seen_before
+        if runs:
+            self._suspended.discard(job_id)
         node = self.node_of(description)
         rate = self.rate(description, processors_of(placement) or description.request.processors)
         if self._inherited is not None and job_id in self._inherited:
             self._inherited.discard(job_id)
             whose, before, since = self.ledger.running[job_id]
-            if (whose, before) == (node, rate) and abs(max(at, self.ledger.reset_at) - since) < 1.0:
+            begun = max(at, self.ledger.reset_at)
+            if (whose, before) == (node, rate) and begun < since + 1.0:
+                # Counted from its start, or since it was resumed or changed.
                 return
-            # It began again while nobody looked.
+            if begun < since - 1.0:
+                at = max(since, self._seen_before)
+            # It began again while nobody looked, or has changed.
             self.ledger.end(job_id, min(self._seen_before, at))
         self.ledger.begin(job_id, node, rate, at)
         self._version += 1
@@ -476,32 +511,56 @@ class FairShare:
             # Jobs that run are told before the batch system's policy is.
             **({"qos": dict(self._qos)} if self.needs_policy else {}),
             "running": {job_id: list(one) for job_id, one in ledger.running.items()},
+            **({"suspended": sorted(self._suspended)} if self._suspended else {}),
         }
 
     @hookimpl
     def restore(self, saved: dict[str, Any]) -> None:
-        number = {}
-        for at, (account, user) in enumerate(saved["nodes"]):
-            if user:
-                found = self.tree.association(account, user)
-                number[at] = self.tree.node(account, "", user)[0] if found is None else found
-        self.ledger.load(saved["used"], number)
-        if saved["reset_at"] is not None:
-            self.ledger.reset_at = saved["reset_at"]
-        self.ledger.running = {
-            job_id: (number[int(whose)], rate, since)
-            for job_id, (whose, rate, since) in saved["running"].items()
+        try:
+            known = msgspec.convert(saved, _Saved)
+            number, ledger = self._loaded(known)
+        except (msgspec.ValidationError, KeyError, TypeError, ValueError, ArithmeticError) as error:
+            # Nothing of it is taken, so that what follows is right.
+            whence = "what the batch system says" if self._seeds else "nothing, or the history"
+            raise ValueError(
+                f"the usage that was saved is damaged, it is counted anew, from {whence} on: {error}"
+            ) from error
+        ledger.running = {
+            job_id: (number[whose], rate, since) for job_id, (whose, rate, since) in known.running.items()
         }
-        self._seen = self._seen_before = saved["seen"]
-        self._inherited = set(self.ledger.running)
+        if known.reset_at is not None:
+            ledger.reset_at = known.reset_at
+        self.ledger = ledger
+        self._seen = self._seen_before = known.seen
+        self._inherited = set(ledger.running)
+        self._suspended = set(known.suspended)
         # What was used was counted already.
         self._seeds = False
         self._past = []
         if self.needs_policy:
-            self._qos = {**saved.get("qos", {}), **self.options.qos}
-        if isinstance(self.ledger, Decaying) and not self._follows_half_life():
-            self.ledger.decay_by(self.options.half_life, self._seen)
+            self._qos = {**known.qos, **self.options.qos}
+        if isinstance(ledger, Decaying) and not self._follows_half_life():
+            ledger.decay_by(self.options.half_life, self._seen)
         self._version += 1
+
+    def _loaded(self, known: _Saved) -> tuple[dict[int, int], Ledger]:
+        """Saved node -> node now, and what they used; an error if it is not what was saved."""
+        number = {}
+        for at, (account, user) in enumerate(known.nodes):
+            if user:
+                found = self.tree.association(account, user)
+                number[at] = self.tree.node(account, "", user)[0] if found is None else found
+        ledger = self.make_ledger()
+        ledger.load(known.used, number)
+        for job_id, (whose, rate, since) in known.running.items():
+            if whose not in number or not 0 <= rate < np.inf or not np.isfinite(since):
+                raise ValueError(
+                    f"job {job_id}: expected a user, a rate and a time, found {whose}, {rate}, {since}"
+                )
+        settled = ledger.settled(known.seen, len(self.tree))
+        if not np.isfinite(settled).all() or (settled < -1e-6).any():
+            raise ValueError(f"expected finite amounts of at least 0, found {settled!r:.200}")
+        return number, ledger
 
     def _follows_half_life(self) -> bool:
         """Whether the half-life is the batch system's."""

@@ -121,6 +121,8 @@ class Multifactor:
         #: How many jobs behind it were started before a job.
         self._bypassed: dict[str, int] = {}
         self._told: set[str] = set()
+        #: What was said of the batch system's weights as they are now.
+        self._noted: set[str] = set()
 
     def _made(self, options: MultifactorOptions, weights: Iterable[str]) -> dict[str, Factor]:
         found: dict[str, Factor] = {
@@ -173,7 +175,7 @@ class Multifactor:
         changed = {key: value for key, value in told.items() if value is not None and key not in said}
         options = self.options.model_copy(update=changed)
         made = self._made(options, policy.weights)
-        weights = {}
+        weights, notes = {}, set()
         for name, weight in policy.weights.items():
             if not weight:
                 continue
@@ -181,12 +183,16 @@ class Multifactor:
                 weights[name] = weight
                 state.factors.setdefault(name, partial(self._ask, name))
             else:
-                state.notices.append(
-                    f"the batch system weighs {name!r}, which no plugin here tells; it is left out"
-                )
+                notes.add(f"the batch system weighs {name!r}, which no plugin here tells; it is left out")
         if not weights:
-            state.anomalies.append("the batch system tells no weights of priorities; jobs are served by age")
+            notes.add(
+                "no factor has a weight in the batch system's priorities, all are 0; jobs are served by age: "
+                "give it weights, or write down some here (weights)"
+            )
             weights = {"age": 1.0}
+        # Once, however often something else changes.
+        state.notices += sorted(notes - self._noted)
+        self._noted = notes
         self._own, self._weights, self._period = made, weights, options.period
         self._due = -np.inf
 

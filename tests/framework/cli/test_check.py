@@ -182,6 +182,29 @@ def test_a_cluster_that_keeps_processors_for_suspended_jobs_suspends_none(
         assert keeps not in " ".join(headway("check", "-c", site).out.split())
 
 
+@pytest.mark.parametrize(("system", "how", "told"), [
+    ("pbs", "suspend", True), ("lsf", "suspend", True), ("pbs", "requeue", False),
+    ("slurm", "suspend", False), ("emulated", "suspend", False),
+])  # fmt: skip
+def test_a_dry_run_says_what_that_cluster_would_refuse(
+    headway: Headway, tmp_path: Path, system: str, how: str, told: bool
+) -> None:
+    site, trace = tmp_path / "site.yaml", tmp_path / "one.swf"
+    trace.write_text("; MaxProcs: 4\n1 0 0 10 4 -1 -1 4 20 -1 1 1 1 1 1 -1 -1 -1\n")
+    site.write_text(
+        f"plugins: [preemption: {{rules: [{{who: {{qos: [a]}}, whom: {{qos: [b]}}, how: {how}}}]}}, easy]\n"
+        f"cluster: {{adapter: {system}}}\n"
+    )
+    ran = headway("dry-run", "-c", site, "--trace", trace)
+    assert ran.code == 0
+    said = " ".join((ran.out + ran.err).split())
+    keeps = (
+        f"site.yaml: cluster: adapter: {system}: plugin 'preemption' suspends jobs to make room, and this "
+        "cluster keeps their processors for them"
+    )
+    assert (keeps in said) == told
+
+
 @pytest.mark.parametrize("made", [False, True])
 def test_a_full_disk_under_the_journal_is_found(
     headway: Headway, config: Path, tmp_path: Path, made: bool, monkeypatch: pytest.MonkeyPatch

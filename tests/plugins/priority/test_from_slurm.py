@@ -141,9 +141,25 @@ def test_weights_that_are_missing_or_unknown():
     s.step(125, [ev.SitePolicyChanged(125, SitePolicy(ACCOUNTS, weights={"age": 5, "luck": 7}))])
     assert multi.weights == {"age": 5}
     assert s.notices == ["the batch system weighs 'luck', which no plugin here tells; it is left out"]
-    s.step(126, [ev.SitePolicyChanged(126, SitePolicy(ACCOUNTS, weights={"age": 0}))])
-    assert "no weights of priorities; jobs are served by age" in s.problems[0].message
-    assert multi.weights == {"age": 1}
+
+
+def test_weights_that_are_all_0_are_told_once():
+    s, _, multi = begun()
+    s.notices.clear()
+    zero = {"age": 0, "qos": 0}
+    for now, qos in enumerate(({}, {"low": 1}, {"low": 2}), 126):
+        s.step(now, [ev.SitePolicyChanged(now, SitePolicy(ACCOUNTS, qos=qos, weights=zero))])
+        assert multi.weights == {"age": 1}
+    assert s.notices == [
+        "no factor has a weight in the batch system's priorities, all are 0; jobs are served by age: give it "
+        "weights, or write down some here (weights)"
+    ]
+    # They come, and go again.
+    s.step(130, [ev.SitePolicyChanged(130, SitePolicy(ACCOUNTS, weights={"qos": 2}))])
+    assert multi.weights == {"qos": 2}
+    s.step(131, [ev.SitePolicyChanged(131, SitePolicy(ACCOUNTS, weights=zero))])
+    assert len(s.notices) == 2
+    assert s.problems == []
 
 
 def test_an_emulated_cluster_has_no_policy_to_read():
