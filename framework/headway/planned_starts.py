@@ -15,7 +15,8 @@ started it yet.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,12 +25,23 @@ import numpy as np
 
 from headway.decisions import Start
 from headway.errors import UserError
-from headway.events import DecisionFailed, JobEnded, JobHeld, JobRequeued, JobStarted
+from headway.events import (
+    DecisionFailed,
+    Event,
+    JobEnded,
+    JobHeld,
+    JobRequeued,
+    JobStarted,
+    JobSubmitted,
+)
 from headway.latencies import LONGEST, QUANTILES, Latencies, measured, moment, together
 from headway.model import Placement
 
 if TYPE_CHECKING:
     from headway.journal import CycleRecord, Journal
+
+#: When a start was planned (absolute seconds), and where.
+Plan = tuple[float, Placement]
 
 #: Runs whose starts are real: their plans are carried out, or only written down.
 DRIVE, MONITOR = "drive", "monitor"
@@ -87,33 +99,53 @@ class RealCluster(msgspec.Struct, frozen=True, omit_defaults=True):
 class _Tally:
     """The plans of runs of one kind, as they meet what happens."""
 
-    def __init__(self, since: float) -> None:
-        self._since = since
+    def __init__(self, since: float, earlier: Callable[[str], Plan | None]) -> None:
+        """``earlier``: the plan that a job had at ``since``."""
+        self._since, self._earlier = since, earlier
+        #: The jobs of which their earlier plan is known.
+        self._met: set[str] = set()
         #: Job -> when its start was planned, also before, and where.
-        self._plans: dict[str, tuple[float, Placement]] = {}
+        self._plans: dict[str, Plan] = {}
         self.later: list[float] = []
         self.elsewhere = self.failed = self.withdrawn = self.unplanned = 0
 
-    def run(self, cycles: Iterable[CycleRecord], *, carried_out: bool) -> float | None:
-        """Count a run; when its last cycle was, None if it has none."""
-        begun: float | None = None
-        now = None
+    def run(self, cycles: Iterable[CycleRecord], begun: float, *, carried_out: bool) -> None:
+        """Count a run that began at ``begun``, from :attr:`_since` on."""
         for cycle in cycles:
-            now = cycle.now
-            begun = now if begun is None else begun
             for event in cycle.events:
-                if isinstance(event, JobStarted):
-                    self._started(event, begun, now)
-                elif isinstance(event, JobEnded | JobHeld | JobRequeued):
-                    self.withdrawn += self._dropped(event.job_id)
-                elif isinstance(event, DecisionFailed) and isinstance(event.decision, Start):
-                    self.failed += self._dropped(event.decision.job_id)
+                if isinstance(event, JobSubmitted) and event.job.submit_time >= self._since:
+                    # Nobody had planned anything for it.
+                    self._met.add(event.job.id)
+                else:
+                    self._told(event, begun, cycle.now)
             for decision, outcome in zip(cycle.decisions, cycle.outcomes, strict=True):
                 if isinstance(decision, Start):
-                    self._plans.setdefault(decision.job_id, (now, decision.placement))
+                    self.planned(decision, cycle.now)
                     if carried_out and outcome is not None and not outcome.accepted:
                         self.failed += self._dropped(decision.job_id)
-        return now
+
+    def _told(self, event: Event, begun: float, now: float) -> None:
+        if isinstance(event, JobStarted):
+            self._meet(event.job_id)
+            self._started(event, begun, now)
+        elif isinstance(event, JobEnded | JobHeld | JobRequeued):
+            self._meet(event.job_id)
+            self.withdrawn += self._dropped(event.job_id)
+        elif isinstance(event, DecisionFailed) and isinstance(event.decision, Start):
+            self._meet(event.decision.job_id)
+            self.failed += self._dropped(event.decision.job_id)
+
+    def _meet(self, job_id: str) -> None:
+        """What was planned for a job before is in its history."""
+        if job_id not in self._met:
+            self._met.add(job_id)
+            if (plan := self._earlier(job_id)) is not None:
+                self._plans[job_id] = plan
+
+    def planned(self, start: Start, now: float) -> None:
+        """The first plan of a job counts."""
+        self._meet(start.job_id)
+        self._plans.setdefault(start.job_id, (now, start.placement))
 
     def _started(self, event: JobStarted, begun: float, now: float) -> None:
         plan = self._plans.pop(event.job_id, None)
@@ -148,24 +180,52 @@ class _Tally:
         )
 
 
+def _none(job_id: str) -> None:
+    """Nothing was planned before."""
+
+
+def _open_plan(journal: Journal, last: Mapping[int, int], carried_out: bool, job_id: str) -> Plan | None:
+    """The plan that a job still had after these cycles, the ``last`` of each run that counts: from its
+    history alone."""
+    plan: Plan | None = None
+    for entry in journal.job_history(job_id):
+        what, refused = entry.what, entry.outcome is not None and not entry.outcome.accepted
+        if entry.seq > last.get(entry.run_id, -1):
+            continue
+        if isinstance(what, JobStarted | JobEnded | JobHeld | JobRequeued):
+            plan = None
+        elif isinstance(what, DecisionFailed):
+            plan = None if isinstance(what.decision, Start) else plan
+        elif isinstance(what, Start):
+            plan = None if carried_out and refused else plan or (entry.time, what.placement)
+    return plan
+
+
 def planned_starts(journal: Journal, since: float = 0.0) -> RealCluster | None:
     """What the daemon of this journal has planned and measured; None: it has no run of a real cluster.
 
-    ``since``: plans from then on, absolute seconds. Latencies are the newest, however old they are.
+    ``since``: plans from then on, absolute seconds; what is older is read only of jobs that were there then.
+    Latencies are the newest, however old they are.
     """
     tallies: dict[str, _Tally] = {}
     counted: set[str] = set()
     name, until = None, None
-    for run in journal.runs():
-        if run.info.mode not in (DRIVE, MONITOR):
-            continue
+    runs = [run for run in journal.runs() if run.info.mode in (DRIVE, MONITOR)]
+    at = {run.id: journal.last_before(run.id, since) for run in runs}
+    last = {run_id: seq for run_id, seq in at.items() if seq is not None}
+    for run in runs:
+        mode, driven = run.info.mode, run.info.mode == DRIVE
         name = run.info.cluster.name
-        # Jobs of an earlier run may begin in a later one.
-        tally = tallies.setdefault(run.info.mode, _Tally(since))
-        last = tally.run(journal.cycles(run.id), carried_out=run.info.mode == DRIVE)
+        if mode not in tallies:
+            # Jobs of an earlier run may begin in a later one.
+            before = {one.id: last[one.id] for one in runs if one.info.mode == mode and one.id in last}
+            tallies[mode] = _Tally(since, partial(_open_plan, journal, before, driven) if before else _none)
+        span = journal.span(run.id)
+        if span is not None and span[1] >= since:
+            tallies[mode].run(journal.cycles(run.id, last.get(run.id)), span[0], carried_out=driven)
         if run.ended_at is None or run.ended_at >= since:
-            counted.add(run.info.mode)
-            until = last if last is not None else until
+            counted.add(mode)
+            until = span[1] if span is not None else until
     if name is None:
         return None
     starts = {mode: tally.summary() for mode, tally in sorted(tallies.items()) if mode in counted}

@@ -193,3 +193,47 @@ def test_the_command_says_what_a_journal_lacks(tmp_path, site):
     done = CliRunner().invoke(cli, ["starts", "-c", str(site), "--since", "1h"])
     assert "no run in that time" in done.output
     assert "latencies: none measured yet (a daemon that drives does)" in done.output
+
+
+def test_the_newest_are_counted_without_reading_what_is_older(tmp_path, monkeypatch):
+    """What was planned before and not carried out yet is looked up job by job."""
+    old = [cycle for n in range(100) for cycle in began(f"o{n}", 10.0 + 3 * n, 11.0 + 3 * n)]
+    late = [
+        (5000.0, [], [start("late"), start("again"), start("lost"), start("refused", REFUSED)]),
+        (5001.0, [ev.JobStarted(5000.5, "again")], []),
+        (5002.0, [ev.JobRequeued(5001.5, "again")], []),
+    ]
+    new = [
+        (6000.0, [ev.JobSubmitted(6000.0, described("new", submit=6000))], []),
+        *began("new", 6001.0, 6002.0),
+        (6004.0, [], [start("again"), start("lost"), start("refused")]),
+        (6005.0, [ev.JobStarted(5999.0, "late"), ev.JobStarted(6004.5, "lost")], []),
+        (6006.0, [ev.JobStarted(6005.0, "again"), ev.JobStarted(6005.0, "unplanned")], []),
+    ]
+    read = []
+    cycles = Journal._cycles
+
+    def counted(self, run_id, after=None):
+        for cycle in cycles(self, run_id, after):
+            read.append(cycle.now)
+            yield cycle
+
+    monkeypatch.setattr(Journal, "_cycles", counted)
+    found = of(tmp_path, [*old, *late, *new], since=6000.0)
+    # `late` and `lost` were planned before; `refused` waits.
+    assert (found.planned, found.began, found.open, found.unplanned) == (3, 2, 1, 1)
+    assert found.withdrawn == found.failed == 0
+    assert min(read) == 6000.0
+
+
+@pytest.mark.parametrize("length", range(6))
+def test_the_last_cycle_before_a_moment(tmp_path, length):
+    with Journal.open(tmp_path / "journal.db") as journal:
+        journal.begin_run(RunInfo("drive", 1.0, "test", "", 0, CLUSTER))
+        seqs = [0, 1, 5, 6, 40][:length]
+        for seq in seqs:
+            journal.record_events(seq, 10.0 * seq, [])
+        for time in (-1.0, 0.0, 5.0, 10.0, 11.0, 50.0, 55.0, 60.5, 400.0, 401.0):
+            expected = max((seq for seq in seqs if 10.0 * seq < time), default=None)
+            assert journal.last_before(1, time) == expected, time
+        assert journal.span(1) == ((10.0 * seqs[0], 10.0 * seqs[-1]) if seqs else None)

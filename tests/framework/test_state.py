@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from building import alike, described, node_cluster
 
 from headway import events as ev
-from headway.decisions import Kill, Reserve, SetTimeLimit, Start
+from headway.decisions import Kill, Requeue, Reserve, SetTimeLimit, Signal, Start, Suspend
 from headway.errors import StateError
 from headway.model import ClusterDescription, Dependency, NodeDescription, PoolDescription, Reservation
-from headway.state import State, Status
+from headway.state import Barrier, State, Status
 
 PENDING, WAITING, STARTING = Status.PENDING, Status.WAITING, Status.STARTING
 RUNNING, SUSPENDED = Status.RUNNING, Status.SUSPENDED
@@ -502,6 +503,78 @@ def test_another_decision_that_fails_does_not_take_a_start_back(decision):
     begin(state, "a")
     tell(state, ev.DecisionFailed(1, decision, "no"))
     assert (state.jobs["a"].status, pool(state).free) == (STARTING, 3)
+
+
+# ---------------------------------------------------------------- told to go, and suspended by somebody
+
+
+@pytest.mark.parametrize(
+    "told", [Kill("a"), Requeue("a"), Signal("a", "TERM", 30.0)], ids=lambda d: type(d).__name__
+)
+def test_a_job_that_was_told_to_go_goes_although_somebody_suspends_it(told):
+    state = flat()
+    submit(state, described("a", 5, 1000))
+    begin(state, "a")
+    tell(state, ev.JobStarted(0, "a"))
+    state.now = 10
+    state.foresee(told)
+    gone_by = state.jobs["a"].gone_by
+    tell(state, ev.JobSuspended(11, "a"))
+    job = state.jobs["a"]
+    assert (job.leaving, job.gone_by, job.expected_end) == (True, gone_by, gone_by)
+    tell(state, ev.JobResumed(20, "a"))
+    assert (job.leaving, job.expected_end) == (True, gone_by)
+
+
+def test_a_job_that_was_told_to_stand_aside_stays_once_it_does():
+    state = State(msgspec.structs.replace(ClusterDescription.flat(8), suspended_lend=True))
+    submit(state, described("a", 5, 1000))
+    begin(state, "a")
+    tell(state, ev.JobStarted(0, "a"))
+    state.now = 10
+    state.foresee(Suspend("a"))
+    assert state.jobs["a"].leaving
+    tell(state, ev.JobSuspended(11, "a"))
+    assert not state.jobs["a"].leaving
+
+
+# ---------------------------------------------------------------- behind barriers
+
+
+def barred_by(state: State, key: str = "limit") -> None:
+    state.bars = lambda job: Barrier("a limit", key)
+
+
+def test_nothing_is_kept_of_a_barred_job_that_ended():
+    state = flat(64)
+    barred_by(state)
+    submit(state, *(described(f"j{n}", 32) for n in range(10)))
+    state.lifted("limit", most=8)
+    tell(state, *(ev.JobEnded(1, f"j{n}", "cancelled") for n in range(9)))
+    assert [job.id for job in state.barred["limit"]] == ["j9"]
+    tell(state, ev.JobEnded(2, "j9", "cancelled"))
+    assert not state.barred
+
+
+def test_a_barred_job_that_changes_its_size_waits_once():
+    state = flat(64)
+    barred_by(state)
+    submit(state, described("a", 32), described("b", 32))
+    tell(state, ev.JobChanged(1, described("a", 4)))
+    assert [(job.id, job.processors) for job in state.barred["limit"]] == [("b", 32), ("a", 4)]
+    state.bars = lambda job: None
+    state.lifted("limit", most=8)
+    assert queued(state) == ["a"]
+    state.lifted("limit")
+    assert (queued(state), state.barred) == (["a", "b"], {})
+
+
+def test_a_barred_job_that_somebody_starts_is_barred_no_longer():
+    state = flat(64)
+    barred_by(state)
+    submit(state, described("a", 32))
+    tell(state, ev.JobStarted(1, "a"))
+    assert (state.jobs["a"].barrier, state.barred) == (None, {})
 
 
 # ---------------------------------------------------------------- nodes

@@ -360,6 +360,43 @@ class Journal:
                     outcomes=tuple(concluded),
                 )
 
+    def span(self, run_id: int) -> tuple[float, float] | None:
+        """When the first and the last cycle of a run were; None: it has none."""
+        ends = []
+        with self._database.reading() as connection:
+            for order in (cycles.c.seq.asc(), cycles.c.seq.desc()):
+                query = select(cycles.c.now).where(cycles.c.run_id == run_id).order_by(order).limit(1)
+                row = connection.execute(query).first()
+                if row is None:
+                    return None
+                ends.append(_time(row.now))
+        return ends[0], ends[1]
+
+    def last_before(self, run_id: int, time: float) -> int | None:
+        """The last cycle of a run that was before ``time``; None: there is none. A run's cycles are in the
+        order of their times, so only a few of them are looked at."""
+        with self._database.reading() as connection:
+
+            def at_most(seq: int | None) -> Any:
+                query = select(cycles.c.seq, cycles.c.now).where(cycles.c.run_id == run_id)
+                if seq is not None:
+                    query = query.where(cycles.c.seq <= seq)
+                return connection.execute(query.order_by(cycles.c.seq.desc()).limit(1)).first()
+
+            found, newest = None, at_most(None)
+            below = -1
+            above = -1 if newest is None else newest.seq
+            while below < above:
+                row = at_most((below + above + 1) // 2)
+                if row is None or row.seq <= below:
+                    # None between them.
+                    below = (below + above + 1) // 2
+                elif _time(row.now) < time:
+                    found, below = row.seq, (below + above + 1) // 2
+                else:
+                    above = row.seq - 1
+        return found
+
     def unfinished(self, run_id: int) -> list[UnfinishedDecision]:
         """The decisions of a run that have no outcome, in their order.
 

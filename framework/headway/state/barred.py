@@ -10,11 +10,13 @@ from headway.state.records import Job
 class Barred:
     """Jobs by their size, so that room for small ones costs nothing to the large ones."""
 
-    __slots__ = ("_by_size",)
+    __slots__ = ("_by_size", "_size")
 
     def __init__(self) -> None:
-        #: Processors -> the jobs of that size, by id.
+        #: Processors -> the jobs that had that size when they came, by id.
         self._by_size: dict[int, dict[str, Job]] = {}
+        #: By id: the size that a job had then.
+        self._size: dict[str, int] = {}
 
     def __bool__(self) -> bool:
         return bool(self._by_size)
@@ -25,14 +27,29 @@ class Barred:
 
     def put(self, job: Job) -> None:
         """It is kept out."""
+        self.drop(job)
+        self._size[job.id] = job.processors
         jobs = self._by_size.get(job.processors)
         if jobs is None:
             self._by_size[job.processors] = {job.id: job}
         else:
             jobs[job.id] = job
 
+    def drop(self, job: Job) -> bool:
+        """It is not kept out any more; whether it was."""
+        size = self._size.pop(job.id, None)
+        if size is None:
+            return False
+        jobs = self._by_size[size]
+        del jobs[job.id]
+        if not jobs:
+            del self._by_size[size]
+        return True
+
     def take(self, most: float) -> list[Job]:
-        """Those of at most so many processors, who are here no longer. A job that has changed may be there
-        twice."""
+        """Those of at most so many processors, who are here no longer."""
         sizes = [size for size in self._by_size if size <= most]
-        return [job for size in sizes for job in self._by_size.pop(size).values()]
+        taken = [job for size in sizes for job in self._by_size.pop(size).values()]
+        for job in taken:
+            del self._size[job.id]
+        return taken

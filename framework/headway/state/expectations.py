@@ -36,14 +36,15 @@ def set_expectation(state: Facts, job: Job) -> None:
 def expect_again(state: Facts, job: Job) -> None:
     """A start is off: its frequency, its tier, and how long it would have taken there, are forgotten."""
     job.start_time, job.frequency, job.tier, job.pace = None, None, FOREGROUND, None
-    job.gone_by = None
+    job.gone_by, job.aside = None, False
     set_expectation(state, job)
 
 
-def leave(state: Facts, job: Job, grace: float = 0.0) -> None:
+def leave(state: Facts, job: Job, grace: float = 0.0, *, aside: bool = False) -> None:
     """A job on nodes was told to go: it is expected to within ``grace`` seconds and by its limit, then at any
-    moment."""
+    moment. ``aside``: it is to be suspended, and to lend its processors."""
     if job.status in ON_NODES:
+        job.aside = aside
         job.gone_by = state.now + grace
         if job.pace is None:
             job.gone_by = max(state.now, min(job.gone_by, limit(state, job)))
@@ -53,7 +54,7 @@ def leave(state: Facts, job: Job, grace: float = 0.0) -> None:
 def go_on(state: Facts, job: Job | None) -> None:
     """It does not go after all: it is expected to end as it was before."""
     if job is not None and job.leaving:
-        job.gone_by = None
+        job.gone_by, job.aside = None, False
         set_expectation(state, job)
         job.pool.touch()
 

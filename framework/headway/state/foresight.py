@@ -59,7 +59,7 @@ def foresee(state: Facts, decision: Foreseeable) -> None:
     elif isinstance(decision, Suspend):
         if not state.cluster.suspended_lend:
             return
-        leave(state, job)
+        leave(state, job, aside=True)
     elif isinstance(decision, Signal):
         if decision.grace is None:
             return

@@ -52,12 +52,23 @@ def enqueue(state: Facts, job: Job) -> None:
 
 
 def leave_queue(state: Facts, job: Job) -> None:
-    """The job may no longer be started, or left. Nothing happens if it is not in its queue."""
+    """The job may no longer be started, or left; nor does it wait behind a barrier."""
+    if job.barrier is not None:
+        unbar(state, job)
     if job.status is _PENDING:
         drop(job.pool.queue, job)
         if job.pool.by_size is not None:
             job.pool.by_size.remove(job)
         job.pool.touch()
+
+
+def unbar(state: Facts, job: Job) -> None:
+    """A barred job is barred no longer, or is to be asked about anew."""
+    key = job.barrier.key if job.barrier is not None else None
+    job.barrier = None
+    barred = state.barred.get(key) if key is not None else None
+    if barred is not None and barred.drop(job) and not barred:
+        del state.barred[key]
 
 
 def sweep(state: Facts, pool: PoolState, gone: Sequence[Job]) -> None:

@@ -131,6 +131,8 @@ class Job(msgspec.Struct, eq=False, weakref=True):
     #: It was told to go (signalled, requeued or ended) and is expected to by then (absolute seconds); from
     #: then on at any moment. None: it stays.
     gone_by: float | None = None
+    #: What it was told is to stand aside: it stays, suspended.
+    aside: bool = False
     #: The plugin whose prediction ``expected_runtime`` is; "": nobody's.
     predicted_by: str = ""
 

@@ -15,12 +15,14 @@ _SUSPENDED = Status.SUSPENDED
 
 
 def suspended(state: Facts, event: ev.JobSuspended) -> None:
-    """It was stopped, and keeps its processors until somebody has it lend them."""
+    """It was stopped, and keeps its processors until somebody has it lend them. Who was told to go for good
+    goes all the same."""
     job = state.known(event.job_id, "suspended")
     if job is not None and job.status in ON_NODES:
         job.status = _SUSPENDED
         job.suspended_since = event.time
-        go_on(state, job)
+        if job.aside:
+            go_on(state, job)
 
 
 def resumed(state: Facts, event: ev.JobResumed) -> None:
@@ -38,7 +40,7 @@ def resumed(state: Facts, event: ev.JobResumed) -> None:
                 come_back(state, job)
             elif job.id in state.returning:
                 resumed_as_decided(state, job)
-            elif job.pace is None:
+            elif job.pace is None and not job.leaving:
                 set_expected_end(state, job, job.expected_end + pause)
             elif job.start_time is not None:
                 set_expected_end(state, job, expected_end(job, job.start_time))

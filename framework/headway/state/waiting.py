@@ -9,7 +9,7 @@ from headway.state.barred import Barred
 from headway.state.dependencies import unmet_dependencies
 from headway.state.facts import Facts
 from headway.state.obstacles import find_obstacle
-from headway.state.queues import enqueue, leave_queue
+from headway.state.queues import enqueue, leave_queue, unbar
 from headway.state.records import Barrier, Job, Status
 from headway.state.wakeups import wake_at
 
@@ -20,7 +20,8 @@ _WAITING = Status.WAITING
 
 def queue_or_wait(state: Facts, job: Job) -> None:
     """Put a job that is not on nodes where it belongs now."""
-    job.barrier = None
+    if job.barrier is not None:
+        unbar(state, job)
     if job.refusal or job.held or not job.pool.open:
         job.status = _WAITING
         job.obstacle = None
