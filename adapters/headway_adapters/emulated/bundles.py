@@ -1,8 +1,8 @@
 """Bundles: the applications that run over several subjobs at once (:mod:`headway.bundles`).
 
 A member has no work of its own, only a limit. The application has one work, its job's. It goes at the rate
-that its *active* processors allow, and stands still while it is moved; members without processes end when a
-move is over. When the work is done all members end, and the job with them, whether it waits or is a
+that its *active* processors allow, and stands still while it is moved; members that the processes left end
+when the move is over. When the work is done all members end, and the job with them, whether it waits or is a
 member itself.
 
 What it has done is safe whenever it was moved. If a member ends on which it runs, it falls back to that and
@@ -34,8 +34,8 @@ class Bundle:
     """One application, and where it runs."""
 
     __slots__ = (
-        "active", "application", "gathers", "index", "job", "members", "migrations", "moving", "past",
-        "restarts", "safe", "since", "start", "until",
+        "active", "application", "gathers", "index", "job", "leaving", "members", "migrations", "moving",
+        "past", "restarts", "safe", "since", "start", "until",
     )  # fmt: skip
 
     def __init__(self, index: int, job: JobDescription) -> None:
@@ -48,6 +48,8 @@ class Bundle:
         #: What runs, by id, in the order of the starts; of these where the application is, with processors.
         self.members: dict[str, Execution] = {}
         self.active: dict[str, int] = {}
+        #: What the processes leave with the move; who starts meanwhile waits for the next one.
+        self.leaving: list[str] = []
         #: It is being moved since ... until; a number that tells one move from the next.
         self.since = self.until = -INFINITY
         self.moving = 0
@@ -170,6 +172,7 @@ class Bundles:
         application.book(now)
         self._stop_moving(bundle)
         bundle.active = dict(decision.placement)
+        bundle.leaving = [name for name in bundle.members if name not in bundle.active]
         bundle.moving += 1
         bundle.gathers = False
         if decision.restart:
@@ -201,9 +204,11 @@ class Bundles:
         """All processes are where they were sent."""
         machine = self._machine
         now, active = machine.now, tuple(bundle.active.items())
-        for name, member in list(bundle.members.items()):
-            if name not in bundle.active:
+        for name in bundle.leaving:
+            member = bundle.members.get(name)
+            if member is not None:
                 self._leave(member, now, "completed", "its processes have left", machine.news)
+        bundle.leaving = []
         machine.agenda.moved = True
         self._go_on(bundle)
         machine.news.append(ev.JobMigrated(now, bundle.job.id, active, restarted=restarted, seconds=seconds))

@@ -85,7 +85,7 @@ class Calendar:
         for candidate in years:
             try:
                 moment = datetime.datetime(candidate, month, day, hour, minute, min(second, 59))
-            except ValueError:
+            except (ValueError, OverflowError):
                 continue
             fits = weekday is None or moment.weekday() == weekday
             found.append((float(calendar.timegm(moment.timetuple())), fits))

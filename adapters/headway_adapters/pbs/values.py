@@ -46,7 +46,8 @@ def integer(value: Any, default: int = 0) -> int:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return int(value) if -LARGEST <= value <= LARGEST else default
     if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
-        return int(float(value))
+        # What is blank for strip() need not be for float().
+        return int(float(value.strip()))
     return default
 
 

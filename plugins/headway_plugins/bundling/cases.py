@@ -45,7 +45,7 @@ class Choice(NamedTuple):
 
 
 def first_subjobs(model: Model, now: float, slots: Slots) -> Choice | None:
-    """What a job that waits asks for; None: nothing would do."""
+    """What a job that waits asks for; None: nothing would do, or its own request could start as it is."""
     lasting = min(slots.lasting, model.processors)
     passing = min(slots.passing(now), model.processors)
     best: Choice | None = None
@@ -65,6 +65,8 @@ def first_subjobs(model: Model, now: float, slots: Slots) -> Choice | None:
             choice = _both(model, now, small, large, slots.shadow)
             if choice is not None and (best is None or choice.completion < best.completion - EQUAL):
                 best = choice
+    if best is not None and best.subjobs[0].processors >= model.processors:
+        return None
     return best
 
 

@@ -53,6 +53,7 @@ from headway_plugins.bundling.slots import Slots, backfillable
 _PENDING, _WAITING, _STARTING = Status.PENDING, Status.WAITING, Status.STARTING
 #: Seconds for which a subjob that was asked for may be on its way, and after which one is taken back again.
 _PATIENCE, _AGAIN = 60.0, 15.0
+_INF = float("inf")
 
 
 class BundlingOptions(pydantic.BaseModel):
@@ -200,7 +201,8 @@ class Bundling(Plugin):
                 self._killed.add(job_id)
             job = self._elastic.get(job_id)
             if job is not None and not job.running:
-                # It runs as everybody does.
+                # It runs as everybody does; nobody waits for what it asked for.
+                self._orphans.update(dict.fromkeys(job.asked, event.time))
                 self._forget(job_id)
         elif kind is DecisionFailed:
             self._failed(event.decision, event.time)  # type: ignore[attr-defined]
@@ -310,7 +312,7 @@ class Bundling(Plugin):
             for job in self._active.values():
                 if not job.running or job.job_id in self._dropped:
                     continue
-                if jobs[job.job_id].status is _STARTING and job.job_id not in job.members:
+                if jobs[job.job_id].status in ON_NODES and job.job_id not in job.members:
                     turned = self._turn(job, state)
                     again = again or turned is None or turned.restart
                     if turned is not None:
@@ -426,7 +428,7 @@ class Bundling(Plugin):
         now, parent = state.now, state.jobs[job.job_id].description
         job.choice, job.asked_at = choice, now
         self._active[job.job_id] = job
-        when = "never" if choice.completion == float("inf") else f"{choice.completion:.0f}"
+        when = "never" if choice.completion == _INF else f"{choice.completion:.0f}"
         for processors, seconds in choice.subjobs:
             walltime = on_tick(seconds)
             if processors > slots.lasting:
@@ -454,6 +456,16 @@ class Bundling(Plugin):
         if now < late and any(name not in jobs for name in job.asked):
             state.wake_at(late, state.pools[job.pool])
             return
+        own = jobs[job.job_id]
+        if not job.running and own.status in ON_NODES:
+            if not _ordered_now(own, now):
+                # It was ordered before they came, and runs as everybody does.
+                self._orphans.update(dict.fromkeys(job.asked, now))
+                self._forget(job.job_id)
+                yield from self._take_back(state)
+                return
+            # Its subjobs come first; the policy may start it next.
+            self._dropped[job.job_id] = ""
         started: dict[str, Member] = {}
         complete = (
             job.choice is not None
@@ -471,9 +483,6 @@ class Bundling(Plugin):
                 self._cancelled.add(name)
                 yield Cancel(name, "it could not start at once")
         choice, job.asked, job.choice = job.choice, {}, None
-        if jobs[job.job_id].status is _STARTING and job.job_id not in job.members and not job.running:
-            # Its subjobs come first; the policy may start it next.
-            self._dropped[job.job_id] = ""
         intervals: Iterable[Interval] | None
         together = job.model.migration
         if complete and choice is not None:
@@ -522,7 +531,10 @@ class Bundling(Plugin):
     def _turn(self, job: Elastic, state: State) -> Migrate | None:
         """J_0 has been started: what becomes of the bundle. None: J_0 is not needed."""
         now, model, job_id = state.now, job.model, job.job_id
-        option, completion = when_placeholder_starts(model, now, job.progress(now), job.completion)
+        # What runs already, since somebody else started it, is used.
+        own = state.jobs[job_id]
+        otherwise = job.completion if _ordered_now(own, now) else _INF
+        option, completion = when_placeholder_starts(model, now, job.progress(now), otherwise)
         if option == "continue":
             job.held = True
             self._dropped[job_id] = (
@@ -536,9 +548,10 @@ class Bundling(Plugin):
         moved = [run] if restart else [Interval(now, run.start, 0, True), run]
         job.adopt(now, moved, together=model.migration)
         job.settled = True
-        job.members[job_id] = own = Member(model.processors, now + model.walltime)
+        start = now if own.start_time is None else own.start_time
+        job.members[job_id] = member = Member(model.processors, start + model.walltime)
         what = "begins again" if restart else "goes on"
-        return job.sent(now, {job_id: own}, f"{what} on its own request", restart=restart)
+        return job.sent(now, {job_id: member}, f"{what} on its own request", restart=restart)
 
     def _mend(self, job: Elastic, state: State) -> Iterator[Decision]:
         """Processes were lost with a member: go on from the last move on the others, or wait again."""
@@ -566,6 +579,11 @@ class Bundling(Plugin):
             yield Release(job.job_id, "its bundle is lost")
         job.reset(late=job.job_id in self._late)
         self._active.pop(job.job_id, None)
+
+
+def _ordered_now(job: Job, now: float) -> bool:
+    """Whether it was this step that decided its start, so that it can be dropped."""
+    return job.status is _STARTING and job.start_time is not None and job.start_time >= now - EQUAL
 
 
 def _subjobs_request(request: Request, plain: Request) -> Request:

@@ -74,6 +74,11 @@ def test_a_damaged_answer_is_read_or_a_failure(command: str, seed: int) -> None:
         return
 
 
+def test_a_date_with_a_day_that_no_calendar_has_is_none() -> None:
+    assert calendar().date(None, 11, 10**40, 10, 0) is None
+    assert calendar().date(None, 11, 31, 10, 0) is None
+
+
 HOSTS = "HOST_NAME STATUS JL/U MAX NJOBS RUN SSUSP USUSP RSV\n"
 
 

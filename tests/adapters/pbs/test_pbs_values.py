@@ -84,6 +84,11 @@ def test_what_looks_like_a_number_is_one_in_json() -> None:
     assert values.text({"a": 1}) == ""
 
 
+def test_blanks_around_a_number_are_no_part_of_it() -> None:
+    assert values.integer("7\x1f") == 7
+    assert values.integer(" 7 ") == 7
+
+
 @given(JUNK | HOSTILE)
 def test_nothing_makes_an_accessor_fail(value: Any) -> None:
     assert isinstance(values.text(value), str)

@@ -52,7 +52,8 @@ def world() -> Iterator[tuple[PretendedSlurm, SlurmAdapter, Snapshot]]:
 
 def owned(record: dict[str, Any]) -> set[str]:
     """The ids that a record may be about; the components of a heterogeneous job are one."""
-    return {str(record.get(key)) for key in ("job_id", "array_job_id", "het_job_id") if record.get(key)}
+    found = (record.get(key) for key in ("job_id", "array_job_id", "het_job_id"))
+    return {str(int(one) if isinstance(one, float) and one.is_integer() else one) for one in found if one}
 
 
 def others(snapshot: Snapshot, about: set[str]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from building import alike, described, emulate, node_cluster, traced
+from building import alike, described, emulate, node_cluster, plugged, traced
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -17,8 +17,9 @@ from headway.hookspecs import Plugin, hookimpl
 from headway.metrics.energy import energy_use
 from headway.model import ClusterDescription, Dependency
 from headway.results import RunResult
+from headway.scheduler import Scheduler
 from headway.state import State
-from headway_adapters.emulated import Faults
+from headway_adapters.emulated import EmulatedAdapter, Faults
 from headway_plugins.bundling.elastic import Elastic
 from headway_plugins.bundling.manager import Bundling, BundlingOptions
 from headway_plugins.bundling.model import Interval, Member, Model
@@ -280,6 +281,37 @@ def check(found, count, processors=16):
 def test_late_and_refused_commands(jobs, latency, failures, seed):
     faults = Faults(latency=latency, failure_rate=failures)
     check(run(jobs, processors=16, min_processors=2, faults=faults, seed=seed), len(jobs))
+
+
+def test_a_start_of_its_own_that_was_ordered_before_its_subjobs_came_is_final():
+    """Its subjobs are on their way when the policy starts job 8 as it is; it ran twice."""
+    jobs = [
+        (5, 13, 30, 15), (5, 12, 250, 125), (5, 2, 100, 100), (10, 4, 100, 10), (50, 9, 250, 125),
+        (50, 10, 100, 90), (55, 11, 250, 125), (95, 9, 100, 100), (395, 9, 2000, 2000),
+    ]  # fmt: skip
+    found = run(jobs, processors=16, min_processors=2, faults=Faults(latency=3.0), seed=3)
+    check(found, len(jobs))
+    assert [wide for start, end, wide in held(found.results["8"]) if end > start] == [9]
+    told = [event for event in found.adapter.told if isinstance(event, JobStarted | JobEnded)]
+    left = {event.job_id for event in told if isinstance(event, JobStarted)}
+    left -= {event.job_id for event in told if isinstance(event, JobEnded)}
+    assert not left
+
+
+def test_a_subjob_of_a_job_that_started_on_its_own_meanwhile_is_removed():
+    """It was asked for, its job starts, and then it comes."""
+    plugin = Bundling(BundlingOptions())
+    scheduler = Scheduler(
+        ClusterDescription.flat(10), plugged(Easy(), plugin), capabilities=EmulatedAdapter.capabilities
+    )
+    scheduler.step(0.0, [JobSubmitted(0.0, described("a", 6, 1000.0)), JobStarted(0.0, "a")])
+    asked = scheduler.step(10.0, [JobSubmitted(10.0, described("b", 8, 600.0, 10.0))])
+    [first, second] = [decision.job for decision in asked if isinstance(decision, SubmitSubjob)]
+    scheduler.step(11.0, [JobSubmitted(11.0, first)])
+    scheduler.step(12.0, [JobEnded(12.0, "a"), JobStarted(12.0, "b")])
+    removed = scheduler.step(13.0, [JobSubmitted(13.0, second)])
+    assert {decision.job_id for decision in removed} == {second.id}
+    assert first.id not in scheduler.state.jobs or scheduler.state.jobs[first.id].leaving
 
 
 @given(workloads(), st.integers(0, 5))

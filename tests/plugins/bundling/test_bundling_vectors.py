@@ -169,6 +169,12 @@ def test_what_a_waiting_job_asks_for(extra, shadow, delta, case, expected, compl
         assert choice.intervals[-1].end == choice.completion
 
 
+@pytest.mark.parametrize("slots", [Slots(100, 100), Slots(100, 30, 7300)])
+def test_a_waiting_job_asks_for_nothing_as_large_as_itself(slots):
+    """Its own request is that subjob."""
+    assert first_subjobs(WIDE, 0.0, slots) is None
+
+
 def test_the_intervals_of_a_waiting_jobs_third_case():
     choice = first_subjobs(WIDE, 0.0, Slots(60, 30, 3600))
     assert planned(choice.intervals) == [("q50", 0, 3480), ("M", 3480, 3600), ("q25", 3600, 11040)]
