@@ -200,10 +200,18 @@ class NodeView(View):
             self._give_back(other, free)
         for other in lent:
             self._lend(other, free)
+        mine: Booking | None = None
         for booking in self.bookings:
-            yields = booking.job is job or (over is not None and over(booking.job))
+            if booking.job is job:
+                mine = booking
+                continue
+            yields = over is not None and over(booking.job)
             if not yields and booking.room is not None and end > booking.start:
                 room = booking.room.copy()
+                if mine is not None and mine.start <= booking.start < mine.start + job.expected_runtime:
+                    # It was made after the job's own, so it lacks what that keeps.
+                    place = self._state.nodes.locate(mine.placement)
+                    room.take(job.request, place.nodes, place.counts, sign=-1)
                 for other in gone:
                     if other.expected_end > booking.start:
                         self._give_back(other, room)

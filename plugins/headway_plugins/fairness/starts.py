@@ -98,7 +98,7 @@ def by_drains(result: RunResult) -> FairStarts:
         first = jobs[int(np.argmax(start != real))].job.id
         raise UserError(
             f"fair start times by drains: job {first} started otherwise than the plugins' names say "
-            "(another plugin, batch mode or a changed machine)"
+            "(another plugin, batch mode, a changed machine, or limits of no length)"
         )
     return FairStarts(_spread(strict, rows, result), _spread(relaxed, rows, result), "drains")
 

@@ -278,6 +278,12 @@ class Preemption(Plugin):
         # Who makes room and who has it do not pass each other in one step.
         pools = {claim.job.pool.name for claim in self._claims.values()}
         nodes = {name for claim in self._claims.values() for name in claim.nodes}
+        for claim in self._claims.values():
+            # What was booked around its victims was in its way until the pool was looked at.
+            if claim.job.status is Status.PENDING and not _still_there(claim, state):
+                start = self._start(claim)
+                if start is not None:
+                    yield start
         for decision in self._make_room(state):
             yield decision
             pools.add(state.jobs[decision.job_id].pool.name)

@@ -160,6 +160,13 @@ def test_drains_are_the_definition_on_many_workloads(policy, order, jobs):
 
 def they_are_the_same(jobs, policy, order):
     result = run(6, jobs, policy, order)
+    if policy.startswith("cons") and any(estimate == 0 for *_, estimate in jobs):
+        # What is booked for no time keeps others away at its start if it is the only booking.
+        try:
+            by_drains(result)
+        except UserError as error:
+            assert "limits of no length" in str(error)
+            return
     start, strict, relaxed = found(result)
     for at, (arrival, *_) in enumerate(jobs):
         assert strict[at] >= arrival and relaxed[at] >= arrival

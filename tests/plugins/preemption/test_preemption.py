@@ -507,6 +507,18 @@ LISTS = st.lists(
 )  # fmt: skip
 
 
+def test_what_was_booked_around_the_victim_is_not_in_the_way_once_it_has_gone():
+    """Job 1 needs seven of eight processors at 3, booked beside job 2, whose place job 3 takes at 2."""
+    sizes = [(0, 2, 3, "high"), (0, 7, 1, "high"), (1, 1, 3, "low"), (2, 1, 2, "high")]
+    jobs = [
+        traced(str(at), size, length, submit, qos=qos) for at, (submit, size, length, qos) in enumerate(sizes)
+    ]
+    run = emulate(node_cluster(*alike(4, 2)), jobs, FirstFit(), preemption(soon=0, timeout=1000), Easy())
+    assert run.problems == []
+    assert [(time, type(one)) for time, one in run.decisions if isinstance(one, Requeue)] == [(2, Requeue)]
+    assert (run.starts["3"], run.starts["1"]) == (2, 3)
+
+
 @pytest.mark.parametrize("kind", ["flat", "first-fit"])
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 @given(LISTS)
