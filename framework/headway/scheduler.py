@@ -553,9 +553,11 @@ class Scheduler:
             self.state.overdue(pool)
             pool.changed = False
         if not queue and not pool.background:
-            # Plugins know jobs that are in no queue yet. The next arrival is not the only news.
+            # Plugins know jobs that are in no queue yet.
             pool.fresh, pool.arrivals = -1, None
             view.open(now, queue)
+            # The next arrival is not the only news.
+            pool.fresh, pool.arrivals = -1, None
             self._prepare.all(view)
             return
         if self._has_order:
@@ -563,12 +565,6 @@ class Scheduler:
         if self._anew:
             pool.fresh, pool.arrivals = -1, None
         view.open(now, queue)
-        if queue is pool.queue:
-            pool.fresh = 0
-            pool.arrivals = []
-        else:
-            # What is booked now follows this order, and the next cycle's may be the queue's own.
-            pool.fresh, pool.arrivals = -1, None
         if self._has_preparers and view.fresh < 0:
             self._prepare.all(view)
             view.prepared = len(view.bookings)

@@ -145,7 +145,8 @@ class EmulatedAdapter(ClusterAdapter):
         self._rates = Rates(machine, physics)
         said = Commands(machine, commands, self._faults.latency)
         self._bundles = bundles = Bundles(machine, oversubscription or Oversubscription())
-        self._ends = ends = Ends(machine, said, bundles)
+        ends = Ends(machine, said, bundles)
+        self._complete = ends.complete
         self._failures = Failures(machine, ends, self._faults, self._rng)
         reservations = Reservations(machine)
         self._dependencies = Dependencies(machine)
@@ -215,6 +216,8 @@ class EmulatedAdapter(ClusterAdapter):
         telling = self._telling
         if telling is None:
             moment = self._next(deadline)
+            if self._partitions is None:
+                return moment
             while moment is not None and not moment[1] and self._is_silent(moment[0], deadline):
                 moment = self._next(deadline)
             return moment
@@ -229,7 +232,7 @@ class EmulatedAdapter(ClusterAdapter):
 
     def _is_silent(self, now: float, deadline: float | None) -> bool:
         """Whether what happened is nobody's business: a partition came further on its way."""
-        return self._partitions is not None and (deadline is None or now < deadline)
+        return deadline is None or now < deadline
 
     def _next(self, deadline: float | None) -> tuple[float, Sequence[ev.Event]] | None:
         """The next moment at which something happens, and what; None: nothing happens any more."""
@@ -239,25 +242,20 @@ class EmulatedAdapter(ClusterAdapter):
         if agenda.moved:
             agenda.drop_void()
         arrival = arrivals.time
-        alive = arrival < INFINITY or bool(machine.running)
         now = heap[0][0] if heap else INFINITY
         if arrival < now:
             now = arrival
-        if self._urgent and self._further_round():
-            now = machine.now
-        elif deadline is not None and deadline < now:
-            if now == INFINITY and not machine.submitted and not machine.running:
+        alive = arrival < INFINITY or machine.running
+        if not alive or deadline is not None or self._urgent or now == INFINITY:
+            moment = self._other_moment(now, deadline)
+            if moment is None:
                 return self._end()
-            if deadline - self._alive_at > _PATIENCE and arrival == INFINITY and self._deserted():
-                return self._end()
-            now = deadline
-        elif now == INFINITY or (
-            arrival == INFINITY and not machine.running and not machine.news and self._over(deadline)
-        ):
-            return self._end()
+            now = moment
         if now < machine.now:
             now = machine.now
         machine.now = now
+        if alive:
+            self._alive_at = now
         events = machine.news
         machine.news = []
         until = now + self._instant
@@ -266,7 +264,7 @@ class EmulatedAdapter(ClusterAdapter):
             if type(what) is Execution:
                 if what.version != argument:
                     continue
-                self._ends.complete(what, now, events)
+                self._complete(what, now, events)
                 if self._partitions is not None and machine.news:
                     events.extend(machine.news)
                     machine.news = []
@@ -301,10 +299,26 @@ class EmulatedAdapter(ClusterAdapter):
                 arrival = job.submit_time
             arrivals.time = arrival
             arrivals.next = at
-            arrivals.taken()
-        if alive:
-            self._alive_at = now
+            if arrivals.chained:
+                arrivals.taken()
         return now, events
+
+    def _other_moment(self, now: float, deadline: float | None) -> float | None:
+        """The next moment where the machine's next one (``now``) may not be it: the scheduler waits for an
+        earlier one, something is urgent, or nothing runs or comes any more. None: there is none."""
+        machine = self._machine
+        last = machine.arrivals.time == INFINITY
+        if self._urgent and self._further_round():
+            return machine.now
+        if deadline is not None and deadline < now:
+            if now == INFINITY and not machine.submitted and not machine.running:
+                return None
+            if deadline - self._alive_at > _PATIENCE and last and self._deserted():
+                return None
+            return deadline
+        if now == INFINITY or (last and not machine.running and not machine.news and self._over(deadline)):
+            return None
+        return now
 
     def _further_round(self) -> bool:
         """Whether news is told at this same instant: a plugin that never rests must not stop the clock."""

@@ -53,7 +53,7 @@ class Ends:
         machine = self._machine
         execution.version += 1
         job_id = execution.job.id
-        if job_id in machine.altered:
+        if machine.altered and job_id in machine.altered:
             # A change that nobody was told of yet is of no interest any more.
             machine.altered.discard(job_id)
             events[:] = [event for event in events if not _alters(event, job_id)]

@@ -61,10 +61,10 @@ class Guard:
         machine = self._machine
         pool = job.pool or machine.only
         free = machine.free.get(pool)
-        if tier not in (FOREGROUND, BACKGROUND):
+        if tier != FOREGROUND and tier != BACKGROUND:
             return f"job {job.id}: there is no tier {tier!r}"
         if free is not None:
-            if tier == BACKGROUND:
+            if tier != FOREGROUND:
                 free = self._free_behind(pool)
             if job.request.processors > free:
                 return f"{job.request.processors} processors asked for, {free} free"

@@ -169,9 +169,9 @@ class Machine:
         return Occupation(since, end, processors, execution.placement)
 
     def _spans(self, execution: Execution, end: float | None) -> tuple[Occupation, ...]:
-        """When a job that was suspended had its processors; () for others."""
+        """When a job that was suspended had its processors."""
         spans = execution.spans
-        return (*spans, self._span(execution, end)) if spans and not execution.lends else spans
+        return spans if execution.lends else (*spans, self._span(execution, end))
 
     def moves_of(self, execution: Execution) -> Moves:
         """Where the moves of a job are counted."""
@@ -213,8 +213,7 @@ class Machine:
     def record(self, execution: Execution, end: float | None, state: str) -> JobResult:
         """What became of an execution."""
         job = execution.job
-        moves = self.moves.get(execution.index, _UNMOVED)
-        return JobResult(
+        record = JobResult(
             job,
             execution.start,
             end,
@@ -223,15 +222,22 @@ class Machine:
             execution.placement,
             job.pool or self.only,
             execution.trace.row,
-            1 + self.restarts.get(execution.index, 0),
+            1,
             execution.frequency,
-            # While it is suspended it does nothing.
-            end if execution.suspended and end is not None else execution.active_since,
-            moves.migrations,
-            moves.restarts,
-            moves.promotions,
-            spans=self._spans(execution, end),
+            execution.active_since,
         )
+        if self.restarts:
+            record.starts += self.restarts.get(execution.index, 0)
+        if self.moves:
+            moves = self.moves.get(execution.index, _UNMOVED)
+            record.migrations, record.restarts = moves.migrations, moves.restarts
+            record.promotions = moves.promotions
+        if execution.suspended and end is not None:
+            # While it is suspended it does nothing.
+            record.active_since = end
+        if execution.spans:
+            record.spans = self._spans(execution, end)
+        return record
 
     def never_started(self, index: int, job: JobDescription, end: float | None, state: str) -> JobResult:
         """The record of a job that does not run."""

@@ -30,16 +30,15 @@ class Starts:
 
     def start(self, decision: dec.Start) -> str:
         """Begin an execution. Returns why not, or ""."""
-        machine = self._machine
-        job_id = decision.job_id
-        known = machine.submitted.get(job_id)
+        submitted = self._machine.submitted
+        known = submitted.get(decision.job_id)
         if known is None:
-            return f"job {job_id} is not waiting"
+            return f"job {decision.job_id} is not waiting"
         index, job = known
         refusal = self._guard.refusal(job, decision.placement, decision.tier)
         if refusal:
             return refusal
-        del machine.submitted[job_id]
+        del submitted[job.id]
         self.begin(index, job, decision)
         return ""
 
@@ -53,10 +52,11 @@ class Starts:
         limit, work = request.walltime, trace.runtime
         if machine.left_over:
             work = machine.left_over.get(index, work)
-        execution = Execution(index, trace, job, now, limit, work, now, decision.placement)
+        execution = Execution(
+            index, trace, job, now, limit, work, now, decision.placement,
+            tier=tier, bounded=self._tiers.told,
+        )  # fmt: skip
         machine.running[job_id] = execution
-        execution.tier = tier
-        execution.bounded = self._tiers.told
         if not has_nodes:
             machine.occupy(execution)
         if self._tiers.used:

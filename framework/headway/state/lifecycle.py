@@ -165,9 +165,12 @@ def ended(state: Facts, event: ev.JobEnded) -> None:
     else:
         leave_queue(state, job)
     job.status = _ENDED
-    state.before_growth.pop(job.id, None)
-    settled(state, job)
-    state.returning.discard(job.id)
+    if state.before_growth:
+        state.before_growth.pop(job.id, None)
+    if state.before_move:
+        settled(state, job)
+    if state.returning:
+        state.returning.discard(job.id)
     if state.bundles:
         state.bundles.discard(job.id)
     if state.dependants:

@@ -160,7 +160,8 @@ class View:
         return self._clock(time)
 
     def open(self, now: float, queue: Sequence[Job]) -> None:
-        """Begin a cycle."""
+        """Begin a cycle: what happened to the pool is the view's to tell now, and what comes is the next
+        one's."""
         self._cycle += 1
         self.now = now
         self.queue = queue
@@ -171,11 +172,13 @@ class View:
         if queue is pool.queue:
             self.fresh = fresh = pool.fresh
             self.arrivals = arrivals = pool.arrivals
+            pool.fresh, pool.arrivals = 0, []
             if arrivals and len(arrivals) > 1:
                 arrivals.sort(key=_order)
         else:
-            self.fresh = fresh = -1
-            self.arrivals = None
+            # What is booked now follows this order, and the next cycle's may be the queue's own.
+            self.fresh = pool.fresh = fresh = -1
+            self.arrivals = pool.arrivals = None
         if fresh < 0:
             self._bookings = []
             self.prepared = 0
@@ -252,7 +255,8 @@ class View:
 
     def booked(self, job: Job) -> Booking | None:
         """The job's booking, if it has one."""
-        bookings = self.bookings
+        self._settle()
+        bookings = self._bookings
         if not bookings:
             return None
         if bookings[0].job is job:

@@ -62,6 +62,7 @@ class Easy(Plugin):
         super().__init__(options or EasyOptions())
         self._shortest = self.options.backfill == "shortest-first"
         self._one = self.options.bookings == 1 and not self.options.in_part
+        self._resolution = self.options.resolution or 0.0
 
     @property
     def by_booking(self) -> bool:
@@ -70,7 +71,8 @@ class Easy(Plugin):
 
     @hookimpl
     def schedule(self, view: View) -> list[Decision]:
-        view.coarsen(self.options.resolution or 0)
+        if view.resolution != self._resolution:
+            view.coarsen(self._resolution)
         if not self._one:
             self._serve(view)
             return view.made
