@@ -515,9 +515,24 @@ class Scheduler:
         if pool.fresh >= 0:
             # Starts in other pools may have barred who is booked.
             self._bar_booked(view)
-        self._look(pool, view, decisions)
-        while self._bar_more(view):
+        state = self.state
+        while True:
+            begun: set[Job] = set()
+            refused: list[Job] = []
+            before = len(decisions)
             self._look(pool, view, decisions)
+            while True:
+                if state.refusals:
+                    begun.update(view.started)
+                    refused += [job for job, _ in state.refusals.values()]
+                if not self._bar_more(view):
+                    break
+                self._look(pool, view, decisions)
+            # A policy that weighs sets may not have begun those again beside whom others were refused.
+            if all(job.status is Status.STARTING for job in begun):
+                return
+            if not state.ask_again(refused) or len(decisions) == before:
+                return
 
     def _bar_more(self, view: View) -> bool:
         """Whether jobs turned out to be barred in a pass, so that it is to be repeated without them."""

@@ -5,7 +5,7 @@ about again when it changes, and when whoever barred it says that there may be r
 
 Within a policy's pass jobs become barred by the starts of that very pass. The first one that is refused
 (:func:`refused`) shows who else is refused by then; the scheduler takes the pass back, and has it repeated
-without them.
+without them. If the policy then begins others than before, they are asked about again (:func:`ask_again`).
 """
 
 from __future__ import annotations
@@ -50,6 +50,16 @@ def bar_refused(state: Facts) -> None:
     found = list(state.refusals.values())
     state.refusals.clear()
     _bar_all(state, found)
+
+
+def ask_again(state: Facts, jobs: Iterable[Job]) -> bool:
+    """Ask again about these jobs that wait behind a barrier; whether any may start after all."""
+    found = False
+    for job in jobs:
+        if job.status is _WAITING and job.barrier is not None and state.bars is not None:
+            queue_or_wait(state, job)
+            found = found or job.status is _PENDING
+    return found
 
 
 def bar(state: Facts, job: Job, barrier: Barrier) -> None:

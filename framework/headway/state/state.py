@@ -76,6 +76,7 @@ class State(Facts):
     rekey = queues.rekey
     refused = barriers.refused
     bar_refused = barriers.bar_refused
+    ask_again = barriers.ask_again
     bar_queued = barriers.bar_queued
     bar = barriers.bar
     lifted = barriers.lifted

@@ -241,6 +241,25 @@ def workloads(draw):
     return jobs, of
 
 
+def test_who_was_refused_beside_a_start_that_was_not_made_again_is_asked_about_again():
+    """At 226 job 3 of u1 would start, and with job 6 he has his two: job 8 is refused. Without job 8 jobs 5
+    and 7 fill the machine better than job 3, so that job 8 waits for room, and for nothing else."""
+    sizes = [
+        (32, 3, 184, 184, "u2", "a0"), (57, 3, 338, 169, "u0", "a0"), (65, 4, 42, 21, "u1", "a1"),
+        (84, 5, 132, 66, "u1", "a0"), (120, 2, 45, 45, "u0", "a1"), (147, 3, 46, 46, "u0", "a0"),
+        (156, 4, 75, 75, "u1", "a1"), (186, 3, 366, 122, "u2", "a0"), (188, 1, 44, 44, "u1", "a1"),
+    ]  # fmt: skip
+    jobs = [
+        traced(str(at), wide, estimate, submit, runtime=run, user=user, account=account)
+        for at, (submit, wide, estimate, run, user, account) in enumerate(sizes)
+    ]
+    of = {"user": {"*": {"jobs": 2}}, "account": {"*": {"processors": 8}}}
+    delayed = POLICIES_ALL["delayed-los"]()
+    run = emulate(node_cluster(*alike(2, 5)), jobs, Limits(LimitsOptions(of=of)), delayed, Witness(of, False))
+    assert run.problems == []
+    assert (run.starts["5"], run.starts["7"], run.starts["8"]) == (226, 226, 240)
+
+
 @pytest.mark.parametrize("nodes", [False, True], ids=["flat", "nodes"])
 @pytest.mark.parametrize("policy", POLICIES_ALL)
 @settings(max_examples=6)
