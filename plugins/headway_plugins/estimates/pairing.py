@@ -16,6 +16,17 @@ from headway.errors import UserError
 Floats = NDArray[np.float64]
 
 
+def raised(runtime: Floats, estimate: Floats) -> tuple[Floats, int]:
+    """The estimates (seconds), as few as must be raised to the next longer one that occurs, so that each job
+    can have one that is not below its runtime; and how many were raised."""
+    known = np.unique(estimate)
+    ascending = np.sort(estimate)
+    # In order of length each job's runtime as the shortest estimate that is enough for it.
+    wanted = known[np.searchsorted(known, np.minimum(np.sort(runtime), known[-1]))]
+    found = np.maximum(ascending, wanted)
+    return found, int((found > ascending).sum())
+
+
 def paired(rng: np.random.Generator, runtime: Floats, estimate: Floats) -> Floats:
     """The same estimates (seconds), in the order of the jobs with these runtimes (seconds).
 
@@ -33,7 +44,7 @@ def paired(rng: np.random.Generator, runtime: Floats, estimate: Floats) -> Float
         at = int(short[0])
         raise UserError(
             f"estimates: {at + 1:,} jobs run for {wanted[at]:g} s or longer, and only {at:,} estimates are "
-            "so long: expected a larger maximum, or the share of the jobs that ask for it"
+            "so long: expected a larger maximum, the share of the jobs that ask for it, or too_short=raise"
         )
     # For each job, how many estimates are long enough: they are the first ones.
     enough = np.searchsorted(-descending, -wanted, side="right")

@@ -32,7 +32,7 @@ from headway_plugins.estimates.modal import (
     modes_by_power,
 )
 from headway_plugins.estimates.model import EstimateOptions
-from headway_plugins.estimates.pairing import paired
+from headway_plugins.estimates.pairing import paired, raised
 from headway_plugins.estimates.ranks import HEAD
 
 #: The model is made for workloads of at least so many jobs.
@@ -71,6 +71,12 @@ class Tsafrir05Options(EstimateOptions):
         None, gt=1, le=1000, description="a, how early the times bend upwards; default: by K"
     )
 
+    too_short: Literal["refuse", "raise"] = Field(
+        "refuse",
+        description="where too few estimates are long enough for the jobs: refuse, or raise as few as "
+        "possible to the next longer one",
+    )
+
     @field_validator("pairs", mode="before")
     @classmethod
     def _listed(cls, value: Any) -> Any:
@@ -100,6 +106,12 @@ class Tsafrir05Model:
         notes = [f"{len(found)} different estimates, the largest {values[-1]:.0f} s"]
         if len(jobs) < FEW:
             notes.append(f"the model is made for {FEW} jobs or more, these are {len(jobs)}")
+        if options.too_short == "raise":
+            values, number = raised(jobs.runtime, values)
+            if number:
+                notes.append(
+                    f"{number:,} of {len(jobs):,} estimates were raised, since too few were long enough"
+                )
         return Estimates(paired(rng, jobs.runtime, values), notes=tuple(notes))
 
     def fitted(self, jobs: RunJobs) -> dict[str, Any] | None:

@@ -4,21 +4,22 @@ X. Liu, B. Chen, X. Qiu, Y. Cai, K. Huang: Scheduling Parallel Jobs Using Migrat
 Cloud. 2012, sections 2.1 and 3.
 
 320 processors, the workload models ``feitelson96`` and ``jann97`` (fitted to what is published of them),
-estimates of the f-model where the paper has Tsafrir's. As in the paper the results are batch means: each
-point is one long run, of which the first batch is dropped and each further one is a value; what comes
-behind the last batch only keeps the machine busy. All policies meet the same jobs, and improvements are
-taken batch by batch. ``--seeds`` is the number of batches.
+estimates of Tsafrir's model without known shares, or of another one (``--set estimates=f-model``). As in
+the paper the results are batch means: each point is one long run, of which the first batch is dropped and
+each further one is a value; what comes behind the last batch only keeps the machine busy. All policies meet
+the same jobs, and improvements are taken batch by batch. ``--seeds`` is the number of batches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from headway.emulation import emulate
+from headway.estimates import chosen_model
 from headway.experiment.campaign import Row, Task, select, workload_models
 from headway.experiment.plots import line_plot
 from headway.experiment.published import Published
@@ -27,6 +28,7 @@ from headway.experiment.statistics import Interval, interval, paired
 from headway.metrics.jobs import BOUND
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig
+from headway.workload import ChosenModel, TraceJob, estimated_workload
 from headway.workload.cpu_use import jobs_with_cpu_use
 from headway_plugins.reproductions.two_tiers_measured import NotMeasured, TwoTiers, measure
 
@@ -42,7 +44,9 @@ COSTS_OF = {"feitelson96": (900.0, 1500.0), "jann97": (480.0, 900.0)}
 COST_LOAD = 0.7
 #: Percent: what counts as comparable; the paper gives no rule.
 COMPARABLE = 10.0
-#: Estimates are up to f + 1 times the runtimes.
+#: The estimate model that the workload models have themselves; estimates are up to F + 1 times the runtimes.
+OWN = "f-model"
+TSAFRIR = "tsafrir05"
 F = 4.0
 
 
@@ -58,17 +62,33 @@ class Point:
     options: Mapping[str, Any] = field(default_factory=dict)
     #: Every process uses all of its processor.
     greedy: bool = False
+    #: The model of the users' estimates.
+    estimates: str = TSAFRIR
+
+
+def estimate_model(catalogue: Catalogue, name: str) -> ChosenModel:
+    """The model of that name. Too few estimates of Tsafrir's are long enough for the jobs of ``jann97``."""
+    return chosen_model(catalogue, name, {"too_short": "raise"} if name == TSAFRIR else {}, "--set estimates")
+
+
+def point_jobs(point: Point, count: int, seed: int) -> Sequence[TraceJob]:
+    """The jobs of a point. The seed decides on them and on their estimates, whatever the policy."""
+    catalogue = Catalogue()
+    model = workload_models(catalogue)[point.model]
+    options = model.Options(jobs=count, processors=PROCESSORS, load=point.load, f=F)
+    workload = model.generate(np.random.default_rng(seed), options)
+    if point.estimates != OWN:
+        workload = estimated_workload(workload, estimate_model(catalogue, point.estimates), seed)
+    jobs: Sequence[TraceJob] = workload.jobs
+    if point.greedy:
+        jobs = jobs_with_cpu_use(jobs, {trace.job.id: 1.0 for trace in jobs})
+    return jobs
 
 
 def run_point(point: Point, batch: int, batches: int, seed: int = 1) -> list[Row]:
     """The values of each batch of a run."""
     catalogue = Catalogue()
-    model = workload_models(catalogue)[point.model]
-    count = (batches + 1) * batch + batch // 2
-    options = model.Options(jobs=count, processors=PROCESSORS, load=point.load, f=F)
-    jobs: Any = model.generate(np.random.default_rng(seed), options).jobs
-    if point.greedy:
-        jobs = jobs_with_cpu_use(jobs, {trace.job.id: 1.0 for trace in jobs})
+    jobs = point_jobs(point, (batches + 1) * batch + batch // 2, seed)
     # EASY shares nothing, so it knows no options of that.
     options = point.options if point.policy != "easy" else {}
     configs = catalogue.enabled([PluginConfig(point.policy, dict(options))])
@@ -110,12 +130,15 @@ class MeasyReproduction:
         costs: Sequence[float] = (20, 120, 480, 900, 1500, 3000),
         seconds: float = 2.0,
         others: float = 0.02,
+        estimates: str = TSAFRIR,
     ) -> None:
-        """``batch``: jobs; ``seconds``: of each measurement on real processes; ``others``: the share of a
-        processor that others may use meanwhile."""
+        """``batch``: jobs; ``estimates``: the model of the users' estimates; ``seconds``: of each measurement
+        on real processes; ``others``: the share of a processor that others may use meanwhile."""
         self._batch = batch
         self._loads, self._few_loads, self._costs = loads, few_loads, costs
         self._seconds, self._others = seconds, others
+        self._estimates = estimates
+        estimate_model(Catalogue(), estimates)  # an unknown one is refused before the work
 
     def run(self, context: Context) -> list[Claim]:
         plain = self._rows(
@@ -143,6 +166,7 @@ class MeasyReproduction:
 
     def _rows(self, context: Context, name: str, points: Sequence[Point]) -> list[Row]:
         """The rows of these points, one a batch."""
+        points = [replace(point, estimates=self._estimates) for point in points]
         batches = len(context.seeds)
         tasks = [
             Task(

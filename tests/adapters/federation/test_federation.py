@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
 import pytest
 from building import alike, described, plugged
 from hypothesis import given, settings
@@ -17,7 +18,7 @@ from headway import decisions as d
 from headway import events as ev
 from headway.adapter import Check, ClusterAdapter, Outage, Outcome
 from headway.engine import Engine, Mode
-from headway.errors import Failure, UserError
+from headway.errors import Failure, StateError, UserError
 from headway.model import (
     ClusterDescription,
     JobDescription,
@@ -27,6 +28,7 @@ from headway.model import (
     Reservation,
 )
 from headway.scheduler import Scheduler
+from headway.state import State
 from headway_adapters.federation import Federation
 from headway_plugins.placement.first_fit import FirstFit
 from headway_plugins.policies.easy import Easy
@@ -202,6 +204,34 @@ def test_the_clusters_are_described_as_one(federation: Made, a: Pretended, b: Pr
         ("siteA:n1", ("siteA:batch",)),
     ]
     assert [(r.id, r.pool) for r in whole.reservations] == [("siteB:maint", "siteB:batch")]
+
+
+@pytest.mark.parametrize("flag", ["shares_out", "moves_take_time"])
+@pytest.mark.parametrize("of", ["a", "b", "neither"])
+def test_what_one_cluster_says_of_layouts_and_moves_holds_for_the_whole(
+    federation: Made, a: Pretended, b: Pretended, flag: str, of: str
+) -> None:
+    for name, one in (("a", a), ("b", b)):
+        one.description = msgspec.structs.replace(CLUSTER, **{flag: name == of})
+    whole = federation({"a": a, "b": b}).describe()
+    other = {"shares_out": "moves_take_time", "moves_take_time": "shares_out"}[flag]
+    assert (getattr(whole, flag), getattr(whole, other)) == (of != "neither", False)
+
+
+def test_nobody_takes_a_place_in_a_federation_that_a_move_has_not_left(
+    federation: Made, a: Pretended, b: Pretended
+) -> None:
+    b.description = msgspec.structs.replace(CLUSTER, moves_take_time=True)
+    made = State(federation({"a": a, "b": b}).describe())
+    made.now = 0.0
+    there, elsewhere = (("b:n0", 4),), (("b:n1", 4),)
+    made.apply([job("b:1", processors=4, pool="b:batch"), job("b:2", processors=4, pool="b:batch")])
+    made.apply([ev.JobStarted(0, "b:1", there)])
+    made.carry(d.Migrate("b:1", elsewhere))
+    with pytest.raises(StateError, match="job b:1 is still there"):
+        made.begin(made.jobs["b:2"], there, "foreground", None)
+    made.apply([ev.JobMigrated(1, "b:1", elsewhere, "foreground")])
+    made.begin(made.jobs["b:2"], there, "foreground", None)
 
 
 def test_the_first_wait_tells_every_clusters_jobs_in_the_order_of_time(

@@ -142,7 +142,7 @@ def test_queues_have_models_of_their_own(headway: Headway) -> None:
                 "--estimates-set",
                 "pairs=[[1m, 96]]",
             ],
-            "expected a larger maximum, or the share of the jobs that ask for it",
+            "expected a larger maximum, the share of the jobs that ask for it, or too_short=raise",
         ),
     ],
 )

@@ -98,6 +98,25 @@ def test_the_modal_model_without_a_maximum_takes_the_longest_runtime_in_hours():
     assert found.notes == ("28 different estimates, the largest 7200 s",)
 
 
+def test_as_few_estimates_as_must_be_are_raised_where_too_few_are_long_enough():
+    runtime = np.random.default_rng(2).uniform(3_000, 7_000, 600)
+    with pytest.raises(UserError, match=r"jobs run for 3000 s or longer, .* or too_short=raise"):
+        asked("tsafrir05", jobs(np.full(600, 3_000.0)))
+    found = asked("tsafrir05", jobs(runtime), too_short="raise")
+    assert (found.seconds >= runtime).all()
+    usual = asked("tsafrir05", jobs(np.append(np.ones(599), runtime.max())))
+    # No value that the model does not have, and its longest estimate.
+    assert set(found.seconds) <= set(usual.seconds) and found.seconds.max() == usual.seconds.max()
+    short = int((usual.seconds < 3_000).sum())
+    assert short > 100
+    (said,) = [note for note in found.notes if "raised" in note]
+    assert said.endswith("of 600 estimates were raised, since too few were long enough")
+    assert int(said.split()[0]) >= short
+    # Where nobody needs it, nothing is another.
+    many = jobs(np.append(np.ones(599), 5_000.0))
+    assert (asked("tsafrir05", many, too_short="raise").seconds == asked("tsafrir05", many).seconds).all()
+
+
 def test_the_modal_model_says_that_it_is_made_for_many_jobs():
     assert "made for 500 jobs or more, these are 40" in asked("tsafrir05", jobs(np.ones(40))).notes[1]
 

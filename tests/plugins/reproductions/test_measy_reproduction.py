@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from headway.errors import UserError
+from headway.experiment.campaign import Row
 from headway.experiment.reproduction import Context
 from headway_plugins.reproductions import measy
-from headway_plugins.reproductions.measy import MeasyReproduction, Point, run_point
+from headway_plugins.reproductions.measy import MeasyReproduction, Point, point_jobs, run_point
 from headway_plugins.reproductions.two_tiers_measured import (
     NotMeasured,
     TwoTiers,
@@ -64,6 +66,67 @@ def test_a_batch_is_a_value_and_the_first_one_is_dropped():
     assert one.values != two.values
     assert all(math.isfinite(value) for value in one.values.values())
     assert run_point(point, batch=30, batches=2) == [one, two]
+
+
+@pytest.mark.parametrize("model", ["feitelson96", "jann97"])
+def test_estimates_are_those_of_tsafrirs_model_and_the_same_for_all_policies(model):
+    def drawn(policy, seed=1, **more):
+        return point_jobs(Point(model, 0.7, policy, 0.7, **more), 600, seed)
+
+    def estimates(jobs):
+        return [trace.job.request.walltime for trace in jobs]
+
+    jobs = drawn("measy")
+    assert [drawn(policy) for policy in ("easy", "keasy", "reasy")] == [jobs] * 3
+    # Few values, none below its runtime; of the f-model nearly each is another.
+    assert len(set(estimates(jobs))) < 100
+    assert all(trace.job.request.walltime >= trace.runtime for trace in jobs)
+    own = drawn("measy", estimates="f-model")
+    assert len(set(estimates(own))) > 300
+    # The same jobs but for that, with another seed other estimates.
+    assert [trace.runtime for trace in own] == [trace.runtime for trace in jobs]
+    assert estimates(drawn("measy", seed=2)) != estimates(jobs)
+    greedy = drawn("easy", greedy=True)
+    assert estimates(greedy) == estimates(jobs)
+
+
+def test_rows_of_other_estimates_are_not_taken_up_again(tmp_path, monkeypatch):
+    asked: list[str] = []
+
+    def fake(point, batch, batches, seed=1):
+        asked.append(point.estimates)
+        return [
+            Row(measy.MODELS[point.model], point.x, point.policy, number + 1,
+                dict.fromkeys(("mean response", "mean bounded slowdown", "migrations", "restarts"), 1.0))
+            for number in range(batches)
+        ]  # fmt: skip
+
+    monkeypatch.setattr(measy, "run_point", fake)
+    monkeypatch.setattr(measy, "measure", raising_not_measured)
+
+    def run(keep, **more):
+        paper = MeasyReproduction(batch=10, loads=(0.9,), few_loads=(0.9,), costs=(20, 1500), **more)
+        paper.run(replace(context(tmp_path, [], keep), workers=1))
+        seen = set(asked)
+        asked.clear()
+        return seen
+
+    assert run(False) == {"tsafrir05"}
+    assert run(True) == set()
+    with pytest.raises(UserError, match="made with other parameters"):
+        run(True, estimates="f-model")
+    assert run(False, estimates="f-model") == {"f-model"}
+
+
+def raising_not_measured(uses, seconds, others):
+    raise NotMeasured("not here")
+
+
+def test_an_unknown_estimate_model_is_refused_before_the_work():
+    with pytest.raises(
+        UserError, match=r"no estimate model is called 'tsafrir5'\. Did you mean 'tsafrir05'\?"
+    ):
+        MeasyReproduction(estimates="tsafrir5")
 
 
 def test_two_tiers_on_real_processes_are_measured_or_it_is_said_why_not():
