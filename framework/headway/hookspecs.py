@@ -137,7 +137,8 @@ class HookSpecs:
         finds them in ``state.factors``. Of two with one name that of the first plugin counts.
 
         A factor is asked as often as its user wants, about jobs in any order, and must not change what
-        anybody sees."""
+        anybody sees. One with a method ``one(job, state)`` is asked about a single job by that, and answers
+        the same number."""
 
     @hookspec
     def startup(self, state: State, capabilities: frozenset[type]) -> None:

@@ -94,15 +94,17 @@ def _seconds(hook: HookCaller, state: State, job: Job) -> float | None:
 def _barrier(hook: HookCaller, state: State, job: Job) -> Barrier | None:
     """The first answer to ``bar_job`` that is a barrier."""
     spent = hook.seconds
+    began = perf_counter()
     for name, function in hook.implementations:
-        began = perf_counter()
         try:
             answer = function(job, state)
         except Exception as error:
             hook.failed(name, error)
-            continue
-        finally:
-            spent[name] += perf_counter() - began
+            answer = None
+        # One's end is the next one's beginning.
+        ended = perf_counter()
+        spent[name] += ended - began
+        began = ended
         if answer is None:
             continue
         if isinstance(answer, Barrier):

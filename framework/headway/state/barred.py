@@ -27,7 +27,8 @@ class Barred:
 
     def put(self, job: Job) -> None:
         """It is kept out."""
-        self.drop(job)
+        if job.id in self._size:
+            self.drop(job)
         self._size[job.id] = job.processors
         jobs = self._by_size.get(job.processors)
         if jobs is None:

@@ -26,16 +26,16 @@ def refused(state: Facts, job: Job) -> bool:
     """Whether a job that a policy would start is barred, by starts of this pass."""
     if state.bars is None:
         return False
-    if job.id in state.refusals:
+    if state.refusals:
+        # This pass is taken back in any case.
         return True
     barrier = state.bars(job)
     if barrier is None:
         return False
-    if not state.refusals:
-        state.refusals[job.id] = job, barrier
-        # Who was started before it will be so again, so these wait as surely as it does.
-        waiting = (other for other in job.pool.queue if other.status is _PENDING and other is not job)
-        state.refusals |= {other.id: (other, found) for other, found in _who_is_barred(state, waiting)}
+    state.refusals[job.id] = job, barrier
+    # Who was started before it will be so again, so these wait as surely as it does.
+    waiting = (other for other in job.pool.queue if other.status is _PENDING and other is not job)
+    state.refusals |= {other.id: (other, found) for other, found in _who_is_barred(state, waiting)}
     return True
 
 
@@ -102,6 +102,8 @@ def lifted(state: Facts, key: Hashable, may: Callable[[Job], bool] | None = None
         if may is not None and not may(job):
             barred.put(job)
         else:
+            # It is out of them already.
+            job.barrier = None
             queue_or_wait(state, job)
     if not barred:
         del state.barred[key]

@@ -191,8 +191,13 @@ class Limits:
         now, processors = state.now, job.processors
         ruled = self._ruled.get(_about(job), {}) if self._ruled else {}
         for holder in holders:
-            if holder.plain and processors <= holder.room:
-                continue
+            if holder.plain:
+                if processors <= holder.room:
+                    continue
+                if processors <= holder.largest and not ruled:
+                    # Most of those who are asked again and again.
+                    reached = "jobs" if holder.room == -math.inf else "processors"
+                    return Barrier(partial(_why, holder, job, reached, state), holder.key)
             others = ruled.get(holder, UNRULED)
             measure = holder.over(job, now, others)
             if (measure or holder.single) and (why := holder.too_large(job, others)):

@@ -7,6 +7,7 @@ Prioritization" (expansion factor, deadline).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
@@ -32,16 +33,23 @@ def eligible(jobs: Sequence[Job]) -> Floats:
     )
 
 
-def age(max_age: float) -> Factor:
+class Age:
     """Time since a job could have started, over ``max_age`` seconds; at most 1."""
 
-    def factor(jobs: Sequence[Job], state: State) -> Floats:
-        return np.minimum(np.maximum((state.now - eligible(jobs)) / max_age, 0.0), 1.0)
+    def __init__(self, max_age: float) -> None:
+        self.max_age = max_age
 
-    return factor
+    def __call__(self, jobs: Sequence[Job], state: State) -> Floats:
+        return np.minimum(np.maximum((state.now - eligible(jobs)) / self.max_age, 0.0), 1.0)
+
+    def one(self, job: Job, state: State) -> float:
+        """Of one job."""
+        begin = job.description.begin_time
+        since = job.submit_time if begin is None else max(job.submit_time, begin)
+        return min(max((state.now - since) / self.max_age, 0.0), 1.0)
 
 
-def size(favour: Literal["large", "small"], by: Literal["machine", "time"]) -> Factor:
+class Size:
     """How large a job is.
 
     ``machine``: its processors as a share of the cluster's; where there are nodes, the mean of that and of
@@ -49,10 +57,13 @@ def size(favour: Literal["large", "small"], by: Literal["machine", "time"]) -> F
     as a share of the cluster's processors. ``favour="small"``: 1 minus that.
     """
 
-    def factor(jobs: Sequence[Job], state: State) -> Floats:
+    def __init__(self, favour: Literal["large", "small"], by: Literal["machine", "time"]) -> None:
+        self.favour, self.by = favour, by
+
+    def __call__(self, jobs: Sequence[Job], state: State) -> Floats:
         processors, nodes = machine(state)
         asked = np.array([job.processors for job in jobs], np.float64)
-        if by == "time":
+        if self.by == "time":
             minutes = np.maximum(np.array([job.estimate for job in jobs]) / 60.0, 1.0)
             found = asked / np.floor(minutes) / processors
         else:
@@ -61,9 +72,20 @@ def size(favour: Literal["large", "small"], by: Literal["machine", "time"]) -> F
                 on = np.array([max(job.request.nodes, 1) for job in jobs], np.float64)
                 found = (found + on / nodes) / 2
         found = np.minimum(found, 1.0)
-        return 1.0 - found if favour == "small" else found
+        return 1.0 - found if self.favour == "small" else found
 
-    return factor
+    def one(self, job: Job, state: State) -> float:
+        """Of one job."""
+        processors, nodes = machine(state)
+        found = float(job.processors)
+        if self.by == "time":
+            found = found / math.floor(max(job.estimate / 60.0, 1.0)) / processors
+        else:
+            found /= processors
+            if nodes:
+                found = (found + max(job.request.nodes, 1) / nodes) / 2
+        found = min(found, 1.0)
+        return 1.0 - found if self.favour == "small" else found
 
 
 def machine(state: State) -> tuple[int, int]:
@@ -74,13 +96,18 @@ def machine(state: State) -> tuple[int, int]:
     return max(processors + int(state.nodes.total.sum()) if nodes else processors, 1), nodes
 
 
+def nothing(jobs: Sequence[Job], state: State) -> Floats:
+    """0 of each job: the site gave nobody anything."""
+    return np.zeros(len(jobs))
+
+
 def listed(values: Mapping[str, float], of: Callable[[Job], str]) -> Factor:
     """What the site gave a pool or a QOS, over the largest of these; 0 for who is not listed."""
     largest = max(values.values(), default=0.0)
+    if largest <= 0:
+        return nothing
 
     def factor(jobs: Sequence[Job], state: State) -> Floats:
-        if largest <= 0:
-            return np.zeros(len(jobs))
         return np.array([values.get(of(job), 0.0) for job in jobs]) / largest
 
     return factor

@@ -459,15 +459,26 @@ class FairShare:
 
     @hookimpl
     def register_factors(self) -> Mapping[str, Factor]:
-        return {"fairshare": self._fairshare, "association": self._association}
+        return {"fairshare": _Shares(self), "association": self._association}
 
-    def _fairshare(self, jobs: Sequence[Job], state: State) -> Floats:
+    def shares(self, jobs: Sequence[Job], state: State) -> Floats:
+        """The factor ``fairshare``."""
         nodes = self._nodes_of(jobs)
-        self._tell(state)
+        return self._factor_now(state)[nodes]
+
+    def share(self, job: Job, state: State) -> float:
+        """The same of one job."""
+        node = self.node_of(job.description)
+        return float(self._factor_now(state)[node])
+
+    def _factor_now(self, state: State) -> Floats:
+        """What the factor goes by: each node's."""
+        if self._unknown:
+            self._tell(state)
         present, now, size = self._present, state.now, len(self.tree)
         if present is None or now - present[0] >= self._period or size != present[1]:
             present = self._present = (now, size, self.standing(now).factor)
-        return present[2][nodes]
+        return present[2]
 
     def _association(self, jobs: Sequence[Job], state: State) -> Floats:
         nodes = self._nodes_of(jobs)
@@ -565,6 +576,17 @@ class FairShare:
     def _follows_half_life(self) -> bool:
         """Whether the half-life is the batch system's."""
         return self.needs_policy and "half_life" not in self.options.model_fields_set
+
+
+class _Shares:
+    """The factor ``fairshare``, of many jobs and of one."""
+
+    def __init__(self, plugin: FairShare) -> None:
+        self.one = plugin.share
+        self._many = plugin.shares
+
+    def __call__(self, jobs: Sequence[Job], state: State) -> Floats:
+        return self._many(jobs, state)
 
 
 def entry_of(one: Association) -> Entry:

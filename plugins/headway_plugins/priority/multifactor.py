@@ -107,6 +107,8 @@ class Multifactor:
         self._weights = {name: weight for name, weight in said.items() if weight}
         #: The factors that are here, as the options or the batch system want them.
         self._own = self._made(options, said)
+        #: As others find them.
+        self._registered: dict[str, Factor] = {}
         #: While jobs get their places: their keys.
         self._keys: dict[str, tuple[int, float]] = {}
         #: Jobs whose priority is not computed yet.
@@ -126,8 +128,8 @@ class Multifactor:
 
     def _made(self, options: MultifactorOptions, weights: Iterable[str]) -> dict[str, Factor]:
         found: dict[str, Factor] = {
-            "age": factors.age(options.max_age),
-            "size": factors.size(options.favour, options.size),
+            "age": factors.Age(options.max_age),
+            "size": factors.Size(options.favour, options.size),
             "pool": factors.listed(options.pools, lambda job: job.pool.name),
             "qos": factors.listed(options.qos, lambda job: job.description.qos),
             "expansion": factors.expansion,
@@ -142,8 +144,8 @@ class Multifactor:
     @hookimpl
     def register_factors(self) -> Mapping[str, Factor]:
         # What they go by may change while the run goes on.
-        found: dict[str, Factor] = {name: partial(self._ask, name) for name in self._own}
-        return found | {PRIORITY: self.priorities}
+        self._registered = {name: partial(self._ask, name) for name in self._own}
+        return {**self._registered, PRIORITY: self.priorities}
 
     def _ask(self, name: str, jobs: Sequence[Job], state: State) -> Floats:
         return np.asarray(self._own[name](jobs, state), np.float64)
@@ -275,10 +277,15 @@ class Multifactor:
 
     def priorities(self, jobs: Sequence[Job], state: State) -> Floats:
         """Each job's priority now."""
+        if len(jobs) == 1 and (one := self._priority(jobs[0], state)) is not None:
+            return np.array([one])
         less = -nice(jobs)
         total = less.copy()
         for name, weight in self._weights.items():
-            values = np.asarray(state.factors[name](jobs, state), np.float64)
+            factor = self._factor(name, state)
+            if factor is factors.nothing:
+                continue
+            values = np.asarray(factor(jobs, state), np.float64)
             if values.shape != total.shape:
                 break
             total += weight * values
@@ -289,6 +296,24 @@ class Multifactor:
         for name, values in self.factors(jobs, state):
             less += self._weights[name] * values
         return less
+
+    def _factor(self, name: str, state: State) -> Factor:
+        """The factor of that name; of those that are here without the detour over what others find."""
+        factor = state.factors[name]
+        return self._own[name] if factor is self._registered.get(name) else factor
+
+    def _priority(self, job: Job, state: State) -> float | None:
+        """The same of one job, without arrays; None if a factor cannot tell it of one, or not as a number."""
+        total = -_nice(job)
+        for name, weight in self._weights.items():
+            factor = self._factor(name, state)
+            if factor is factors.nothing:
+                continue
+            ask = getattr(factor, "one", None)
+            if ask is None:
+                return None
+            total += weight * ask(job, state)
+        return total if math.isfinite(total) else None
 
     def factors(self, jobs: Sequence[Job], state: State) -> Iterable[tuple[str, Floats]]:
         """``(name, values)`` of each factor that has a weight."""
@@ -340,7 +365,11 @@ def nice(jobs: Sequence[Job]) -> Floats:
     """What users take off their jobs' priorities: the attribute ``nice``; 0 without one."""
     found = np.zeros(len(jobs))
     for at, job in enumerate(jobs):
-        attributes = job.description.attributes
-        if attributes is not None and (asked := attributes.get("nice")):
-            found[at] = float(asked)
+        if job.description.attributes is not None:
+            found[at] = _nice(job)
     return found
+
+
+def _nice(job: Job) -> float:
+    attributes = job.description.attributes
+    return float(attributes.get("nice") or 0.0) if attributes is not None else 0.0

@@ -44,6 +44,22 @@ def arrive(s, now, *jobs):
     return step(s, now, *(ev.JobSubmitted(now, job) for job in jobs))
 
 
+def test_nobody_is_started_behind_a_refusal_in_a_pass_that_is_taken_back():
+    s = scheduler({"user": {"*": {"jobs": 1}}})
+    took = []
+
+    class Taken:
+        def took(self, job):
+            took.append(job.id)
+
+        def gave(self, job):
+            took.append(f"-{job.id}")
+
+    s.state.watch(Taken())
+    assert arrive(s, 1, *(described(name, user=user) for name, user in ("au", "bu", "cv"))) == "ac"
+    assert took == ["a", "-a", "a", "c"]
+
+
 #: Limits, three jobs (a and b run if they may), and which of them start on 8 processors.
 CASES = [
     ({"user": {"*": {"jobs": 1}}}, {"user": "u"}, {"user": "u"}, {"user": "v"}, "ac"),

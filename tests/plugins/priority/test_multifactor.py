@@ -60,6 +60,26 @@ def test_each_factor_puts_the_better_job_first(weights, options, first, second, 
     assert queue(s) == order
 
 
+@pytest.mark.parametrize(("weights", "options", "first", "second", "order"), FACTORS)
+def test_a_job_alone_has_the_priority_that_it_has_among_others(weights, options, first, second, order):
+    weights = {**weights, "fairshare": 3.7, "age": 0.3, "size": 0.7}
+    s, plugin = scheduler(weights=weights, more=[FairTree(DecayOptions())], **options)
+    of = {"user": "u", "estimate": 700, "processors": 3, "attributes": {"nice": 0.25}}
+    arrive(s, 100, described("a", **of | first), described("b", **of | {"user": "v"} | second))
+    jobs = list(s.state.jobs.values())
+    s.step(1234.5, [ev.JobHeld(1234.5, "whole")])
+    assert [plugin.priorities([job], s.state)[0] for job in jobs] == list(plugin.priorities(jobs, s.state))
+
+
+def test_a_job_alone_has_the_size_that_it_has_among_others_on_nodes():
+    nodes = tuple(NodeDescription(f"n{n}", 4, pools=("pool",)) for n in range(3))
+    cluster = ClusterDescription("cluster", (PoolDescription("pool"),), nodes)
+    s, plugin = scheduler(4, cluster=cluster, weights={"size": 0.3, "age": 0.1})
+    arrive(s, 100, described("a", 7, nodes=2), described("b", 3))
+    jobs = list(s.state.jobs.values())
+    assert [plugin.priorities([job], s.state)[0] for job in jobs] == list(plugin.priorities(jobs, s.state))
+
+
 def test_a_job_that_comes_finds_its_place_at_once():
     s, _ = scheduler(weights={"size": 1})
     for now, size in enumerate([2, 4, 3, 1], 1):
