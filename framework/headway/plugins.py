@@ -345,6 +345,16 @@ def _made(cls: type, config: PluginConfig, *options: Any) -> Any:
         raise UserError(f"{config.where}: plugin {config.name!r} {problem}") from error
 
 
+def _check_needs(kind: type, config: PluginConfig, capabilities: frozenset[type[Decision]]) -> None:
+    missing = [need.__name__ for need in getattr(kind, "needs", ()) if need not in capabilities]
+    if missing:
+        can = ", ".join(sorted(c.__name__ for c in capabilities))
+        raise UserError(
+            f"{config.where}: plugin {config.name!r} needs {', '.join(missing)}, which the cluster's "
+            f"adapter cannot carry out (it can: {can})"
+        )
+
+
 class Plugins:
     """The enabled plugins of one run, in order."""
 
@@ -372,19 +382,18 @@ class Plugins:
         plugins.files = files if files is not None else plugins.files
         for config in catalogue.expanded(configs):
             kind = catalogue.get(config.name, config.where)
-            missing = (
-                [need.__name__ for need in getattr(kind, "needs", ()) if need not in capabilities]
-                if capabilities is not None
-                else []
-            )
-            if missing:
-                can = ", ".join(sorted(c.__name__ for c in capabilities or ()))
-                raise UserError(
-                    f"{config.where}: plugin {config.name!r} needs {', '.join(missing)}, which the cluster's "
-                    f"adapter cannot carry out (it can: {can})"
-                )
+            if capabilities is not None:
+                _check_needs(kind, config, capabilities)
             plugins.add(config.name, make_plugin(kind, config, plugins.files), config.where)
         return plugins
+
+    @staticmethod
+    def check_needs(
+        configs: Iterable[PluginConfig], catalogue: Catalogue, capabilities: frozenset[type[Decision]]
+    ) -> None:
+        """Refuse a plugin that needs more than this, as :meth:`load` does; none is made."""
+        for config in catalogue.expanded(configs):
+            _check_needs(catalogue.get(config.name, config.where), config, capabilities)
 
     @property
     def need_policy(self) -> bool:

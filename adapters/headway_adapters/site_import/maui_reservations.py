@@ -40,10 +40,11 @@ def carry_reservations(of: Mapping[str, _About], zone: str | None, found: Import
         if why:
             found.leave(first, f"SRCFG[{name}] {_OFTEN}: {why}")
             continue
-        window = _window(name, about, found)
-        if window is None:
+        made = _windows(name, about, found)
+        if not made:
             continue
-        windows[name_of(name, windows)] = window
+        for window in made:
+            windows[name_of(name, windows)] = window
         for key, (text, line) in about.items():
             if key == "DEPTH":
                 found.leave(
@@ -90,14 +91,18 @@ def _hosts(text: str) -> list[str] | None:
     return names if names and all(_HOST.fullmatch(name) for name in names) else None
 
 
-def _window(name: str, about: _About, found: Imported) -> dict[str, Any] | None:
+def _windows(name: str, about: _About, found: Imported) -> list[dict[str, Any]]:
+    """What it is here; none: it cannot be carried over.
+
+    One over several days of a week is a window for each of the times of day that they have: what lasts so
+    many seconds would end at another time of day in the week in which the clock changes."""
     period, line = about.get("PERIOD", ("DAY", None))
     if period.upper() not in ("DAY", "WEEK"):
         found.broken(
             line or Line("", 0, ""),
             f"SRCFG[{name}] PERIOD: expected DAY, WEEK or INFINITY, found {shown(period)}",
         )
-        return None
+        return []
     length = _DAY if period.upper() == "DAY" else 7 * _DAY
     ends: list[int] = []
     for key, default in (("STARTTIME", 0), ("ENDTIME", length)):
@@ -108,7 +113,7 @@ def _window(name: str, about: _About, found: Imported) -> dict[str, Any] | None:
             if seconds is None or seconds > length:
                 expected = f"[[DD:]HH:]MM:SS within a {period.lower()}"
                 found.broken(where, f"SRCFG[{name}] {key}: expected {expected}, found {shown(text)}")
-                return None
+                return []
             told = seconds
         ends.append(told)
     begin, end = ends
@@ -117,30 +122,33 @@ def _window(name: str, about: _About, found: Imported) -> dict[str, Any] | None:
         found.broken(
             last, f"SRCFG[{name}]: expected an ENDTIME after the STARTTIME, found {shown(last.text)}"
         )
-        return None
+        return []
     if begin % 60 or end % 60:
         found.leave(last, f"SRCFG[{name}]: whole minutes are kept, from the first one to the last")
     begin, end = begin - begin % 60, end + -end % 60
-    window: dict[str, Any] = {}
     days = _days(name, about, found)
     if days is None:
-        return None
-    if period.upper() == "WEEK":
-        day, begin, end = begin // _DAY, begin % _DAY, end - begin // _DAY * _DAY
-        if days and "DAYS" in about:
-            found.leave(
-                about["DAYS"][1],
-                f"SRCFG[{name}] DAYS={about['DAYS'][0]} {_OFTEN}: a week's begins on {_DAYS[day]}",
-            )
-        window["days"] = [_DAYS[day]]
-    elif days:
-        window["days"] = days
-    window |= {"from": f"{begin // 3600:02d}:{begin // 60 % 60:02d}", "for": end - begin}
-    if end <= _DAY:
-        del window["for"]
-        window["to"] = f"{end // 3600 % 24:02d}:{end // 60 % 60:02d}"
+        return []
     hosts = _hosts(about["HOSTLIST"][0])
-    return window | ({"nodes": hosts} if hosts else {})
+    nodes = {"nodes": hosts} if hosts else {}
+    if period.upper() == "DAY":
+        return [{**({"days": days} if days else {}), **_times(begin, end), **nodes}]
+    first, last_day = begin // _DAY, (end - 1) // _DAY
+    if days and "DAYS" in about:
+        found.leave(
+            about["DAYS"][1],
+            f"SRCFG[{name}] DAYS={about['DAYS'][0]} {_OFTEN}: a week's begins on {_DAYS[first]}",
+        )
+    of_days: dict[tuple[int, int], list[str]] = {}
+    for day in range(first, last_day + 1):
+        times = max(begin - day * _DAY, 0), min(end - day * _DAY, _DAY)
+        of_days.setdefault(times, []).append(_DAYS[day])
+    return [{"days": days, **_times(*times), **nodes} for times, days in of_days.items()]
+
+
+def _times(begin: int, end: int) -> dict[str, str]:
+    """As windows have them: seconds of a day."""
+    return {key: f"{at // 3600 % 24:02d}:{at // 60 % 60:02d}" for key, at in (("from", begin), ("to", end))}
 
 
 def _seconds(text: str) -> int | None:

@@ -43,6 +43,8 @@ class Ran:
     failed: list[Failed]
     #: What :func:`headway.experiment.folder.write_record` keeps of it.
     record: dict[str, Any]
+    #: Of its workloads so many had run before, in the same folder.
+    kept: int = 0
 
 
 def run_in_folder(
@@ -104,6 +106,7 @@ def run_in_folder(
                         {"place": one.place, "message": one.message, "trace": one.trace} for one in failed
                     ],
                 },
+                there,
             )
             if not ran.rows:
                 raise all_failed(out, failed, len(runs))

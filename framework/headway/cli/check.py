@@ -80,7 +80,7 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
                 if plugins.need_policy:
                     adapter.tell_policy()
                 of_cluster.extend(adapter.check())
-                of_cluster.extend(_lacking(configs, catalogue, adapter))
+                of_cluster.extend(_lacking(plugins, configs, catalogue, adapter))
                 of_cluster.extend(_missing(plugins, adapter))
                 # Those of this cluster, as far as it could be asked, and not of all of its kind.
                 capabilities = adapter.capabilities
@@ -108,13 +108,15 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
         raise SystemExit(1)
 
 
-def _lacking(configs: list[PluginConfig], catalogue: Catalogue, adapter: ClusterAdapter) -> list[Check]:
+def _lacking(
+    plugins: Plugins, configs: list[PluginConfig], catalogue: Catalogue, adapter: ClusterAdapter
+) -> list[Check]:
     """What a plugin needs and this cluster cannot carry out, though others of its kind can."""
     from headway.adapter import Check
     from headway.plugins import Plugins
 
     try:
-        plugins = Plugins.load(configs, catalogue, adapter.capabilities)
+        Plugins.check_needs(configs, catalogue, adapter.capabilities)
     except UserError as error:
         return [Check("plugins", False, str(error), "take that plugin out; see what this cluster can")]
     if not adapter.suspended_lend:

@@ -76,6 +76,9 @@ def command(result: Path, out: Path | None, anew: bool, workers: int | None, sch
             + ("\n  …" if len(differing) > 10 else "")
         )
     say(f"{result}: {len(ran.rows)} emulations gave the same numbers", console())
+    if ran.kept:
+        again = f"{ran.kept} of {len(tasks_of(plan))} workloads had run before and did not run again"
+        say(f"{out}: {again}; --anew runs them", console())
 
 
 def _differences(record: Mapping[str, Any], ours: Mapping[str, str], around: Mapping[str, str]) -> list[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+import itertools
+import zoneinfo
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from headway.cli import cli
 from headway.plugins import Catalogue
 from headway_adapters.site_import.command import imported
 from headway_adapters.site_import.found import Imported, Line
+from headway_plugins.calendars.windows import Window
 
 BERLIN = "Europe/Berlin"
 QUEUES = "".join(f"create queue {name}\nset queue {name} queue_type = Execution\n" for name in
@@ -194,12 +198,43 @@ def test_a_line_of_holidays_that_cannot_be_read_is_named(line: str) -> None:
         ("PERIOD=WEEK STARTTIME=1:08:00:00 ENDTIME=1:17:00:00 HOSTLIST=n1", {
             "days": ["mon"], "from": "08:00", "to": "17:00", "nodes": ["n1"]}),
         ("PERIOD=WEEK STARTTIME=6:00:00:00 HOSTLIST=ALL", {"days": ["sat"], "from": "00:00", "to": "00:00"}),
-        ("PERIOD=WEEK STARTTIME=5:18:00:00 ENDTIME=7:00:00:00 HOSTLIST=ALL", {
-            "days": ["fri"], "from": "18:00", "for": 30 * 3600}),
+        ("PERIOD=WEEK HOSTLIST=ALL", {
+            "days": ["sun", "mon", "tue", "wed", "thu", "fri", "sat"], "from": "00:00", "to": "00:00"}),
     ],
 )  # fmt: skip
 def test_a_standing_reservation_is_a_window(words: str, window: dict) -> None:
     assert reservation(words) == (window, [])
+
+
+def test_a_standing_reservation_over_several_days_is_one_window_a_time_of_day() -> None:
+    """So that it ends by the clock in the week in which the clock changes."""
+    found = made(
+        "maui",
+        cfg="CLASSCFG[batch] PRIORITY=0\n"
+        "SRCFG[long] PERIOD=WEEK STARTTIME=1:08:00:00 ENDTIME=5:17:00:00 HOSTLIST=n1\n"
+        "SRCFG[end] PERIOD=WEEK STARTTIME=5:18:00:00 ENDTIME=7:00:00:00 HOSTLIST=ALL",
+    )
+    assert found.plugins["calendar"]["windows"] == {
+        "long": {"days": ["mon"], "from": "08:00", "to": "00:00", "nodes": ["n1"]},
+        "long-2": {"days": ["tue", "wed", "thu"], "from": "00:00", "to": "00:00", "nodes": ["n1"]},
+        "long-3": {"days": ["fri"], "from": "00:00", "to": "17:00", "nodes": ["n1"]},
+        "end": {"days": ["fri"], "from": "18:00", "to": "00:00"},
+        "end-2": {"days": ["sat"], "from": "00:00", "to": "00:00"},
+    }
+
+
+@pytest.mark.parametrize("change", [datetime.date(2026, 3, 29), datetime.date(2026, 10, 25)])
+def test_a_standing_reservation_of_the_whole_week_has_no_gap_when_the_clock_changes(
+    change: datetime.date,
+) -> None:
+    found = made("maui", cfg="CLASSCFG[batch] PRIORITY=0\nSRCFG[all] PERIOD=WEEK HOSTLIST=ALL")
+    windows = [Window.model_validate(one) for one in found.plugins["calendar"]["windows"].values()]
+    zone = zoneinfo.ZoneInfo(BERLIN)
+    since = datetime.datetime.combine(change, datetime.time(), zone).timestamp() - 86400
+    times = sorted(
+        one for window in windows for one in window.occurrences(since, since + 14 * 86400, zone, {})
+    )
+    assert all(end == begin for (_, end), (begin, _) in itertools.pairwise(times))
 
 
 @pytest.mark.parametrize(

@@ -234,6 +234,9 @@ def test_repeat_says_whether_the_numbers_are_the_same(headway: Headway, trace: P
     ran = headway("repeat", out, "--workers", 1, "--out", tmp_path / "again")
     assert (ran.code, ran.out.split("\n")[0]) == (0, f"{out}: 2 emulations gave the same numbers"), ran.err
     assert texts(tmp_path / "again") == texts(out)
+    assert "had run before" not in ran.out
+    ran = headway("repeat", out, "--workers", 1, "--out", tmp_path / "again")
+    assert ran.code == 0 and "1 of 1 workloads had run before and did not run again" in ran.out
     assert headway("repeat", tmp_path / "again", "--workers", 1).code == 0
     record = json.loads((out / "record.json").read_text())
     assert record["files"].keys() == {trace.name} and record["command"].startswith("headway compare ")

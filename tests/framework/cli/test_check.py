@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from commandline import Headway
 
+from headway import plugins
 from headway.cli import check
 from headway.journal import Journal
 from headway_adapters.commands.emulator import Emulator, EmulatorOptions
@@ -127,6 +128,23 @@ def test_what_options_add_to_a_cluster_counts(
     text = config.read_text().replace("[easy", "[power-down, easy")
     config.write_text(text + "energy: {profile: present-day}\n")
     assert lines(headway("check", "-c", config).out)["capabilities"] == "ok"
+
+
+def test_each_plugin_is_made_once(
+    headway: Headway, pretended_slurm: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Making one may take long: it reads files, or learns from them."""
+    site = pretended_slurm()
+    site.write_text(site.read_text() + "plugins: [easy, first-fit]\n")
+    made, make = [], plugins.make_plugin
+
+    def counted(kind: type, config: plugins.PluginConfig, *more: object) -> object:
+        made.append(config.name)
+        return make(kind, config, *more)
+
+    monkeypatch.setattr(plugins, "make_plugin", counted)
+    headway("check", "-c", site)
+    assert made == ["easy", "first-fit"]
 
 
 def test_partitions_of_nodes_that_nobody_may_put_to_sleep_fail_with_the_option(
