@@ -12,14 +12,19 @@ unexport PYTHONDONTWRITEBYTECODE
 # What pytest answers when ARGS select no test.
 NONE := 5
 
-.PHONY: demo test conformance conformance-pbs conformance-lsf bench properties torture torture-short lint clean picture
+.PHONY: demo test test-all conformance conformance-pbs conformance-lsf bench properties torture torture-short lint clean picture
 
 demo: $(VENV)/.installed
 	$(BIN)/headway demo
 
+# Without those that a smaller version stands for; `make test-all` runs these, too.
+SLOW := and not slow
 test: $(VENV)/.installed-test tests/__pycache__
-	$(PYTEST) -m "not benchmark and not alone and not campaign" -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ARGS) || [ $$? -eq $(NONE) ]
-	$(PYTEST) -m "alone and not benchmark and not campaign" $(ARGS) || [ $$? -eq $(NONE) ]
+	$(PYTEST) -m "not benchmark and not alone and not campaign $(SLOW)" -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ARGS) || [ $$? -eq $(NONE) ]
+	$(PYTEST) -m "alone and not benchmark and not campaign $(SLOW)" $(ARGS) || [ $$? -eq $(NONE) ]
+
+test-all: SLOW :=
+test-all: test
 
 # The tests of a new checkout are compiled once, in two halves, and not by each worker.
 HALF := tests/plugins tests/properties
@@ -43,7 +48,7 @@ torture: $(VENV)/.installed-test
 	PYTHONPATH=tests:tests/integration $(BIN)/python -m torture $(SYSTEM) --kills $(KILLS) \
 	    $(if $(filter-out undefined file,$(origin SEED)),--seed $(SEED)) $(ARGS)
 
-# Ten kills on each system that is there; part of `make test`, too.
+# Three kills on each system that is there, which are part of `make test`, and ten, which are part of `make test-all`.
 torture-short: $(VENV)/.installed-test
 	$(PYTEST) -m "torture and not campaign" $(ARGS)
 

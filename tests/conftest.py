@@ -50,7 +50,7 @@ def _described(name: str, items: list[pytest.Item]) -> Group:
     def any_is(*marks: str) -> bool:
         return any(item.get_closest_marker(mark) for item in items for mark in marks)
 
-    return Group(name, len(items), any_is("slurm", "pbs", "lsf"), any_is("slow", "torture"))
+    return Group(name, len(items), any_is("slurm", "pbs", "lsf"), any_is("long", "slow", "torture"))
 
 
 @pytest.hookimpl(trylast=True)

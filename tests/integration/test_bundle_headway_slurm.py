@@ -16,7 +16,7 @@ from real_systems.slurm import FILTER
 
 pytestmark = [
     pytest.mark.slurm,
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can be an ordinary user beside headway's own"),
 ]
 USER = "nobody"

@@ -50,7 +50,7 @@ def bundles(slurm_factory: Callable[..., Any]) -> Iterator[SlurmBundles]:
         process.kill()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_wide_job_starts_on_a_fragment_spreads_and_is_done_before_it_could_have_started(
     bundles: SlurmBundles,
 ) -> None:
@@ -101,7 +101,7 @@ def test_a_wide_job_starts_on_a_fragment_spreads_and_is_done_before_it_could_hav
     assert bundles.right and elastic < plainly
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_manager_is_killed_and_the_next_command_picks_the_bundle_up(bundles: SlurmBundles) -> None:
     bundles.busy(3, 300)
     bundles.hold()
@@ -118,7 +118,7 @@ def test_the_manager_is_killed_and_the_next_command_picks_the_bundle_up(bundles:
     assert {row[0] for row in bundles.begun()} == {0}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("killed", ["worker", "subjob"])
 def test_a_worker_or_its_subjob_is_killed_and_it_goes_on_from_the_last_checkpoint(
     bundles: SlurmBundles, killed: str
@@ -140,7 +140,7 @@ def test_a_worker_or_its_subjob_is_killed_and_it_goes_on_from_the_last_checkpoin
     assert bundles.done(bundle)["exit_code"] == 0 and bundles.right, bundles.said()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_jobs_that_depend_on_the_original_request_wait_for_the_application(
     slurm_factory: Callable[..., Any],
 ) -> None:
@@ -167,7 +167,7 @@ def test_jobs_that_depend_on_the_original_request_wait_for_the_application(
         cluster.until(lambda job=job: cluster.state(job) == "COMPLETED", what="what depends on it runs")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("mpirun"), reason="needs mpirun (Debian's openmpi-bin)")
 def test_an_application_of_mpiruns_begins_is_saved_spreads_and_is_right(
     slurm_factory: Callable[..., Any],
@@ -194,7 +194,7 @@ def test_an_application_of_mpiruns_begins_is_saved_spreads_and_is_right(
     assert bundles.done(bundle)["exit_code"] == 0 and bundles.right, bundles.said()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_cancelled_bundle_leaves_no_job_and_no_process(bundles: SlurmBundles) -> None:
     bundles.busy(3, 300)
     bundles.hold()

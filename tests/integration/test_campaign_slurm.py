@@ -11,7 +11,7 @@ import pytest
 from slurm_cluster import SlurmCluster
 from waiting import until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.campaign]
+pytestmark = [pytest.mark.slurm, pytest.mark.long, pytest.mark.campaign]
 
 CAMPAIGN = """
 processors: 64

@@ -296,7 +296,7 @@ def all_done(site: Site) -> bool:
     return all(record["job_state"] in "FX" for record in site.jobs().values())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("site", [{"speed": 60.0}], indirect=True)
 def test_killed_again_and_again_it_runs_every_job_once(site: Site, daemon: Daemon) -> None:
     ids = []
@@ -321,7 +321,7 @@ def test_killed_again_and_again_it_runs_every_job_once(site: Site, daemon: Daemo
     assert not daemon.said("inconsistent")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("site", [{"speed": 30.0}], indirect=True)
 def test_an_outage_costs_no_job(site: Site, daemon: Daemon) -> None:
     running = site.submit("-l", "select=4:ncpus=8", "-l", "walltime=01:00:00", seconds=200)
@@ -341,7 +341,7 @@ def test_an_outage_costs_no_job(site: Site, daemon: Daemon) -> None:
     daemon.assert_replays()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_dedicated_job_starts_at_its_second(site: Site, daemon: Daemon) -> None:
     daemon.configure(plugins=["dedicated", "easy", "first-fit"])
     for _ in range(3):
@@ -358,7 +358,7 @@ def test_a_dedicated_job_starts_at_its_second(site: Site, daemon: Daemon) -> Non
 # ---------------------------------------------------------------------- as etc/pbs/README.md says
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("site", [{"scheduling": True}], indirect=True)
 def test_check_monitor_drive_give_back(site: Site, daemon: Daemon) -> None:
     def failed() -> list[str]:

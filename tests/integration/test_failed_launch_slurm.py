@@ -9,7 +9,7 @@ import pytest
 from live_daemon import Daemon
 from slurm_cluster import SlurmCluster
 
-pytestmark = [pytest.mark.slurm, pytest.mark.slow]
+pytestmark = [pytest.mark.slurm, pytest.mark.long]
 
 FAILED = "launch failed requeued held"
 

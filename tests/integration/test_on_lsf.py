@@ -34,7 +34,7 @@ class TestHostile(Hostile): ...
 class TestClockSteps(ClockSteps): ...
 
 
-@pytest.mark.slow
+@pytest.mark.long
 class TestBundling(Bundling):
     """In the queue whose jobs LSF dispatches itself."""
 

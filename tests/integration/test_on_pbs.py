@@ -35,7 +35,7 @@ class TestHostile(Hostile): ...
 class TestClockSteps(ClockSteps): ...
 
 
-@pytest.mark.slow
+@pytest.mark.long
 class TestBundling(Bundling):
     environment = ("PATH=/opt/pbs/bin:/usr/bin:/bin",)
     queue = "hwtest"

@@ -55,7 +55,7 @@ def reason(cluster: Any, job: str) -> str:
     return str(cluster.jobs()[job]["state_reason"])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_check_monitor_drive_give_back(daemon: Daemon) -> None:
     cluster = daemon.cluster
 

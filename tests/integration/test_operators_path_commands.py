@@ -151,7 +151,7 @@ class Console:
         return [line for line in self.out.splitlines() if line.startswith("FAIL")]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_check_monitor_drive_give_back(
     name: str, laptop: Callable[..., Laptop], daemon: Callable[..., Daemon]
@@ -229,7 +229,7 @@ def test_check_monitor_drive_give_back(
     assert site.state(mine) in ("H", "PSUSP")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("system", ["pbs", "lsf"])
 def test_the_laptop_of_the_guide(system: str, tmp_path: Path) -> None:
     section = PAGES[f"{system}.md"]

@@ -11,7 +11,7 @@ from counting import HEADWAY, Counting
 from headway_plugins.pipelines import commands
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_words_are_counted_in_a_controlled_run_and_with_copies(tmp_path):
     words = Counting(tmp_path, "here", 20)
     runner = CliRunner(env={"COLUMNS": "200"})

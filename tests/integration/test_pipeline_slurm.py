@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slurm
 PROCESSORS = 6
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_profile_run_fills_the_store_and_the_next_job_is_sized(slurm_factory: Callable[..., Any]) -> None:
     cluster = slurm_factory(nodes=2, cpus=PROCESSORS // 2)
     words = Counting(cluster.root / "words", "srun", 60)

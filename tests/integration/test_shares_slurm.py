@@ -17,7 +17,7 @@ from live_daemon import HEADWAY, Daemon
 from slurm_cluster import SYSTEM, SlurmCluster
 from waiting import until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.campaign]
+pytestmark = [pytest.mark.slurm, pytest.mark.long, pytest.mark.campaign]
 
 #: Accounts on three levels, eleven users of whom one is in two accounts, shares of zero.
 ACCOUNTS = Path(__file__).parents[1] / "plugins" / "priority" / "fixtures" / "slurm-22.05.dump"

@@ -1,4 +1,4 @@
-"""The torture that is part of the tests: ten kills, and no job that takes minutes for reasons of its own."""
+"""The torture among the tests: a few kills, and no job that takes minutes for reasons of its own."""
 
 from __future__ import annotations
 

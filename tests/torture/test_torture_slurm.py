@@ -1,4 +1,4 @@
-"""Ten kills on a real Slurm; `make torture SYSTEM=slurm` is the long form."""
+"""Three kills on a real Slurm; `make torture SYSTEM=slurm` is the long form, ten kills are between."""
 
 from __future__ import annotations
 
@@ -9,5 +9,11 @@ from torture.short_form import torture
 pytestmark = [pytest.mark.slurm, pytest.mark.torture]
 
 
+def test_three_kills() -> None:
+    """Of headway as it decides, of both as headway starts, of a node's daemon."""
+    torture("slurm", seed=226, kills=3)
+
+
+@pytest.mark.slow
 def test_ten_kills() -> None:
     torture("slurm", seed=113)

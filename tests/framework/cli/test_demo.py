@@ -45,7 +45,7 @@ def test_one_seed_gives_one_schedule_and_another_seed_another(
     assert a == b != c
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_comparison_of_a_whole_month_fits_80_columns(headway: Headway) -> None:
     ran = headway("demo")
     table = ran.out.split("\n\n")[1].splitlines()

@@ -128,7 +128,7 @@ def starts(queue: list[Job], running: list[Job], free: int, now: int) -> Iterato
 
 
 @pytest.mark.traces
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("limit", [None, 5000])
 def test_easy_over_a_real_trace_is_the_defined_schedule_job_by_job(
     headway: Headway, trace_dir: Path, tmp_path: Path, limit: int | None, monkeypatch: pytest.MonkeyPatch

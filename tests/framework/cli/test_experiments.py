@@ -130,7 +130,7 @@ def test_reproduce_names_the_nearest(headway: Headway) -> None:
     assert "Did you mean 'los'" in ran.err
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_reproduce_gives_every_claim_a_verdict(
     headway: Headway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,7 +254,7 @@ SMALL = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(SMALL))
 def test_small_versions_of_campaigns_that_ship_pass_compare_strict(
     headway: Headway, name: str, tmp_path: Path
@@ -269,7 +269,7 @@ def test_small_versions_of_campaigns_that_ship_pass_compare_strict(
     assert ran.code == 0, ran.err
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.campaign
 @pytest.mark.parametrize("file", CAMPAIGNS, ids=lambda file: file.stem)
 def test_the_campaigns_that_ship_pass_compare_strict(headway: Headway, file: Path, tmp_path: Path) -> None:

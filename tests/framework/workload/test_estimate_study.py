@@ -98,7 +98,7 @@ def test_acceptance_7_kth_up_to_four_hours(trace_dir):
 
 
 @pytest.mark.traces
-@pytest.mark.slow
+@pytest.mark.long
 def test_acceptance_8_sdsc_blue(trace_dir):
     whole = read_trace(trace_dir / "SDSC-BLUE-2000-4.1-cln.swf.gz")
     sane = whole.part((whole.records[:, Column.ALLOCATED] > 0) & (whole.records[:, Column.RUNTIME] > 0))

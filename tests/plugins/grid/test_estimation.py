@@ -155,10 +155,10 @@ def test_refuses_a_log_without_jobs_or_time():
     [
         ("KTH-SP2-1996-2.1-cln", 91, 2375, (0.9905, 0.9334, 0.8607, 0.6096)),
         pytest.param(
-            "SDSC-BLUE-2000-4.1-cln", 35, 17_687, (0.9636, 0.8152, 0.7403, 0.6664), marks=pytest.mark.slow
+            "SDSC-BLUE-2000-4.1-cln", 35, 17_687, (0.9636, 0.8152, 0.7403, 0.6664), marks=pytest.mark.long
         ),
         pytest.param(
-            "HPC2N-2002-2.1-cln", 17, 39_220, (0.9681, 0.8461, 0.7822, 0.5742), marks=pytest.mark.slow
+            "HPC2N-2002-2.1-cln", 17, 39_220, (0.9681, 0.8461, 0.7822, 0.5742), marks=pytest.mark.long
         ),
     ],
 )

@@ -15,7 +15,7 @@ def context(out, keep=False):
     )  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_claim_is_judged_and_rows_are_kept(tmp_path, monkeypatch):
     paper = AnthillReproduction(jobs=15, queue=3, processors=(8, 16))
     claims = paper.run(context(tmp_path))

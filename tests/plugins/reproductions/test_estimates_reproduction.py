@@ -149,7 +149,7 @@ BLUE_SLOWDOWNS = {"original": 36.31, "f0": 30.6, "X2": 31.4}
 
 
 @pytest.mark.traces
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("log", "expected"), [(KTH, SLOWDOWNS), pytest.param(BLUE, BLUE_SLOWDOWNS, marks=pytest.mark.campaign)]
 )

@@ -100,7 +100,7 @@ def test_the_schedules_are_the_frameworks(depth, plugin, order, ordering):
 
 
 @pytest.mark.traces
-@pytest.mark.slow
+@pytest.mark.long
 def test_4_12_the_part_of_ctc_has_the_jobs_of_table_1(trace_dir):
     trace = read_swf(next(trace_dir.glob("CTC*")))
     part = part_of("CTC", trace)
