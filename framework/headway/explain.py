@@ -286,7 +286,36 @@ def _in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> 
         lines.append(f"The policy serves job {pool.queue[0].id} first.")
     elif not pool.flat:
         lines.append("Enough processors are free, but not on nodes that fit its request.")
+    if (booking is None or booking.start == _INF) and (kept := _kept_by_suspended(scheduler, job)):
+        lines.append(kept)
     return lines
+
+
+def _kept_by_suspended(scheduler: Scheduler, job: Job) -> str:
+    """What suspended jobs of its pool keep of what it asks for, as a sentence; "" if they keep nothing."""
+    keepers, kept = [], set()
+    for other in scheduler.state.jobs.values():
+        if other.status is Status.SUSPENDED and other.pool is job.pool:
+            common = _beside_processors(other) & _beside_processors(job)
+            if common:
+                keepers.append(other.id)
+                kept |= common
+    if not keepers:
+        return ""
+    who = f"Suspended job {keepers[0]} keeps" if len(keepers) == 1 else "Suspended jobs keep"
+    more = "" if len(keepers) == 1 else f" ({', '.join(keepers[:5])}{', ...' if len(keepers) > 5 else ''})"
+    return f"{who} what this job also asks for: {', '.join(sorted(kept))}{more}."
+
+
+def _beside_processors(job: Job) -> set[str]:
+    """What a job asks for that it keeps while it is suspended."""
+    request = job.request
+    found = {f"licence {name!r}" for name, _ in request.licences}
+    for part in request.parts or (request,):
+        found |= {name for name, _ in part.gres_per_node}
+        if part.memory_per_node or part.memory_per_processor:
+            found.add("memory")
+    return found
 
 
 def _lacking(scheduler: Scheduler, job: Job) -> str:

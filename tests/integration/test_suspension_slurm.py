@@ -29,17 +29,29 @@ def site(slurm_factory: Callable[..., Any], tmp_path: Path) -> Iterator[Daemon]:
     daemon.clean_up()
 
 
+@pytest.fixture
+def measured(slurm_factory: Callable[..., Any], tmp_path: Path) -> Iterator[Daemon]:
+    """The same where Slurm counts memory, 1,000 MB a node, and has two licences."""
+    words = ("--memory", "1000", "--set", "SelectTypeParameters=CR_Core_Memory", "--set", "Licenses=matlab:2")
+    daemon = Daemon(
+        slurm_factory(*words, nodes=2, cpus=2), tmp_path,
+        plugins=["easy", "first-fit", {"preemption": {"rules": [RULE]}}],
+    )  # fmt: skip
+    yield daemon
+    daemon.clean_up()
+
+
 class Jobs:
     """A spare job that counts on both nodes until it may end, and urgent ones that run until they may."""
 
     def __init__(self, site: Daemon) -> None:
         self.site, self.diary = site, Diary(site.cluster)
 
-    def submit(self, account: str, name: str, processors: int = 4, nodes: int = 2) -> str:
+    def submit(self, account: str, name: str, processors: int = 4, nodes: int = 2, **more: str | int) -> str:
         """A job that runs until :meth:`let_end`."""
         over = self.diary.path.with_name(f"over-{name}")
         script = self.diary.script(f"0; while ! [ -e {over} ]; do sleep 0.1; done")
-        return self.site.cluster.submit(processors, nodes=nodes, script=script, account=account)
+        return self.site.cluster.submit(processors, nodes=nodes, script=script, account=account, **more)
 
     def let_end(self, name: str) -> None:
         self.diary.path.with_name(f"over-{name}").touch()
@@ -140,3 +152,28 @@ def test_what_an_administrator_suspended_is_his(site: Daemon) -> None:
     jobs.end_all(low, high)
     assert orders(site, low) == ["Suspend", "Resume"]
     good_end(site)
+
+
+def test_it_keeps_its_memory_and_licences(measured: Daemon) -> None:
+    jobs = Jobs(measured)
+    measured.start()
+    low = jobs.submit("spare", "low", mem="600M", licenses="matlab:2")
+    jobs.wait(low, "RUNNING")
+    high = jobs.submit("urgent", "high", 2, 1, mem="300M")
+    jobs.wait(high, "RUNNING")
+    assert jobs.state(low) == "SUSPENDED"
+    # The processors of the other node are free. Who is short and needs nothing else has them.
+    memory = jobs.submit("other", "low", 1, 1, mem="600M", minutes=1)
+    licence = jobs.submit("other", "low", 1, 1, mem="100M", licenses="matlab:1", minutes=1)
+    neither = jobs.submit("other", "neither", 1, 1, mem="100M", minutes=1)
+    jobs.wait(neither, "RUNNING")
+    assert [jobs.state(job) for job in (memory, licence)] == ["PENDING", "PENDING"]
+    said = " ".join(measured.command("explain", licence).stdout.split())
+    assert "It needs 1 of licence 'matlab', of which 2 of 2 are in use." in said
+    said = " ".join(measured.command("explain", memory).stdout.split())
+    assert f"Suspended job {low} keeps what this job also asks for: memory." in said, said
+    jobs.let_end("neither")
+    jobs.end_all(low, high, memory, licence, neither)
+    order = jobs.diary.executions()
+    assert min(order[memory].begin, order[licence].begin) > order[low].end
+    good_end(measured)

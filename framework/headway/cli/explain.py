@@ -84,10 +84,12 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
 
     configs = catalogue.enabled(config.plugin_configs())
     with live_adapter(config, read_only=True) as adapter:
+        plugins = Plugins.load(configs, catalogue, None)
+        if plugins.need_policy:
+            adapter.tell_policy()
         copy = Copy(adapter)
         cluster = config.with_energy(copy.cluster)
         catalogue.check_energy(configs, cluster)
-        plugins = Plugins.load(configs, catalogue, None)
         scheduler = Scheduler(
             cluster, plugins, seed=config.seed, clock=wall_clock, capabilities=adapter.capabilities,
             saved=_what_is_known(config, plugins, catalogue),
@@ -100,8 +102,9 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
     job = find_job(scheduler, job_id)
     if job is None:
         return lines
-    if plugins.promise:
-        # Who was promised a time is told it, whatever a forecast without the promises would say.
+    if plugins.promise or plugins.need_policy:
+        # Who was promised a time is told it, whatever a forecast without the promises would say; and a
+        # forecast without the batch system's own policy would be of another queue.
         return lines
     if job.entries is None and not scheduler.state.why_waiting(job):
         future = emulate(

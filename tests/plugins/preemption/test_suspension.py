@@ -365,6 +365,18 @@ def test_explain_says_for_whom_and_until_when():
     assert "does not run again yet: job a: node n0 is not available." in said(site)
 
 
+def test_explain_says_what_a_suspended_job_keeps_of_what_another_waits_for():
+    site = Site()
+    site.arrive(0, "a", 4, memory_per_node=3000 * MIB)
+    site.arrive(100, "b", 2, "high", memory_per_node=500 * MIB)
+    site.step(101, ev.JobSuspended(101, "a"))
+    site.arrive(102, "c", 1, memory_per_node=2000 * MIB)
+    site.arrive(102, "d", 1)
+    kept = "Suspended job a keeps what this job also asks for: memory."
+    assert kept in explain(site.scheduler, "c", "{:g}".format)
+    assert kept not in explain(site.scheduler, "d", "{:g}".format)
+
+
 def test_explain_says_nothing_of_somebody_elses():
     site = Site()
     site.arrive(0, "a", 4)

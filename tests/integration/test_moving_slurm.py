@@ -1,0 +1,110 @@
+"""A site's policy, moved over from a real Slurm with accounting: imported, then read while headway drives."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from live_daemon import HEADWAY, Daemon, Diary
+from slurm_cluster import SYSTEM, SlurmCluster
+
+pytestmark = pytest.mark.slurm
+
+SET = {
+    "AccountingStorageEnforce": "associations,limits,qos", "PriorityType": "priority/multifactor",
+    "PriorityCalcPeriod": "00:01:00", "PriorityDecayHalfLife": "7-0", "PriorityWeightFairshare": "10000",
+    "PriorityWeightQOS": "2000", "PriorityWeightJobSize": "500", "Licenses": "matlab:4",
+}  # fmt: skip
+ACCOUNTS = [
+    "add qos high priority=100",
+    "add account physics Description=p Organization=o fairshare=60",
+    "add account theory parent=physics Description=p Organization=o fairshare=30 GrpWall=3",
+    "add account chem Description=p Organization=o fairshare=40 GrpTRES=cpu=10",
+    "add user bin account=theory,chem qos=normal,high",
+    "add user games account=chem MaxJobs=3",
+]
+
+
+@pytest.fixture
+def accounted(slurm_factory: Callable[..., SlurmCluster]) -> SlurmCluster:
+    """A Slurm with accounts, limits and priorities of its own."""
+    missing = [name for name in ("slurmdbd", "mariadbd") if shutil.which(name, path=SYSTEM) is None]
+    if missing:
+        pytest.skip(f"Slurm's accounting is not installed: {' '.join(missing)} (slurmdbd, mariadb-server)")
+    words = [word for key, value in SET.items() for word in ("--set", f"{key}={value}")]
+    cluster = slurm_factory("--accounting", *words)
+    for line in ACCOUNTS:
+        cluster.run("sacctmgr", "-i", *line.split())
+    return cluster
+
+
+@pytest.fixture
+def site(accounted: SlurmCluster, tmp_path: Path) -> Iterator[Daemon]:
+    daemon = Daemon(accounted, tmp_path, mode="monitor")
+    yield daemon
+    daemon.clean_up()
+
+
+def submit(cluster: SlurmCluster, user: str, account: str, *words: str) -> str:
+    line = ["sbatch", "--parsable", "-A", account, "-D", "/tmp", "-o", "/dev/null", *words]
+    return cluster.run(*line, user=user).split(";")[0]
+
+
+def imported(cluster: SlurmCluster, folder: Path) -> dict[str, object]:
+    """The plugins that the chapter's first two steps make of the running Slurm."""
+    shutil.copy(cluster.conf, folder / "slurm.conf")
+    cluster.run("sacctmgr", "dump", "tc", f"file={folder / 'slurm.dump'}")
+    (folder / "qos.txt").write_text(cluster.run("sacctmgr", "-P", "show", "qos"))
+    words = ("import", "slurm", "slurm.conf", "slurm.dump", "qos.txt", "--out", "imported.yaml")
+    done = subprocess.run([HEADWAY, *words], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 remarks on what is not carried over" in done.stdout + done.stderr
+    found = yaml.safe_load((folder / "imported.yaml").read_text())
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_policy_is_moved_over_and_what_was_used_before_counts(site: Daemon, tmp_path: Path) -> None:
+    cluster, diary = site.cluster, Diary(site.cluster)
+    submit(cluster, "bin", "theory", "-n2", "-t", "1", "--wrap", "sleep 2")
+    site.configure(plugins=imported(cluster, tmp_path)["plugins"])
+    failed = [line.split()[1:4] for line in site.command("check").stdout.splitlines() if "FAIL" in line]
+    assert failed == [["jobs", "enter", "held"]]
+    cluster.until(lambda: not cluster.run("squeue", "-h"), what="Slurm has run a job")
+
+    def wall() -> float:
+        shown = cluster.scontrol("-o", "show", "assoc_mgr", "flags=assoc", "accounts=theory")
+        (line,) = (one for one in shown.splitlines() if "Account=theory UserName= " in one)
+        return float(line.partition("GrpWall=3(")[2].partition(")")[0])
+
+    def counted() -> bool:
+        # It adds up what was used once a period, and when it reads its configuration.
+        cluster.scontrol("reconfigure")
+        return wall() > 0
+
+    cluster.until(counted, what="Slurm has counted its minutes")
+    before = wall()
+    site.configure(mode="drive", plugins=[{"limits": {"of": "from-slurm"}}, "easy", "first-fit"])
+    site.start()
+
+    def held(account: str, minutes: int) -> str:
+        return str(cluster.submit(2, script=diary.script(0.5), user="bin", account=account, minutes=minutes))
+
+    # Three minutes would fit if nothing had been used.
+    barred, short, other = held("theory", 3), held("theory", 2), held("chem", 3)
+    site.until(lambda: set(diary.ended()) == {short, other}, what="the others run")
+    said = " ".join(site.command("explain", barred).stdout.split())
+    found = re.search(
+        r"the limit of 3 minutes of running jobs, past and still to come, of account 'theory' is reached: "
+        r"([0-9.]+) in use, it would add 3",
+        said,
+    )
+    assert found is not None and float(found[1]) >= before - 0.01, said
+    assert barred not in diary.begun()
+    assert site.said("a plugin failed") == []
+    assert site.stop() == 0
