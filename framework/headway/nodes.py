@@ -101,6 +101,18 @@ class Free:
                 if name in self.gres:
                     self.gres[name][node] -= sign * amount
 
+    def take_at(self, request: Request, place: Located, sign: int = 1) -> None:
+        """As :meth:`take`, of a placement's nodes."""
+        if place.arrays is None or not _takes_processors_alone(request):
+            self.take(request, place.nodes, place.counts, sign)
+            return
+        self.changes += 1
+        nodes, counts = place.arrays
+        if sign > 0:
+            self.processors[nodes] -= counts
+        else:
+            self.processors[nodes] += counts
+
     def has(self, request: Request, nodes: Sequence[int], counts: Sequence[int]) -> bool:
         """Whether ``request`` could take ``counts`` processors of these nodes."""
         if request.parts:
@@ -348,10 +360,13 @@ class NodeTable:
         """What can be had now depends on no time: no node is reserved, asleep or on its way."""
         return not (self.reservations or self._wakes)
 
-    def locate(self, placement: Placement) -> Located:
-        """A placement by the indices of its nodes; kept until a job gives it back."""
+    def locate(self, placement: Placement, *, passing: bool = False) -> Located:
+        """A placement by the indices of its nodes; kept until a job gives it back, but for one that is only
+        ``passing``."""
         found = self._located.get(id(placement)) or self._kept.get(id(placement))
         if found is None:
+            if passing:
+                return Located(placement, self.index)
             if len(self._located) >= _KEPT:
                 self._located.clear()
             found = self._located[id(placement)] = Located(placement, self.index)
@@ -385,17 +400,7 @@ class NodeTable:
         self.moves += 1
         place = self.locate(placement)
         nodes, counts, arrays = place.nodes, place.counts, place.arrays
-        self.free.changes += 1
-        if not _takes_processors_alone(request):
-            self.free.take(request, nodes, counts, sign)
-        elif arrays is None:
-            processors = self.free.processors
-            for node, count in zip(nodes, counts, strict=True):
-                processors[node] -= sign * count
-        elif sign > 0:
-            self.free.processors[arrays[0]] -= arrays[1]
-        else:
-            self.free.processors[arrays[0]] += arrays[1]
+        self.free.take_at(request, place, sign)
         if request.exclusive or request.parts:
             whole = place.bits if request.exclusive else 0
             for part, its_nodes, _ in divided(request, nodes, counts) if request.parts else ():

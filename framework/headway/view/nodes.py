@@ -11,7 +11,7 @@ import numpy as np
 from headway.decisions import Migrate, Start, SwapTiers
 from headway.errors import StateError
 from headway.model import Placement, Request
-from headway.nodes import Bools, Free, Offer, bits, layout_is_open
+from headway.nodes import Bools, Free, Ints, Offer, bits, layout_is_open
 from headway.placing_parts import place_parts
 from headway.state import Status
 from headway.state.still_there import nodes_still_taken
@@ -31,8 +31,8 @@ class NodeView(View):
     """A view of a pool of nodes."""
 
     __slots__ = (
-        "_bits", "_by_room", "_changes", "_eligible", "_failed", "_kind", "_nowhere", "_place", "_reach",
-        "_settled", "_without",
+        "_bits", "_by_room", "_changes", "_eligible", "_failed", "_kind", "_known", "_nowhere", "_place",
+        "_reach", "_settled", "_usable", "_without",
     )  # fmt: skip
 
     def __init__(
@@ -55,8 +55,12 @@ class NodeView(View):
         self._place = place
         self._kind = kind
         self._changes = changes
+        #: What was told of nodes by the time that the following was worked out.
+        self._known = -1
         self._eligible: dict[tuple[Any, ...], np.ndarray] = {}
         self._bits: dict[tuple[Any, ...], int] = {}
+        #: 1 for each node of the pool that can be used.
+        self._usable: Ints = np.zeros(0, np.int64)
         #: Shape of a request -> runtimes, and the earliest start that was found for each while what is
         #: ahead only became less.
         self._reach: dict[tuple[Any, ...], list[tuple[float, float]]] = {}
@@ -70,9 +74,13 @@ class NodeView(View):
     def open(self, now: float, queue: Sequence[Job]) -> None:
         super().open(now, queue)
         self._settled = self._settled_nodes()
-        self._eligible = {}
-        self._bits = {}
         self._failed = {}
+        table = self._state.nodes
+        if self._known != table.told:
+            self._known = table.told
+            self._eligible = {}
+            self._bits = {}
+            self._usable = (table.pool_mask(self.pool.name) & table.available).astype(np.int64)
 
     def forget(self) -> None:
         super().forget()
@@ -150,7 +158,7 @@ class NodeView(View):
             nodes, counts = place.nodes, place.counts
             for booking in self._bookings:
                 if booking.room is not None and self.now + runtime > booking.start:
-                    booking.room.take(request, nodes, counts)
+                    booking.room.take_at(request, place)
                     booking.extra -= sum(counts)
             if self._ahead is not None:
                 self._ahead.reserve(self.now, self.now + runtime, request, nodes, counts)
@@ -318,13 +326,9 @@ class NodeView(View):
         booking = Booking(job, start, self.pool.total, self._clock)
         if room is not None:
             booking.placement = placement
-            room.take(
-                job.request,
-                [table.index[name] for name, _ in placement],
-                [count for _, count in placement],
-            )
+            room.take_at(job.request, table.locate(placement, passing=True))
             booking.room = room
-            booking.extra = int(room.processors[table.pool_mask(self.pool.name) & table.available].sum())
+            booking.extra = int(room.processors @ self._usable)
         # What failed so far failed without this booking; it fails with it as well, so the memo stands.
         return self._made(booking)
 
@@ -333,28 +337,43 @@ class NodeView(View):
     ) -> tuple[float, Placement, Free | None]:
         """The earliest time by ``latest`` at which the job finds nodes, and what all nodes have then.
 
-        Nodes only become freer with each expected end, so the first end at which it fits is found
-        by bisection; reservations can only make it later, so the search goes on from there.
+        Nodes only become freer with each expected end, so the first end at which it fits is found by
+        steps that double, from the first at which all nodes together have enough, and then by bisection;
+        reservations can only make it later, so the search goes on from there.
         """
-        releases = Releases(self.pool.running, self._state.nodes.index, self.now, self.resolution)
-        free_now = self._state.nodes.free
+        table = self._state.nodes
+        releases = Releases(self.pool.running, table, self.now, self.resolution)
+        free_now = table.free
         steps = [self.now, *releases.times]
         times = steps
         if changes := self._changing(job):
             times = sorted({*steps, *changes})
         runtime = job.expected_runtime
+        #: The earliest that was found.
+        found: tuple[int, Placement, Free] | None = None
 
         def free_at(moment: float) -> Free:
             return releases.free_at(bisect_right(steps, moment) - 1, free_now)
 
         def fits_empty(at: int) -> bool:
             """Whether it fits at times[at] if there were no reservations."""
+            nonlocal found
             free = free_at(times[at])
             eligible = self._eligible_nodes(job.request)
-            return self._on(job, eligible, free, None, times[at]) is not None
+            placement = self._on(job, eligible, free, None, times[at])
+            if placement is None:
+                return False
+            found = at, placement, free
+            return True
 
-        low, high = 0, len(times) - 1
-        if not fits_empty(high):
+        enough = releases.first_with(job.processors, free_now)
+        low = bisect_left(times, steps[enough]) if enough < len(steps) else len(times)
+        high, step = low, 1
+        while high < len(times) and not fits_empty(high):
+            low = high + 1
+            high = len(times) if low == len(times) else min(high + step, len(times) - 1)
+            step *= 2
+        if found is None:
             return _INF, (), None
         while low < high:
             middle = (low + high) // 2
@@ -362,6 +381,10 @@ class NodeView(View):
                 high = middle
             else:
                 low = middle + 1
+        if table.unbound:
+            # Nobody is reserved or asleep: it fits there in any case.
+            at, where, room = found
+            return (times[at], where, room) if times[at] <= latest else (_INF, (), None)
         moments = times[low:] + [r.end for r in self.pool.reservations if r.end > times[low]]
         moments += [t for t in self._state.nodes.on_times(self.now) if t > times[low]]
         own = self._state.reservations.get(job.description.reservation)
@@ -468,7 +491,7 @@ class NodeView(View):
         table = self._state.nodes
         index = table.index
         grid = self.resolution
-        releases = Releases(self.pool.running, index, self.now, grid)
+        releases = Releases(self.pool.running, table, self.now, grid)
         timeline = Timeline(self.now, releases, table.free, table.total, grid)
         self._reach = {}
         for booking in self._bookings:

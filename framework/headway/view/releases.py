@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.model import Placement, Request
-from headway.nodes import Free, memory_on_node
+from headway.nodes import Free, NodeTable, memory_on_node
 from headway.parts import placements_of
 from headway.profile import next_after
 from headway.view.ahead import rounded_up
@@ -22,16 +22,21 @@ class Releases:
     """What the running jobs give back, and when, as flat arrays."""
 
     def __init__(
-        self, running: Sequence[RunningEntry], index: dict[str, int], now: float, grid: float = 0.0
+        self, running: Sequence[RunningEntry], table: NodeTable, now: float, grid: float = 0.0
     ) -> None:
         """``grid``: ends are rounded up to multiples of so many seconds; 0: they are exact."""
+        locate = table.locate
         nodes: list[int] = []
         counts: list[int] = []
+        #: Of the entries up to the last that gives any back; those after it give none.
         memory: list[int] = []
         gres: dict[str, list[tuple[int, int, int]]] = {}
         self.times: list[float] = []
         #: For each of ``times``, how many of the array entries are released by then.
         self._upto: list[int] = []
+        #: For each of ``times``, how many processors are released by then, those of unknown nodes included.
+        self._released: list[int] = []
+        released = 0
         overdue = next_after(now)
         for end, _, _, job in running:
             if end <= now:
@@ -42,20 +47,23 @@ class Releases:
                 end = self.times[-1]
             taken = job.taken if job.taken is not None else job.request
             for request, placement in _shares(taken, job.placement):
-                for name, count in placement:
-                    node = index.get(name)
-                    if node is None:
-                        continue
+                place = locate(placement, passing=placement is not job.placement)
+                if request.memory_per_node or request.memory_per_processor or request.gres_per_node:
+                    memory += [0] * (len(nodes) - len(memory))
+                    memory += [memory_on_node(request, count) for count in place.counts]
                     for resource, amount in request.gres_per_node:
-                        gres.setdefault(resource, []).append((len(nodes), node, amount))
-                    nodes.append(node)
-                    counts.append(count)
-                    memory.append(memory_on_node(request, count))
+                        entries = gres.setdefault(resource, [])
+                        entries += [(at, node, amount) for at, node in enumerate(place.nodes, len(nodes))]
+                nodes += place.nodes
+                counts += place.counts
+                released += place.processors
             if self.times and self.times[-1] == end:
                 self._upto[-1] = len(nodes)
+                self._released[-1] = released
             else:
                 self.times.append(end)
                 self._upto.append(len(nodes))
+                self._released.append(released)
         self._nodes = np.asarray(nodes, np.intp)
         self._counts = np.asarray(counts, np.int64)
         self._memory = np.asarray(memory, np.int64)
@@ -69,7 +77,8 @@ class Releases:
         for upto in self._upto:
             part = slice(begin, upto)
             np.add.at(later.processors, self._nodes[part], self._counts[part])
-            np.add.at(later.memory, self._nodes[part], self._memory[part])
+            memory = self._memory[part]
+            np.add.at(later.memory, self._nodes[begin : begin + len(memory)], memory)
             for resource, entries in self._gres.items():
                 if resource in later.gres:
                     first = bisect_left(entries, (begin,))
@@ -80,6 +89,12 @@ class Releases:
             begin = upto
             yield later
 
+    def first_with(self, processors: int, free: Free) -> int:
+        """The first step (:meth:`free_at`) at which all nodes together can have so many processors left; one
+        more than there are steps if none can have."""
+        lacking = processors - int(np.add.reduce(np.maximum(free.processors, 0)))
+        return bisect_left(self._released, lacking) + 1 if lacking > 0 else 0
+
     def free_at(self, step: int, free: Free) -> Free:
         """What nodes have at step 0 (now) or at ``times[step - 1]``; a new object."""
         later = free.copy()
@@ -87,7 +102,9 @@ class Releases:
             upto = self._upto[step - 1]
             nodes = self._nodes[:upto]
             np.add.at(later.processors, nodes, self._counts[:upto])
-            np.add.at(later.memory, nodes, self._memory[:upto])
+            memory = self._memory[:upto]
+            if len(memory):
+                np.add.at(later.memory, nodes[: len(memory)], memory)
             for resource, entries in self._gres.items():
                 if resource in later.gres:
                     for position, node, amount in entries:

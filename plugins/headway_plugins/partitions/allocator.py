@@ -71,16 +71,22 @@ class Table:
         row, asked, joined = self._row(busy, full), self._asked, self._joined
         found = 0
         for at, word in enumerate(self._words.unpack(row)):
-            if word != asked[at]:
-                asked[at], joined[at] = word, self._join(row, at * _WORD)
+            before = asked[at]
+            if word != before:
+                gone, begin = before & ~word, at * _WORD
+                if gone:
+                    joined[at] = self._join(word.to_bytes(_WORD, "little"), begin)
+                else:
+                    joined[at] |= self._join((word ^ before).to_bytes(_WORD, "little"), begin)
+                asked[at] = word
             found |= joined[at]
         return found
 
-    def _join(self, row: bytes, begin: int) -> int:
-        """The boxes that have some of what is taken in the word that begins at this octet."""
+    def _join(self, octets: bytes, begin: int) -> int:
+        """The boxes that have some of what is taken in a word of which these are the octets, and ``begin`` is
+        the first."""
         found = 0
-        for at in range(begin, begin + _WORD):
-            octet = row[at]
+        for at, octet in enumerate(octets, begin):
             if octet:
                 ruled_out = self._ruled_out[at]
                 known = ruled_out.get(octet)
