@@ -113,6 +113,22 @@ def test_a_move_that_the_cluster_refuses_is_taken_back():
     assert made.pools["pool"].free == 6
 
 
+def test_a_suspended_job_whose_move_is_refused_lends_on():
+    cluster = msgspec.structs.replace(NODES, moves_take_time=True, suspended_lend=True)
+    made = state(described("a", 2, memory_per_node=3), cluster=cluster)
+    running(made, "a", (("n0", 2),))
+    move = Migrate("a", (("n1", 2),))
+    made.carry(move)
+    made.apply([ev.JobSuspended(1, "a")])
+    job, pool = made.jobs["a"], made.pools["pool"]
+    assert made.lend(job) and pool.free == 8
+    made.apply([ev.DecisionFailed(2, move, "the target is gone")])
+    assert job.placement == (("n0", 2),) and job.lends and pool.free == 8
+    assert list(made.nodes.free.memory[:2]) == [5, 8]
+    made.apply([ev.JobEnded(3, "a")])
+    assert pool.free == 8 and list(made.nodes.free.memory[:2]) == [8, 8]
+
+
 SLOW = msgspec.structs.replace(NODES, moves_take_time=True)
 MOVED = Migrate("a", (("n1", 2),), "", "foreground")
 

@@ -14,6 +14,7 @@ from headway.model import Placement
 from headway.state.belonging import inside
 from headway.state.bundles import guard_bundle
 from headway.state.facts import Facts
+from headway.state.lending import lend
 from headway.state.licences import guard_licences
 from headway.state.occupation import BACKGROUND, FOREGROUND, occupy, release
 from headway.state.records import Job, Pace, Status
@@ -175,6 +176,7 @@ def moved_back(state: Facts, decision: SwapTiers | Migrate) -> None:
         names.append(decision.other_job_id)
     jobs = [state.jobs[name] for name in names if name in state.before_move and name in state.jobs]
     jobs = [job for job in jobs if job.entries is not None]
+    lent = [job for job in jobs if job.lends]
     for job in jobs:
         release(state, job)
     for job in jobs:
@@ -182,6 +184,8 @@ def moved_back(state: Facts, decision: SwapTiers | Migrate) -> None:
         job.tier, job.pace = tier, pace
         occupy(state, job, placement, job.start_time if job.start_time is not None else state.now)
         job.pool.touch()
+    for job in lent:
+        lend(state, job)
 
 
 def relocated(state: Facts, job: Job, placement: Placement, tier: str) -> None:
