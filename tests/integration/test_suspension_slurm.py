@@ -163,16 +163,18 @@ def test_it_keeps_its_memory_and_licences(measured: Daemon) -> None:
     jobs.wait(high, "RUNNING")
     assert jobs.state(low) == "SUSPENDED"
     # The processors of the other node are free. Who is short and needs nothing else has them.
+    jobs.let_end("neither")
     memory = jobs.submit("other", "low", 1, 1, mem="600M", minutes=1)
     licence = jobs.submit("other", "low", 1, 1, mem="100M", licenses="matlab:1", minutes=1)
     neither = jobs.submit("other", "neither", 1, 1, mem="100M", minutes=1)
-    jobs.wait(neither, "RUNNING")
+    measured.until(
+        lambda: jobs.diary.ended()[neither] == 1, what="it has run on the processors that are lent"
+    )
     assert [jobs.state(job) for job in (memory, licence)] == ["PENDING", "PENDING"]
     said = " ".join(measured.command("explain", licence).stdout.split())
     assert "It needs 1 of licence 'matlab', of which 2 of 2 are in use." in said
     said = " ".join(measured.command("explain", memory).stdout.split())
     assert f"Suspended job {low} keeps what this job also asks for: memory." in said, said
-    jobs.let_end("neither")
     jobs.end_all(low, high, memory, licence, neither)
     order = jobs.diary.executions()
     assert min(order[memory].begin, order[licence].begin) > order[low].end
