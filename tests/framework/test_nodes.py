@@ -418,3 +418,35 @@ def test_many_whole_nodes_are_guarded_at_once_as_one_by_one(taken, behind, messa
 def test_many_nodes_that_are_not_given_whole_are_not_for_a_job_that_asks_for_them():
     with pytest.raises(StateError, match="would be shared"):
         six().guard(Request(5, 1, exclusive=True), tuple((f"n{at}", 3) for at in range(5)), "p")
+
+
+# ---------------------------------------------------------------- what is idle
+
+
+def test_idle_nodes_are_those_of_which_nothing_is_taken_and_follow_each_change():
+    table = four(2)
+    assert bin(table.idle(table.free)).count("1") >= 4
+    request = Request(processors=1, walltime=60.0)
+    table.take(request, (("n1", 1),))
+    assert table.idle(table.free) & 0b1111 == 0b1101
+    table.give_back(request, (("n1", 1),))
+    assert table.idle(table.free) & 0b1111 == 0b1111
+    table.put(NodeDescription("n3", 3, pools=("p",)))
+    assert table.idle(table.free) & 0b1111 == 0b1111
+
+
+def test_whole_nodes_are_offered_as_a_set_that_says_the_same_as_its_slots():
+    table = four(2)
+    table.take(Request(processors=1, walltime=60.0), (("n2", 1),))
+    request = Request(processors=6, walltime=60.0, exclusive=True)
+    found = table.offer(request, table.eligible(request, "p"), table.free)
+    assert found is not None
+    assert found.nodes == 0b1011
+    assert found.feasible.tolist() == [0, 1, 3]
+    assert found.slots[:4].tolist() == [2, 2, 0, 2]
+    assert (
+        table.offer(
+            Request(processors=7, walltime=60.0, exclusive=True), table.eligible(request, "p"), table.free
+        )
+        is None
+    )
