@@ -24,8 +24,8 @@ Bools = NDArray[np.bool_]
 #: More nodes than these are handled in one array operation, whose own cost is that of about so many.
 _MANY = 4
 
-#: Of so many placements the nodes are kept at most.
-_KEPT = 1024
+#: Of so many placements the nodes are kept at most: of those of all jobs that run, or nothing is gained.
+_KEPT = 16_384
 #: And of so many that one job after another is given.
 _KEPT_FOR_GOOD = 4096
 

@@ -374,3 +374,11 @@ def test_no_start_where_the_batch_system_still_shares_out_another(shares_out):
     assert step(3, ev.JobSubmitted(3, wide)) == ([] if shares_out else anywhere)
     if shares_out:
         assert step(4, ev.JobStarted(2, "b", ((names[0], 4), (names[1], 1)))) == [("d", ((names[1], 3),))]
+
+
+def test_which_nodes_requests_may_use_is_kept_for_so_many_alone(monkeypatch):
+    monkeypatch.setattr("headway.view.nodes._KEPT", 4)
+    bench = Bench("nodes")
+    for at in range(20):
+        bench.step(begin(f"j{at}"), now=at, jobs=[described(f"j{at}", 1, 1, excluded_nodes=(f"gone{at}",))])
+    assert len(bench.scheduler.views["pool"]._eligible) <= 5

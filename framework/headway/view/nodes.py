@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from headway.state import Job
 
 _INF = float("inf")
+#: For so many kinds of requests it is kept from one cycle to the next which nodes they may use.
+_KEPT = 256
 
 
 class NodeView(View):
@@ -76,7 +78,7 @@ class NodeView(View):
         self._settled = self._settled_nodes()
         self._failed = {}
         table = self._state.nodes
-        if self._known != table.told:
+        if self._known != table.told or len(self._eligible) > _KEPT:
             self._known = table.told
             self._eligible = {}
             self._bits = {}
