@@ -17,8 +17,9 @@ Floats = NDArray[np.float64]
 
 
 def raised(runtime: Floats, estimate: Floats) -> tuple[Floats, int]:
-    """The estimates (seconds), as few as must be raised to the next longer one that occurs, so that each job
-    can have one that is not below its runtime; and how many were raised."""
+    """The estimates (seconds), in ascending order, so that each job can have one that is not below its
+    runtime: each that is below the runtime of its rank is raised to the shortest one that occurs and is not;
+    and how many were raised. None could be shorter; fewer may do if some are raised further."""
     known = np.unique(estimate)
     ascending = np.sort(estimate)
     # In order of length each job's runtime as the shortest estimate that is enough for it.

@@ -73,8 +73,8 @@ class Tsafrir05Options(EstimateOptions):
 
     too_short: Literal["refuse", "raise"] = Field(
         "refuse",
-        description="where too few estimates are long enough for the jobs: refuse, or raise as few as "
-        "possible to the next longer one",
+        description="where too few estimates are long enough for the jobs: refuse, or raise them no "
+        "further than they must be, to others that the model gave",
     )
 
     @field_validator("pairs", mode="before")

@@ -98,7 +98,7 @@ def test_the_modal_model_without_a_maximum_takes_the_longest_runtime_in_hours():
     assert found.notes == ("28 different estimates, the largest 7200 s",)
 
 
-def test_as_few_estimates_as_must_be_are_raised_where_too_few_are_long_enough():
+def test_estimates_are_raised_no_further_than_they_must_be_where_too_few_are_long_enough():
     runtime = np.random.default_rng(2).uniform(3_000, 7_000, 600)
     with pytest.raises(UserError, match=r"jobs run for 3000 s or longer, .* or too_short=raise"):
         asked("tsafrir05", jobs(np.full(600, 3_000.0)))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.errors import UserError
-from headway_plugins.estimates.pairing import paired
+from headway_plugins.estimates.pairing import paired, raised
 
 
 def floats(*values):
@@ -52,3 +52,9 @@ def test_acceptance_6_no_estimate_is_below_its_runtime_and_all_are_given_out(job
     found = paired(np.random.default_rng(seed), runtime, floats(*estimate))
     assert (found >= runtime).all()
     assert sorted(found.tolist()) == sorted(map(float, estimate))
+
+
+def test_each_estimate_that_is_too_short_for_its_rank_is_raised_to_the_shortest_that_is_not():
+    # Raising the first one further would do with one alone.
+    found, number = raised(np.array([3.0, 2.0, 3.0]), np.array([3.0, 1.0, 2.0]))
+    assert (found.tolist(), number) == ([2.0, 3.0, 3.0], 2)
