@@ -8,7 +8,7 @@ import pytest
 from building import alike, described, emulate, node_cluster, plugged, traced
 
 from headway import events as ev
-from headway.decisions import Migrate, Start, SwapTiers
+from headway.decisions import Migrate, Resize, Start, SwapTiers
 from headway.errors import StateError
 from headway.explain import explain
 from headway.hookspecs import hookimpl
@@ -129,6 +129,37 @@ def test_a_suspended_job_whose_move_is_refused_lends_on():
     assert pool.free == 8 and list(made.nodes.free.memory[:2]) == [8, 8]
 
 
+@pytest.mark.parametrize("first", ["grows", "is suspended"])
+@pytest.mark.parametrize("cluster", [NODES, ClusterDescription.flat(8)], ids=["nodes", "flat"])
+def test_a_suspended_job_whose_growth_is_refused_lends_on(cluster, first):
+    flat = cluster.pools[0].flat
+    small, large = ((), ()) if flat else ((("n0", 2),), (("n0", 2), ("n1", 2)))
+    made = state(
+        described("a", 2, memory_per_node=0 if flat else 3),
+        cluster=msgspec.structs.replace(cluster, suspended_lend=True),
+    )
+    running(made, "a", small)
+    grow = Resize("a", 4, large)
+    job, pool = made.jobs["a"], made.pools["pool"]
+    if first == "grows":
+        made.foresee(grow)
+    made.apply([ev.JobSuspended(1, "a")])
+    assert made.lend(job) and pool.free == 8
+    if first != "grows":
+        made.foresee(grow)
+    assert (job.processors, job.placement) == (4, large)
+    assert job.lends and pool.free == 8
+    made.apply([ev.DecisionFailed(2, grow, "the cluster has no room")])
+    assert (job.processors, job.placement) == (2, small)
+    assert job.lends and pool.free == 8 and pool.running == []
+    if not flat:
+        assert list(made.nodes.free.memory[:2]) == [5, 8]
+    made.apply([ev.JobResumed(3, "a")])
+    assert pool.free == 6
+    made.apply([ev.JobEnded(4, "a")])
+    assert pool.free == 8 and (flat or list(made.nodes.free.memory[:2]) == [8, 8])
+
+
 SLOW = msgspec.structs.replace(NODES, moves_take_time=True)
 MOVED = Migrate("a", (("n1", 2),), "", "foreground")
 
@@ -181,6 +212,44 @@ def test_memory_is_there_once_also_while_a_job_leaves():
     made.carry(Migrate("a", (("n1", 1),), "", "foreground"))
     with pytest.raises(StateError, match="job a is still there"):
         made.begin(made.jobs["b"], (("n0", 1),), "foreground", None)
+
+
+@pytest.mark.parametrize("tier", ["foreground", "background"])
+@pytest.mark.parametrize(("memory", "fits"), [(3, True), (4, False)])
+def test_a_job_that_changes_its_tier_has_its_memory_once(tier, memory, fits):
+    made = state(
+        described("a", 1, memory_per_node=5), described("b", 1, memory_per_node=memory), cluster=SLOW
+    )
+    running(made, "a", (("n0", 1),), "background")
+    swap = SwapTiers("a")
+    made.carry(swap)
+    if not fits:
+        with pytest.raises(StateError, match="bytes free"):
+            made.begin(made.jobs["b"], (("n0", 1),), tier, None)
+        return
+    running(made, "b", (("n0", 1),), tier)
+    made.apply([ev.DecisionFailed(1, swap, "the agent is silent")])
+    assert made.jobs["a"].tier == "background"
+    assert list(made.nodes.free.memory[:2]) == [0, 8]
+
+
+@pytest.mark.parametrize(
+    ("placement", "refused"),
+    [
+        ((("n0", 1), ("n1", 2)), ""),
+        ((("n0", 2), ("n1", 1)), "job a is still there"),
+        ((("n1", 3),), "processors free"),
+    ],
+)
+def test_a_job_that_moves_has_once_what_it_has_of_a_node_before_and_after(placement, refused):
+    made = state(described("a", 4), described("b", 3), cluster=SLOW)
+    running(made, "a", (("n0", 3), ("n1", 1)))
+    made.carry(Migrate("a", (("n0", 2), ("n1", 2))))
+    if refused:
+        with pytest.raises(StateError, match=refused):
+            made.begin(made.jobs["b"], placement, "foreground", None)
+    else:
+        running(made, "b", placement)
 
 
 @pytest.mark.parametrize("slow", [True, False])

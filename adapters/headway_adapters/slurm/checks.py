@@ -9,6 +9,7 @@ from pathlib import Path
 from headway.adapter import Check
 from headway.errors import Failure
 from headway_adapters.slurm import reader
+from headway_adapters.slurm.admittance import narrower
 from headway_adapters.slurm.client import SlurmClient
 from headway_adapters.slurm.options import SlurmOptions
 
@@ -150,19 +151,20 @@ def _tiers(partitions: Mapping[str, reader.Partition], options: SlurmOptions) ->
         if apart:
             said = f"{len(apart)} nodes of {front} are not in {behind}, such as {min(apart)}"
             return Check("two tiers", False, said, f"give {behind} all nodes of {front} in slurm.conf")
-        if narrower := _narrower(partitions[behind], partitions[front]):
-            said = f"Slurm refuses jobs of {front} in {behind}: {narrower}"
+        if not partitions[behind].open:
+            said = f"Slurm starts nothing in {behind}, which is closed"
+            return Check("two tiers", False, said, f"scontrol update PartitionName={behind} State=UP")
+        if out := narrower(partitions[behind], partitions[front]):
+            said = f"Slurm refuses jobs of {front} in {behind}: {out}"
             remedy = f"give {behind} what {front} has; BEHIND in job_submit.lua keeps users away from it"
             return Check("two tiers", False, said, remedy)
-    return Check("two tiers", True, f"jobs share processors in {', '.join(names)}")
-
-
-def _narrower(behind: reader.Partition, front: reader.Partition) -> str:
-    """What bounds the jobs of one partition otherwise than those of the other; "" if nothing does."""
-    found = [f"{key}={word}" for key, word in behind.bounds.items() if front.bounds.get(key) != word]
-    if behind.max_walltime < front.max_walltime:
-        found.append(f"MaxTime of {behind.max_walltime / 60:.0f} minutes")
-    return ", ".join(found)
+    unread = [
+        f"{partitions[behind].qos} of {behind}"
+        for front, behind in options.background.items()
+        if partitions[behind].qos not in ("", partitions[front].qos)
+    ]
+    more = f" (not looked at: what the QoS {', '.join(unread)} limits)" if unread else ""
+    return Check("two tiers", True, f"jobs share processors in {', '.join(names)}{more}")
 
 
 def _entry(client: SlurmClient, config: dict[str, str], options: SlurmOptions) -> Check:

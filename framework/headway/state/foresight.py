@@ -20,9 +20,8 @@ from headway.decisions import (
 )
 from headway.state.expectations import go_on, leave, set_expectation
 from headway.state.facts import Facts
-from headway.state.lending import not_resumed, take_again
+from headway.state.lending import move_on, not_resumed, take_again
 from headway.state.moves import carry, moved_back
-from headway.state.occupation import move
 from headway.state.records import Job
 from headway.state.reservations import drop_reservation, put_reservation
 from headway.state.waiting import look_again
@@ -75,7 +74,7 @@ def foresee(state: Facts, decision: Foreseeable) -> None:
         # What it gives back, in turn, is free when the cluster says so.
         state.before_growth.setdefault(job.id, job.placement)
         job.processors = decision.processors
-        move(state, job, decision.placement)
+        move_on(state, job, decision.placement)
     job.pool.touch()
 
 
@@ -110,7 +109,7 @@ def as_described(state: Facts, job: Job | None) -> None:
         job.processors = job.request.processors
         job.pool.by_size, job.pool.least = None, 0
         if job.id in state.before_growth and job.entries is not None:
-            move(state, job, state.before_growth.pop(job.id))
+            move_on(state, job, state.before_growth.pop(job.id))
         set_expectation(state, job)
         look_again(state, job)
         job.pool.touch()

@@ -10,10 +10,11 @@ the time.
 from __future__ import annotations
 
 from headway.errors import StateError
+from headway.model import Placement
 from headway.nodes import layout_is_open
 from headway.state.belonging import inside
 from headway.state.facts import Facts
-from headway.state.occupation import expected_end, leave_running, occupy, set_expected_end
+from headway.state.occupation import expected_end, leave_running, move, occupy, set_expected_end
 from headway.state.records import Job, Status
 from headway.state.reservations import profile
 
@@ -35,6 +36,14 @@ def lend(state: Facts, job: Job) -> bool:
     job.entries, job.lends = (), True
     job.expected_end = _INF
     return True
+
+
+def move_on(state: Facts, job: Job, placement: Placement) -> None:
+    """A job is on other nodes, or has another size; one that lends its processors lends on."""
+    lends = job.lends
+    move(state, job, placement)
+    if lends:
+        lend(state, job)
 
 
 def remaining(state: Facts, job: Job) -> float:

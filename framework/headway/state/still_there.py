@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from headway.errors import StateError
 from headway.model import Placement
-from headway.nodes import Located
+from headway.nodes import Free, Located
 from headway.state.facts import Facts
 from headway.state.occupation import FOREGROUND
 from headway.state.records import Job
@@ -30,12 +30,25 @@ def guard_still_there(state: Facts, job: Job, placement: Placement, tier: str) -
         return
     left = (state.nodes.free if tier == FOREGROUND else state.nodes.free_behind()).copy()
     for other, source, before in near:
-        left.take(other.request, source.nodes, source.counts)
-        if before != tier:
-            left.processors[source.nodes] += source.counts
+        left = left.at_most(_still_at(state, left, other, source, before, tier))
         alone = job.request.exclusive or other.request.exclusive
         if alone or not left.has(job.request, place.nodes, place.counts):
             raise StateError(f"job {job.id} may not have this: job {other.id} is still there")
+
+
+def _still_at(state: Facts, left: Free, other: Job, source: Located, before: str, tier: str) -> Free:
+    """What ``left`` of a tier would be if the other job were still where it was, and not where it is to be.
+    It is in one of the two, and what it has of a node that is in both it has there once."""
+    there = left.copy()
+    if other.taken is not None:
+        target = state.nodes.locate(other.placement)
+        there.take(other.taken, target.nodes, target.counts, -1)
+        if other.tier != tier or other.lends:
+            there.processors[target.nodes] -= target.counts
+    there.take(other.request, source.nodes, source.counts)
+    if before != tier:
+        there.processors[source.nodes] += source.counts
+    return there
 
 
 def nodes_still_taken(state: Facts) -> list[int]:

@@ -14,8 +14,11 @@ from headway_adapters.slurm.reader.documents import node_names, records
 #: What bounds who may be in a partition, and how each says that it does not.
 _BOUNDS = {
     "AllowGroups": "ALL", "AllowAccounts": "ALL", "DenyAccounts": "", "AllowQos": "ALL", "DenyQos": "",
-    "AllocNodes": "ALL", "RootOnly": "NO",
+    "AllocNodes": "ALL", "RootOnly": "NO", "ReqResv": "NO",
 }  # fmt: skip
+
+#: What bounds a job's size there.
+_MOST = ("MaxNodes", "MaxCPUsPerNode", "MaxMemPerNode", "MaxMemPerCPU")
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,12 @@ class Partition:
     forced: int = 1
     #: Who may be in it, as far as that is not everybody: ``{"AllowGroups": "physics"}``.
     bounds: Mapping[str, str] = field(default_factory=dict)
+    #: How large a job there may be at most, where that is bounded: ``{"MaxNodes": 4}``; memory in MB.
+    most: Mapping[str, int] = field(default_factory=dict)
+    #: On how many nodes a job there is at least.
+    least_nodes: int = 0
+    #: The QoS whose limits hold for all jobs there; "": none.
+    qos: str = ""
 
     def pool(self) -> PoolDescription:
         limit = 0.0 if math.isinf(self.max_walltime) else self.max_walltime
@@ -60,6 +69,9 @@ def read_partitions(text: str) -> dict[str, Partition]:
             exclusive=record.get("OverSubscribe", "").upper() == "EXCLUSIVE",
             forced=_forced(record.get("OverSubscribe", "")),
             bounds={key: record[key] for key, none in _BOUNDS.items() if record.get(key, none) != none},
+            most={key: int(record[key]) for key in _MOST if record.get(key, "").isdecimal()},
+            least_nodes=int(least) if (least := record.get("MinNodes", "")).isdecimal() else 0,
+            qos="" if (qos := record.get("QoS", "")) == "N/A" else qos,
         )
     return found
 
