@@ -82,6 +82,8 @@ class Daemon:
         self.process: subprocess.Popen[bytes] | None = None
         #: The command line that is `headway`.
         self.program = [str(HEADWAY)]
+        #: More that helps where it was waited for in vain.
+        self.aside: Callable[[], str] = lambda: ""
         options = {
             "partitions": ["batch"], "poll_interval": 0.4, "slurm_conf": cluster.conf,
             **config.pop("options", {}),
@@ -154,7 +156,7 @@ class Daemon:
             assert self.process is not None and self.process.poll() is None, self.log_path.read_text()
             return False
 
-        until(holds, what, seconds, said=self.log_path.read_text)
+        until(holds, what, seconds, said=lambda: self.log_path.read_text() + self.aside())
 
     # -- what it says ------------------------------------------------------------------------------
 

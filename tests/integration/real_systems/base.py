@@ -49,6 +49,8 @@ class RealSystem(abc.ABC):
     no_job: ClassVar[str] = "99999"
     #: Whose its jobs are.
     user: ClassVar[str] = "alice"
+    #: The line of root's shell that prints all that the system knows of jobs, ended ones too.
+    history: str
     #: The adapter's option that names its queues.
     queues: ClassVar[str] = "queues"
 
@@ -73,8 +75,14 @@ class RealSystem(abc.ABC):
         """A daemon for it, with its files in a directory of its own."""
         place = self.directory / f"headway{len(self._daemons)}"
         place.mkdir()
-        self._daemons.append(self.new_daemon(place, options or {}, config))
-        return self._daemons[-1]
+        daemon = self.new_daemon(place, options or {}, config)
+        daemon.aside = self.aside
+        self._daemons.append(daemon)
+        return daemon
+
+    def aside(self) -> str:
+        """What the jobs wrote down and the system knows of them, for a test that waited in vain."""
+        return f"{self.diary.read_text()}{self.shell(self.history)}"
 
     @abc.abstractmethod
     def new_daemon(self, directory: Path, options: dict[str, Any], config: dict[str, Any]) -> Daemon: ...

@@ -39,6 +39,7 @@ class Lsf(RealSystem):
     nodes = 3
     processors = 4
     own_id = "$LSB_JOBID"
+    history = "bjobs -u all -a -w; bhist -u all -a -l"
 
     def __init__(self, server: BatchServer, directory: Path) -> None:
         super().__init__(directory)

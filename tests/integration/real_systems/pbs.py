@@ -48,6 +48,7 @@ class Pbs(RealSystem):
     nodes = 3
     processors = 8
     own_id = "$PBS_JOBID"
+    history = "qstat -x -f"
     no_job = "99999.pbsa"
 
     def __init__(self, server: BatchServer, directory: Path) -> None:

@@ -42,6 +42,7 @@ class Slurm(RealSystem):
     def __init__(self, cluster: SlurmCluster, directory: Path) -> None:
         super().__init__(directory)
         self.cluster = cluster
+        self.history = f"SLURM_CONF={cluster.conf} scontrol -d show job"
 
     def new_daemon(self, directory: Path, options: dict[str, Any], config: dict[str, Any]) -> Daemon:
         return Daemon(self.cluster, directory, options={"start_timeout": 60.0, **options}, **config)
