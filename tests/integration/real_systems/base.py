@@ -99,11 +99,15 @@ class RealSystem(abc.ABC):
     def script(self, seconds: float) -> Path:
         """A job that writes down when it begins and, after so many seconds, when it ends."""
         path = self.directory / f"job-{seconds:g}.sh"
-        path.write_text(
-            f"#!/bin/sh\njob={self.own_id}\necho begin $job >> {self.diary}\n"
-            f"sleep {seconds}\necho end $job >> {self.diary}\n"
-        )
-        path.chmod(0o755)
+        if not path.exists():
+            # One that another job is about to run must not be open for writing (exit code 126).
+            made = path.with_suffix(".new")
+            made.write_text(
+                f"#!/bin/sh\njob={self.own_id}\necho begin $job >> {self.diary}\n"
+                f"sleep {seconds}\necho end $job >> {self.diary}\n"
+            )
+            made.chmod(0o755)
+            made.rename(path)
         return path
 
     def begun(self) -> Counter[str]:
