@@ -66,12 +66,8 @@ def command(
         raise click.UsageError("expected either --list, or a live queue by --config or --journal")
     if processors is None:
         raise click.UsageError("--list: expected the size of the machine by --processors, found none")
-    names, tasks = read_list(list_path)
-    try:
-        found = plans(tasks, processors)
-    except ValueError as error:
-        raise UserError(f"{list_path}: {error}") from error
-    show(found, names, algorithm, every)
+    names, tasks = read_list(list_path, processors)
+    show(plans(tasks, processors), names, algorithm, every)
 
 
 def _waiting(

@@ -18,13 +18,22 @@ _NEEDED = ("processes", "time")
 _COLUMNS = ("name", *_NEEDED, "least", "stretch")
 
 
-def read_list(path: Path) -> tuple[list[str], list[Task]]:
-    """Names and tasks of a file. Raises :class:`UserError` that names the line of what is wrong."""
+def read_list(path: Path, processors: int) -> tuple[list[str], list[Task]]:
+    """Names and tasks of a file, for a machine of so many processors.
+
+    Raises :class:`UserError` that names the line of what is wrong: a job that never fits is, too.
+    """
     names: list[str] = []
     tasks: list[Task] = []
     for line, given in lines_of(path, _COLUMNS, _NEEDED):
         names.append(given.get("name") or str(len(names) + 1))
-        tasks.append(_task(given, f"{path}, line {line}"))
+        task = _task(given, place := f"{path}, line {line}")
+        if task.least > processors:
+            raise UserError(
+                f"{place}: job {names[-1]}: expected a least size of at most {processors} processors, found "
+                f"{task.least}"
+            )
+        tasks.append(task)
     if not tasks:
         raise UserError(f"{path}: expected a job a line, found none")
     return names, tasks

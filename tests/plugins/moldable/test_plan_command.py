@@ -60,7 +60,7 @@ def test_a_list_that_cannot_be_better(tmp_path):
 def test_the_columns_of_a_list(tmp_path):
     path = tmp_path / "list.csv"
     path.write_text(" processes, time,stretch,least\n16,1h30m,1.5,4\n", encoding="utf-8")
-    assert read_list(path) == (["1"], [Task(16, 5400, 4, 1.5)])
+    assert read_list(path, 16) == (["1"], [Task(16, 5400, 4, 1.5)])
 
 
 @pytest.mark.parametrize(
@@ -84,16 +84,17 @@ def test_what_is_wrong_with_a_list_is_said(tmp_path, text, said):
     path = tmp_path / "list.csv"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UserError) as error:
-        read_list(path)
+        read_list(path, 16)
     assert said in str(error.value)
 
 
 def test_a_rigid_job_above_the_machine_is_named(tmp_path):
     path = tmp_path / "list.csv"
-    path.write_text("processes,time,least\n4,5,4\n", encoding="utf-8")
+    path.write_text("name,processes,time,least\nsmall,4,5,1\n\nlarge,4,5,4\n", encoding="utf-8")
     with pytest.raises(UserError) as error:
         plan("--list", path, "--processors", 2)
-    assert "expected a least size of at most 2 processors, found 4" in str(error.value)
+    said = "line 4: job large: expected a least size of at most 2 processors, found 4"
+    assert str(error.value) == f"{path}, {said}"
 
 
 JOBS = [(1, 0, 100, 4), (2, 0, 100, 2), (3, 1, 400, 8), (4, 1, 300, 5), (5, 1, 50, 3), (6, 2, 10, 9)]
