@@ -71,3 +71,23 @@ def test_a_whole_policy_over_a_trace(trace_dir: Path) -> None:
             took = min(took, process_time() - began)
             assert len(result.jobs) == WHOLE
         print(f"{label}: {took:.2f} s of CPU, {WHOLE / took:,.0f} jobs/s")
+
+
+@pytest.mark.traces
+def test_a_whole_policy_over_four_times_the_jobs(trace_dir: Path) -> None:
+    """Whether a job costs more in a longer run: each quarter is run by itself, too, since quarters differ."""
+    trace = read_trace(trace_dir / "SDSC-BLUE-2000-4.1-cln.swf.gz")
+    jobs = trace_jobs(trace, trace.max_processors)[0]
+    cluster = ClusterDescription.flat(trace.max_processors)
+    plugins = [*POLICY["limits"], *POLICY["priorities"], PluginConfig("easy")]
+    quarters = [(at * WHOLE, (at + 1) * WHOLE) for at in range(4)]
+    took = dict.fromkeys([*quarters, (0, 4 * WHOLE)], float("inf"))
+    for _ in range(2):
+        for begin, end in took:
+            began = process_time()
+            result = emulate(cluster, jobs[begin:end], plugins, Catalogue(), label="whole")
+            took[begin, end] = min(took[begin, end], process_time() - began)
+            assert len(result.jobs) == end - begin
+    for (begin, end), seconds in took.items():
+        each = 1e6 * seconds / (end - begin)
+        print(f"jobs {begin:,} to {end:,}: {seconds:.2f} s of CPU, {each:.0f} microseconds a job")

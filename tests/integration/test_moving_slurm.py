@@ -23,7 +23,7 @@ SET = {
 ACCOUNTS = [
     "add qos high priority=100",
     "add account physics Description=p Organization=o fairshare=60",
-    "add account theory parent=physics Description=p Organization=o fairshare=30 GrpWall=3",
+    "add account theory parent=physics Description=p Organization=o fairshare=30 GrpWall=30",
     "add account chem Description=p Organization=o fairshare=40 GrpTRES=cpu=10",
     "add user bin account=theory,chem qos=normal,high",
     "add user games account=chem MaxJobs=3",
@@ -80,7 +80,7 @@ def test_a_policy_is_moved_over_and_what_was_used_before_counts(site: Daemon, tm
     def wall() -> float:
         shown = cluster.scontrol("-o", "show", "assoc_mgr", "flags=assoc", "accounts=theory")
         (line,) = (one for one in shown.splitlines() if "Account=theory UserName= " in one)
-        return float(line.partition("GrpWall=3(")[2].partition(")")[0])
+        return float(line.partition("GrpWall=30(")[2].partition(")")[0])
 
     def counted() -> bool:
         # It adds up what was used once a period, and when it reads its configuration.
@@ -95,13 +95,13 @@ def test_a_policy_is_moved_over_and_what_was_used_before_counts(site: Daemon, tm
     def held(account: str, minutes: int) -> str:
         return str(cluster.submit(2, script=diary.script(0.5), user="bin", account=account, minutes=minutes))
 
-    # Three minutes would fit if nothing had been used.
-    barred, short, other = held("theory", 3), held("theory", 2), held("chem", 3)
+    # Thirty minutes would fit if nothing had been used.
+    barred, short, other = held("theory", 30), held("theory", 10), held("chem", 30)
     site.until(lambda: set(diary.ended()) == {short, other}, what="the others run")
     said = " ".join(site.command("explain", barred).stdout.split())
     found = re.search(
-        r"the limit of 3 minutes of running jobs, past and still to come, of account 'theory' is reached: "
-        r"([0-9.]+) in use, it would add 3",
+        r"the limit of 30 minutes of running jobs, past and still to come, of account 'theory' is reached: "
+        r"([0-9.]+) in use, it would add 30",
         said,
     )
     assert found is not None and float(found[1]) >= before - 0.01, said

@@ -48,10 +48,12 @@ class Jobs:
         self.site, self.diary = site, Diary(site.cluster)
 
     def submit(self, account: str, name: str, processors: int = 4, nodes: int = 2, **more: str | int) -> str:
-        """A job that runs until :meth:`let_end`."""
+        """A job that runs until :meth:`let_end`, on a busy machine for many minutes."""
         over = self.diary.path.with_name(f"over-{name}")
         script = self.diary.script(f"0; while ! [ -e {over} ]; do sleep 0.1; done")
-        return self.site.cluster.submit(processors, nodes=nodes, script=script, account=account, **more)
+        return self.site.cluster.submit(
+            processors, nodes=nodes, script=script, account=account, **{"minutes": 60, **more}
+        )
 
     def let_end(self, name: str) -> None:
         self.diary.path.with_name(f"over-{name}").touch()
@@ -164,9 +166,9 @@ def test_it_keeps_its_memory_and_licences(measured: Daemon) -> None:
     assert jobs.state(low) == "SUSPENDED"
     # The processors of the other node are free. Who is short and needs nothing else has them.
     jobs.let_end("neither")
-    memory = jobs.submit("other", "low", 1, 1, mem="600M", minutes=1)
-    licence = jobs.submit("other", "low", 1, 1, mem="100M", licenses="matlab:1", minutes=1)
-    neither = jobs.submit("other", "neither", 1, 1, mem="100M", minutes=1)
+    memory = jobs.submit("other", "low", 1, 1, mem="600M", minutes=5)
+    licence = jobs.submit("other", "low", 1, 1, mem="100M", licenses="matlab:1", minutes=5)
+    neither = jobs.submit("other", "neither", 1, 1, mem="100M", minutes=5)
     measured.until(
         lambda: jobs.diary.ended()[neither] == 1, what="it has run on the processors that are lent"
     )
