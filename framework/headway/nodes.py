@@ -24,8 +24,9 @@ Bools = NDArray[np.bool_]
 #: More nodes than these are handled in one array operation, whose own cost is that of about so many.
 _MANY = 4
 
-#: Of so many placements the nodes are kept at most: of those of all jobs that run, or nothing is gained.
-_KEPT = 16_384
+#: Once so many nodes of placements were found, where any placement is is found anew: more than the jobs that
+#: run have, or nothing is gained, and little memory.
+_KEPT = 1 << 18
 #: And of so many that one job after another is given.
 _KEPT_FOR_GOOD = 4096
 
@@ -244,6 +245,8 @@ class NodeTable:
         self.moves = 0
         #: By their identity: placements of which somebody asked where they are.
         self._located: dict[int, Located] = {}
+        #: How many nodes those had that came since it was empty.
+        self._noted = 0
         #: The same of placements that one job after another is given.
         self._kept: dict[int, Located] = {}
 
@@ -365,12 +368,18 @@ class NodeTable:
         ``passing``."""
         found = self._located.get(id(placement)) or self._kept.get(id(placement))
         if found is None:
-            if passing:
-                return Located(placement, self.index)
-            if len(self._located) >= _KEPT:
-                self._located.clear()
-            found = self._located[id(placement)] = Located(placement, self.index)
+            found = Located(placement, self.index)
+            if not passing:
+                self._note(found)
         return found
+
+    def _note(self, place: Located) -> None:
+        """Where a placement is stays known for a while."""
+        self._noted += len(place.nodes) + 1
+        if self._noted > _KEPT:
+            self._located.clear()
+            self._noted = len(place.nodes) + 1
+        self._located[id(place.placement)] = place
 
     def keep(self, placement: Placement) -> None:
         """A placement that is given to one job after another: where it is stays known between them."""
@@ -383,9 +392,7 @@ class NodeTable:
         found = nodes_of(nodes)
         pairs = self._pairs
         placement = tuple([pairs[node] for node in found])
-        if len(self._located) >= _KEPT:
-            self._located.clear()
-        self._located[id(placement)] = Located.ones(placement, found, nodes)
+        self._note(Located.ones(placement, found, nodes))
         return placement
 
     def take(self, request: Request, placement: Placement) -> dict[str, tuple[int, int]]:

@@ -148,6 +148,16 @@ def test_places_of_very_many_running_jobs_are_located_once(monkeypatch):
     assert len(made) == 3000
 
 
+def test_no_more_nodes_of_placements_are_kept_than_may_be(monkeypatch):
+    monkeypatch.setattr(nodes, "_KEPT", 50)
+    table = table_of()
+    for at in range(100):
+        place = table.ones(0b111_111_111) if at % 2 else tuple([(f"n{node}", 2) for node in range(9)])
+        found = table.locate(place)
+        assert table.locate(place) is found and found.nodes == list(range(9))
+        assert len(table._located) <= 5
+
+
 # ---------------------------------------------------------------- the first opening
 
 
