@@ -532,7 +532,9 @@ class FairShare:
             number, ledger = self._loaded(known)
         except (msgspec.ValidationError, KeyError, TypeError, ValueError, ArithmeticError) as error:
             # Nothing of it is taken, so that what follows is right.
-            whence = "what the batch system says" if self._seeds else "nothing, or the history"
+            whence = "the history" if self._past else "nothing"
+            if self._seeds:
+                whence = "what the batch system says"
             raise ValueError(
                 f"the usage that was saved is damaged, it is counted anew, from {whence} on: {error}"
             ) from error

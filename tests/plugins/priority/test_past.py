@@ -179,3 +179,15 @@ def test_what_is_wrong_is_named(tmp_path, text, more, said):
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(pydantic.ValidationError, match=r"history: .*nowhere cannot be read"):
         DecayOptions(history=tmp_path / "nowhere")
+
+
+def test_with_a_damaged_checkpoint_the_history_counts_again(tmp_path):
+    plugin = FairTree(options(tmp_path, PBS))
+    s = scheduler(plugin, saved={"fair-tree": {"seen": 1.0}})
+    [problem] = s.problems
+    assert "is damaged, it is counted anew, from the history on: " in problem.message
+    s.problems.clear()
+    s.step(1000, [])
+    s.step(1001, [ev.JobSubmitted(1001, described("new", user="ann", account="x"))])
+    assert plugin.standing(1001).usage[plugin.tree.association("x", "ann")] == 640
+    assert s.problems == []
