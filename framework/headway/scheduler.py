@@ -533,7 +533,8 @@ class Scheduler:
             # A policy that weighs sets may not have begun those again beside whom others were refused.
             if all(job.status is Status.STARTING for job in begun):
                 return
-            if not state.ask_again(refused) or len(decisions) == before:
+            more = any(isinstance(decision, Start) for decision in decisions[before:])
+            if not state.ask_again(refused) or not more:
                 return
 
     def _bar_more(self, view: View) -> bool:
