@@ -12,6 +12,7 @@ import pytest
 import yaml
 from live_daemon import HEADWAY, Daemon, Diary
 from slurm_cluster import SYSTEM, SlurmCluster
+from test_operators_path import install_filter
 
 pytestmark = pytest.mark.slurm
 
@@ -108,3 +109,67 @@ def test_a_policy_is_moved_over_and_what_was_used_before_counts(site: Daemon, tm
     assert barred not in diary.begun()
     assert site.said("a plugin failed") == []
     assert site.stop() == 0
+
+
+@pytest.mark.long
+def test_what_was_imported_drives(accounted: SlurmCluster, tmp_path: Path) -> None:
+    """All of the chapter's steps: check, watch, the submit filter, drive; usage stays what Slurm counts."""
+    cluster, diary = accounted, Diary(accounted)
+    options = imported(cluster, tmp_path)
+    site = Daemon(cluster, tmp_path, mode="monitor", plugins=options["plugins"])
+
+    def failed() -> list[list[str]]:
+        lines = site.command("check").stdout.splitlines()
+        return [line.split()[1:4] for line in lines if line.startswith("FAIL")]
+
+    def usage(said: str) -> dict[tuple[str, ...], tuple[str, str]]:
+        head, *rows = (line.split("|") for line in said.splitlines())
+        at = [head.index(name) for name in ("RawUsage", "FairShare")]
+        return {tuple(name.strip() for name in row[:2]): (row[at[0]], row[at[1]]) for row in rows}
+
+    try:
+        assert failed() == [["jobs", "enter", "held"]]
+        site.start()
+        watched = submit(cluster, "bin", "theory", "-n2", "-t1", "--wrap", diary.script(2))
+        site.until(lambda: diary.ended()[watched] == 1, what="Slurm starts its jobs")
+        assert site.stop() == 0
+        install_filter(cluster)
+        site.configure(mode="drive")
+        assert failed() == []
+        site.start()
+        over = diary.path.with_name("over")
+        long = diary.script(f"0; while ! [ -e {over} ]; do sleep 0.2; done")
+        jobs = [
+            submit(cluster, "games", "chem", "-n4", "-t10", "--wrap", long),
+            submit(cluster, "bin", "theory", "-n12", "-t10", "--wrap", long),
+        ]
+        site.until(lambda: set(jobs) <= set(diary.begun()), what="the machine is full")
+        who = [("bin", "chem", "normal"), ("bin", "chem", "high"), ("games", "chem", "normal")]
+        waiting = [
+            submit(cluster, user, account, "-n2", "-t2", "-q", qos, "--wrap", diary.script(1))
+            for user, account, qos in who
+        ]
+        taken = "took a job over: it is held for headway"
+        site.until(lambda: set(waiting) <= {one["job"] for one in site.said(taken)}, what="they wait")
+        head, *rows = (line.split("|") for line in site.command("priority", "-P").stdout.splitlines())
+        priority = {row[0]: dict(zip(head[2:], map(float, row[2:]), strict=True)) for row in rows}
+        first, second, third = (priority[job] for job in waiting)
+        assert (first["qos"], second["qos"], third["qos"]) == (0, 2000, 0)
+        for one in (first, second, third):
+            assert one["Priority"] == pytest.approx(one["fairshare"] + one["qos"] + one["size"], abs=0.02)
+        over.touch()
+        ran = [watched, *jobs, *waiting]
+        site.until(lambda: diary.ended() == dict.fromkeys(ran, 1), what="all have run")
+        assert diary.begun() == dict.fromkeys(ran, 1)
+
+        def agree() -> bool:
+            cluster.scontrol("reconfigure")
+            theirs = usage(cluster.run("sshare", "-a", "-l", "-P"))
+            return usage(site.command("shares", "-P").stdout) == theirs
+
+        cluster.until(agree, what="usage and fair shares are the same")
+        assert site.said("a plugin failed") == []
+        assert site.stop() == 0
+        site.assert_replays()
+    finally:
+        site.clean_up()
