@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -27,6 +28,8 @@ PROGRAMS = {
     "scontrol": "slurm-client",
     "sbatch": "slurm-client",
 }
+#: Commands that change nothing.
+_READERS = frozenset({"squeue", "sinfo", "sacct"})
 
 
 class SlurmCluster:
@@ -53,6 +56,9 @@ class SlurmCluster:
         if user is not None:
             argv = (sys.executable, str(LAUNCHER), "exec", str(self.root), "--as", user, "--", *argv)
         done = subprocess.run(argv, env=self.env, capture_output=True, text=True, timeout=HANG)
+        if done.returncode == -signal.SIGPIPE and argv[0] in _READERS:
+            # A busy server may hang up on a question.
+            done = subprocess.run(argv, env=self.env, capture_output=True, text=True, timeout=HANG)
         assert not check or done.returncode == 0, f"{argv}: {done.returncode} {done.stdout}{done.stderr}"
         return done.stdout.strip()
 
