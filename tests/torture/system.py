@@ -168,6 +168,8 @@ class System(ABC):
 #: What commands say, in small letters, when their request was on its way and the answer did not come.
 UNANSWERED = (
     "end of file", "rerun request still in progress", "zero bytes were transmitted or received",
+    # Of an array: one element's node is gone, and the others did what was asked.
+    "server could not connect to mom",
     "socket timed out on send/recv",
 )  # fmt: skip
 

@@ -161,6 +161,7 @@ def test_what_no_mom_knows_is_requeued_by_force(tmp_path: Path, monkeypatch: pyt
         (183, "qrerun: End of File 1000.pbsa", None),
         (161, "qrerun: Response timed out. Job rerun request still in progress for 1000.pbsa", None),
         (1, "Unexpected error: Zero Bytes were transmitted or received", None),
+        (143, "qdel: Server could not connect to MOM 5[2].pbsa", None),
         (162, "qrerun: cannot connect to server pbsa (errno=15010)", False),
         (168, "qrerun: Request invalid for state of job 1000.pbsa", False),
     ],
