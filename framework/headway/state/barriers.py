@@ -56,7 +56,7 @@ def ask_again(state: Facts, jobs: Iterable[Job]) -> bool:
     """Ask again about these jobs that wait behind a barrier; whether any may start after all."""
     found = False
     for job in jobs:
-        if job.status is _WAITING and job.barrier is not None and state.bars is not None:
+        if job.status is _WAITING and job.barrier is not None:
             queue_or_wait(state, job)
             found = found or job.status is _PENDING
     return found

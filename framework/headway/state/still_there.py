@@ -42,10 +42,10 @@ def _still_at(state: Facts, left: Free, other: Job, source: Located, before: str
     there = left.copy()
     if other.taken is not None:
         target = state.nodes.locate(other.placement)
-        there.take(other.taken, target.nodes, target.counts, -1)
+        there.take_at(other.taken, target, -1)
         if other.tier != tier or other.lends:
             there.processors[target.nodes] -= target.counts
-    there.take(other.request, source.nodes, source.counts)
+    there.take_at(other.request, source)
     if before != tier:
         there.processors[source.nodes] += source.counts
     return there

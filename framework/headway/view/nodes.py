@@ -220,8 +220,7 @@ class NodeView(View):
                 room = booking.room.copy()
                 if mine is not None and mine.start <= booking.start < mine.start + job.expected_runtime:
                     # It was made after the job's own, so it lacks what that keeps.
-                    place = self._state.nodes.locate(mine.placement)
-                    room.take(job.request, place.nodes, place.counts, sign=-1)
+                    room.take_at(job.request, self._state.nodes.locate(mine.placement, passing=True), -1)
                 for other in gone:
                     if other.expected_end > booking.start:
                         self._give_back(other, room)
@@ -234,8 +233,7 @@ class NodeView(View):
     def _give_back(self, job: Job, free: Free) -> None:
         """Add what the job has in front to what is free."""
         if job.taken is not None and not job.behind:
-            place = self._state.nodes.locate(job.placement)
-            free.take(job.taken, place.nodes, place.counts, sign=-1)
+            free.take_at(job.taken, self._state.nodes.locate(job.placement), -1)
 
     def _lend(self, job: Job, free: Free) -> None:
         """Add the job's processors to what is free, and nothing else that it has."""

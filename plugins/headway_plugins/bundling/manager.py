@@ -201,9 +201,7 @@ class Bundling(Plugin):
                 self._killed.add(job_id)
             job = self._elastic.get(job_id)
             if job is not None and not job.running:
-                # It runs as everybody does; nobody waits for what it asked for.
-                self._orphans.update(dict.fromkeys(job.asked, event.time))
-                self._forget(job_id)
+                self._runs_alone(job, event.time)
         elif kind is DecisionFailed:
             self._failed(event.decision, event.time)  # type: ignore[attr-defined]
 
@@ -258,6 +256,11 @@ class Bundling(Plugin):
             if asked:
                 return True
         return False
+
+    def _runs_alone(self, job: Elastic, now: float) -> None:
+        """It runs on its own request, as everybody does; nobody waits for what it asked for."""
+        self._orphans.update(dict.fromkeys(job.asked, now))
+        self._forget(job.job_id)
 
     def _forget(self, job_id: str) -> None:
         self._elastic.pop(job_id, None)
@@ -459,9 +462,8 @@ class Bundling(Plugin):
         own = jobs[job.job_id]
         if not job.running and own.status in ON_NODES:
             if not _ordered_now(own, now):
-                # It was ordered before they came, and runs as everybody does.
-                self._orphans.update(dict.fromkeys(job.asked, now))
-                self._forget(job.job_id)
+                # It was ordered before they came.
+                self._runs_alone(job, now)
                 yield from self._take_back(state)
                 return
             # Its subjobs come first; the policy may start it next.

@@ -23,14 +23,12 @@ _GIB = 2.0**30
 
 def eligible(jobs: Sequence[Job]) -> Floats:
     """Since when each job could have started, absolute seconds: its submission, or its begin time."""
-    return np.array(
-        [
-            job.submit_time
-            if job.description.begin_time is None
-            else max(job.submit_time, job.description.begin_time)
-            for job in jobs
-        ]
-    )
+    return np.array([_eligible(job) for job in jobs])
+
+
+def _eligible(job: Job) -> float:
+    begin = job.description.begin_time
+    return job.submit_time if begin is None else max(job.submit_time, begin)
 
 
 class Age:
@@ -44,9 +42,7 @@ class Age:
 
     def one(self, job: Job, state: State) -> float:
         """Of one job."""
-        begin = job.description.begin_time
-        since = job.submit_time if begin is None else max(job.submit_time, begin)
-        return min(max((state.now - since) / self.max_age, 0.0), 1.0)
+        return min(max((state.now - _eligible(job)) / self.max_age, 0.0), 1.0)
 
 
 class Size:
