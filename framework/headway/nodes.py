@@ -711,6 +711,10 @@ class NodeTable:
             mask[node] = moment <= time
         return mask
 
+    def on_from(self, now: float) -> dict[str, float]:
+        """Nodes that are not on -> from when on each can be (see :meth:`on_by`)."""
+        return {self.names[node]: moment for node, moment in self._waking(now)}
+
     def on_times(self, now: float) -> list[float]:
         """The moments after ``now`` from which on more nodes can be on (see :meth:`on_by`)."""
         return sorted({moment for _, moment in self._waking(now)})

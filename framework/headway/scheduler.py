@@ -553,7 +553,9 @@ class Scheduler:
         found = False
         for booking in view.bookings:
             job = booking.job
-            if job.status is Status.PENDING and (barrier := state.bars(job)) is not None:
+            # What plugins book places for on their own is in no queue.
+            waits = job.status is Status.PENDING and state.jobs.get(job.id) is job
+            if waits and (barrier := state.bars(job)) is not None:
                 state.bar(job, barrier)
                 found = True
         return found

@@ -248,8 +248,24 @@ def test_beside_dedicated_jobs_on_nodes(jobs, place, depth, every):
     compare(cluster, jobs, depth, every, PLACES[place], lambda: Dedicated(DedicatedOptions()), anew=anew)
 
 
+def of_fast_nodes(name, processors, submit, **more):
+    """In pool wide, whose fast nodes are a1 with four processors and c1 with two."""
+    job = traced(name, processors, 1, submit, runtime=0)
+    request = msgspec.structs.replace(job.job.request, features=("fast",), **more)
+    return TraceJob(msgspec.structs.replace(job.job, request=request, pool="wide"), 0)
+
+
+#: c1 was in use at 8, so at 10 all nodes but it fall asleep, for ten seconds. j2 waits for a1 from 11 on. j3
+#: comes a second later, when j2's booking, of c1 as well, has come to its time and cannot be kept.
+OVERSLEPT = [
+    of_fast_nodes("j0", 1, 0, required_nodes=("c1",)), of_fast_nodes("j1", 1, 8, required_nodes=("c1",)),
+    of_fast_nodes("j2", 6, 11), of_fast_nodes("j3", 2, 12),
+]  # fmt: skip
+
+
 @settings(max_examples=60, deadline=None)
 @given(node_workloads(), DEPTHS, st.integers(1, 12), st.integers(0, 9))
+@example(OVERSLEPT, None, 10, 1)
 def test_while_nodes_fall_asleep_and_wake(jobs, depth, idle, wake):
     nodes = [msgspec.structs.replace(node, wake_time=float(wake)) for node in NODES]
     cluster = with_energy(node_cluster(*nodes, pools=("wide", "all")), load_profile("present-day"))

@@ -74,6 +74,8 @@ class NodeView(View):
         self._settled: Bools | None = None
 
     def open(self, now: float, queue: Sequence[Job]) -> None:
+        if self.pool.fresh >= 0 and self._state.nodes.power and self._overslept(now):
+            self.pool.fresh, self.pool.arrivals = -1, None
         super().open(now, queue)
         self._settled = self._settled_nodes()
         self._failed = {}
@@ -83,6 +85,12 @@ class NodeView(View):
             self._eligible = {}
             self._bits = {}
             self._usable = (table.pool_mask(self.pool.name) & table.available).astype(np.int64)
+
+    def _overslept(self, now: float) -> bool:
+        """Whether a booking counts on nodes that cannot be on by its start any more: nobody woke them, or
+        they are late."""
+        on = self._state.nodes.on_from(now)
+        return any(on.get(name, now) > b.start for b in self._bookings for name, _ in b.placement)
 
     def forget(self) -> None:
         super().forget()

@@ -147,13 +147,18 @@ class Limits:
 
     def took(self, job: Job) -> None:
         """See :class:`headway.state.Watcher`."""
+        self._count(job, job.start_time)
+
+    def _count(self, job: Job, since: float | None) -> None:
+        """The job counts; of what is used up since then (None: from now on)."""
         holders = self._holders_of(job)
-        if not holders:
+        if not holders and not self.needs_policy:
             return
+        # Who is limited by nothing yet may be from the next look at the batch system on.
         counted, now = [], self._now()
         for holder in holders:
             before = holder.full()
-            counted.append((holder, holder.add(job, now)))
+            counted.append((holder, holder.add(job, now if since is None else since)))
             self._full = self._full or (not before and holder.full())
         self._counted[job.id] = tuple(counted)
 
@@ -176,7 +181,8 @@ class Limits:
             job = state.jobs.get(event.job.id)
             if job is not None:
                 self.gave(job)
-                self.took(job)
+                # What it has used until now is used.
+                self._count(job, None)
 
     # ------------------------------------------------------------------ who may start
 
@@ -396,7 +402,11 @@ class Limits:
                 continue
             spent.grant(0, ended, saved["at"])
             for name, (rate, since) in runs.items():
-                if name not in spent.running and saved["at"] > since:
+                known = spent.running.get(name)
+                if known is not None and known[2] < saved["at"]:
+                    # What was before it changed is in what was spent.
+                    spent.running[name] = (*known[:2], max(since, known[2]))
+                elif saved["at"] > since:
                     spent.add(0, rate, since, saved["at"])
             self._room[holder] = None
             self._full = True

@@ -124,12 +124,11 @@ class Holder:
         #: What was used of what is used up.
         self.spent = {measure: Decaying(half_life) for measure in SPENT if measure in self.limits}
 
-    def add(self, job: Job, now: float) -> Mapping[str, float]:
-        """The job runs; what it counts for."""
+    def add(self, job: Job, since: float) -> Mapping[str, float]:
+        """The job runs; what it counts for. ``since`` then it uses up."""
         added = {}
-        begun = now if job.start_time is None else job.start_time
         for measure, spent in self.spent.items():
-            spent.begin(job.id, 0, rate(job, measure) / 60.0, begun)
+            spent.begin(job.id, 0, rate(job, measure) / 60.0, since)
         for measure in self.limits:
             if measure in TIMED:
                 self.jobs[job.id] = job

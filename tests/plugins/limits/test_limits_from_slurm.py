@@ -75,6 +75,24 @@ def test_limits_that_change_while_jobs_run_and_wait():
     assert step(s, 6, told(6)) == "d"
 
 
+def test_who_ran_before_the_limits_were_known_counts():
+    """As after each restart, and where a limit is new."""
+    s, _ = scheduler()
+    running = [ev.JobSubmitted(-60, ann("r", estimate=600)), ev.JobStarted(-60, "r")]
+    step(s, 0, *running, told(association={"x:ann": {"jobs": 1, "processor_minutes": 30}}))
+    assert arrive(s, 1, ann("a")) == ""
+    assert explain(s, "a", plain_clock)[-1] == (
+        "It cannot start: the limit of 1 running jobs of association 'x:ann' is reached: 1 in use, it would "
+        "add 1."
+    )
+    again, _ = scheduler()
+    step(again, 0, told())
+    assert arrive(again, 1, ann("a")) == "a"
+    assert step(again, 2, told(2, account={"x": {"jobs": 1}})) == ""
+    assert arrive(again, 3, ann("b")) == ""
+    assert step(again, 4, ev.JobEnded(4, "a")) == "b"
+
+
 def test_what_a_qos_limits_its_accounts_do_not():
     s, _ = scheduler()
     limits = {
@@ -163,6 +181,47 @@ def test_minutes_count_whatever_a_jobs_size_and_survive_a_restart():
     assert arrive(again, 301, ann("e", estimate=180)) == "e"
 
 
+@pytest.mark.parametrize("measure", ["budget", "wall_minutes"])
+def test_what_was_used_before_a_job_changed_counts_once(measure: str):
+    """Over a restart, and where limits become others, too."""
+    of = {"user": {"ann": {measure: 100}}}
+
+    def used(plugin: Limits, now: float) -> float:
+        (holder,) = plugin._holders.values()
+        return holder.used(measure, now)
+
+    s, limits = scheduler(of=of)
+    assert arrive(s, 0, ann("a", estimate=3600)) == "a"
+    assert used(limits, 600) == pytest.approx(60)
+    step(s, 600, ev.JobChanged(600, ann("a", estimate=1800)))
+    assert used(limits, 600) == pytest.approx(30)
+    step(s, 900, ev.JobChanged(900, ann("a", estimate=2400)))
+    assert used(limits, 900) == used(limits, 1000) == pytest.approx(40)
+    saved = json.loads(json.dumps(s.checkpoint()))
+    step(s, 1200, ev.JobEnded(1200, "a"))
+    assert used(limits, 1200) == pytest.approx(20)
+    again, other = scheduler(saved, of=of)
+    step(again, 1000, ev.JobSubmitted(0, ann("a", estimate=2400)), ev.JobStarted(0, "a"))
+    assert used(other, 1000) == pytest.approx(40)
+    step(again, 1200, ev.JobEnded(1200, "a"))
+    assert used(other, 1200) == pytest.approx(20)
+    # It ran anew while nobody looked: what it had used until it was saved stays.
+    anew, third = scheduler(saved, of=of)
+    step(anew, 1000, ev.JobSubmitted(0, ann("a", estimate=2400)), ev.JobStarted(960, "a"))
+    assert used(third, 1000) == pytest.approx(15 + 40)
+
+
+def test_a_changed_job_counts_once_where_limits_become_others():
+    s, limits = scheduler()
+    step(s, 0, told(account={"x": {"budget": 120}}))
+    assert arrive(s, 0, ann("a", "y", estimate=3600)) == "a"
+    step(s, 600, ev.JobChanged(600, ann("a", "y", estimate=1800)))
+    step(s, 900, told(900, account={"x": {"budget": 200}}))
+    (holder,) = limits._holders.values()
+    # The policy's 50 were seeded when it was known first.
+    assert holder.used("budget", 900) == pytest.approx(50 + 30)
+
+
 def test_what_was_saved_before_there_were_minutes_is_a_budget():
     saved = {"limits": {"at": 0.0, "budgets": [[["user"], ["ann"], 9.0, {}]]}}
     s, _ = scheduler(saved, of={"user": {"ann": {"budget": 10, "wall_minutes": 10}}})
@@ -175,7 +234,8 @@ def test_a_budget_begins_with_what_the_batch_system_says_was_used():
     running = [ev.JobSubmitted(-60, ann("r", processors=2, estimate=60)), ev.JobStarted(-60, "r")]
     limits = {"account": {"x": {"budget": 55}}, "association": {"x:ann": {"budget": 33}}}
     step(s, 0, *running, told(**limits))
-    # 50 and 30 were used, two of them by the job that runs.
+    step(s, 0, ev.JobEnded(0, "r"))
+    # 50 and 30 were used, two of them by the job that ran then.
     assert arrive(s, 1, ann("a", estimate=240)) == ""
     assert arrive(s, 2, ann("b", estimate=180)) == "b"
     assert arrive(s, 3, described("c", user="bob", account="y", estimate=180)) == ""
@@ -196,6 +256,7 @@ def test_minutes_begin_with_what_the_batch_system_says_was_used(kind: str, name:
         ACCOUNTS, {kind: {name: {measure: 100}}}, used={kind: {name: {measure: 97.0}}}
     )  # fmt: skip
     step(s, 0, *running, ev.SitePolicyChanged(0, policy))
-    # 97 were used, one of them by the job that runs.
+    step(s, 0, ev.JobEnded(0, "r"))
+    # 97 were used, one of them by the job that ran then.
     assert arrive(s, 1, ann("a", qos="high", estimate=181)) == ""
     assert arrive(s, 2, ann("b", qos="high", estimate=180)) == "b"

@@ -17,9 +17,11 @@ from headway.plugins import PluginConfig, make_plugin
 from headway.results import RunResult
 from headway.scheduler import Scheduler
 from headway.state import Status
+from headway_plugins.limits.plugin import Limits, LimitsOptions
 from headway_plugins.placement.first_fit import FirstFit
 from headway_plugins.policies.easy import Easy
 from headway_plugins.preemption.plugin import Preemption, PreemptionOptions
+from headway_plugins.priority.multifactor import Multifactor, MultifactorOptions
 
 RULE = {"who": {"qos": ["high"]}, "whom": {"qos": ["low"]}, "how": "suspend"}
 MIB = 2**20
@@ -210,6 +212,20 @@ def test_one_that_is_told_and_does_not_run_is_told_again():
     assert site.step(200, ev.JobEnded(200, "b", "completed")) == ["!a"]
     assert site.step(261) == ["!a"]
     assert "told again" in site.notices[-1]
+
+
+@pytest.mark.parametrize("order", ["submission", "priority"])
+@pytest.mark.parametrize("flat", [True, False])
+def test_a_limit_that_it_has_reached_itself_does_not_bar_the_place_that_is_kept_for_it(flat, order):
+    """The place is booked under its name, and it counts already."""
+    others = [Limits(LimitsOptions(of={"qos": {"low": {"jobs": 1}}}))]
+    if order == "priority":
+        others.append(Multifactor(MultifactorOptions(weights={"age": 10})))
+    site = suspended(Site(lending(ClusterDescription.flat(4)) if flat else None, others=others))
+    assert site.arrive(110, "other", 4, estimate=10.0) == []
+    assert site.step(302, ev.JobEnded(302, "b", "completed")) == ["!a"]
+    assert site.step(304, ev.JobResumed(304, "a")) == []
+    assert site.step(900, ev.JobEnded(900, "a", "completed")) == ["other"]
 
 
 # ------------------------------------------------------------------ whose it is
