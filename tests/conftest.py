@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -51,6 +52,18 @@ def _described(name: str, items: list[pytest.Item]) -> Group:
         return any(item.get_closest_marker(mark) for item in items for mark in marks)
 
     return Group(name, len(items), any_is("slurm", "pbs", "lsf"), any_is("long", "slow", "torture"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Nothing of it is garbage, and looking for some would take nearly half of its time."""
+    gc.disable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    gc.enable()
+    gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)

@@ -42,8 +42,8 @@ def enqueue(state: Facts, job: Job) -> None:
         queue.append(job)
         if pool.fresh >= 0:
             pool.fresh += 1
-            # Nothing else changed, so if this one cannot start, nobody can; but whoever wakes nodes goes by what
-            # is booked on them.
+            # Nothing else changed, so if this one cannot start, nobody can; but nodes are woken for what is
+            # booked on them.
             if job.processors <= pool.free or state.ask_always or (state.nodes.power and not pool.flat):
                 pool.changed = True
             return

@@ -35,6 +35,8 @@ Floats = NDArray[np.float64]
 _HARMLESS = frozenset({"fairness", "first-fit", "best-fit"})
 _POLICIES = ("fcfs", "strict", "greedy", "easy", "conservative")
 _ORDERS = ("shortest-first", "largest-xfactor")
+#: Conservative backfilling, as the drains name it.
+_BOOKING_ALL = ("REBUILT", "KEPT")
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,12 @@ def by_drains(result: RunResult) -> FairStarts:
             )
         if job.end_time is None:
             raise UserError(f"fair start times: job {one.id} had not ended when the run did")
+        if policy in _BOOKING_ALL and not one.request.walltime:
+            # What is booked for no time keeps others away at its start if it is the only booking.
+            raise UserError(
+                f"fair start times by drains: job {one.id} has a limit of no length; conservative is not "
+                "known with such"
+            )
     start, strict, relaxed = drains.run_with_drains(
         processors,
         np.array([job.job.submit_time for job in jobs], np.float64),
@@ -98,7 +106,7 @@ def by_drains(result: RunResult) -> FairStarts:
         first = jobs[int(np.argmax(start != real))].job.id
         raise UserError(
             f"fair start times by drains: job {first} started otherwise than the plugins' names say "
-            "(another plugin, batch mode, a changed machine, or limits of no length)"
+            "(another plugin, batch mode or a changed machine)"
         )
     return FairStarts(_spread(strict, rows, result), _spread(relaxed, rows, result), "drains")
 

@@ -381,10 +381,18 @@ class Moldable(Plugin):
             plan = self._current(state, pool)
             if plan is None:
                 continue
+            self._wake_for(pool, plan, state)
             for job_id, (start, size) in list(plan.starts.items()):
                 job = state.jobs.get(job_id)
                 if job is not None and job.entries is None and due(start, state.now):
                     yield from self._resized(job, size, plan, state)
+
+    def _wake_for(self, pool: PoolState, plan: _Plan, state: State) -> None:
+        """Have a step come at the next planned start; who is larger than the pool waits outside its queue."""
+        first = min((start for start, _ in plan.starts.values() if not due(start, state.now)), default=None)
+        if first is not None and self._woken.get(pool.name) != first:
+            self._woken[pool.name] = first
+            state.wake_at(first, pool)
 
     def _resized(self, job: Job, size: int, plan: _Plan, state: State) -> Iterator[Decision]:
         """Give a job that is to start its planned size, and the limit that belongs to it."""
@@ -422,9 +430,6 @@ class Moldable(Plugin):
         now = view.now
         for job_id, (start, size) in sorted(plan.starts.items(), key=lambda item: item[1][0]):
             if not due(start, now):
-                if self._woken.get(view.pool.name) != start:
-                    self._woken[view.pool.name] = start
-                    state.wake_at(start, view.pool)
                 break
             job = state.jobs.get(job_id)
             if job is None or job.status is not Status.PENDING:

@@ -202,6 +202,12 @@ def test_what_was_asked_for_survives_a_restart():
     assert found[1].walltime == 10
 
 
+def test_who_is_larger_than_the_pool_starts_as_planned_also_where_everybody_else_ended_a_little_early():
+    """The plan stands, nobody is in the queue, and nothing happens at the planned start."""
+    run = Run([traced("a", 6, 2, runtime=1.5), traced("b", 16, 1, 1, runtime=1, **MARK)], 8, algorithm="LTF")
+    assert run.shown("b")[:3] == (2, 4, 8)
+
+
 # ---------------------------------------------------------------------- learning
 
 
