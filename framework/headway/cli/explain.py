@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from headway.journal import HistoryEntry
     from headway.plugins import Catalogue, Plugins
 
+#: So many elements of an array that is over are named.
+_ELEMENTS = 10
+
 
 @click.command(
     "explain",
@@ -63,6 +66,11 @@ def command(job_id: str, config_path: Path, plugin_files: tuple[Path, ...], jour
     source = _from_journal if journal_only else _from_cluster
     lines = source(config, catalogue, job_id)
     if not lines and not history:
+        if elements := _elements(config, job_id):
+            few = ", ".join(elements[:_ELEMENTS]) + (", ..." if len(elements) > _ELEMENTS else "")
+            say(f"No element of job array {job_id} is in the cluster's queue any more.")
+            say(f"The journal tells of {few}.")
+            return
         raise UserError(f"job {job_id!r} is known neither to the cluster nor to the journal {config.journal}")
     for line in lines or [f"Job {job_id} is not in the cluster's queue any more."]:
         say(line)
@@ -180,6 +188,16 @@ def _history(config: Config, job_id: str) -> tuple[list[str], str]:
     except HeadwayError as error:
         return [f"(the journal cannot be read: {error})"], ""
     return list(_sentences(entries)), last_failure(entries)
+
+
+def _elements(config: Config, array_id: str) -> list[str]:
+    """The elements of an array that the journal tells of."""
+    from headway.journal import Journal
+
+    if not _there(config):
+        return []
+    with Journal.open(config.journal, create=False, read_only=True) as journal:
+        return journal.elements(array_id)
 
 
 def _sentences(history: Sequence[HistoryEntry]) -> list[str]:

@@ -560,6 +560,21 @@ class Journal:
             keyed.append(((run, seq, 1, position), entry))
         return [entry for _, entry in sorted(keyed, key=lambda pair: pair[0])]
 
+    def elements(self, array_id: str) -> list[str]:
+        """The ids of the jobs that came as elements of this array in any run, in order of their numbers.
+
+        Batch systems begin an element's id as the array's, up to a bracket if it has one.
+        """
+        stem = array_id.partition("[")[0]
+        submitted = select(events.c.payload).where(
+            events.c.kind == "JobSubmitted", events.c.job_id.startswith(stem, autoescape=True)
+        )
+        with self._database.reading() as connection:
+            payloads = connection.execute(submitted).scalars().all()
+        jobs = [self._decode(_decode_event, payload).job for payload in payloads]
+        found = {job.id: job.array_index or 0 for job in jobs if job.array_id == array_id}
+        return sorted(found, key=lambda job_id: found[job_id])
+
     def last_checkpoint(self, run_id: int) -> CheckpointRecord | None:
         """The newest checkpoint of a run; None when it has none. UserError: no such run."""
         self._check_run(run_id)

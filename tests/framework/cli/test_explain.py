@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from commandline import Headway
 from headway import __version__
 from headway.decisions import Kill, Start
 from headway.engine import Mode
-from headway.events import DecisionFailed, JobChanged, JobStarted, JobSubmitted
+from headway.events import DecisionFailed, JobChanged, JobEnded, JobStarted, JobSubmitted
 from headway.explain import last_failure
 from headway.journal import Journal, RunInfo
 from headway.journal.records import HistoryEntry
@@ -147,3 +148,36 @@ def test_why_the_last_start_failed_is_told_until_something_becomes_of_it() -> No
     assert last_failure([*told, HistoryEntry(1, 3, 7.0, "event", JobStarted(7.0, "7", ()))]) == ""
     other = DecisionFailed(5.0, Kill("7"), "no")
     assert last_failure([HistoryEntry(1, 1, 5.0, "event", other)]) == ""
+
+
+@pytest.mark.parametrize(
+    ("array", "elements"),
+    [
+        ("9", ["9_1", "9_2", "9_10"]),
+        ("9", ["9[1]", "9[2]", "9[10]"]),
+        ("9[].hw", ["9[1].hw", "9[2].hw", "9[10].hw"]),
+    ],
+)
+def test_of_an_array_that_is_over_the_journals_elements_are_named(
+    headway: Headway, config: Path, tmp_path: Path, array: str, elements: list[str]
+) -> None:
+    def jobs(array: str, ids: list[str]) -> list[JobDescription]:
+        return [
+            JobDescription(job_id, 5.0, Request(1, 50.0), array_id=array, array_index=int(number))
+            for job_id in ids
+            for number in re.findall(r"(?<=[\[_])\d+", job_id)
+        ]
+
+    over = jobs(array, elements[::-1]) + jobs(array.replace("9", "91"), [elements[0].replace("9", "91")])
+    with Journal.open(tmp_path / "runs.db") as journal:
+        cluster = ClusterDescription.flat(4, name="four")
+        journal.begin_run(RunInfo(Mode.DRY_RUN, 0.0, __version__, config.read_text(), 0, cluster))
+        for cycle, job in enumerate(over, 1):
+            journal.record_events(cycle, 5.0, [JobSubmitted(5.0, job), JobEnded(5.0, job.id)])
+        journal.end_run("finished")
+    ran = headway("explain", array, "-c", config, "--journal-only")
+    assert (ran.code, ran.err) == (0, "")
+    assert " ".join(ran.out.split()) == (
+        f"No element of job array {array} is in the cluster's queue any more. The journal tells of "
+        f"{', '.join(elements)}."
+    )
