@@ -571,7 +571,8 @@ class Journal:
         )
         with self._database.reading() as connection:
             payloads = connection.execute(submitted).scalars().all()
-        jobs = [self._decode(_decode_event, payload).job for payload in payloads]
+        came = [self._decode(_decode_event, payload) for payload in payloads]
+        jobs = [event.job for event in came if isinstance(event, JobSubmitted)]
         found = {job.id: job.array_index or 0 for job in jobs if job.array_id == array_id}
         return sorted(found, key=lambda job_id: found[job_id])
 
