@@ -99,6 +99,23 @@ def test_a_run_is_read_back_by_another_process_s_reader_while_it_goes_on(place: 
             assert [(c.seq, c.now, c.events) for c in reader.cycles(run)][1:] == [(2, 20.0, ())]
 
 
+@pytest.mark.parametrize(("array", "element"), [("9", "9_{}"), ("9%[].hw", "9%[{}].hw"), ("9é", "9é[{}]")])
+def test_an_arrays_elements_are_found_by_its_id(place: str, array: str, element: str) -> None:
+    def one(number: int, array_id: str) -> JobSubmitted:
+        description = JobDescription(
+            element.format(number), 5.0, Request(1, 50.0), array_id=array_id, array_index=number
+        )
+        return JobSubmitted(5.0, description)
+
+    with Journal.open(place) as journal:
+        journal.begin_run(info())
+        record(
+            journal, 1, [submitted("9"), submitted("99"), one(10, array), one(2, array), one(3, "other")], []
+        )
+        assert journal.elements(array) == [element.format(2), element.format(10)]
+        assert journal.elements("nobody") == []
+
+
 def test_cycles_come_in_order_also_when_there_are_more_than_are_read_at_once(path: Path) -> None:
     with Journal.open(path) as journal:
         run = journal.begin_run(info())
