@@ -67,6 +67,10 @@ Class attributes of a plugin that the framework reads, all optional:
     for a policy: True says that, once it has booked one job, it starts others by what is free and by that
     booking alone. On a flat pool it is then not asked because running jobs outlive their predictions, if they
     are now expected to end before that booking starts: that changes nothing of it.
+``passes_over``
+    for a policy: True says that it serves jobs one by one, and one whom a limit refuses beside its starts
+    (``view.refuses(job)``) as if it were not in the queue: it goes on behind it and does not book it. Its
+    pass then stands, and need not be taken back because of the hook ``bar_job``.
 ``placement_kind(job)``
     for a plugin with the hook ``place`` that looks at more than the job's request: a hashable value
     of what else it looks at. A job is not tried again in a cycle in which one of the same shape
@@ -196,7 +200,7 @@ class HookSpecs:
         up nobody and is not booked, and ``headway explain`` gives the reason. It is asked about again
         when it changes, and when the plugin says, in ``react``, that there may be room:
         ``state.lifted(barrier.key)``. A pass in which a job turns out to be barred is taken back, and the
-        policy is asked once more without it."""
+        policy is asked once more without it, unless it says ``passes_over``."""
 
     @hookspec(firstresult=True)
     def queue_key(self, job: Job, state: State) -> tuple[Any, ...] | None:

@@ -221,6 +221,10 @@ class Scheduler:
         state = self.state
         #: The plugins that start and book, in configured order.
         self.policies = policies = [plugins.by_name[name] for name, _ in self._policies]
+        #: Whether a policy passes over whom limits refuse.
+        self._passes_over = {
+            name: bool(getattr(plugins.by_name[name], "passes_over", False)) for name, _ in self._policies
+        }
         # Plugins whose answers may change with any event: nothing of an earlier cycle stands.
         self._anew = any(
             getattr(plugins.by_name[name], "ask_always", False)
@@ -588,8 +592,11 @@ class Scheduler:
         if self._has_preparers and view.fresh < 0:
             self._prepare.all(view)
             view.prepared = len(view.bookings)
+        state = self.state
         for name, policy in self._policies:
             began = perf_counter()
+            # Who was refused beside starts of another policy that are taken back may not be so any more.
+            state.passes_over = self._passes_over[name] and not state.refusals
             try:
                 answer = policy(view)
                 if answer is None:
@@ -601,16 +608,19 @@ class Scheduler:
             except Exception as error:
                 self._schedule.failed(name, error)
                 self._undo(view)
-                self.state.refusals.clear()
+                state.refusals.clear()
                 return
             finally:
                 self.seconds[name] += perf_counter() - began
-            if self.state.refusals:
+            if state.refusals and not state.passes_over:
                 return
             if made:
                 decisions.extend(made)
             if view.started:
-                self.state.sweep(pool, view.started)
+                state.sweep(pool, view.started)
+            if state.refusals:
+                state.bar_refused()
+            state.passes_over = False
             return
 
     def _undo(self, view: View) -> None:

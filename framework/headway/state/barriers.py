@@ -3,9 +3,11 @@
 A barred job is in no queue (hook ``bar_job``): it holds up nobody, and nothing is booked for it. It is asked
 about again when it changes, and when whoever barred it says that there may be room (:func:`lifted`).
 
-Within a policy's pass jobs become barred by the starts of that very pass. The first one that is refused
-(:func:`refused`) shows who else is refused by then; the scheduler takes the pass back, and has it repeated
-without them. If the policy then begins others than before, they are asked about again (:func:`ask_again`).
+Within a policy's pass jobs become barred by the starts of that very pass. One that is refused
+(:func:`refused`) shows who else is refused by then. Where the policy passes over them as if they were in no
+queue (``passes_over``, see :mod:`headway.hookspecs`) and none is booked, its pass stands, and they leave the
+queue after it. Else the scheduler takes the pass back, and has it repeated without them. If the policy then
+begins others than before, they are asked about again (:func:`ask_again`).
 """
 
 from __future__ import annotations
@@ -26,16 +28,24 @@ def refused(state: Facts, job: Job) -> bool:
     """Whether a job that a policy would start is barred, by starts of this pass."""
     if state.bars is None:
         return False
-    if state.refusals:
-        # This pass is taken back in any case.
+    known = state.refusals
+    if known and (not state.passes_over or job.id in known):
         return True
     barrier = state.bars(job)
     if barrier is None:
         return False
-    state.refusals[job.id] = job, barrier
-    # Who was started before it will be so again, so these wait as surely as it does.
-    waiting = (other for other in job.pool.queue if other.status is _PENDING and other is not job)
-    state.refusals |= {other.id: (other, found) for other, found in _who_is_barred(state, waiting)}
+    # Who was started before it stays so, or will be so again, so these wait as surely as it does.
+    waiting = [
+        other for other in job.pool.queue
+        if other.status is _PENDING and other is not job and other.id not in known
+    ]  # fmt: skip
+    known[job.id] = job, barrier
+    for other, found in _who_is_barred(state, waiting):
+        known[other.id] = other, found
+    view = job.pool.view
+    if state.passes_over and view is not None and any(booking.job.id in known for booking in view.bookings):
+        # What was booked for it was kept from others.
+        state.passes_over = False
     return True
 
 
@@ -46,10 +56,11 @@ def _who_is_barred(state: Facts, jobs: Iterable[Job]) -> list[tuple[Job, Barrier
 
 
 def bar_refused(state: Facts) -> None:
-    """Take out of their queues who was refused in the pass that is over."""
+    """Take out of their queues who was refused in the pass that is over. Of one that stands all that it has
+    concluded does."""
     found = list(state.refusals.values())
     state.refusals.clear()
-    _bar_all(state, found)
+    _bar_all(state, found, touch=not state.passes_over)
 
 
 def ask_again(state: Facts, jobs: Iterable[Job]) -> bool:
@@ -74,7 +85,7 @@ def bar_queued(state: Facts, pool: PoolState) -> None:
     _bar_all(state, _who_is_barred(state, pool.queue))
 
 
-def _bar_all(state: Facts, found: Iterable[tuple[Job, Barrier]]) -> None:
+def _bar_all(state: Facts, found: Iterable[tuple[Job, Barrier]], *, touch: bool = True) -> None:
     """As :func:`bar`, of many together."""
     leaving: dict[str, list[Job]] = {}
     for job, barrier in found:
@@ -84,7 +95,8 @@ def _bar_all(state: Facts, found: Iterable[tuple[Job, Barrier]]) -> None:
     for name, jobs in leaving.items():
         pool = state.pools[name]
         sweep(state, pool, jobs)
-        pool.touch()
+        if touch:
+            pool.touch()
 
 
 def lifted(state: Facts, key: Hashable, may: Callable[[Job], bool] | None = None, most: float = _INF) -> None:

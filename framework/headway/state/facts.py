@@ -47,8 +47,9 @@ class Facts:
         self.bars: Callable[[Job], Barrier | None] | None = None
         #: Key of a barrier -> the jobs that it keeps out of their queues.
         self.barred: dict[Hashable, Barred] = {}
-        #: Jobs that were refused in the policy's pass that goes on.
+        #: Jobs that were refused in the policy's pass that goes on; and whether the pass stands beside them.
         self.refusals: dict[str, tuple[Job, Barrier]] = {}
+        self.passes_over = False
         #: Who is told of what jobs take and give back (:mod:`headway.state.watchers`).
         self.watchers: list[Watcher] = []
         #: Called for each pool that appears later.

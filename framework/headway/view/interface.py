@@ -319,6 +319,11 @@ class View:
             elif job.processors <= pool.free and job.status is pending:
                 self.start(job, reason)
 
+    def refuses(self, job: Job) -> bool:
+        """Whether a limit refuses the job beside what this pass has started: it is to leave the queue, so a
+        policy with ``passes_over`` (:mod:`headway.hookspecs`) neither books it nor stops at it."""
+        return job.id in self._state.refusals
+
     def start(self, job: Job, reason: str = "") -> Start | None:
         """Start ``job`` now if it fits and delays nothing that is booked or reserved.
 

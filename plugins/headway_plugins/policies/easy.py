@@ -69,6 +69,11 @@ class Easy(Plugin):
         """See :mod:`headway.hookspecs`; within a window it follows from the clock, too, who is booked."""
         return self.options.window is None
 
+    @property
+    def passes_over(self) -> bool:
+        """See :mod:`headway.hookspecs`; not where more is booked, or the queue's depth counts."""
+        return self._one
+
     @hookimpl
     def schedule(self, view: View) -> list[Decision]:
         if view.resolution != self._resolution:
@@ -83,9 +88,9 @@ class Easy(Plugin):
         else:
             first = 0
             for job in queue:
-                if job.processors > pool.free:
-                    break
-                if view.start(job, "first in the queue") is None:
+                if (
+                    job.processors > pool.free or view.start(job, "first in the queue") is None
+                ) and not view.refuses(job):
                     break
                 first += 1
             if first == len(queue) or not pool.free:

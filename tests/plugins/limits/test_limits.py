@@ -20,7 +20,7 @@ from headway.plugins import PluginConfig, make_plugin
 from headway.scheduler import Scheduler, plain_clock
 from headway.state.records import ON_NODES, Status
 from headway_plugins.limits.plugin import Limits, LimitsOptions
-from headway_plugins.policies.easy import Easy
+from headway_plugins.policies.easy import Easy, EasyOptions
 from headway_plugins.policies.greedy import Greedy
 from headway_plugins.policies.los import DelayedLos
 
@@ -44,8 +44,13 @@ def arrive(s, now, *jobs):
     return step(s, now, *(ev.JobSubmitted(now, job) for job in jobs))
 
 
-def test_nobody_is_started_behind_a_refusal_in_a_pass_that_is_taken_back():
-    s = scheduler({"user": {"*": {"jobs": 1}}})
+@pytest.mark.parametrize(
+    ("bookings", "expected"), [(1, ["a", "c"]), (2, ["a", "-a", "a", "c"])], ids=["stands", "taken back"]
+)
+def test_a_pass_that_passes_over_whom_it_may_not_start_stands_and_another_starts_nobody_behind(
+    bookings, expected
+):
+    s = scheduler({"user": {"*": {"jobs": 1}}}, policy=Easy(EasyOptions(bookings=bookings)))
     took = []
 
     class Taken:
@@ -57,7 +62,7 @@ def test_nobody_is_started_behind_a_refusal_in_a_pass_that_is_taken_back():
 
     s.state.watch(Taken())
     assert arrive(s, 1, *(described(name, user=user) for name, user in ("au", "bu", "cv"))) == "ac"
-    assert took == ["a", "-a", "a", "c"]
+    assert took == expected
 
 
 #: Limits, three jobs (a and b run if they may), and which of them start on 8 processors.
@@ -274,6 +279,28 @@ def test_who_was_refused_beside_a_start_that_was_not_made_again_is_asked_about_a
     run = emulate(node_cluster(*alike(2, 5)), jobs, Limits(LimitsOptions(of=of)), delayed, Witness(of, False))
     assert run.problems == []
     assert (run.starts["5"], run.starts["7"], run.starts["8"]) == (226, 226, 240)
+
+
+class TakenBack(Easy):
+    """EASY that has its passes taken back."""
+
+    passes_over = False
+
+
+@pytest.mark.parametrize("nodes", [False, True], ids=["flat", "nodes"])
+@pytest.mark.parametrize("backfill", ["in-order", "shortest-first"])
+@settings(max_examples=40)
+@given(case=workloads())
+def test_a_pass_that_stands_starts_whom_one_does_that_is_taken_back(backfill, nodes, case):
+    jobs, of = case
+    cluster = node_cluster(*alike(2, 5)) if nodes else ClusterDescription.flat(10)
+    starts = []
+    for kind in (Easy, TakenBack):
+        policy = kind(EasyOptions(backfill=backfill))
+        run = emulate(cluster, jobs, Limits(LimitsOptions(of=of)), policy, Witness(of, False))
+        assert run.problems == []
+        starts.append(run.starts)
+    assert starts[0] == starts[1]
 
 
 @pytest.mark.parametrize("nodes", [False, True], ids=["flat", "nodes"])
