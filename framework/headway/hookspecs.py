@@ -67,6 +67,10 @@ Class attributes of a plugin that the framework reads, all optional:
     for a policy: True says that, once it has booked one job, it starts others by what is free and by that
     booking alone. On a flat pool it is then not asked because running jobs outlive their predictions, if they
     are now expected to end before that booking starts: that changes nothing of it.
+``bar_jobs(jobs, state)``
+    for a plugin with ``bar_job``: its answers about several jobs, one each in their order, as it would give
+    them one by one at that moment; it must not matter to any of them that another of these waits. Asked
+    instead of ``bar_job`` about jobs that are looked at together, if no other plugin bars jobs.
 ``passes_over``
     for a policy: True says that it serves jobs one by one, and one whom a limit refuses beside its starts
     (``view.refuses(job)``) as if it were not in the queue: it goes on behind it and does not book it. Its

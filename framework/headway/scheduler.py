@@ -46,11 +46,15 @@ from headway.view import FlatView, NodeView, View
 
 _INF = float("inf")
 
+#: A plugin's ``bar_jobs`` (:mod:`headway.hookspecs`), and the types of its answers.
+Many = Callable[[Sequence[Job], State], Sequence[Barrier | None]]
+_BARRIER_OR_NONE = {Barrier, type(None)}
+
 #: Where a checkpoint has the scheduler's own part; no plugin can be called so.
 OWN_STATE = ""
 
 
-def _sortable(hook: HookCaller, job: Job, state: State) -> tuple[Any, ...]:
+def _sortable(hook: HookCaller, state: State, job: Job) -> tuple[Any, ...]:
     """The first answer to ``queue_key``, so that answered and unanswered jobs can be compared."""
     for name, function in hook.implementations:
         answer = hook.call(name, function, job, state)
@@ -111,6 +115,23 @@ def _barrier(hook: HookCaller, state: State, job: Job) -> Barrier | None:
             return answer
         hook.failed(name, TypeError(f"expected a Barrier, found {answer!r}"))
     return None
+
+
+def _barriers(hook: HookCaller, many: Many, state: State, jobs: Sequence[Job]) -> Sequence[Barrier | None]:
+    """The same of each of several jobs, where one plugin alone bars and answers about many at once."""
+    name = hook.implementations[0][0]
+    began = perf_counter()
+    try:
+        found = many(jobs, state)
+        if len(found) == len(jobs) and set(map(type, found)) <= _BARRIER_OR_NONE:
+            return found
+    except Exception as error:
+        hook.failed(name, error)
+    else:
+        hook.failed(name, TypeError(f"expected a Barrier or None of each of {len(jobs)} jobs"))
+    finally:
+        hook.seconds[name] += perf_counter() - began
+    return [_barrier(hook, state, job) for job in jobs]
 
 
 def plain_clock(time: float) -> str:
@@ -204,9 +225,7 @@ class Scheduler:
         self._has_reactors = bool(self._react)
         self._has_order = bool(self._order_queue)
         self._has_preparers = bool(self._prepare)
-        self._has_finishers = monitor or any(
-            (self._react, self._control, self._revise, self._veto, self._decided)
-        )
+        self._has_finishers = monitor or any((self._control, self._revise, self._veto, self._decided))
         self._answer = caller("answer")
         self._checkpoint = caller("checkpoint")
         #: Of each plugin that promises: how often that had changed when it was asked last.
@@ -242,7 +261,7 @@ class Scheduler:
         if predict:
             state.predict = partial(_seconds, predict, state)
         if key:
-            state.queue_key = lambda job: _sortable(key, job, state)
+            state.queue_key = partial(_sortable, key, state)
             state.one_key = len(key.implementations) == 1
         if admit:
 
@@ -252,6 +271,9 @@ class Scheduler:
             state.admit = admit_job
         if bars:
             state.bars = partial(_barrier, bars, state)
+            many = getattr(plugins.by_name[bars.implementations[0][0]], "bar_jobs", None)
+            if many is not None and len(bars.implementations) == 1:
+                state.bars_many = partial(_barriers, bars, many, state)
         kinds = [
             function
             for name, _ in self._place.implementations
@@ -451,7 +473,7 @@ class Scheduler:
         if self._wished:
             jobs, waiting = state.jobs, (Status.PENDING, Status.STARTING)
             self._wished = {name for name in self._wished if name in jobs and jobs[name].status in waiting}
-        for name, more in self._control.all(state):
+        for name, more in self._control.all(state) if self._control.implementations else ():
             for decision in self._checked(self._control, name, more):
                 if isinstance(decision, SwapTiers | Migrate):
                     if self._move_extra(name, decision):
@@ -518,37 +540,30 @@ class Scheduler:
 
     def _look_beside_bars(self, pool: PoolState, view: View, decisions: list[Decision]) -> None:
         """As :meth:`_look`, where plugins may bar jobs."""
-        if pool.fresh >= 0:
+        if pool.fresh >= 0 and len(self._pools) > 1:
             # Starts in other pools may have barred who is booked.
             self._bar_booked(view)
         state = self.state
+        begun: list[Job] = []
+        refused: list[Job] = []
         while True:
-            begun: set[Job] = set()
-            refused: list[Job] = []
             before = len(decisions)
             self._look(pool, view, decisions)
-            while True:
+            # Whoever turned out to be barred in a pass leaves the queue, and it is repeated without them.
+            while state.refusals or self._bar_booked(view):
                 if state.refusals:
-                    begun.update(view.started)
+                    begun += view.started
                     refused += [job for job, _ in state.refusals.values()]
-                if not self._bar_more(view):
-                    break
+                    self._undo(view)
+                    state.bar_refused()
                 self._look(pool, view, decisions)
             # A policy that weighs sets may not have begun those again beside whom others were refused.
-            if all(job.status is Status.STARTING for job in begun):
+            if not begun or all(job.status is Status.STARTING for job in begun):
                 return
             more = any(isinstance(decision, Start) for decision in decisions[before:])
             if not state.ask_again(refused) or not more:
                 return
-
-    def _bar_more(self, view: View) -> bool:
-        """Whether jobs turned out to be barred in a pass, so that it is to be repeated without them."""
-        state = self.state
-        if not state.refusals:
-            return self._bar_booked(view)
-        self._undo(view)
-        state.bar_refused()
-        return True
+            begun, refused = [], []
 
     def _bar_booked(self, view: View) -> bool:
         """Take whom a start has barred but who is booked out of the queue; whether there was one."""
@@ -595,8 +610,9 @@ class Scheduler:
         state = self.state
         for name, policy in self._policies:
             began = perf_counter()
-            # Who was refused beside starts of another policy that are taken back may not be so any more.
-            state.passes_over = self._passes_over[name] and not state.refusals
+            if state.bars is not None:
+                # Who was refused beside starts of another policy that are taken back may not be so any more.
+                state.passes_over = self._passes_over[name] and not state.refusals
             try:
                 answer = policy(view)
                 if answer is None:
@@ -620,7 +636,6 @@ class Scheduler:
                 state.sweep(pool, view.started)
             if state.refusals:
                 state.bar_refused()
-            state.passes_over = False
             return
 
     def _undo(self, view: View) -> None:

@@ -12,7 +12,7 @@ from headway.decisions import Cancel, Hold, Start
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription, PoolDescription, Reservation
 from headway.scheduler import Scheduler
-from headway.state import Status
+from headway.state import Barrier, Status
 from headway_plugins.policies.easy import Easy
 from headway_plugins.policies.fcfs import Fcfs
 
@@ -303,6 +303,65 @@ def test_an_answer_that_is_no_barrier_is_named_and_bars_nobody(count):
     s = scheduler(Fcfs(), *(Bars(), BarsToo())[:count])
     assert started(s.step(0, arrive(described("1", 2)))) == ["1"]
     assert "expected a Barrier, found 'no'" in told(s)
+
+
+class Gate:
+    """Bars everybody until it is opened."""
+
+    closed = Barrier("closed", "gate")
+
+    @hookimpl
+    def bar_job(self, job):
+        return self.closed
+
+    @hookimpl
+    def react(self, state):
+        if self.closed is None:
+            state.lifted("gate")
+
+
+def wrong_count(self, jobs, state):
+    return [None]
+
+
+def no_barriers(self, jobs, state):
+    return ["no"] * len(jobs)
+
+
+def raising(self, jobs, state):
+    return 1 / 0
+
+
+@pytest.mark.parametrize("answer", [wrong_count, no_barriers, raising])
+def test_wrong_answers_about_many_jobs_are_named_and_each_is_asked_about_by_itself(answer):
+    gate = type("Gates", (Gate,), {"bar_jobs": answer})()
+    s = scheduler(Fcfs(), gate)
+    assert s.step(0, arrive(*(described(name) for name in "abcde"))) == []
+    assert s.problems == []
+    gate.closed = None
+    assert started(s.step(1, [ev.Tick(1)])) == list("abcde")
+    assert "gates/bar_job" in told(s)
+
+
+def test_jobs_that_are_let_in_together_take_their_places_as_one_by_one():
+    class Keys(Gate):
+        def bar_jobs(self, jobs, state):
+            return [self.closed for _ in jobs]
+
+        @hookimpl
+        def queue_key(self, job):
+            return ("text",) if job.id == "c" else (-ord(job.id),)
+
+    for names, queue in (("abde", "edba"), ("abcde", "edbac")):
+        gate = Keys()
+        s = scheduler(Fcfs(), gate, processors=1)
+        s.step(0, arrive(*(described(name) for name in names)))
+        gate.closed = None
+        s.step(1, [ev.Tick(1)])
+        pool = s.state.pools["pool"]
+        there = [entry[3].id for entry in pool.running] + [job.id for job in pool.queue]
+        assert "".join(there) == queue
+        assert ("compares" in told(s)) == ("c" in names)
 
 
 def test_queue_keys_that_do_not_compare_do_not_end_the_run():

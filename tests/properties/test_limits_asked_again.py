@@ -87,3 +87,37 @@ def test_who_waits_for_a_limit_is_who_would_break_one(history: list[tuple]) -> N
         for job in waiting:
             if not job.held:
                 assert (job.barrier is not None) == over(job, state), job
+
+
+class OneByOne(Limits):
+    """Limits that are asked about each job by itself."""
+
+    bar_jobs = None  # type: ignore[assignment]
+
+
+def waits(state: State) -> list[tuple]:
+    """Everything that is known of who waits where."""
+    pool = state.pools["pool"]
+    jobs = [(job.id, job.status, job.barrier and job.barrier.key) for job in state.jobs.values()]
+    return [[job.id for job in pool.queue], pool.free, pool.fresh, pool.least, jobs]
+
+
+@settings(max_examples=150, deadline=None)
+@given(HISTORIES)
+def test_jobs_that_are_asked_about_together_wait_where_each_by_itself_does(history: list[tuple]) -> None:
+    options = LimitsOptions(of={**OF, "user": {"*": {"jobs": 2, "processors": 7}}, "all": {}})
+    one, many = (
+        Scheduler(ClusterDescription.flat(TOTAL), plugged(kind(options), Easy()))
+        for kind in (OneByOne, Limits)
+    )
+    for number, step in enumerate(history):
+        now = float(number)
+        event = event_of(now, number, step, many.state)
+        events = [event] if event is not None else []
+        made = many.step(now, events)
+        assert one.step(now, events) == made
+        assert waits(one.state) == waits(many.state)
+        begun = [ev.JobStarted(now, d.job_id) for d in made if isinstance(d, Start)]
+        assert one.step(now, begun) == many.step(now, begun)
+        assert waits(one.state) == waits(many.state)
+        assert one.problems == many.problems == []

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 from headway.state.records import Job
 
+_INF = float("inf")
+
 
 class Barred:
     """Jobs by their size, so that room for small ones costs nothing to the large ones."""
 
-    __slots__ = ("_by_size", "_size")
+    __slots__ = ("_by_size",)
 
     def __init__(self) -> None:
         #: Processors -> the jobs that had that size when they came, by id.
         self._by_size: dict[int, dict[str, Job]] = {}
-        #: By id: the size that a job had then.
-        self._size: dict[str, int] = {}
 
     def __bool__(self) -> bool:
         return bool(self._by_size)
@@ -26,10 +26,7 @@ class Barred:
             yield from jobs.values()
 
     def put(self, job: Job) -> None:
-        """It is kept out."""
-        if job.id in self._size:
-            self.drop(job)
-        self._size[job.id] = job.processors
+        """It is kept out; it was not before."""
         jobs = self._by_size.get(job.processors)
         if jobs is None:
             self._by_size[job.processors] = {job.id: job}
@@ -38,9 +35,13 @@ class Barred:
 
     def drop(self, job: Job) -> bool:
         """It is not kept out any more; whether it was."""
-        size = self._size.pop(job.id, None)
-        if size is None:
-            return False
+        size = job.processors
+        if job.id not in self._by_size.get(size, ()):
+            # It may have had another size when it came.
+            sizes = [size for size, jobs in self._by_size.items() if job.id in jobs]
+            if not sizes:
+                return False
+            size = sizes[0]
         jobs = self._by_size[size]
         del jobs[job.id]
         if not jobs:
@@ -49,8 +50,9 @@ class Barred:
 
     def take(self, most: float) -> list[Job]:
         """Those of at most so many processors, who are here no longer."""
+        if most == _INF:
+            taken = list(self)
+            self._by_size = {}
+            return taken
         sizes = [size for size in self._by_size if size <= most]
-        taken = [job for size in sizes for job in self._by_size.pop(size).values()]
-        for job in taken:
-            del self._size[job.id]
-        return taken
+        return [job for size in sizes for job in self._by_size.pop(size).values()]

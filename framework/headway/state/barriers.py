@@ -12,12 +12,12 @@ begins others than before, they are asked about again (:func:`ask_again`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from headway.state.facts import Facts
 from headway.state.queues import leave_queue, sweep
 from headway.state.records import Barrier, Job, PoolState, Status
-from headway.state.waiting import queue_or_wait, wait_behind
+from headway.state.waiting import queue_or_wait, queue_together, wait_behind
 
 _INF = float("inf")
 _PENDING = Status.PENDING
@@ -49,18 +49,22 @@ def refused(state: Facts, job: Job) -> bool:
     return True
 
 
-def _who_is_barred(state: Facts, jobs: Iterable[Job]) -> list[tuple[Job, Barrier]]:
+def _who_is_barred(state: Facts, jobs: Sequence[Job]) -> list[tuple[Job, Barrier]]:
     if state.bars is None:
         return []
+    if state.bars_many is not None:
+        answers = zip(jobs, state.bars_many(jobs), strict=True)
+        return [(job, barrier) for job, barrier in answers if barrier is not None]
     return [(job, barrier) for job in jobs if (barrier := state.bars(job)) is not None]
 
 
 def bar_refused(state: Facts) -> None:
     """Take out of their queues who was refused in the pass that is over. Of one that stands all that it has
     concluded does."""
-    found = list(state.refusals.values())
+    found, stands = list(state.refusals.values()), state.passes_over
     state.refusals.clear()
-    _bar_all(state, found, touch=not state.passes_over)
+    state.passes_over = False
+    _bar_all(state, found, touch=not stands)
 
 
 def ask_again(state: Facts, jobs: Iterable[Job]) -> bool:
@@ -107,6 +111,7 @@ def lifted(state: Facts, key: Hashable, may: Callable[[Job], bool] | None = None
     barred = state.barred.get(key)
     if barred is None:
         return
+    again = []
     for job in barred.take(most):
         barrier = job.barrier
         if barrier is None or job.status is not _WAITING or (barrier.key is not key and barrier.key != key):
@@ -116,6 +121,7 @@ def lifted(state: Facts, key: Hashable, may: Callable[[Job], bool] | None = None
         else:
             # It is out of them already.
             job.barrier = None
-            queue_or_wait(state, job)
+            again.append(job)
     if not barred:
         del state.barred[key]
+    queue_together(state, again)

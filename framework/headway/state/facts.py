@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 from headway.energy import EnergyModel
@@ -45,6 +45,8 @@ class Facts:
         self.passing: set[str] = set()
         #: Why a job that could start may not, where a plugin bars jobs (:mod:`headway.state.barriers`).
         self.bars: Callable[[Job], Barrier | None] | None = None
+        #: The same of each of several jobs, where it follows from nothing that the others wait.
+        self.bars_many: Callable[[Sequence[Job]], Sequence[Barrier | None]] | None = None
         #: Key of a barrier -> the jobs that it keeps out of their queues.
         self.barred: dict[Hashable, Barred] = {}
         #: Jobs that were refused in the policy's pass that goes on; and whether the pass stands beside them.

@@ -22,19 +22,29 @@ _PENDING = Status.PENDING
 _STARTING = Status.STARTING
 
 
-def begin(state: Facts, job: Job, placement: Placement, tier: str, frequency: float | None) -> None:
+def begin(
+    state: Facts,
+    job: Job,
+    placement: Placement,
+    tier: str,
+    frequency: float | None,
+    *,
+    allowed: bool = False,
+) -> None:
     """A start was decided: the job takes its processors from now on.
 
     This is the guard that nothing switches off: raises :class:`StateError`, and changes
     nothing, if the job is not pending, if a processor would be given twice, or if a
     reservation would be broken. The queue is cleaned by :meth:`sweep`, once a cycle.
+
+    ``allowed``: :func:`.barriers.refused` has just said that nothing bars it.
     """
     if tier != FOREGROUND:
         begin_behind(state, job, placement, tier, frequency)
         return
     if job.status is not _PENDING:
         raise StateError(f"job {job.id} is {job.status.value}, not pending")
-    if state.bars is not None and (barrier := state.bars(job)) is not None:
+    if state.bars is not None and not allowed and (barrier := state.bars(job)) is not None:
         raise StateError(f"job {job.id} may not start: {barrier}")
     if state.licences is not None:
         guard_licences(state, job)

@@ -13,7 +13,7 @@ from headway.state.occupation import expected_end, move, occupy, release, set_ex
 from headway.state.queues import enqueue, leave_queue
 from headway.state.records import ON_NODES, Job, Status
 from headway.state.still_there import settled
-from headway.state.waiting import queue_or_wait, tell_dependants
+from headway.state.waiting import nothing_else, queue_or_wait, tell_dependants
 
 _INF = float("inf")
 _PENDING = Status.PENDING
@@ -47,18 +47,7 @@ def submitted(state: Facts, event: ev.JobSubmitted) -> None:
         job.order = (state.queue_key(job), description.submit_time, job.seq)
     if state.admit is not None and job_id not in state.passing:
         state.admit(job)
-    if (
-        pool.open
-        and not job.held
-        and not description.dependencies
-        and description.begin_time is None
-        and not description.reservation
-        and not description.request.licences
-        and not job.refusal
-        and pool.flat
-        and job.processors <= pool.total
-        and state.bars is None
-    ):
+    if state.bars is None and nothing_else(state, job):
         enqueue(state, job)
     else:
         queue_or_wait(state, job)

@@ -16,6 +16,8 @@ from headway.state.records import Job, PoolState, Status
 
 _order = attrgetter("order")
 _PENDING = Status.PENDING
+#: From so many jobs on the queue is sorted once instead of making room for each.
+_TOGETHER = 4
 
 
 def enqueue(state: Facts, job: Job) -> None:
@@ -50,6 +52,40 @@ def enqueue(state: Facts, job: Job) -> None:
     else:
         pool.fresh = -1
     pool.changed = True
+
+
+def enqueue_together(state: Facts, jobs: Sequence[Job]) -> None:
+    """The same for several jobs of one pool."""
+    pool = jobs[0].pool
+    queue = pool.queue
+    try:
+        behind = queue[-1].order if queue else None
+        for job in jobs:
+            if behind is not None and job.order < behind:
+                break
+            behind = job.order
+        else:
+            # They are all arrivals at the tail.
+            behind = None
+        if behind is None or len(jobs) < _TOGETHER:
+            for job in jobs:
+                enqueue(state, job)
+            return
+        together = sorted([*queue, *jobs], key=_order)
+    except TypeError:
+        # One by one it is found whose order it is.
+        for job in jobs:
+            enqueue(state, job)
+        return
+    pool.queue = together
+    for job in jobs:
+        job.status = _PENDING
+        if pool.by_size is not None:
+            pool.by_size.add(job)
+    pool.least = min(pool.least, min([job.processors for job in jobs]))
+    if pool.arrivals is not None:
+        pool.arrivals += jobs
+    pool.fresh, pool.changed = -1, True
 
 
 def leave_queue(state: Facts, job: Job) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from heapq import heappop
 
 from headway.state.barred import Barred
 from headway.state.dependencies import unmet_dependencies
 from headway.state.facts import Facts
 from headway.state.obstacles import find_obstacle
-from headway.state.queues import enqueue, leave_queue, unbar
+from headway.state.queues import enqueue, enqueue_together, leave_queue, unbar
 from headway.state.records import Barrier, Job, Status
 from headway.state.wakeups import wake_at
 
@@ -22,6 +22,13 @@ def queue_or_wait(state: Facts, job: Job) -> None:
     """Put a job that is not on nodes where it belongs now."""
     if job.barrier is not None:
         unbar(state, job)
+    if nothing_else(state, job):
+        job.obstacle = None
+        if state.bars is not None and (barrier := state.bars(job)) is not None:
+            wait_behind(state, job, barrier)
+        else:
+            enqueue(state, job)
+        return
     if job.refusal or job.held or not job.pool.open:
         job.status = _WAITING
         job.obstacle = None
@@ -55,6 +62,46 @@ def queue_or_wait(state: Facts, job: Job) -> None:
         wait_behind(state, job, barrier)
         return
     enqueue(state, job)
+
+
+def queue_together(state: Facts, jobs: Sequence[Job]) -> None:
+    """Several jobs that a barrier kept out of their queues: the same for each."""
+    if state.bars_many is None or len(jobs) < 2:
+        for job in jobs:
+            queue_or_wait(state, job)
+        return
+    free = []
+    for job in jobs:
+        if nothing_else(state, job):
+            job.obstacle = None
+            free.append(job)
+        else:
+            queue_or_wait(state, job)
+    ready: dict[str, list[Job]] = {}
+    for job, barrier in zip(free, state.bars_many(free), strict=True):
+        if barrier is not None:
+            wait_behind(state, job, barrier)
+        else:
+            ready.setdefault(job.pool.name, []).append(job)
+    for several in ready.values():
+        enqueue_together(state, several)
+
+
+def nothing_else(state: Facts, job: Job) -> bool:
+    """Whether nothing but a barrier can keep a job out of its queue, as is plain at a glance."""
+    description, pool = job.description, job.pool
+    return (
+        pool.open
+        and pool.flat
+        and not job.held
+        and not job.refusal
+        and job.processors <= pool.total
+        and job.not_before <= state.now
+        and not description.dependencies
+        and description.begin_time is None
+        and not description.reservation
+        and not description.request.licences
+    )
 
 
 def wait_behind(state: Facts, job: Job, barrier: Barrier) -> None:

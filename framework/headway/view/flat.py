@@ -127,7 +127,7 @@ class FlatView(View):
 
     def _begin(self, job: Job, reason: str) -> Start:
         """Start a job that may."""
-        self._state.begin(job, (), "foreground", None)
+        self._state.begin(job, (), "foreground", None, allowed=True)
         self.started.append(job)
         start = Start(job.id, (), reason)
         self.made.append(start)

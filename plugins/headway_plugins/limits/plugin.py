@@ -37,12 +37,12 @@ from typing import Annotated, Any
 import pydantic
 
 from headway.errors import UserError
-from headway.events import Event, JobChanged, JobEnded, SitePolicyChanged
+from headway.events import Event, JobChanged, SitePolicyChanged
 from headway.hookspecs import hookimpl
 from headway.model import JobDescription, SitePolicy
 from headway.state import Barrier, Job, PoolState, State
 from headway_plugins.limits.rules import Amounts, Rule, dimensions_of
-from headway_plugins.limits.use import BUDGET, TIMED, UNRULED, Holder, Ruled
+from headway_plugins.limits.use import BUDGET, TIMED, UNRULED, Added, Holder, Ruled
 from headway_plugins.priority.fair_share import entry_of, same_shares
 from headway_plugins.priority.options import OrFromSlurm, Seconds, is_from_slurm
 from headway_plugins.priority.tree import ROOT, Entry, Tree
@@ -50,6 +50,10 @@ from headway_plugins.priority.tree_files import configured
 
 #: Who bars jobs that are too large for a limit by themselves, where limits may change.
 _TOO_LARGE = "limits: too large"
+
+
+#: Jobs whose holders are known, at which those who left are looked for first.
+_MANY = 10_000
 
 
 class LimitsOptions(pydantic.BaseModel):
@@ -117,8 +121,10 @@ class Limits:
         self._of: dict[tuple[str, str, str, str, str], tuple[Holder, ...]] = {}
         #: A job -> what it says of itself, and who is counted for it.
         self._whose: dict[str, tuple[JobDescription, PoolState, tuple[Holder, ...]]] = {}
+        #: When so many are there, it is looked which of them there still are.
+        self._many = _MANY
         #: Jobs that have processors -> what they count for whom.
-        self._counted: dict[str, tuple[tuple[Holder, Mapping[str, float]], ...]] = {}
+        self._counted: dict[str, Sequence[tuple[Holder, Added]]] = {}
         #: Who may have room again, and who has none any more.
         self._room: dict[Holder, None] = {}
         self._full = False
@@ -128,7 +134,7 @@ class Limits:
         self._told = 0
         #: Whether limits are the running batch system's; what it said last, and what is not taken up yet.
         self.needs_policy = is_from_slurm(options.of)
-        self.observes = (JobEnded, JobChanged, *([SitePolicyChanged] if self.needs_policy else []))
+        self.observes = (JobChanged, *([SitePolicyChanged] if self.needs_policy else []))
         self._policy: SitePolicy | None = None
         self._new_policy: SitePolicy | None = None
         self._half_life = options.half_life
@@ -155,17 +161,29 @@ class Limits:
         if not holders and not self.needs_policy:
             return
         # Who is limited by nothing yet may be from the next look at the batch system on.
-        counted, now = [], self._now()
+        counted: list[tuple[Holder, Added]] = []
+        processors = job.processors
         for holder in holders:
-            before = holder.full()
-            counted.append((holder, holder.add(job, now if since is None else since)))
-            self._full = self._full or (not before and holder.full())
-        self._counted[job.id] = tuple(counted)
+            if holder.plain:
+                before = holder.room
+                holder.more(1, processors)
+                counted.append((holder, processors))
+                if holder.room < 1.0 <= before:
+                    self._full = True
+                continue
+            full = holder.full()
+            counted.append((holder, holder.add(job, self._now() if since is None else since)))
+            self._full = self._full or (not full and holder.full())
+        self._counted[job.id] = counted
 
     def gave(self, job: Job) -> None:
         """See :class:`headway.state.Watcher`."""
+        self._whose.pop(job.id, None)
         for holder, added in self._counted.pop(job.id, ()):
-            holder.take_off(job, added, self._now())
+            if isinstance(added, int):
+                holder.more(-1, -added)
+            else:
+                holder.take_off(job, added, self._now())
             self._room[holder] = None
 
     def _now(self) -> float:
@@ -175,8 +193,6 @@ class Limits:
     def observe(self, event: Event, state: State) -> None:
         if isinstance(event, SitePolicyChanged):
             self._new_policy = event.policy
-        elif isinstance(event, JobEnded):
-            self._whose.pop(event.job_id, None)
         elif isinstance(event, JobChanged) and event.job.id in self._counted:
             job = state.jobs.get(event.job.id)
             if job is not None:
@@ -197,13 +213,11 @@ class Limits:
         now, processors = state.now, job.processors
         ruled = self._ruled.get(_about(job), {}) if self._ruled else {}
         for holder in holders:
-            if holder.plain:
-                if processors <= holder.room:
-                    continue
-                if processors <= holder.largest and not ruled:
-                    # Most of those who are asked again and again.
-                    reached = "jobs" if holder.room == -math.inf else "processors"
-                    return Barrier(partial(_why, holder, job, reached, state), holder.key)
+            if processors <= holder.room:
+                continue
+            if processors <= holder.largest and not ruled:
+                # Most of those who are asked again and again.
+                return _reached(holder, job, state)
             others = ruled.get(holder, UNRULED)
             measure = holder.over(job, now, others)
             if (measure or holder.single) and (why := holder.too_large(job, others)):
@@ -215,6 +229,23 @@ class Limits:
                 # What is in use changes while it waits.
                 return Barrier(partial(_why, holder, job, measure, state), holder.key)
         return None
+
+    def bar_jobs(self, jobs: Sequence[Job], state: State) -> list[Barrier | None]:
+        """As :meth:`bar_job`, of each of several."""
+        whose, found = self._whose, list[Barrier | None]()
+        for job in jobs:
+            known, processors = whose.get(job.id), job.processors
+            if known is not None and known[0] is job.description and known[1] is job.pool:
+                for holder in known[2]:
+                    if processors > holder.room:
+                        plainly = processors <= holder.largest and not self._ruled
+                        found.append(_reached(holder, job, state) if plainly else self.bar_job(job, state))
+                        break
+                else:
+                    found.append(None)
+            else:
+                found.append(self.bar_job(job, state))
+        return found
 
     def _look_at(self, holder: Holder, when: float, job: Job, state: State) -> None:
         """There may be room at that moment, whatever else happens."""
@@ -260,7 +291,13 @@ class Limits:
             found = self._of[key] = tuple(self._find(*key))
             if self.needs_policy and (ruled := self._ruled_by_qos(found)):
                 self._ruled[key] = ruled
-        self._whose[job.id] = job.description, job.pool, found
+        whose = self._whose
+        whose[job.id] = job.description, job.pool, found
+        if len(whose) > self._many and self._state is not None:
+            # Some may have left without ever having had processors.
+            jobs = self._state.jobs
+            self._whose = {name: known for name, known in whose.items() if name in jobs}
+            self._many = max(2 * len(self._whose), _MANY)
         return found
 
     def _find(self, user: str, account: str, group: str, qos: str, pool: str) -> list[Holder]:
@@ -424,6 +461,12 @@ def _about(job: Job) -> tuple[str, str, str, str, str]:
     """What limits may be of."""
     about = job.description
     return about.user, about.account, about.group, about.qos, job.pool.name
+
+
+def _reached(holder: Holder, job: Job, state: State) -> Barrier:
+    """The barrier of a job under a limit of jobs or processors that is reached."""
+    reached = "jobs" if holder.room == -math.inf else "processors"
+    return Barrier(partial(_why, holder, job, reached, state), holder.key)
 
 
 def _why(holder: Holder, job: Job, measure: str, state: State) -> str:

@@ -92,11 +92,16 @@ class Ruled(NamedTuple):
 UNRULED = Ruled()
 
 
+#: What a job counts for: its processors where nothing else is limited but jobs, else measure by measure.
+Added = int | Mapping[str, float]
+
+
 class Holder:
     """Somebody who is counted by themselves: what they may have, and what they have."""
 
     __slots__ = (
-        "_most", "jobs", "key", "label", "largest", "limits", "plain", "room", "single", "spent", "use",
+        "_most", "_most_jobs", "_most_processors", "jobs", "key", "label", "largest", "limits", "plain",
+        "room", "single", "spent", "use",
     )  # fmt: skip
 
     def __init__(
@@ -111,21 +116,36 @@ class Holder:
         self.label = label
         self.limits, self.single = limits_of(amounts)
         self._most = {name: _highest(limit) for name, limit in self.limits.items()}
-        self.use = dict.fromkeys(self.limits, 0.0)
         #: Only jobs and processors are limited, so :attr:`room` says all.
         self.plain = not self.single and not self.limits.keys() - {"jobs", "processors"}
+        self.use = dict.fromkeys(("jobs", "processors") if self.plain else self.limits, 0.0)
+        self._most_jobs = self._most.get("jobs", math.inf)
+        self._most_processors = self._most.get("processors", math.inf)
         #: Of a plain one: the most processors that the next job may have; -inf: no further job may start.
-        self.room = math.inf
-        #: Of a plain one: the most that a job may have at all.
-        self.largest = self._most.get("processors", math.inf) if self._most.get("jobs", 1.0) >= 1.0 else 0.0
-        self._measure_room()
+        #: -inf of others, which are to be asked.
+        self.room = -math.inf
+        #: Of a plain one: the most that a job may have at all; -inf of others.
+        self.largest = -math.inf
+        if self.plain:
+            self.largest = self._most_processors if self._most_jobs >= 1.0 else 0.0
+            self.more(0, 0)
         #: The jobs that run, where minutes that are left count.
         self.jobs: dict[str, Job] = {}
         #: What was used of what is used up.
         self.spent = {measure: Decaying(half_life) for measure in SPENT if measure in self.limits}
 
-    def add(self, job: Job, since: float) -> Mapping[str, float]:
+    def more(self, jobs: int, processors: int) -> None:
+        """Of a plain one: so many jobs more run, with so many processors together; below 0: fewer."""
+        use = self.use
+        running = use["jobs"] = use["jobs"] + jobs
+        have = use["processors"] = use["processors"] + processors
+        self.room = -math.inf if running + 1.0 > self._most_jobs else self._most_processors - have
+
+    def add(self, job: Job, since: float) -> Added:
         """The job runs; what it counts for. ``since`` then it uses up."""
+        if self.plain:
+            self.more(1, job.processors)
+            return job.processors
         added = {}
         for measure, spent in self.spent.items():
             spent.begin(job.id, 0, rate(job, measure) / 60.0, since)
@@ -135,25 +155,18 @@ class Holder:
             else:
                 added[measure] = asked(job, measure)
                 self.use[measure] += added[measure]
-        self._measure_room()
         return added
 
-    def take_off(self, job: Job, added: Mapping[str, float], now: float) -> None:
+    def take_off(self, job: Job, added: Added, now: float) -> None:
         """It runs no longer."""
+        if isinstance(added, int):
+            self.more(-1, -added)
+            return
         for spent in self.spent.values():
             spent.end(job.id, now)
         for measure, value in added.items():
             self.use[measure] -= value
         self.jobs.pop(job.id, None)
-        self._measure_room()
-
-    def _measure_room(self) -> None:
-        if not self.plain:
-            return
-        use, most = self.use, self._most
-        self.room = most["processors"] - use["processors"] if "processors" in most else math.inf
-        if "jobs" in most and use["jobs"] + 1.0 > most["jobs"]:
-            self.room = -math.inf
 
     def used(self, measure: str, now: float) -> float:
         """What is in use."""

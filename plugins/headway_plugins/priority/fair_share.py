@@ -224,8 +224,13 @@ class FairShare:
         if self._past:
             self._count_past(state)
         # The state has taken in all events of the step: who ended in it is not there any more.
-        if isinstance(event, JobSubmitted):
+        if type(event) is JobSubmitted:
             self._jobs[event.job.id] = event.job
+            return
+        if type(event) is JobEnded:
+            self._jobs.pop(event.job_id, None)
+            self._suspended.discard(event.job_id)
+            self._stopped(event.job_id, event.time)
         elif isinstance(event, JobChanged):
             self._jobs[event.job.id] = event.job
             self._changed(event, state)
@@ -233,9 +238,7 @@ class FairShare:
             job = state.jobs.get(event.job_id)
             runs = job is not None and job.status is Status.RUNNING
             self._runs(event.job_id, event.placement, event.time, runs=runs)
-        elif isinstance(event, JobEnded | JobRequeued | JobSuspended):
-            if isinstance(event, JobEnded):
-                self._jobs.pop(event.job_id, None)
+        elif isinstance(event, JobRequeued | JobSuspended):
             if isinstance(event, JobSuspended):
                 self._suspended.add(event.job_id)
             else:

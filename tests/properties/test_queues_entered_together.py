@@ -1,0 +1,64 @@
+"""Jobs that enter their queue together leave it, and what is known of it, as one by one."""
+
+from __future__ import annotations
+
+from building import described
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headway.model import ClusterDescription
+from headway.sizes import JobsBySize
+from headway.state import Job, State, Status
+from headway.state.barred import Barred
+from headway.state.queues import enqueue, enqueue_together
+
+PLACES = st.lists(st.integers(0, 5), max_size=8)
+SIZES = st.lists(st.integers(1, 4), min_size=16, max_size=16)
+
+
+def after(
+    there: list[int], come: list[int], sizes: list[int], *, fresh: bool, indexed: bool, together: bool
+) -> list:
+    """A pool's queue and what is known of it, once jobs with these places have come to those there."""
+    state = State(ClusterDescription.flat(3))
+    pool = state.pools["pool"]
+    jobs = [
+        Job.arrived(described(str(at), size, submit=float(place)), pool, at)
+        for at, (place, size) in enumerate(zip((*there, *come), sizes, strict=False))
+    ]
+    for job in jobs[: len(there)]:
+        enqueue(state, job)
+    pool.fresh, pool.changed, pool.arrivals = (0, False, []) if fresh else (-1, False, None)
+    pool.by_size, pool.least = JobsBySize(pool.queue) if indexed else None, 5
+    new = jobs[len(there) :]
+    if together and new:
+        enqueue_together(state, new)
+    else:
+        for job in new:
+            enqueue(state, job)
+    assert all(job.status is Status.PENDING for job in jobs)
+    index = None if pool.by_size is None else [job.id for job in pool.by_size.soonest(lambda: 4)]
+    arrivals = pool.arrivals and [job.id for job in pool.arrivals]
+    return [[job.id for job in pool.queue], pool.fresh, pool.changed, arrivals, pool.least, index]
+
+
+@given(there=PLACES, come=PLACES, sizes=SIZES, fresh=st.booleans(), indexed=st.booleans())
+def test_jobs_that_come_together_take_their_places_as_one_by_one(
+    there: list[int], come: list[int], sizes: list[int], fresh: bool, indexed: bool
+) -> None:
+    one, many = (
+        after(there, come, sizes, fresh=fresh, indexed=indexed, together=together)
+        for together in (False, True)
+    )
+    assert one == many
+
+
+def test_a_barred_job_whose_size_has_changed_is_found() -> None:
+    pool = State(ClusterDescription.flat(3)).pools["pool"]
+    barred, job = Barred(), Job.arrived(described("a", 3), pool, 1)
+    barred.put(job)
+    job.processors = 1
+    assert barred.take(1) == []
+    assert barred.drop(job)
+    assert not barred
+    assert not barred.drop(job)
