@@ -212,7 +212,8 @@ class HookSpecs:
 
         Asked when a job arrives or changes; the queue is then kept sorted at no cost a cycle.
         Without an answer the order is that of submission. The key stands until the job changes: one
-        that follows time or other jobs belongs into ``order_queue``."""
+        that follows time or other jobs belongs into ``order_queue``, or its plugin says when it is another
+        one: ``state.rekey(jobs)``, and ``state.outdate_keys()`` for the jobs that are in no queue."""
 
     @hookspec
     def react(self, state: State) -> Iterable[Decision] | None:

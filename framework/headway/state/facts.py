@@ -60,6 +60,8 @@ class Facts:
         self.queue_key: Callable[[Job], tuple[Any, ...]] | None = None
         #: One plugin alone defines it.
         self.one_key = False
+        #: Counts how often the keys of all jobs in no queue became outdated.
+        self.edition = 0
         #: Properties of jobs that plugins registered, by name (hook ``register_factors``).
         self.factors: dict[str, Factor] = {}
         #: The chance of an arrival in a pool within so many seconds, where somebody answers (hook

@@ -10,7 +10,7 @@ from headway.state.facts import Facts
 from headway.state.foresight import Foreseeable, take_back
 from headway.state.moves import refused
 from headway.state.occupation import expected_end, move, occupy, release, set_expected_end
-from headway.state.queues import enqueue, leave_queue
+from headway.state.queues import enqueue, give_key, leave_queue
 from headway.state.records import ON_NODES, Job, Status
 from headway.state.still_there import settled
 from headway.state.waiting import nothing_else, queue_or_wait, tell_dependants
@@ -44,7 +44,7 @@ def submitted(state: Facts, event: ev.JobSubmitted) -> None:
     if state.predict is not None:
         predict(state, job)
     if state.queue_key is not None:
-        job.order = (state.queue_key(job), description.submit_time, job.seq)
+        give_key(state, job)
     if state.admit is not None and job_id not in state.passing:
         state.admit(job)
     if state.bars is None and nothing_else(state, job):
@@ -226,8 +226,11 @@ def job_changed(state: Facts, event: ev.JobChanged) -> None:
             job.pool.touch()
         set_expected_end(state, job, expected_end(job, start))
         return
-    tail = (new.submit_time, job.seq)
-    job.order = tail if state.queue_key is None else (state.queue_key(job), *tail)
+    if state.queue_key is None:
+        job.order = (new.submit_time, job.seq)
+    else:
+        job.edition = None
+        give_key(state, job)
     if state.admit is not None:
         job.refusal = ""
         state.admit(job)

@@ -22,6 +22,8 @@ _TOGETHER = 4
 
 def enqueue(state: Facts, job: Job) -> None:
     """The job may be started: it takes its place in the queue."""
+    if job.edition != state.edition and state.queue_key is not None:
+        give_key(state, job)
     pool = job.pool
     queue = pool.queue
     job.status = _PENDING
@@ -129,6 +131,19 @@ def sweep(state: Facts, pool: PoolState, gone: Sequence[Job]) -> None:
             drop(queue, job)
 
 
+def give_key(state: Facts, job: Job) -> None:
+    """Ask for a job's place (hook ``queue_key``)."""
+    if state.queue_key is not None:
+        job.order = (state.queue_key(job), job.description.submit_time, job.seq)
+        job.edition = state.edition
+
+
+def outdate_keys(state: Facts) -> None:
+    """What the plugin's keys follow has changed. Those of jobs in no queue are asked for anew when their jobs
+    come into one (``job.edition`` is that of the old key then); for the others, see :func:`rekey`."""
+    state.edition += 1
+
+
 def rekey(state: Facts, jobs: Iterable[Job], answers: Iterable[tuple[Any, ...]] | None = None) -> None:
     """Ask again for these jobs' places (hook ``queue_key``), of jobs that are on no nodes, because what their
     plugin's keys follow has changed.
@@ -138,19 +153,20 @@ def rekey(state: Facts, jobs: Iterable[Job], answers: Iterable[tuple[Any, ...]] 
 
     A pool whose order comes out as it was has nothing to look at: what is booked there stands.
     """
-    key = state.queue_key
-    if key is None:
+    if state.queue_key is None:
         return
+    edition = state.edition
     pools: dict[str, PoolState] = {}
     if answers is not None and state.one_key:
         for job, answer in zip(jobs, answers, strict=True):
             # As the scheduler writes down what it is answered.
             job.order = ((0, *answer), job.description.submit_time, job.seq)
+            job.edition = edition
             if job.status is _PENDING:
                 pools[job.pool.name] = job.pool
     else:
         for job in jobs:
-            job.order = (key(job), job.description.submit_time, job.seq)
+            give_key(state, job)
             if job.status is _PENDING:
                 pools[job.pool.name] = job.pool
     for pool in pools.values():

@@ -135,6 +135,9 @@ class Job(msgspec.Struct, eq=False, weakref=True):
     aside: bool = False
     #: The plugin whose prediction ``expected_runtime`` is; "": nobody's.
     predicted_by: str = ""
+    #: Of which edition of the keys (:func:`headway.state.queues.outdate_keys`) that in ``order`` is; None: of
+    #: none yet, or it changed since.
+    edition: int | None = None
 
     @classmethod
     def arrived(cls, description: JobDescription, pool: PoolState, seq: int) -> Job:

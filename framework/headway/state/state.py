@@ -74,6 +74,7 @@ class State(Facts):
     lend = lending.lend
     sweep = queues.sweep
     rekey = queues.rekey
+    outdate_keys = queues.outdate_keys
     refused = barriers.refused
     bar_refused = barriers.bar_refused
     ask_again = barriers.ask_again

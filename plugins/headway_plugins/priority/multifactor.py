@@ -9,9 +9,11 @@ Each factor is a function of jobs with values in 0..1 that some plugin registere
 and ``resource:NAME``; fair share comes from a plugin of its own (``fair-tree``, ``classic``, ``windows``),
 and a site may register more.
 
-All priorities are computed anew, at once, in the first cycle after each ``period``, and those of new and
-changed jobs in the cycle that sees them, so other cycles cost nothing. Where a pool's queue has one job no
-order is needed, and none is computed. Between events nothing is computed: nothing can start then.
+The priorities of all that wait in queues are computed anew, at once, in the first cycle after each
+``period``, those of new and changed jobs in the cycle that sees them, and those of who waited elsewhere
+meanwhile (behind a limit, for another job) when it comes into its queue; so other cycles cost nothing.
+Where a pool's queue has one job no order is needed, and none is computed. Between events nothing is
+computed: nothing can start then.
 
 Decisions on what is left open:
 
@@ -201,13 +203,15 @@ class Multifactor:
     # ------------------------------------------------------------------ the order
 
     @hookimpl
-    def queue_key(self, job: Job) -> tuple[int, float]:
+    def queue_key(self, job: Job, state: State) -> tuple[int, float]:
         known = self._keys.get(job.id)
-        if known is None:
+        if known is not None:
+            return known
+        if job.edition is None:
             # It came, or changed: behind those that are known until it is computed.
             self._new[job.id] = job
             return _BEHIND
-        return known
+        return (1, -float(self.priorities((job,), state)[0]))
 
     @hookimpl
     def react(self, state: State) -> None:
@@ -231,7 +235,8 @@ class Multifactor:
     def _all(self, state: State) -> None:
         """Everything anew."""
         self._due = state.now + self._period
-        jobs = [job for job in state.jobs.values() if job.status in _WAITS]
+        state.outdate_keys()
+        jobs = [job for pool in state.pools.values() for job in pool.queue if job.status is Status.PENDING]
         self._new.clear()
         self._kept.clear()
         values = self.priorities(jobs, state)

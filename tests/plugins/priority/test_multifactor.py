@@ -107,6 +107,32 @@ def test_all_priorities_come_anew_once_a_period_and_not_in_between():
     assert asked == [2]
 
 
+def test_who_waits_in_no_queue_is_weighed_when_it_comes_into_one():
+    s, plugin = scheduler(weights={"expansion": 1}, period=100)
+    arrive(
+        s, 60, described("a", estimate=1000), described("b", estimate=100, submit=59),
+        described("c", estimate=1000),
+    )  # fmt: skip
+    assert queue(s) == "acb"
+    s.step(61, [ev.JobHeld(61, "a")])
+    weighed = []
+    original = plugin.priorities
+    plugin.priorities = lambda jobs, state: weighed.append([job.id for job in jobs]) or original(jobs, state)
+    s.step(170, [ev.JobChanged(170, described("whole", 8, 10_001))])
+    assert (weighed, queue(s)) == ([["c", "b"]], "bc")
+    s.step(250, [ev.JobReleased(250, "a")])
+    assert (weighed[1:], queue(s)) == ([["a"]], "bac"), "of long ago it would be the last"
+
+
+def test_who_comes_back_within_a_period_keeps_its_place():
+    s, plugin = scheduler(weights={"expansion": 1}, period=100)
+    arrive(s, 60, described("a", estimate=1000), described("b", estimate=1000, submit=1))
+    plugin.priorities = None
+    s.step(61, [ev.JobHeld(61, "a")])
+    s.step(150, [ev.JobReleased(150, "a")])
+    assert queue(s) == "ab"
+
+
 def test_a_queue_of_one_needs_no_order():
     s, plugin = scheduler(weights={"age": 1}, period=10)
     plugin.priorities = None
