@@ -57,7 +57,13 @@ OWN_STATE = ""
 def _sortable(hook: HookCaller, state: State, job: Job) -> tuple[Any, ...]:
     """The first answer to ``queue_key``, so that answered and unanswered jobs can be compared."""
     for name, function in hook.implementations:
-        answer = hook.call(name, function, job, state)
+        began = perf_counter()
+        try:
+            answer = function(job, state)
+        except Exception as error:
+            hook.failed(name, error)
+            answer = None
+        hook.seconds[name] += perf_counter() - began
         if isinstance(answer, tuple):
             return (0, *answer)
         if answer is not None:
@@ -97,8 +103,7 @@ def _seconds(hook: HookCaller, state: State, job: Job) -> float | None:
 
 def _barrier(hook: HookCaller, state: State, job: Job) -> Barrier | None:
     """The first answer to ``bar_job`` that is a barrier."""
-    spent = hook.seconds
-    began = perf_counter()
+    spent, began = hook.seconds, perf_counter()
     for name, function in hook.implementations:
         try:
             answer = function(job, state)

@@ -50,7 +50,7 @@ def refused(state: Facts, job: Job) -> bool:
 
 
 def _who_is_barred(state: Facts, jobs: Sequence[Job]) -> list[tuple[Job, Barrier]]:
-    if state.bars is None:
+    if state.bars is None or not jobs:
         return []
     if state.bars_many is not None:
         answers = zip(jobs, state.bars_many(jobs), strict=True)
@@ -89,8 +89,10 @@ def bar_queued(state: Facts, pool: PoolState) -> None:
     _bar_all(state, _who_is_barred(state, pool.queue))
 
 
-def _bar_all(state: Facts, found: Iterable[tuple[Job, Barrier]], *, touch: bool = True) -> None:
+def _bar_all(state: Facts, found: Sequence[tuple[Job, Barrier]], *, touch: bool = True) -> None:
     """As :func:`bar`, of many together."""
+    if not found:
+        return
     leaving: dict[str, list[Job]] = {}
     for job, barrier in found:
         if job.status is _PENDING:
@@ -124,4 +126,5 @@ def lifted(state: Facts, key: Hashable, may: Callable[[Job], bool] | None = None
             again.append(job)
     if not barred:
         del state.barred[key]
-    queue_together(state, again)
+    if again:
+        queue_together(state, again)

@@ -157,7 +157,11 @@ class Limits:
 
     def _count(self, job: Job, since: float | None) -> None:
         """The job counts; of what is used up since then (None: from now on)."""
-        holders = self._holders_of(job)
+        known = self._whose.get(job.id)
+        if known is not None and known[0] is job.description and known[1] is job.pool:
+            holders = known[2]
+        else:
+            holders = self._holders_of(job)
         if not holders and not self.needs_policy:
             return
         # Who is limited by nothing yet may be from the next look at the batch system on.
@@ -270,7 +274,8 @@ class Limits:
             room, self._room = self._room, {}
             for holder in room:
                 if holder.plain:
-                    state.lifted(holder.key, most=holder.room)
+                    if holder.room >= 0.0:
+                        state.lifted(holder.key, most=holder.room)
                 else:
                     # Whom minutes keep out is to say anew when there may be room for it.
                     easy = not TIMED.intersection(holder.limits)

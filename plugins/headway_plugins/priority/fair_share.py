@@ -282,7 +282,9 @@ class FairShare:
         if runs:
             self._suspended.discard(job_id)
         node = self.node_of(description)
-        rate = self.rate(description, processors_of(placement) or description.request.processors)
+        # Flat pools name no placement.
+        processors = processors_of(placement) if placement else 0
+        rate = self.rate(description, processors or description.request.processors)
         if self._inherited is not None and job_id in self._inherited:
             self._inherited.discard(job_id)
             whose, before, since = self.ledger.running[job_id]
