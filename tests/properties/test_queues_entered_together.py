@@ -17,9 +17,18 @@ SIZES = st.lists(st.integers(1, 4), min_size=16, max_size=16)
 
 
 def after(
-    there: list[int], come: list[int], sizes: list[int], *, fresh: bool, indexed: bool, together: bool
+    there: list[int],
+    come: list[int],
+    sizes: list[int],
+    *,
+    fresh: bool,
+    indexed: bool,
+    keyed: bool,
+    together: bool,
 ) -> list:
-    """A pool's queue and what is known of it, once jobs with these places have come to those there."""
+    """A pool's queue and what is known of it, once jobs with these places have come to those there.
+
+    ``keyed``: their keys became others while they were in no queue."""
     state = State(ClusterDescription.flat(3))
     pool = state.pools["pool"]
     jobs = [
@@ -31,6 +40,11 @@ def after(
     pool.fresh, pool.changed, pool.arrivals = (0, False, []) if fresh else (-1, False, None)
     pool.by_size, pool.least = JobsBySize(pool.queue) if indexed else None, 5
     new = jobs[len(there) :]
+    if keyed:
+        state.queue_key = lambda job: (-job.submit_time,)
+        for job in jobs:
+            job.order = ((job.submit_time,), *job.order)
+        state.outdate_keys()
     if together and new:
         enqueue_together(state, new)
     else:
@@ -42,12 +56,13 @@ def after(
     return [[job.id for job in pool.queue], pool.fresh, pool.changed, arrivals, pool.least, index]
 
 
-@given(there=PLACES, come=PLACES, sizes=SIZES, fresh=st.booleans(), indexed=st.booleans())
+@given(there=PLACES, come=PLACES, sizes=SIZES, known=st.tuples(*[st.booleans()] * 3))
 def test_jobs_that_come_together_take_their_places_as_one_by_one(
-    there: list[int], come: list[int], sizes: list[int], fresh: bool, indexed: bool
+    there: list[int], come: list[int], sizes: list[int], known: tuple[bool, bool, bool]
 ) -> None:
+    fresh, indexed, keyed = known
     one, many = (
-        after(there, come, sizes, fresh=fresh, indexed=indexed, together=together)
+        after(there, come, sizes, fresh=fresh, indexed=indexed, keyed=keyed, together=together)
         for together in (False, True)
     )
     assert one == many

@@ -58,6 +58,10 @@ def enqueue(state: Facts, job: Job) -> None:
 
 def enqueue_together(state: Facts, jobs: Sequence[Job]) -> None:
     """The same for several jobs of one pool."""
+    if state.queue_key is not None:
+        for job in jobs:
+            if job.edition != state.edition:
+                give_key(state, job)
     pool = jobs[0].pool
     queue = pool.queue
     try:
