@@ -29,6 +29,7 @@ from headway.events import (
 from headway.metrics import summarise
 from headway.model import ClusterDescription, JobDescription, NodeDescription, PoolDescription, Request
 from headway.plugins import Catalogue, PluginConfig, Plugins
+from headway.results import RunResult
 from headway.scheduler import Scheduler
 from headway.workload import TraceJob, read_swf, trace_jobs
 from headway_adapters.emulated import EmulatedAdapter
@@ -210,6 +211,43 @@ def test_energy_a_power_cap_that_delays(overtake: bool) -> None:
         assert not decisions
         rounds.append(seconds)
     told(f"power cap that delays 1,000 starts, overtake {overtake}", rounds, "0 decisions")
+
+
+@pytest.mark.traces
+def test_energy_a_tight_power_cap_on_nodes(trace_dir: Path) -> None:
+    """What a cap costs that is a share of the highest power without one: the first 900 jobs of KTH-SP2."""
+    trace = read_swf(next(trace_dir.glob("KTH-SP2*")))
+    jobs, _ = trace_jobs(trace, 100, limit=900)
+    cluster = with_energy(machine(100, 4), PRESENT)
+    policies = ("easy", "conservative")
+
+    def capped(policy: str, watts: float | None) -> tuple[float, RunResult]:
+        cap = [PluginConfig("power-cap", {"watts": watts})] if watts else []
+        configs = [PluginConfig(policy), PluginConfig("first-fit"), *cap]
+        began = process_time()
+        result = emulate(cluster, jobs, configs, Catalogue(), label=policy)
+        return process_time() - began, result
+
+    highest = summarise(capped("easy", None)[1])["energy"]["peak_power"]
+    print(f"\nhighest power without a cap: {highest:,.0f} W", file=sys.__stderr__)
+    for share in (None, 0.98, 0.96, 0.94):
+        watts = share and share * highest
+        seconds: dict[str, list[float]] = {policy: [] for policy in policies}
+        waits = {}
+        for _ in range(ROUNDS):
+            for policy in policies:
+                spent, result = capped(policy, watts)
+                seconds[policy].append(spent)
+                assert all(job.state == "completed" for job in result.jobs)
+                waits[policy] = np.mean([job.start_time - job.job.submit_time for job in result.jobs])
+        for policy in policies:
+            least = min(seconds[policy])
+            ratio = least / min(seconds["easy"])
+            print(
+                f"cap {share or 'none'}, {policy}: {least:.2f} s, {ratio:.1f} times EASY, "
+                f"mean wait {waits[policy]:,.0f} s",
+                file=sys.__stderr__,
+            )
 
 
 def test_energy_power_down_on_many_nodes() -> None:
