@@ -235,6 +235,8 @@ class NodeTable:
         #: The processors of every node, if all have, and had, the same number; else 0.
         self._each = 0
         self._all_available = True
+        #: Of some node more is taken than it has: it has become smaller, or others share it.
+        self._overfull = False
         self._pools: dict[str, Bools] = {}
         self._features: dict[str, Bools] = {}
         #: What nodes have that no job takes anything of.
@@ -277,6 +279,9 @@ class NodeTable:
         self.whole.memory[at] = node.memory or _UNMANAGED
         self.available[at] = node.available
         self._all_available = self._all_available and node.available
+        self._overfull = self._has_too_little([at]) or (
+            self._overfull and self._has_too_little(np.arange(len(self.names)))
+        )
         self.single = self.single and node.processors <= 1
         self._each = node.processors if len(self.names) == 1 or self._each == node.processors else 0
         if len(self.names) == 1:
@@ -417,6 +422,10 @@ class NodeTable:
             self._whole_nodes = self._whole_nodes | whole if sign > 0 else self._whole_nodes & ~whole
         if sign < 0:
             self._located.pop(id(placement), None)
+        if not self._overfull and sign > 0:
+            self._overfull = self._has_too_little(nodes if arrays is None else arrays[0])
+        if self._overfull:
+            return self._shares_beside_overfull(place, sign)
         if self._same_pools is not None and nodes and (self._all_available or arrays is not None):
             usable = total = place.processors if place.clear else sum(counts)
             if arrays is not None and not self._all_available:
@@ -428,6 +437,33 @@ class NodeTable:
             for pool in self.descriptions[self.names[node]].pools:
                 total, free = shares.get(pool, (0, 0))
                 shares[pool] = (total + count, free + usable)
+        return shares
+
+    def _has_too_little(self, nodes: Sequence[int] | Ints) -> bool:
+        """Whether more is taken of one of these nodes than it has."""
+        free = self.free.processors
+        if isinstance(nodes, np.ndarray):
+            return bool((free[nodes] < 0).any())
+        return any(free[node] < 0 for node in nodes)
+
+    def _shares_beside_overfull(self, place: Located, sign: int) -> dict[str, tuple[int, int]]:
+        """As :meth:`take`, after the move: a processor that two have was free for nobody else, and is not
+        free when one of them leaves."""
+        moved: dict[int, int] = {}
+        for node, count in zip(place.nodes, place.counts, strict=True):
+            moved[node] = moved.get(node, 0) + count
+        shares: dict[str, tuple[int, int]] = {}
+        for node, count in moved.items():
+            usable = 0
+            if self.available[node]:
+                left = int(self.free.processors[node])
+                most, least = (left + count, left) if sign > 0 else (left, left - count)
+                usable = max(0, most) - max(0, least)
+            for pool in self.descriptions[self.names[node]].pools:
+                total, free = shares.get(pool, (0, 0))
+                shares[pool] = (total + count, free + usable)
+        if sign < 0:
+            self._overfull = self._has_too_little(np.arange(len(self.names)))
         return shares
 
     # ------------------------------------------------------------------ the background
@@ -536,9 +572,10 @@ class NodeTable:
         return any(n in self.descriptions and pool in self.descriptions[n].pools for n in nodes)
 
     def count(self, pool: str) -> tuple[int, int]:
-        """Usable processors of a pool, and how many of them are free."""
+        """Usable processors of a pool, and how many of them are free. A node of which more is taken than it
+        has takes nothing from the others."""
         mask = self.pool_mask(pool) & self.available
-        return int(self.total[mask].sum()), int(self.free.processors[mask].sum())
+        return int(self.total[mask].sum()), int(np.maximum(self.free.processors[mask], 0).sum())
 
     def guard(self, request: Request, placement: Placement, pool: str) -> None:
         """Raise :class:`StateError` if a placement is not to be had: unknown or unusable node, not

@@ -113,3 +113,47 @@ def test_one_that_runs_is_not_told_to_be_left_out() -> None:
     running = [ev.JobSubmitted(10, described("a", 4)), ev.JobStarted(10, "a", (("m0", 4),))]
     one.step(10, [*running, ev.JobSubmitted(10, described("b", 4))])
     assert one.notices == ["job b is left out of the queue: it cannot run now: pool 'pool' has no nodes"]
+
+
+def on_a_smaller_node() -> Scheduler:
+    """Two nodes of four processors, both in use, of which n0 has become a node of one."""
+    one = scheduler(node_cluster(*alike(2, 4)))
+    events = [ev.JobSubmitted(10, described("a", 4)), ev.JobSubmitted(10, described("b", 2))]
+    assert len(started(one.step(10, events))) == 2
+    one.step(11, [ev.JobStarted(11, "a", (("n0", 4),)), ev.JobStarted(11, "b", (("n1", 2),))])
+    one.step(12, [ev.NodeUp(12, NodeDescription("n0", 1, pools=("pool",)))])
+    return one
+
+
+def test_a_node_that_became_smaller_than_its_jobs_takes_nothing_from_the_others() -> None:
+    one = on_a_smaller_node()
+    pool = one.state.pools["pool"]
+    assert (pool.total, pool.free) == (5, 2)
+    made = one.step(13, [ev.JobSubmitted(13, described("c", 2))])
+    assert started(made) == [("c", (("n1", 2),))]
+    assert pool.free == 0
+
+
+def test_what_leaves_a_node_that_became_smaller_gives_back_what_the_node_has() -> None:
+    one = on_a_smaller_node()
+    pool = one.state.pools["pool"]
+    one.step(14, [ev.JobEnded(14, "a")])
+    assert pool.free == 3
+    one.step(15, [ev.JobEnded(15, "b")])
+    assert pool.free == pool.total == 5
+
+
+def test_jobs_that_share_processors_of_a_node_take_nothing_from_other_nodes() -> None:
+    """Somebody else started them there."""
+    one = scheduler(node_cluster(*alike(2, 4)))
+    pool = one.state.pools["pool"]
+    for at, name in enumerate(("a", "b")):
+        told = [ev.JobSubmitted(10, described(name, 4, held=True)), ev.JobStarted(10, name, (("n0", 4),))]
+        one.step(10 + at, told)
+    assert pool.free == 4
+    made = one.step(13, [ev.JobSubmitted(13, described("c", 4))])
+    assert started(made) == [("c", (("n1", 4),))]
+    one.step(14, [ev.JobEnded(14, "a")])
+    assert pool.free == 0
+    one.step(15, [ev.JobEnded(15, "b")])
+    assert pool.free == 4
