@@ -157,3 +157,18 @@ def test_jobs_that_share_processors_of_a_node_take_nothing_from_other_nodes() ->
     assert pool.free == 0
     one.step(15, [ev.JobEnded(15, "b")])
     assert pool.free == 4
+
+
+def test_what_runs_on_a_node_that_changes_its_pool_gives_it_back_to_the_new_one() -> None:
+    """Its end is expected there, and who waits there starts then."""
+    here, there = ("pool",), ("late",)
+    one = scheduler(node_cluster(*alike(1, 4, pools=here), pools=("pool", "late")))
+    one.step(10, [ev.JobSubmitted(10, described("a", 4, 100, pool="pool"))])
+    one.step(11, [ev.JobStarted(11, "a", (("n0", 4),))])
+    one.step(12, [ev.NodeUp(12, NodeDescription("n0", 4, pools=there))])
+    assert not started(one.step(13, [ev.JobSubmitted(13, described("b", 4, pool="late"))]))
+    pools = one.state.pools
+    assert not pools["pool"].running
+    assert [(end, job.id) for end, _, _, job in pools["late"].running] == [(111, "a")]
+    assert started(one.step(20, [ev.JobEnded(20, "a")])) == [("b", (("n0", 4),))]
+    assert (pools["late"].total, pools["late"].free, pools["pool"].free) == (4, 0, 0)

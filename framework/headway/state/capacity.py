@@ -9,7 +9,7 @@ import msgspec
 from headway import events as ev
 from headway.state.facts import Facts
 from headway.state.lending import lend
-from headway.state.occupation import described
+from headway.state.occupation import describe_under, described
 from headway.state.queues import leave_queue
 from headway.state.records import PoolState, Status
 from headway.state.reservations import keep_from
@@ -65,6 +65,10 @@ def node_up(state: Facts, event: ev.NodeUp) -> None:
         node = state.energy.learned(node)
     if old is None and node.name in state.on_unknown:
         for job in described(state, node.name, lambda: state.nodes.put(node)):
+            lend(state, job)
+    elif old is not None and old.pools != node.pools:
+        # Who is on it gives its processors back to the pools that it is in from now on.
+        for job in describe_under(state, node.name, list(state.jobs.values()), lambda: state.nodes.put(node)):
             lend(state, job)
     else:
         state.nodes.put(node)

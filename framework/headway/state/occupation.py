@@ -176,6 +176,12 @@ def described(state: Facts, node: str, describe: Callable[[], None]) -> list[Job
     processors there. Returns those who had lent theirs."""
     told = state.on_unknown.pop(node, ())
     jobs = [state.jobs[name] for name in sorted(told) if name in state.jobs]
+    return describe_under(state, node, jobs, describe)
+
+
+def describe_under(state: Facts, node: str, jobs: Iterable[Job], describe: Callable[[], None]) -> list[Job]:
+    """A node is described (``describe`` tells the table), and those of ``jobs`` that are on it take their
+    processors there anew, in the pools that it is in by then. Returns those who had lent theirs."""
     there = [
         (job, job.placement, job.expected_end, job.start_time) for job in jobs
         if job.entries is not None and any(name == node for name, _ in job.placement)
