@@ -63,6 +63,12 @@ Class attributes of a plugin that the framework reads, all optional:
     how often that has changed. It is written down in each cycle in which the count is another than in the
     one before, before its decisions have an effect, so that a kill takes nothing back; ``headway explain``
     goes by it. What changes without being counted is written with everybody's state.
+``recounts``
+    True: all that its ``checkpoint`` holds is counted from the events that it is shown. After a kill the
+    checkpoint is old: the plugin is made from it once more, told ``goes_on()``, since nobody was away in
+    between, and shown the events since, and what it holds then is what the next run restores. Before that it
+    is shown the site's policy and the submissions, with their present descriptions, of the jobs that these
+    events are about; it must count nothing for being shown a submission twice.
 ``by_booking``
     for a policy: True says that, once it has booked one job, it starts others by what is free and by that
     booking alone. On a flat pool it is then not asked because running jobs outlive their predictions, if they

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -26,6 +26,13 @@ class Observers:
 
     def __bool__(self) -> bool:
         return any(wanted is None or wanted for wanted in self._wanted.values())
+
+    def tell_some(self, events: Sequence[Event], state: State, names: Collection[str]) -> None:
+        """Show them to these plugins alone."""
+        for event in events:
+            for name, function in self._who_wants(type(event)):
+                if name in names:
+                    self._hook.call(name, function, event, state)
 
     def tell(self, events: Sequence[Event], state: State) -> None:
         """Show them to everybody, one event after the other."""

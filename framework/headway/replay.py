@@ -10,6 +10,7 @@ from headway.config import adapter_class, parse_config
 from headway.decisions import Decision
 from headway.engine import Mode
 from headway.errors import UserError
+from headway.events import JobSubmitted, SitePolicyChanged
 from headway.inputs import SAVED_AS, InputFiles
 from headway.journal import Journal, RunRecord
 from headway.plugins import Catalogue, Plugins, hooks_of
@@ -87,6 +88,36 @@ def learned_by_predictors(journal: Journal, run: RunRecord, catalogue: Catalogue
         and "predict_runtime" in hooks_of(catalogue.get(name))
         and not getattr(catalogue.get(name), "promises", False)
     }
+
+
+def recounted(journal: Journal, run: RunRecord, catalogue: Catalogue) -> dict[str, Any]:
+    """What those plugins have counted by the end of what is recorded of ``run`` whose class says
+    ``recounts``, by name: what its last checkpoint kept, and all events since.
+
+    They are shown the events as they were shown them then, beside a state that knows the jobs that these are
+    about, so the sums are those of then.
+    """
+    names = [
+        one.name for one in catalogue.enabled(parse_config(run.info.config_text, "").plugin_configs())
+        if getattr(catalogue.get(one.name), "recounts", False)
+    ]  # fmt: skip
+    if not names:
+        return {}
+    kept = journal.last_checkpoint(run.id)
+    if kept is not None:
+        states = {**run.info.plugin_states, **kept.states}
+        run = replace(run, info=replace(run.info, plugin_states=states))
+    scheduler = scheduler_of(run, catalogue)
+    if kept is not None:
+        for name in names:
+            scheduler.plugins.by_name[name].goes_on()
+        for event in journal.before(run.id, kept.seq):
+            scheduler.follow(event.time, [event], names if isinstance(event, SitePolicyChanged) else ())
+        there = [JobSubmitted(job.submit_time, job.description) for job in scheduler.state.jobs.values()]
+        scheduler.remind(there, names)
+    for cycle in journal.cycles(run.id, None if kept is None else kept.seq):
+        scheduler.follow(cycle.now, cycle.events, names)
+    return {name: state for name, state in scheduler.checkpoint(names).items() if state is not None}
 
 
 def promised(journal: Journal, run: RunRecord, catalogue: Catalogue) -> dict[str, Any]:

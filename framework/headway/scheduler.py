@@ -367,11 +367,24 @@ class Scheduler:
             state.anomalies.clear()
         return decisions
 
-    def follow(self, now: float, events: Sequence[Event]) -> None:
+    def follow(self, now: float, events: Sequence[Event], by: Collection[str] | None = None) -> None:
         """One instant that somebody else decided about: the events are folded in and shown to the plugins
-        that observe, and no plugin is asked for a decision."""
+        that observe, and no plugin is asked for a decision.
+
+        ``by``: these plugins alone are shown them, and are asked to ``react``; what they answer is nobody's.
+        """
         events = self._fold(now, events)
-        self._observers.tell(events, self.state)
+        if by is None:
+            self._observers.tell(events, self.state)
+        else:
+            self._observers.tell_some(events, self.state, by)
+            for name, function in self._react.implementations:
+                if name in by:
+                    self._react.call(name, function, self.state)
+
+    def remind(self, events: Sequence[Event], of: Collection[str]) -> None:
+        """Show these plugins what the state has taken in already."""
+        self._observers.tell_some(events, self.state, of)
 
     def _fold(self, now: float, events: Sequence[Event]) -> Sequence[Event]:
         """The events of one instant become part of the state; as they were applied, in order."""

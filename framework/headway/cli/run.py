@@ -338,18 +338,19 @@ def _saved_states(journal: Any, log: Any) -> dict[str, Any]:
 
 
 def _learned_since(journal: Any, catalogue: Any, log: Any) -> dict[str, Any]:
-    """What predictors knew at the end of a run that was killed: its last checkpoint is behind."""
-    from headway.replay import learned_by_predictors
+    """What predictors knew, and plugins that recount had counted, at the end of a run that was killed: its
+    last checkpoint is behind."""
+    from headway.replay import learned_by_predictors, recounted
 
     last = journal.last_run()
     if last is None or last.ended_at is not None:
         return {}
     try:
-        return learned_by_predictors(journal, last, catalogue)
+        return {**learned_by_predictors(journal, last, catalogue), **recounted(journal, last, catalogue)}
     except Damaged:
         raise
     except HeadwayError as error:
-        log.warning("what was learned of runtimes since the last checkpoint is not known", error=str(error))
+        log.warning("what was learned or counted since the last checkpoint is not known", error=str(error))
         return {}
 
 

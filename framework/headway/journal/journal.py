@@ -30,7 +30,7 @@ from headway.decisions import (
     SwapTiers,
 )
 from headway.errors import Failure, UserError
-from headway.events import AnyEvent, DecisionFailed, Event, JobChanged, JobSubmitted
+from headway.events import AnyEvent, DecisionFailed, Event, JobChanged, JobSubmitted, SitePolicyChanged
 from headway.journal.database import Database, damaged
 from headway.journal.encoding import Decoder, encode
 from headway.journal.frequencies import wished_frequency
@@ -575,6 +575,31 @@ class Journal:
         jobs = [event.job for event in came if isinstance(event, JobSubmitted)]
         found = {job.id: job.array_index or 0 for job in jobs if job.array_id == array_id}
         return sorted(found, key=lambda job_id: found[job_id])
+
+    def before(self, run_id: int, seq: int) -> Iterator[Event]:
+        """What a run was told by cycle ``seq`` of the jobs that its later events name, in order; before that,
+        what it was told last of the site's policy. UserError: no such run."""
+        self._check_run(run_id)
+        table = events.c
+        until = (table.run_id == run_id, table.seq <= seq)
+        policy = (
+            select(table.payload)
+            .where(*until, table.job_id.is_(None), table.kind == SitePolicyChanged.__name__)
+            .order_by(table.seq.desc(), table.position.desc())
+            .limit(1)
+        )
+        with self._database.reading() as connection:
+            payloads = list(connection.execute(policy).scalars())
+            named = select(table.job_id).distinct().where(table.run_id == run_id, table.seq > seq)
+            jobs = [job for job in connection.execute(named).scalars() if job is not None]
+            rows: list[tuple[int, int, str]] = []
+            for at in range(0, len(jobs), PAGE):
+                about = table.job_id.in_(jobs[at : at + PAGE])
+                found = select(table.seq, table.position, table.payload).where(*until, about)
+                rows += [tuple(row) for row in connection.execute(found).all()]
+        payloads += [payload for _, _, payload in sorted(rows)]
+        for payload in payloads:
+            yield self._decode(_decode_event, payload)
 
     def last_checkpoint(self, run_id: int) -> CheckpointRecord | None:
         """The newest checkpoint of a run; None when it has none. UserError: no such run."""

@@ -165,6 +165,8 @@ class FairShare:
     """Counts usage, and registers the factor ``fairshare``; subclasses judge."""
 
     Options: type[CountingOptions] = DecayOptions
+    #: After a kill, usage is counted on from the checkpoint (:mod:`headway.hookspecs`).
+    recounts = True
 
     def __init__(self, options: Any = None) -> None:
         self.options: Any = options if options is not None else self.Options()
@@ -560,6 +562,11 @@ class FairShare:
         if isinstance(ledger, Decaying) and not self._follows_half_life():
             ledger.decay_by(self.options.half_life, self._seen)
         self._version += 1
+
+    def goes_on(self) -> None:
+        """Nothing has happened since what was restored was saved (see ``recounts`` in the hooks)."""
+        self._inherited = None
+        self._seen_before = -np.inf
 
     def _loaded(self, known: _Saved) -> tuple[dict[int, int], Ledger]:
         """Saved node -> node now, and what they used; an error if it is not what was saved."""

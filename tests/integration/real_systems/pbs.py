@@ -127,7 +127,13 @@ class Pbs(RealSystem):
 
     # -- its operator --------------------------------------------------------------------------------
 
+    def _begun(self) -> None:
+        """MoMs have said of all jobs that run that they began."""
+        begun = "no start is on its way"
+        self.server.until(lambda: "substate = 41" not in self.server.run("qstat", "-f"), begun)
+
     def everything(self) -> list[str]:
+        self._begun()
         lines = self.server.run("qstat", "-t", "-f").splitlines()
         # What MoMs tell of running jobs now and then.
         return [line for line in lines if "resources_used" not in line and " mtime = " not in line]
@@ -141,8 +147,7 @@ class Pbs(RealSystem):
     @contextlib.contextmanager
     def outage(self) -> Iterator[None]:
         # One that crashes before a MoM has said that a job began requeues that job when it is back.
-        begun = "no start is on its way"
-        self.server.until(lambda: "substate = 41" not in self.server.run("qstat", "-f"), begun)
+        self._begun()
         self.server.kill("server", "-9")
         try:
             yield
