@@ -812,3 +812,12 @@ def test_a_job_in_its_reservation_does_not_wait_for_the_head_of_the_queue():
         described("outsider", 4, 10),
     )
     assert started(s.step(0, jobs)) == ["running", "member"]
+
+
+def test_an_arrival_has_a_pool_looked_at_where_somebody_has_outlived_his_limit():
+    """Two have, so their processors are expected together; while one had, the other's were not."""
+    s = scheduler(Easy())
+    s.step(0, arrive(described("a", 4, 100), described("b", 2, 20)))
+    s.step(0, [ev.JobStarted(0, "a"), ev.JobStarted(0, "b")])
+    assert s.step(30, arrive(described("head", 4), described("x", 2, 50), now=30)) == []
+    assert started(s.step(101, arrive(described("large", 8), now=101))) == ["x"]

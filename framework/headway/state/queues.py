@@ -47,8 +47,14 @@ def enqueue(state: Facts, job: Job) -> None:
         if pool.fresh >= 0:
             pool.fresh += 1
             # Nothing else changed, so if this one cannot start, nobody can; but nodes are woken for what is
-            # booked on them.
-            if job.processors <= pool.free or state.ask_always or (state.nodes.power and not pool.flat):
+            # booked on them, and whoever has outlived his limit is expected to end later than when that was
+            # decided.
+            if (
+                job.processors <= pool.free
+                or state.ask_always
+                or (state.nodes.power and not pool.flat)
+                or (pool.running and pool.running[0][0] <= state.now)
+            ):
                 pool.changed = True
             return
     else:
