@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -163,14 +163,16 @@ def emulate(
             cycle=cycle,
             wait_for_down_nodes=wait_for_down_nodes,
         )
+    results = adapter.results()
+    in_vain = _in_vain(results, scheduler.state)
     return RunResult(
         label=label,
         plugins=tuple((config.name, dict(config.options)) for config in catalogue.expanded(plugin_configs)),
         again=again,
         contributed=contributed,
         cluster=cluster,
-        jobs=[_judged(job, scheduler.state) for job in adapter.results()],
-        refused=[*refused, *_held_back(adapter.unsubmitted)] if chains else refused,
+        jobs=[_judged(job, in_vain) for job in results],
+        refused=[*refused, *(_held_back(adapter.unsubmitted) if chains else ()), *in_vain.values()],
         decisions=records,
         capacity=adapter.capacity,
         activities=adapter.activities,
@@ -232,13 +234,21 @@ def _delays(latencies: Latencies | Delays | None, rng: np.random.Generator) -> D
     return MeasuredDelays(latencies, rng) if latencies else None
 
 
-def _judged(result: JobResult, state: State) -> JobResult:
+def _in_vain(results: Iterable[JobResult], state: State) -> dict[str, Refused]:
+    """Jobs that waited in vain to the end, and why: a plugin refused them, or their pool could never hold them."""
+    found = {}
+    for result in results:
+        job = state.jobs.get(result.job.id) if result.state == "pending" else None
+        if job is not None and job.refusal:
+            found[job.id] = Refused(job.id, job.refusal)
+        elif job is not None and job.obstacle is not None and not job.obstacle.passing:
+            found[job.id] = Refused(job.id, job.obstacle.why)
+    return found
+
+
+def _judged(result: JobResult, in_vain: Mapping[str, Refused]) -> JobResult:
     """A job's course; of one that waits in vain the state says so."""
-    if result.state == "pending":
-        job = state.jobs.get(result.job.id)
-        if job is not None and (job.refusal or (job.obstacle is not None and not job.obstacle.passing)):
-            return msgspec.structs.replace(result, state="refused")
-    return result
+    return msgspec.structs.replace(result, state="refused") if result.job.id in in_vain else result
 
 
 def validated_faults(options: dict[str, Any], where: str = "emulation.faults") -> Any:

@@ -111,7 +111,7 @@ class PartitionStep(msgspec.Struct, frozen=True, gc=False):
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """A job that was not accepted, and why."""
+    """A job that was not accepted, or waited in vain to the end of the run, and why."""
 
     job_id: str
     reason: str

@@ -34,7 +34,19 @@ def test_jobs_that_wait_in_vain_are_refused_and_not_pending():
         "too much power": "refused",
         "held": "pending",
     }
-    assert summarise(result)["counts"]["by_state"] == {"completed": 1, "pending": 1, "refused": 2}
+    counts = summarise(result)["counts"]
+    assert counts["by_state"] == {"completed": 1, "pending": 1, "refused": 2}
+    assert counts["refused"] == 2
+    assert sorted(counts["refused_by_reason"]) == [
+        "it draws 133 W with its pool at the least, the power cap is 100 W",
+        "it draws 149 W with its pool at the least, the power cap is 100 W",
+    ]
+
+
+def test_the_summary_says_why_a_job_was_refused_that_its_pool_could_never_hold():
+    counts = summarise(run([traced("fits", 1), traced("too large", 9)], ("fcfs", {})))["counts"]
+    assert (counts["refused"], counts["by_state"]["refused"]) == (1, 1)
+    assert list(counts["refused_by_reason"]) == ["it needs 9 processors, and pool 'pool' has 8"]
 
 
 def deadlines(of_run, **options):

@@ -143,7 +143,7 @@ def _whole(
         "wait rise p": rising.p,
         "unfinished at last submission": float(unfinished.sum()),
         "processors of unfinished": _mean(columns.processors[unfinished]),
-        "refused": float(len(result.refused) + refused),
+        "refused": float(len(result.refused)),
         "never started": float((~columns.started).sum() - refused),
         "unfinished": float((columns.started & ~columns.finished).sum()),
         "ended at limit": float(at_limit.sum()),
