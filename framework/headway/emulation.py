@@ -235,7 +235,7 @@ def _delays(latencies: Latencies | Delays | None, rng: np.random.Generator) -> D
 
 
 def _in_vain(results: Iterable[JobResult], state: State) -> dict[str, Refused]:
-    """Jobs that waited in vain to the end, and why: a plugin refused them, or their pool could never hold them."""
+    """Who waited in vain to the end, and why: a plugin refused the job, or its pool could never hold it."""
     found = {}
     for result in results:
         job = state.jobs.get(result.job.id) if result.state == "pending" else None
