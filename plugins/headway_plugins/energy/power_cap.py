@@ -53,10 +53,12 @@ from headway.events import (
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import NodeClass, Placement
 from headway.results import RunResult
-from headway.state import Job, PoolState, State, Status
+from headway.state import Barrier, Job, PoolState, State, Status
 from headway_plugins.energy.cap_over_time import CapOverTime, Prices, Window
 
 _INF = float("inf")
+#: What bars jobs that the cap of the hour cannot hold, together with their pool.
+_CAP = "power-cap"
 _WEEK = 8 * 86400.0
 #: Rounding of sums of watts, as a share of the cap.
 _ROUNDING = 1e-9
@@ -178,6 +180,8 @@ class PowerCap(Plugin):
         #: What the metrics tell. Jobs that were delayed once and have not started since.
         self._counts = {"starts_delayed": 0, "starts_slowed": 0, "running_slowed": 0, "running_restored": 0}
         self._waiting: set[str] = set()
+        #: Pool -> the cap under which jobs were barred last.
+        self._barred_under: dict[str, float] = {}
         self._above = 0.0
         self._last: float | None = None
         self._worst = 0.0
@@ -216,6 +220,7 @@ class PowerCap(Plugin):
         self._meter.observe(event)
         if isinstance(event, NodeUp | PoolChanged):
             self._floor.clear()
+            self._barred_under = dict.fromkeys(self._barred_under, 0.0)
         elif isinstance(event, JobEnded | JobRequeued):
             for about in (self._slowed, self._times, self._not_before, self._delayed, self._aside):
                 about.pop(event.job_id, None)
@@ -256,8 +261,30 @@ class PowerCap(Plugin):
         return f"it draws {least:.0f} W with its pool at the least, the power cap is {cap:.0f} W"
 
     @hookimpl
+    def bar_job(self, job: Job, state: State) -> Barrier | None:
+        if self._meter is None:
+            return None
+        name = job.pool.name
+        cap = self._cap(name, state)
+        if cap == _INF or (least := self._at_least(job, state)) <= cap * (1 + _ROUNDING):
+            return None
+        why = f"power cap of pool {name!r}: at the least it needs {least:.0f} W of {cap:.0f} W, alone there"
+        return Barrier(why, (_CAP, name))
+
+    def _lift(self, state: State) -> None:
+        """Where the cap is another than before, ask again whom it can hold."""
+        for pool in state.pools.values():
+            cap, before = self._cap(pool.name, state), self._barred_under.get(pool.name, _INF)
+            self._barred_under[pool.name] = cap
+            if cap > before:
+                state.lifted((_CAP, pool.name))
+            elif cap < before:
+                state.bar_queued(pool)
+
+    @hookimpl
     def react(self, state: State) -> None:
-        """Take the jobs that wait aside out of the queue before the policies are asked."""
+        """Before the policies are asked: who waits aside leaves the queue, whom the cap holds enters it."""
+        self._lift(state)
         for job_id, (until, reason) in self._aside.items():
             job = state.jobs.get(job_id)
             if job is not None:

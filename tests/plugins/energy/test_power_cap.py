@@ -376,9 +376,22 @@ def test_one_that_the_night_has_the_power_for_is_not_told_never() -> None:
     scheduler = Scheduler(flat(), plugged(Fcfs(), cap(windows=[WINDOW], watts=900, slow=False)))
     nine = 9 * HOUR
     scheduler.step(nine, [ev.JobSubmitted(nine, traced("big", 8, HOUR, submit=nine).job)])
-    said = scheduler.state.jobs["big"].veto
+    said = str(scheduler.state.jobs["big"].barrier)
     assert "it needs 320 W of" in said
     assert "never" not in said
+
+
+@pytest.mark.parametrize("policy", [Fcfs, Easy, Conservative])
+def test_one_that_the_hour_has_no_power_for_stops_nobody_though_it_does_not_fit_beside_who_runs(
+    policy,
+) -> None:
+    night, day = (
+        {"from": "00:00", "to": "08:00", "watts": 2 * FULL},
+        {"from": "08:00", "to": "00:00", "watts": 8 * FULL},
+    )
+    jobs = [traced("runs", 1, HOUR), traced("whole", 8, HOUR), traced("small", 1, 10 * HOUR)]
+    run = emulate(flat(), jobs, policy(), cap(windows=[night, day], slow=False))
+    assert run.starts == {"runs": 0, "whole": 10 * HOUR, "small": 0}
 
 
 def test_one_that_idle_nodes_leave_no_power_for_is_tried_again_when_they_sleep() -> None:
