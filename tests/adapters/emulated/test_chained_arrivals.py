@@ -54,6 +54,7 @@ def test_who_follows_a_job_that_never_ends_is_named():
     assert [r.job.id for r in found.jobs] == ["a", "d"]
     assert [(r.job_id, r.reason) for r in found.refused] == [
         ("b", "follows a job that never ended (job a)"), ("c", "follows a job that never ended (job b)"),
+        ("a", "it needs 9 processors, and pool 'pool' has 4"),
     ]  # fmt: skip
 
 
