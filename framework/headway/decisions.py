@@ -112,6 +112,8 @@ class SetTimeLimit(Decision, frozen=True):
     job_id: str
     walltime: float
     reason: str = ""
+    #: Its user asked for it, and knows what the job needs: emulated, its work changes as its limit does.
+    asked: bool = False
 
 
 class Annotate(Decision, frozen=True):

@@ -1,7 +1,7 @@
 """What a workload's users ask for while their jobs wait or run.
 
 A command about a job's time goes with its work: the user knows what the job needs. So the decision that
-answers it changes both, and one that answers none changes the limit alone.
+answers it, and says so (``asked``), changes both, and one that answers none changes the limit alone.
 """
 
 from __future__ import annotations

@@ -32,9 +32,9 @@ class Limits:
             return ""
         request = msgspec.structs.replace(old.request, walltime=decision.walltime)
         new = msgspec.structs.replace(old, request=request)
-        # A limit changed by its user's command goes with the work (the user knows what the job needs).
+        # A limit that its user asked for goes with the work (the user knows what the job needs).
         change = decision.walltime - old.request.walltime
-        if not self._commands.answered(job_id, "ET" if change > 0 else "RT"):
+        if not decision.asked or not self._commands.answered(job_id, "ET" if change > 0 else "RT"):
             change = 0.0
         if execution is not None:
             execution.book(machine.now)

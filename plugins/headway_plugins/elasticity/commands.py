@@ -229,7 +229,9 @@ class Elastic(Plugin):
             if late:
                 return _refused(f"it would delay {late}")
         reason = f"its time is {wanted:.0f} s now, was {job.estimate:.0f} s"
-        return outcome, reason, [SetTimeLimit(job.id, wanted, f"{NAMES[command.command]}: {reason}")]
+        return outcome, reason, [
+            SetTimeLimit(job.id, wanted, f"{NAMES[command.command]}: {reason}", asked=True)
+        ]  # fmt: skip
 
     # ------------------------------------------------------------------ size
 

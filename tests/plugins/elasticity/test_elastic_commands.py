@@ -346,7 +346,9 @@ def test_only_a_jobs_owner_or_an_operator_commands_it():
     assert elastic.answers[0].reason == "job q is ann's, not bob's"
     for user, operator in (("ann", False), ("root", True)):
         elastic, decisions = step_with_user(user, operator)
-        assert decisions == [SetTimeLimit("q", 105, "extend time: its time is 105 s now, was 100 s")]
+        assert decisions == [
+            SetTimeLimit("q", 105, "extend time: its time is 105 s now, was 100 s", asked=True)
+        ]  # fmt: skip
         answer = elastic.answer("request-1")
         assert (answer.outcome, list(answer.decisions)) == ("accepted", decisions)
         assert elastic.answer("request-1") is None
@@ -474,6 +476,15 @@ def test_what_waits_and_what_was_counted_survive_a_restart():
     assert [type(d) for d in scheduler.step(3.0, again[:1])] == []
     assert fresh.answers[-1].reason == "job s has had its 1 commands"
     assert scheduler.step(4.0, again[1:]) == [Resize("r", 7, (), "grow: it has 7 processors now, had 5")]
+
+
+def test_a_size_and_a_time_asked_for_at_once_are_two_commands():
+    job = traced("0", 1, 1, runtime=0, **MALLEABLE)
+    commands = [*["000 0 ET 1"] * 5, "001 0 EP 1", "001 0 RT 3"]
+    asked = Asked([job], *commands, more=(FirstFit(),), wait=False)
+    # Twice as large it has half as much to do; the limit that goes with that answers nobody's wish for less.
+    assert asked.outcomes == ["accepted"] * 7
+    assert asked.ended("0") == (1.0, "completed")
 
 
 @settings(max_examples=150, deadline=None)
