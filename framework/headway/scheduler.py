@@ -13,7 +13,7 @@ later candidates of the same cycle see what is left; a start that a later hook t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -137,6 +137,18 @@ def _barriers(hook: HookCaller, many: Many, state: State, jobs: Sequence[Job]) -
     finally:
         hook.seconds[name] += perf_counter() - began
     return [_barrier(hook, state, job) for job in jobs]
+
+
+def _kind(hook: HookCaller, kind_of: Callable[[Job], Hashable], job: Job) -> Hashable:
+    """The same plugin's ``bar_kind``; None, so that the job is asked about by itself, if that fails."""
+    name = hook.implementations[0][0]
+    try:
+        kind = kind_of(job)
+        hash(kind)
+    except Exception as error:
+        hook.failed(name, error)
+        return None
+    return kind
 
 
 def plain_clock(time: float) -> str:
@@ -276,9 +288,11 @@ class Scheduler:
             state.admit = admit_job
         if bars:
             state.bars = partial(_barrier, bars, state)
-            many = getattr(plugins.by_name[bars.implementations[0][0]], "bar_jobs", None)
-            if many is not None and len(bars.implementations) == 1:
+            only = plugins.by_name[bars.implementations[0][0]] if len(bars.implementations) == 1 else None
+            if (many := getattr(only, "bar_jobs", None)) is not None:
                 state.bars_many = partial(_barriers, bars, many, state)
+                if (kind_of := getattr(only, "bar_kind", None)) is not None:
+                    state.bar_kind = partial(_kind, bars, kind_of)
         kinds = [
             function
             for name, _ in self._place.implementations

@@ -343,6 +343,64 @@ def test_wrong_answers_about_many_jobs_are_named_and_each_is_asked_about_by_itse
     assert "gates/bar_job" in told(s)
 
 
+class Kinds(Gate):
+    """Tells about whom it was asked; a job's kind is its user."""
+
+    def __init__(self):
+        self.asked = []
+        self.kind = lambda job: job.user or None
+
+    def bar_jobs(self, jobs, state):
+        self.asked.append("".join(job.id for job in jobs))
+        return [self.closed for _ in jobs]
+
+    def bar_kind(self, job):
+        return self.kind(job)
+
+
+def of_kinds(gate):
+    """Two jobs of u, one of u that is larger, one of v, two of nobody: all are barred."""
+    jobs = [described(name, size, user=user) for name, size, user in (
+        ("a", 1, "u"), ("b", 1, "u"), ("c", 2, "u"), ("d", 1, "v"), ("e", 1, ""), ("f", 1, ""),
+    )]  # fmt: skip
+    s = scheduler(Fcfs(), gate)
+    s.step(0, arrive(*jobs))
+    return s
+
+
+def test_of_jobs_of_one_kind_and_size_one_is_asked_about():
+    gate = Kinds()
+    s = of_kinds(gate)
+    barriers = [s.state.jobs[name].barrier for name in "abcdef"]
+    assert barriers == [Gate.closed] * 6
+    gate.closed = None
+    assert started(s.step(1, [ev.Tick(1)])) == list("abcdef")
+    assert gate.asked == ["bdefc"]
+
+
+def test_kinds_that_changed_are_asked_for_again():
+    gate = Kinds()
+    s = of_kinds(gate)
+    s.step(1, [ev.JobChanged(1, described("b", 1, user="v"))])
+    gate.kind = lambda job: job.id
+    s.state.outdate_kinds()
+    assert [s.state.jobs[name].bar_kind for name in "abcdef"] == list("abcdef")
+    gate.closed = None
+    assert started(s.step(2, [ev.Tick(2)])) == list("abcdef")
+    assert sorted(gate.asked[-1]) == list("abcdef")
+
+
+@pytest.mark.parametrize("kind", [lambda job: 1 / 0, lambda job: []])
+def test_a_job_whose_kind_cannot_be_told_is_asked_about_by_itself(kind):
+    gate = Kinds()
+    gate.kind = kind
+    s = of_kinds(gate)
+    gate.closed = None
+    assert started(s.step(1, [ev.Tick(1)])) == list("abcdef")
+    assert gate.asked == ["abdefc"]
+    assert "kinds/bar_job" in told(s)
+
+
 def test_jobs_that_are_let_in_together_take_their_places_as_one_by_one():
     class Keys(Gate):
         def bar_jobs(self, jobs, state):

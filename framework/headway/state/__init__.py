@@ -13,8 +13,8 @@ Each file holds one idea, and calls only files that stand above it here:
 
 ``records``, ``factors``, ``facts``
     a job, a pool; what a property of jobs is that plugins register; all data of the state;
-``wakeups``, ``queues``, ``dependencies``, ``obstacles``, ``waiting``, ``barriers``
-    what becomes due; the queues; a job that is not in its queue, and why; limits that bar it;
+``wakeups``, ``queues``, ``dependencies``, ``obstacles``, ``kinds``, ``waiting``, ``barriers``
+    what becomes due; the queues; a job that is not in its queue, and why; limits that bar it, and many alike;
 ``watchers``, ``occupation``, ``expectations``
     who is told of the processors that jobs take; these; and until when;
 ``tenants``, ``reservations``, ``moves``, ``foresight``, ``guard``

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
+from headway.state.barred import Barred
 from headway.state.facts import Facts
+from headway.state.kinds import barriers_of
 from headway.state.queues import leave_queue, sweep
 from headway.state.records import Barrier, Job, PoolState, Status
-from headway.state.waiting import queue_or_wait, queue_together, wait_behind
+from headway.state.waiting import barred_by, queue_or_wait, queue_together, wait_behind
 
 _INF = float("inf")
 _PENDING = Status.PENDING
@@ -40,8 +42,7 @@ def refused(state: Facts, job: Job) -> bool:
         if other.status is _PENDING and other is not job and other.id not in known
     ]  # fmt: skip
     known[job.id] = job, barrier
-    for other, found in _who_is_barred(state, waiting):
-        known[other.id] = other, found
+    known.update({found[0].id: found for found in _who_is_barred(state, waiting)})
     view = job.pool.view
     if state.passes_over and view is not None and any(booking.job.id in known for booking in view.bookings):
         # What was booked for it was kept from others.
@@ -52,10 +53,8 @@ def refused(state: Facts, job: Job) -> bool:
 def _who_is_barred(state: Facts, jobs: Sequence[Job]) -> list[tuple[Job, Barrier]]:
     if state.bars is None or not jobs:
         return []
-    if state.bars_many is not None:
-        answers = zip(jobs, state.bars_many(jobs), strict=True)
-        return [(job, barrier) for job, barrier in answers if barrier is not None]
-    return [(job, barrier) for job in jobs if (barrier := state.bars(job)) is not None]
+    answers = zip(jobs, barriers_of(state, jobs), strict=True)
+    return [(job, barrier) for job, barrier in answers if barrier is not None]
 
 
 def bar_refused(state: Facts) -> None:
@@ -94,10 +93,21 @@ def _bar_all(state: Facts, found: Sequence[tuple[Job, Barrier]], *, touch: bool 
     if not found:
         return
     leaving: dict[str, list[Job]] = {}
+    here, jobs, key, behind = None, list[Job](), None, Barred()
     for job, barrier in found:
-        if job.status is _PENDING:
-            wait_behind(state, job, barrier)
-            leaving.setdefault(job.pool.name, []).append(job)
+        if job.status is not _PENDING:
+            continue
+        # As `wait_behind`; most of them wait for one and the same.
+        job.status, job.barrier = _WAITING, barrier
+        if barrier.key is not None:
+            if barrier.key is not key:
+                key = barrier.key
+                behind = barred_by(state, key)
+            behind.put(job)
+        if job.pool is not here:
+            here = job.pool
+            jobs = leaving.setdefault(here.name, [])
+        jobs.append(job)
     for name, jobs in leaving.items():
         pool = state.pools[name]
         sweep(state, pool, jobs)
@@ -113,17 +123,22 @@ def lifted(state: Facts, key: Hashable, may: Callable[[Job], bool] | None = None
     barred = state.barred.get(key)
     if barred is None:
         return
-    again = []
-    for job in barred.take(most):
-        barrier = job.barrier
-        if barrier is None or job.status is not _WAITING or (barrier.key is not key and barrier.key != key):
-            continue
-        if may is not None and not may(job):
-            barred.put(job)
-        else:
-            # It is out of them already.
-            job.barrier = None
-            again.append(job)
+    again = [
+        job for job in barred.take(most)
+        if (barrier := job.barrier) is not None
+        and job.status is _WAITING
+        and (barrier.key is key or barrier.key == key)
+    ]  # fmt: skip
+    if may is not None:
+        asked, again = again, []
+        for job in asked:
+            if may(job):
+                again.append(job)
+            else:
+                barred.put(job)
+    for job in again:
+        # It is out of them already.
+        job.barrier = None
     if not barred:
         del state.barred[key]
     if again:

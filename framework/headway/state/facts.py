@@ -47,6 +47,8 @@ class Facts:
         self.bars: Callable[[Job], Barrier | None] | None = None
         #: The same of each of several jobs, where it follows from nothing that the others wait.
         self.bars_many: Callable[[Sequence[Job]], Sequence[Barrier | None]] | None = None
+        #: What that follows from beside a job's size, where the plugin says (:mod:`headway.state.kinds`).
+        self.bar_kind: Callable[[Job], Hashable] | None = None
         #: Key of a barrier -> the jobs that it keeps out of their queues.
         self.barred: dict[Hashable, Barred] = {}
         #: Jobs that were refused in the policy's pass that goes on; and whether the pass stands beside them.

@@ -8,10 +8,11 @@ from headway.state.bundles import whole
 from headway.state.expectations import expect_again, predict
 from headway.state.facts import Facts
 from headway.state.foresight import Foreseeable, take_back
+from headway.state.kinds import give_kind
 from headway.state.moves import refused
 from headway.state.occupation import expected_end, move, occupy, release, set_expected_end
 from headway.state.queues import enqueue, give_key, leave_queue
-from headway.state.records import ON_NODES, Job, Status
+from headway.state.records import ON_NODES, Job, Status, unconditional
 from headway.state.still_there import settled
 from headway.state.waiting import nothing_else, queue_or_wait, tell_dependants
 
@@ -47,6 +48,8 @@ def submitted(state: Facts, event: ev.JobSubmitted) -> None:
         give_key(state, job)
     if state.admit is not None and job_id not in state.passing:
         state.admit(job)
+    if state.bar_kind is not None:
+        give_kind(state, job)
     if state.bars is None and nothing_else(state, job):
         enqueue(state, job)
     else:
@@ -205,6 +208,7 @@ def job_changed(state: Facts, event: ev.JobChanged) -> None:
             job.failures, job.not_before = min(job.failures, 1), 0.0
     other_licences = new.request.licences != job.request.licences
     job.description = new
+    job.unconditional = unconditional(new)
     job.processors = new.request.processors
     job.estimate = job.expected_runtime = new.request.walltime
     job.held = new.held
@@ -234,5 +238,6 @@ def job_changed(state: Facts, event: ev.JobChanged) -> None:
     if state.admit is not None:
         job.refusal = ""
         state.admit(job)
+    give_kind(state, job)
     pool.touch()
     queue_or_wait(state, job)

@@ -64,39 +64,38 @@ def enqueue(state: Facts, job: Job) -> None:
 
 def enqueue_together(state: Facts, jobs: Sequence[Job]) -> None:
     """The same for several jobs of one pool."""
+    if len(jobs) < _TOGETHER:
+        for job in jobs:
+            enqueue(state, job)
+        return
     if state.queue_key is not None:
-        for job in jobs:
-            if job.edition != state.edition:
-                give_key(state, job)
+        edition = state.edition
+        for job in [job for job in jobs if job.edition != edition]:
+            give_key(state, job)
     pool = jobs[0].pool
-    queue = pool.queue
     try:
-        behind = queue[-1].order if queue else None
-        for job in jobs:
-            if behind is not None and job.order < behind:
-                break
-            behind = job.order
-        else:
-            # They are all arrivals at the tail.
-            behind = None
-        if behind is None or len(jobs) < _TOGETHER:
-            for job in jobs:
-                enqueue(state, job)
-            return
-        together = sorted([*queue, *jobs], key=_order)
+        coming = sorted(jobs, key=_order)
+        last = not pool.queue or pool.queue[-1].order < coming[0].order
+        together = [*pool.queue, *coming] if last else sorted([*pool.queue, *coming], key=_order)
     except TypeError:
         # One by one it is found whose order it is.
         for job in jobs:
             enqueue(state, job)
         return
+    if last and pool.fresh >= 0:
+        # What was concluded about the others stands; each of these is looked at by itself.
+        for job in coming:
+            enqueue(state, job)
+        return
     pool.queue = together
-    for job in jobs:
+    for job in coming:
         job.status = _PENDING
-        if pool.by_size is not None:
+    if pool.by_size is not None:
+        for job in coming:
             pool.by_size.add(job)
-    pool.least = min(pool.least, min([job.processors for job in jobs]))
+    pool.least = min(pool.least, min([job.processors for job in coming]))
     if pool.arrivals is not None:
-        pool.arrivals += jobs
+        pool.arrivals += coming
     pool.fresh, pool.changed = -1, True
 
 

@@ -70,6 +70,17 @@ class Pace(msgspec.Struct, frozen=True):
     rate: float
 
 
+def unconditional(description: JobDescription) -> bool:
+    """Whether a job asks for nothing but processors of its pool, as soon as there are some: it depends on
+    nobody, and names no begin time, reservation or licence."""
+    return (
+        not description.dependencies
+        and description.begin_time is None
+        and not description.reservation
+        and not description.request.licences
+    )
+
+
 class Job(msgspec.Struct, eq=False, weakref=True):
     """A job as the scheduler knows it. Policies read it; only the state changes it."""
 
@@ -138,6 +149,10 @@ class Job(msgspec.Struct, eq=False, weakref=True):
     #: Of which edition of the keys (:func:`headway.state.queues.outdate_keys`) that in ``order`` is; None: of
     #: none yet, or it changed since.
     edition: int | None = None
+    #: What bars it by, beside its size (:mod:`headway.state.kinds`); None: it is asked about by itself.
+    bar_kind: Hashable = None
+    #: See :func:`unconditional`.
+    unconditional: bool = False
 
     @classmethod
     def arrived(cls, description: JobDescription, pool: PoolState, seq: int) -> Job:
@@ -146,7 +161,7 @@ class Job(msgspec.Struct, eq=False, weakref=True):
         submit, walltime = description.submit_time, request.walltime
         return cls(
             description.id, description, pool, seq, submit, request.processors, walltime, walltime,
-            (submit, seq), description.held,
+            (submit, seq), description.held, unconditional=unconditional(description),
         )  # fmt: skip
 
     @property

@@ -13,6 +13,7 @@ from headway.state import (
     foresight,
     frequency,
     guard,
+    kinds,
     lending,
     licences,
     moves,
@@ -75,6 +76,7 @@ class State(Facts):
     sweep = queues.sweep
     rekey = queues.rekey
     outdate_keys = queues.outdate_keys
+    outdate_kinds = kinds.outdate_kinds
     refused = barriers.refused
     bar_refused = barriers.bar_refused
     ask_again = barriers.ask_again

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from heapq import heappop
 
 from headway.state.barred import Barred
 from headway.state.dependencies import unmet_dependencies
 from headway.state.facts import Facts
+from headway.state.kinds import barriers_of
 from headway.state.obstacles import find_obstacle
 from headway.state.queues import enqueue, enqueue_together, leave_queue, unbar
 from headway.state.records import Barrier, Job, Status
@@ -70,37 +71,37 @@ def queue_together(state: Facts, jobs: Sequence[Job]) -> None:
         for job in jobs:
             queue_or_wait(state, job)
         return
-    free = []
-    for job in jobs:
-        if nothing_else(state, job):
-            job.obstacle = None
-            free.append(job)
-        else:
-            queue_or_wait(state, job)
+    free = [job for job in jobs if nothing_else(state, job)]
+    if len(free) < len(jobs):
+        for job in jobs:
+            if not nothing_else(state, job):
+                queue_or_wait(state, job)
     ready: dict[str, list[Job]] = {}
-    for job, barrier in zip(free, state.bars_many(free), strict=True):
+    pool, several = None, list[Job]()
+    for job, barrier in zip(free, barriers_of(state, free), strict=True):
+        job.obstacle = None
         if barrier is not None:
             wait_behind(state, job, barrier)
-        else:
-            ready.setdefault(job.pool.name, []).append(job)
+            continue
+        if job.pool is not pool:
+            pool = job.pool
+            several = ready.setdefault(pool.name, [])
+        several.append(job)
     for several in ready.values():
         enqueue_together(state, several)
 
 
 def nothing_else(state: Facts, job: Job) -> bool:
     """Whether nothing but a barrier can keep a job out of its queue, as is plain at a glance."""
-    description, pool = job.description, job.pool
+    pool = job.pool
     return (
-        pool.open
+        job.unconditional
+        and pool.open
         and pool.flat
         and not job.held
         and not job.refusal
         and job.processors <= pool.total
         and job.not_before <= state.now
-        and not description.dependencies
-        and description.begin_time is None
-        and not description.reservation
-        and not description.request.licences
     )
 
 
@@ -109,10 +110,15 @@ def wait_behind(state: Facts, job: Job, barrier: Barrier) -> None:
     job.status = _WAITING
     job.barrier = barrier
     if barrier.key is not None:
-        barred = state.barred.get(barrier.key)
-        if barred is None:
-            barred = state.barred[barrier.key] = Barred()
-        barred.put(job)
+        barred_by(state, barrier.key).put(job)
+
+
+def barred_by(state: Facts, key: Hashable) -> Barred:
+    """Those whom barriers of that key keep out of their queues."""
+    barred = state.barred.get(key)
+    if barred is None:
+        barred = state.barred[key] = Barred()
+    return barred
 
 
 def look_again(state: Facts, job: Job) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -319,9 +319,15 @@ class View:
             elif job.processors <= pool.free and job.status is pending:
                 self.start(job, reason)
 
+    @property
+    def refused(self) -> Container[str]:
+        """The ids of the jobs that a limit refuses beside what this pass has started, as it goes on. They are
+        to leave the queue, so a policy with ``passes_over`` (:mod:`headway.hookspecs`) neither books them nor
+        stops at them."""
+        return self._state.refusals
+
     def refuses(self, job: Job) -> bool:
-        """Whether a limit refuses the job beside what this pass has started: it is to leave the queue, so a
-        policy with ``passes_over`` (:mod:`headway.hookspecs`) neither books it nor stops at it."""
+        """Whether the job is one of :attr:`refused`."""
         return job.id in self._state.refusals
 
     def start(self, job: Job, reason: str = "") -> Start | None:

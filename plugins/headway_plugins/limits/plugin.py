@@ -28,7 +28,7 @@ Decisions on what is left open:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from heapq import heappop, heappush
 from pathlib import Path
@@ -119,6 +119,8 @@ class Limits:
         self._holders: dict[tuple[int, tuple[str, ...]], Holder] = {}
         #: What a job says of itself -> who is counted for it.
         self._of: dict[tuple[str, str, str, str, str], tuple[Holder, ...]] = {}
+        #: The same -> a number, which is shorter.
+        self._kinds: dict[tuple[str, str, str, str, str], int] = {}
         #: A job -> what it says of itself, and who is counted for it.
         self._whose: dict[str, tuple[JobDescription, PoolState, tuple[Holder, ...]]] = {}
         #: When so many are there, it is looked which of them there still are.
@@ -221,7 +223,7 @@ class Limits:
                 continue
             if processors <= holder.largest and not ruled:
                 # Most of those who are asked again and again.
-                return _reached(holder, job, state)
+                return holder.reached(processors)
             others = ruled.get(holder, UNRULED)
             measure = holder.over(job, now, others)
             if (measure or holder.single) and (why := holder.too_large(job, others)):
@@ -236,20 +238,14 @@ class Limits:
 
     def bar_jobs(self, jobs: Sequence[Job], state: State) -> list[Barrier | None]:
         """As :meth:`bar_job`, of each of several."""
-        whose, found = self._whose, list[Barrier | None]()
-        for job in jobs:
-            known, processors = whose.get(job.id), job.processors
-            if known is not None and known[0] is job.description and known[1] is job.pool:
-                for holder in known[2]:
-                    if processors > holder.room:
-                        plainly = processors <= holder.largest and not self._ruled
-                        found.append(_reached(holder, job, state) if plainly else self.bar_job(job, state))
-                        break
-                else:
-                    found.append(None)
-            else:
-                found.append(self.bar_job(job, state))
-        return found
+        return [self.bar_job(job, state) for job in jobs]
+
+    def bar_kind(self, job: Job) -> Hashable:
+        """Where only jobs and processors are limited, all follows from whose the job is."""
+        holders = self._holders_of(job)
+        if all([holder.plain for holder in holders]):
+            return self._kinds[_about(job)]
+        return None
 
     def _look_at(self, holder: Holder, when: float, job: Job, state: State) -> None:
         """There may be room at that moment, whatever else happens."""
@@ -294,6 +290,7 @@ class Limits:
         found = self._of.get(key)
         if found is None:
             found = self._of[key] = tuple(self._find(*key))
+            self._kinds.setdefault(key, len(self._kinds))
             if self.needs_policy and (ruled := self._ruled_by_qos(found)):
                 self._ruled[key] = ruled
         whose = self._whose
@@ -389,6 +386,7 @@ class Limits:
             self.took(job)
         if before is None and self._saved is None:
             self._seed(policy, state)
+        state.outdate_kinds()
         for holder in gone:
             state.lifted(holder.key)
         state.lifted(_TOO_LARGE)
@@ -466,12 +464,6 @@ def _about(job: Job) -> tuple[str, str, str, str, str]:
     """What limits may be of."""
     about = job.description
     return about.user, about.account, about.group, about.qos, job.pool.name
-
-
-def _reached(holder: Holder, job: Job, state: State) -> Barrier:
-    """The barrier of a job under a limit of jobs or processors that is reached."""
-    reached = "jobs" if holder.room == -math.inf else "processors"
-    return Barrier(partial(_why, holder, job, reached, state), holder.key)
 
 
 def _why(holder: Holder, job: Job, measure: str, state: State) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from headway.state import Job
+from headway.state import Barrier, Job
 from headway_plugins.limits.rules import Amounts
 from headway_plugins.priority.fair_share import amount
 from headway_plugins.priority.usage import Decaying
@@ -100,8 +100,8 @@ class Holder:
     """Somebody who is counted by themselves: what they may have, and what they have."""
 
     __slots__ = (
-        "_most", "_most_jobs", "_most_processors", "jobs", "key", "label", "largest", "limits", "plain",
-        "room", "single", "spent", "use",
+        "_barriers", "_most", "_most_jobs", "_most_processors", "jobs", "key", "label", "largest", "limits",
+        "plain", "room", "single", "spent", "use",
     )  # fmt: skip
 
     def __init__(
@@ -129,6 +129,8 @@ class Holder:
         if self.plain:
             self.largest = self._most_processors if self._most_jobs >= 1.0 else 0.0
             self.more(0, 0)
+        #: Of a plain one, by what is reached and the processors that a job asks for.
+        self._barriers: dict[tuple[str, int], Barrier] = {}
         #: The jobs that run, where minutes that are left count.
         self.jobs: dict[str, Job] = {}
         #: What was used of what is used up.
@@ -206,11 +208,25 @@ class Holder:
         """Whether a job may start as far as this one goes, until somebody starts or ends."""
         return lambda job: not self.over(job, now)
 
+    def reached(self, processors: int) -> Barrier:
+        """What bars a job of so many processors from a plain one that has no room for it."""
+        measure = "jobs" if self.room == -math.inf else "processors"
+        barrier = self._barriers.get((measure, processors))
+        if barrier is None:
+            adds = 1.0 if measure == "jobs" else float(processors)
+            # What is in use changes while jobs wait.
+            barrier = Barrier(lambda: self._why(measure, self.use[measure], adds), self.key)
+            self._barriers[measure, processors] = barrier
+        return barrier
+
     def why(self, job: Job, measure: str, now: float) -> str:
         """The limit that is in the job's way, for a person."""
+        return self._why(measure, self.used(measure, now), asked(job, measure))
+
+    def _why(self, measure: str, used: float, adds: float) -> str:
         return (
             f"the limit of {self.limits[measure]:g} {unit(measure)} of {self.label} is reached: "
-            f"{self.used(measure, now):g} in use, it would add {asked(job, measure):g}"
+            f"{used:g} in use, it would add {adds:g}"
         )
 
     def full(self) -> bool:

@@ -102,6 +102,7 @@ class Easy(Plugin):
         shadow, now = booking.start, view.now
         # A job inside its own reservation is in nobody's way, so there only the view can tell.
         extra = booking.extra if not pool.reservations else pool.total
+        refused = view.refused
         behind: Iterable[Job] = islice(queue, first, None)
         if self._shortest:
             behind = sorted((job for job in behind if job.processors <= free), key=_runtime)
@@ -110,6 +111,7 @@ class Easy(Plugin):
             if (
                 processors <= free
                 and (now + job.expected_runtime <= shadow or processors <= extra)
+                and job.id not in refused
                 and view.start(job, why_backfilled(booking, job, now)) is not None
             ):
                 if not pool.reservations:

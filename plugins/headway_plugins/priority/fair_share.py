@@ -60,6 +60,7 @@ from headway_plugins.priority.tree_files import configured
 from headway_plugins.priority.usage import Decaying, Ledger
 
 _GIB = 2.0**30
+_RUNNING = Status.RUNNING
 
 
 class CountingOptions(pydantic.BaseModel):
@@ -187,6 +188,8 @@ class FairShare:
         self._zone = zoneinfo.ZoneInfo(self.options.zone)
         self._epoch = 0.0
         self._reset_due = np.inf
+        self._never_resets: bool = self.options.reset == "none"
+        self._billing: list[tuple[str, float]] = list(self.options.billing.items())
         #: Jobs that are not over.
         self._jobs: dict[str, JobDescription] = {}
         #: (account, group, user) -> node.
@@ -233,13 +236,13 @@ class FairShare:
             self._jobs.pop(event.job_id, None)
             self._suspended.discard(event.job_id)
             self._stopped(event.job_id, event.time)
+        elif type(event) is JobStarted:
+            job = state.jobs.get(event.job_id)
+            runs = job is not None and job.status is _RUNNING
+            self._runs(event.job_id, event.placement, event.time, runs=runs)
         elif isinstance(event, JobChanged):
             self._jobs[event.job.id] = event.job
             self._changed(event, state)
-        elif isinstance(event, JobStarted):
-            job = state.jobs.get(event.job_id)
-            runs = job is not None and job.status is Status.RUNNING
-            self._runs(event.job_id, event.placement, event.time, runs=runs)
         elif isinstance(event, JobRequeued | JobSuspended):
             if isinstance(event, JobSuspended):
                 self._suspended.add(event.job_id)
@@ -327,7 +330,7 @@ class FairShare:
         """Time has come to ``now``: usage may be to be forgotten."""
         if now > self._seen:
             self._seen = now
-        if self.options.reset == "none":
+        if self._never_resets:
             return
         if self._reset_due == np.inf or now >= self._reset_due:
             begin = period_begin(now + self._epoch, self.options.reset, self._zone)
@@ -343,7 +346,7 @@ class FairShare:
     def billed(self, job: JobDescription, processors: int) -> float:
         """The same, whatever its QOS."""
         total = 0.0
-        for name, weight in self.options.billing.items():
+        for name, weight in self._billing:
             total += weight * (processors if name == "processors" else amount(job.request, name, processors))
         return total
 

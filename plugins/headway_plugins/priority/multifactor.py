@@ -29,7 +29,7 @@ Decisions on what is left open:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Literal
 
@@ -55,6 +55,8 @@ _Signed = Annotated[float, pydantic.Field(ge=-1e12, le=1e12, allow_inf_nan=False
 _MANY = 1000
 #: The key of a job of which nothing is computed yet.
 _BEHIND = (2, 0.0)
+#: A factor of one job.
+One = Callable[[Job, State], float]
 
 
 class MultifactorOptions(pydantic.BaseModel):
@@ -111,6 +113,9 @@ class Multifactor:
         self._own = self._made(options, said)
         #: As others find them.
         self._registered: dict[str, Factor] = {}
+        #: The weighted factors that can be other than 0, and of one job; None: to be looked up again.
+        self._terms: list[tuple[float, Factor]] | None = None
+        self._single: list[tuple[float, One]] | None = None
         #: While jobs get their places: their keys.
         self._keys: dict[str, tuple[int, float]] = {}
         #: Jobs whose priority is not computed yet.
@@ -198,6 +203,7 @@ class Multifactor:
         state.notices += sorted(notes - self._noted)
         self._noted = notes
         self._own, self._weights, self._period = made, weights, options.period
+        self._terms = None
         self._due = -np.inf
 
     # ------------------------------------------------------------------ the order
@@ -211,7 +217,8 @@ class Multifactor:
             # It came, or changed: behind those that are known until it is computed.
             self._new[job.id] = job
             return _BEHIND
-        return (1, -float(self.priorities((job,), state)[0]))
+        one = self._priority(job, state)
+        return (1, -(one if one is not None else float(self.priorities((job,), state)[0])))
 
     @hookimpl
     def react(self, state: State) -> None:
@@ -286,10 +293,7 @@ class Multifactor:
             return np.array([one])
         less = -nice(jobs)
         total = less.copy()
-        for name, weight in self._weights.items():
-            factor = self._factor(name, state)
-            if factor is factors.nothing:
-                continue
+        for weight, factor in self._weighted(state):
             values = np.asarray(factor(jobs, state), np.float64)
             if values.shape != total.shape:
                 break
@@ -302,22 +306,34 @@ class Multifactor:
             less += self._weights[name] * values
         return less
 
-    def _factor(self, name: str, state: State) -> Factor:
-        """The factor of that name; of those that are here without the detour over what others find."""
-        factor = state.factors[name]
-        return self._own[name] if factor is self._registered.get(name) else factor
+    def _weighted(self, state: State) -> list[tuple[float, Factor]]:
+        """Weights and factors, without those that are 0 for everybody; of those that are here without the
+        detour over what others find."""
+        if self._terms is None:
+            self._terms = []
+            for name, weight in self._weights.items():
+                factor = state.factors[name]
+                if factor is self._registered.get(name):
+                    factor = self._own[name]
+                if factor is not factors.nothing:
+                    self._terms.append((weight, factor))
+            single = [
+                (weight, of_one)
+                for weight, factor in self._terms
+                if (of_one := getattr(factor, "one", None)) is not None
+            ]
+            self._single = single if len(single) == len(self._terms) else None
+        return self._terms
 
     def _priority(self, job: Job, state: State) -> float | None:
         """The same of one job, without arrays; None if a factor cannot tell it of one, or not as a number."""
+        if self._terms is None:
+            self._weighted(state)
+        if self._single is None:
+            return None
         total = -_nice(job)
-        for name, weight in self._weights.items():
-            factor = self._factor(name, state)
-            if factor is factors.nothing:
-                continue
-            ask = getattr(factor, "one", None)
-            if ask is None:
-                return None
-            total += weight * ask(job, state)
+        for weight, of_one in self._single:
+            total += weight * of_one(job, state)
         return total if math.isfinite(total) else None
 
     def factors(self, jobs: Sequence[Job], state: State) -> Iterable[tuple[str, Floats]]:

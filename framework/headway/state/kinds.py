@@ -1,0 +1,41 @@
+"""Jobs that are asked about together: of those of one kind and size one is, and its answer is all others'.
+
+A limit keeps many jobs out that are alike to it. They come into their queue together when there is room for
+one, and all but that one leave it again when it starts. So a plugin may say what its answers follow from
+beside a job's size (``bar_kind``, see :mod:`headway.hookspecs`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from headway.state.facts import Facts
+from headway.state.records import ON_NODES, Barrier, Job
+
+
+def give_kind(state: Facts, job: Job) -> None:
+    """Ask what bars the job by; it came, or changed."""
+    if state.bar_kind is not None:
+        job.bar_kind = state.bar_kind(job)
+
+
+def outdate_kinds(state: Facts) -> None:
+    """What the plugin's kinds follow from has changed: they are asked for anew."""
+    for job in state.jobs.values():
+        if job.status not in ON_NODES:
+            give_kind(state, job)
+
+
+def barriers_of(state: Facts, jobs: Sequence[Job]) -> Iterable[Barrier | None]:
+    """Why each of these jobs may not start now although it could."""
+    many = state.bars_many
+    if many is None:
+        bars = state.bars
+        return [None if bars is None else bars(job) for job in jobs]
+    if state.bar_kind is None or len(jobs) < 2:
+        return many(jobs)
+    # A job of no kind is a kind of its own.
+    kinds = [(job.bar_kind, job.processors) if job.bar_kind is not None else job for job in jobs]
+    one = dict(zip(kinds, jobs, strict=True))
+    answers = dict(zip(one, many(list(one.values())), strict=True))
+    return [answers[kind] for kind in kinds]
