@@ -8,11 +8,12 @@ import pytest
 from building import alike, described, node_cluster, plugged
 
 from headway import events as ev
-from headway.decisions import Cancel, Hold, Start
+from headway.decisions import Cancel, Hold, Requeue, Start
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription, PoolDescription, Reservation
 from headway.scheduler import Scheduler
 from headway.state import Barrier, Status
+from headway_plugins.policies.conservative import Conservative
 from headway_plugins.policies.easy import Easy
 from headway_plugins.policies.fcfs import Fcfs
 
@@ -879,3 +880,18 @@ def test_an_arrival_has_a_pool_looked_at_where_somebody_has_outlived_his_limit()
     s.step(0, [ev.JobStarted(0, "a"), ev.JobStarted(0, "b")])
     assert s.step(30, arrive(described("head", 4), described("x", 2, 50), now=30)) == []
     assert started(s.step(101, arrive(described("large", 8), now=101))) == ["x"]
+
+
+def test_an_arrival_has_a_pool_looked_at_where_somebody_told_to_go_has_not_gone():
+    """What it was expected to give back is not there yet: "large" would run on what is reserved."""
+    flat = ClusterDescription.flat(8)
+    kept = Reservation("r", 5, 100, pool="pool", processors=4)
+    requeues = controlling(lambda state: [Requeue("a")] if state.now == 9 else [])
+    s = scheduler(Conservative(), requeues, cluster=ClusterDescription(flat.name, flat.pools, (), (kept,)))
+    s.step(0, arrive(described("a", 2, 50)))
+    s.step(0, [ev.JobStarted(0, "a")])
+    s.step(9, [])
+    assert started(s.step(10, arrive(described("waits", 5, 20, submit=10), now=10))) == []
+    jobs = described("large", 3, 5, submit=11), described("small", 1, 5, submit=11)
+    assert started(s.step(11, arrive(*jobs, now=11))) == ["small"]
+    assert not told(s)

@@ -161,16 +161,19 @@ def overdue(state: Facts, pool: PoolState) -> None:
     The pool is to be looked at from scratch then, unless all that was concluded stands with the new ends.
     """
     now = state.now
+    if not pool.running or pool.running[0][0] > now:
+        return
     over = []
+    stands = _NEVER if pool.view is None else pool.view.stands_until
     for entry in pool.running:
         if entry[0] > now:
             break
         job = entry[3]
         if job.pace is None and not job.leaving:
             over.append(job)
-    if not over:
-        return
-    stands = _NEVER if pool.view is None else pool.view.stands_until
+        else:
+            # It has not gone when it was expected to, so what it has is free later than was reckoned with.
+            stands = _NEVER
     looked = pool.changed, pool.fresh, pool.arrivals
     pool.touch()
     for job in over:
