@@ -30,7 +30,8 @@ Decisions, since the paper knows no nodes and no other schedulers:
   booking protects the job meanwhile.
 - A late job's reservation moves only if it would be wrong by more than a minute; one that has begun
   is removed and made anew, since batch systems do not move its start.
-- While the job runs its reservation is not made again: the nodes are the job's own.
+- While the job runs its reservation is not made again, and stays as it is where others are in the way of a
+  change: the nodes are the job's own.
 - Nothing is remembered over a restart: reservations are recognised by their names, and one that was
   lost meanwhile is one that is not there.
 """
@@ -310,7 +311,8 @@ class DedicatedReservations:
         if effort.make_from > state.now or self._asked(effort, state.now):
             return
         obstacle, passing = _obstacle(wish, state)
-        if passing:
+        # A booking that another pool's starts have met is made anew, and a job that runs needs nobody's word.
+        if passing or (obstacle and (job.pool.changed or job.status not in _WAITS)):
             return
         if obstacle:
             text = f"dedicated job {job.id} cannot have its reservation yet: {obstacle}"

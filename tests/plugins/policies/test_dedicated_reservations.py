@@ -347,6 +347,30 @@ def test_what_a_batch_system_would_refuse_is_not_asked_for_but_reported_once() -
     assert reserved(site.step(40, JobEnded(40, "b"))) == [("job_d", 100, 160, ("n0", "n1"))]
 
 
+def test_what_another_pool_has_just_started_on_its_nodes_moves_the_booking_and_is_not_reported() -> None:
+    site = Site(node_cluster(*alike(4, 4, pools=("first", "second")), pools=("first", "second")))
+    there = batch("b", 16, 500, pool="second")
+    assert started(site.step(0, wanted("d", 8, 60, 100, pool="first"), there)) == {
+        "b": ("n0", "n1", "n2", "n3")
+    }
+    assert reserved(site.step(1)) == [("job_d", 500, 560, ("n0", "n1"))]
+    assert site.problems == []
+
+
+def test_that_of_a_running_job_stays_as_it_is_where_others_are_in_the_way() -> None:
+    site = Site(reserve="yes")
+    site.step(0, wanted("d", 2, 1000, 100))
+    site.step(1)
+    site.until(100)
+    # The job fills half of its node; somebody else has sent one to the other half.
+    site.step(101, batch("b", 2, 5000, 101), JobStarted(101, "b", (("n0", 2),)))
+    longer = dedicated(described("d", 2, 3000), 100.0)
+    assert not reserved(site.step(200, JobChanged(200, longer)))
+    assert site.problems == []
+    later = site.step(300, JobEnded(300, "b"))
+    assert reserved(later) == [("job_d", 100, 3100, ("n0",))]
+
+
 def test_after_a_restart_it_is_recognised_by_its_name() -> None:
     there = Reservation("job_d", 100, 150, nodes=("n2", "n3"), ours=True)
     orphan = Reservation("job_x", 100, 150, nodes=("n0",), ours=True)
