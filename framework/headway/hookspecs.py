@@ -51,7 +51,8 @@ Class attributes of a plugin that the framework reads, all optional:
     tells before anything is decided. May be set by the plugin as it is made, since its options decide.
 ``ask_always``
     for a policy: True asks it at every arrival; by default it is not asked when nothing happened
-    but arrivals at the queue's tail that need more processors than are free. For a plugin with
+    but arrivals at the queue's tail that need more processors than are free (it is where plugins put
+    nodes to sleep, which goes by what is booked). For a plugin with
     ``prepare`` or ``place``: True says that its answers may change with any event, wherever it
     happened; then each event has every queue looked at from scratch (with ``order_queue`` that is
     always so).

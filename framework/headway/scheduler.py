@@ -25,6 +25,7 @@ from headway.decisions import (
     Decision,
     Kill,
     Migrate,
+    PowerDown,
     Requeue,
     Resume,
     Signal,
@@ -274,6 +275,10 @@ class Scheduler:
             all(getattr(policy, "by_booking", False) for policy in policies)
             and not self._has_preparers
             and not state.ask_always
+        )
+        state.sleeps = cluster.wiring is None and any(
+            PowerDown in getattr(plugin, "needs", ()) or getattr(plugin, "wakes", False)
+            for plugin in plugins.by_name.values()
         )
         if predict:
             state.predict = partial(_seconds, predict, state)

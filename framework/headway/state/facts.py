@@ -75,6 +75,8 @@ class Facts:
         self.predict: Callable[[Job], float | None] | None = None
         #: Schedule a pool at every arrival, even if the new job needs more than is free.
         self.ask_always = False
+        #: Plugins put nodes to sleep, and wake them, by what is booked.
+        self.sleeps = False
         #: Keep jobs in the queue that fit only with nodes that are down.
         self.wait_for_down_nodes = False
         #: Names of pools that were described anew in this step: their jobs are looked at again.

@@ -46,13 +46,13 @@ def enqueue(state: Facts, job: Job) -> None:
         queue.append(job)
         if pool.fresh >= 0:
             pool.fresh += 1
-            # Nothing else changed, so if this one cannot start, nobody can; but nodes are woken for what is
-            # booked on them, and whoever has outlived his limit is expected to end later than when that was
-            # decided.
+            # Nothing else changed, so if this one cannot start, nobody can; but nodes are woken, and stay on,
+            # for what is booked on them, and whoever has outlived his limit is expected to end later than
+            # when that was decided.
             if (
                 job.processors <= pool.free
                 or state.ask_always
-                or (state.nodes.power and not pool.flat)
+                or ((state.sleeps or state.nodes.power) and not pool.flat)
                 or (pool.running and pool.running[0][0] <= state.now)
             ):
                 pool.changed = True

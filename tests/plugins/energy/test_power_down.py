@@ -98,6 +98,15 @@ def test_nodes_are_woken_in_time_for_what_is_booked() -> None:
     assert run.starts["head"] == 1000
 
 
+def test_a_job_that_comes_is_booked_before_it_is_decided_who_is_the_first_to_sleep() -> None:
+    # "head" comes to another pool when n1 is tired, and needs it only at 1000.
+    jobs = [traced("1", 4, 1000, pool="b"), traced("head", 8, 50, submit=100, pool="b")]
+    nodes = node_cluster(*alike(2, 4, pools=("a", "b")), pools=("a", "b"))
+    run = emulate(with_energy(nodes, PRESENT), jobs, Easy(), power_down())
+    assert commands(run)[:2] == [(100, "PowerDown", ("n1",)), (1000 - WAKE, "PowerUp", ("n1",))]
+    assert run.starts["head"] == 1000
+
+
 def test_nodes_are_woken_in_time_for_a_reservation_and_stay_on_in_it() -> None:
     kept = Reservation("r", 600, 900, nodes=("n1",), users=("u",))
     run = emulate(machine(reservations=[kept]), [traced("1", 4, 1500)], Fcfs(), power_down())
