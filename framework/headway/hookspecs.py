@@ -59,6 +59,9 @@ Class attributes of a plugin that the framework reads, all optional:
 ``observes``
     for a plugin with ``observe``: a tuple of the events' types that it is shown; by default it is shown all.
     May be set by the plugin as it is made.
+``unused``
+    a tuple of names of hooks that it has, but as it is configured has no use for: they are not called. May be
+    set by the plugin as it is made.
 ``promises``
     True: its ``checkpoint`` holds what it has promised to jobs, and its attribute ``promised`` (int) counts
     how often that has changed. It is written down in each cycle in which the count is another than in the

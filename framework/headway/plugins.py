@@ -439,6 +439,11 @@ class Plugins:
                 f"{where}: plugin {name!r}: expected a tuple of events' types in `observes`, "
                 f"found {observes!r}"
             )
+        unused = getattr(plugin, "unused", ())
+        if not isinstance(unused, tuple) or not set(known).issuperset(unused):
+            raise UserError(
+                f"{where}: plugin {name!r}: expected a tuple of hooks' names in `unused`, found {unused!r}"
+            )
         self.by_name[name] = plugin
 
     def implementations(self, hook: str) -> list[tuple[str, Callable[..., Any]]]:
@@ -448,6 +453,8 @@ class Plugins:
         found = []
         order = {name: at for at, name in enumerate(self.by_name)}
         for impl in caller.get_hookimpls():
+            if hook in getattr(impl.plugin, "unused", ()):
+                continue
             function = impl.function
             taken = tuple(impl.argnames)
             if taken != tuple(wanted):

@@ -117,12 +117,12 @@ class Limits:
         self._rules = options.rules()
         self._tree = options.tree()
         self._holders: dict[tuple[int, tuple[str, ...]], Holder] = {}
-        #: What a job says of itself -> who is counted for it.
-        self._of: dict[tuple[str, str, str, str, str], tuple[Holder, ...]] = {}
-        #: The same -> a number, which is shorter.
-        self._kinds: dict[tuple[str, str, str, str, str], int] = {}
-        #: A job -> what it says of itself, and who is counted for it.
-        self._whose: dict[str, tuple[JobDescription, PoolState, tuple[Holder, ...]]] = {}
+        #: What a job says of itself -> who is counted for it, and its kind.
+        self._of: dict[tuple[str, str, str, str, str], tuple[tuple[Holder, ...], int | None]] = {}
+        #: How many kinds there were.
+        self._kinds = 0
+        #: A job -> what it says of itself, who is counted for it, and its kind.
+        self._whose: dict[str, tuple[JobDescription, PoolState, tuple[Holder, ...], int | None]] = {}
         #: When so many are there, it is looked which of them there still are.
         self._many = _MANY
         #: Jobs that have processors -> what they count for whom.
@@ -242,10 +242,8 @@ class Limits:
 
     def bar_kind(self, job: Job) -> Hashable:
         """Where only jobs and processors are limited, all follows from whose the job is."""
-        holders = self._holders_of(job)
-        if all([holder.plain for holder in holders]):
-            return self._kinds[_about(job)]
-        return None
+        self._holders_of(job)
+        return self._whose[job.id][3]
 
     def _look_at(self, holder: Holder, when: float, job: Job, state: State) -> None:
         """There may be room at that moment, whatever else happens."""
@@ -268,7 +266,10 @@ class Limits:
             self._room[holder] = None
         if self._room:
             room, self._room = self._room, {}
+            barred = state.barred
             for holder in room:
+                if holder.key not in barred:
+                    continue
                 if holder.plain:
                     if holder.room >= 0.0:
                         state.lifted(holder.key, most=holder.room)
@@ -289,18 +290,20 @@ class Limits:
         key = _about(job)
         found = self._of.get(key)
         if found is None:
-            found = self._of[key] = tuple(self._find(*key))
-            self._kinds.setdefault(key, len(self._kinds))
-            if self.needs_policy and (ruled := self._ruled_by_qos(found)):
+            holders = tuple(self._find(*key))
+            self._kinds += 1
+            found = holders, self._kinds if all(holder.plain for holder in holders) else None
+            self._of[key] = found
+            if self.needs_policy and (ruled := self._ruled_by_qos(holders)):
                 self._ruled[key] = ruled
         whose = self._whose
-        whose[job.id] = job.description, job.pool, found
+        whose[job.id] = job.description, job.pool, *found
         if len(whose) > self._many and self._state is not None:
             # Some may have left without ever having had processors.
             jobs = self._state.jobs
             self._whose = {name: known for name, known in whose.items() if name in jobs}
             self._many = max(2 * len(self._whose), _MANY)
-        return found
+        return found[0]
 
     def _find(self, user: str, account: str, group: str, qos: str, pool: str) -> list[Holder]:
         node, _ = self._tree.node(account, group, user)

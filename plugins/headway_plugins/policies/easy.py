@@ -81,7 +81,7 @@ class Easy(Plugin):
         if not self._one:
             self._serve(view)
             return view.made
-        queue, pool = view.queue, view.pool
+        queue, pool, refused = view.queue, view.pool, view.refused
         booking = view.booked(queue[0]) if view.fresh >= 0 else None
         if booking is not None:
             first = len(queue) - view.fresh
@@ -89,8 +89,11 @@ class Easy(Plugin):
             first = 0
             for job in queue:
                 if (
-                    job.processors > pool.free or view.start(job, "first in the queue") is None
-                ) and not view.refuses(job):
+                    job.id not in refused
+                    and (job.processors > pool.free or view.start(job, "first in the queue") is None)
+                    # It may have been refused just now.
+                    and job.id not in refused
+                ):
                     break
                 first += 1
             if first == len(queue) or not pool.free:
@@ -102,7 +105,6 @@ class Easy(Plugin):
         shadow, now = booking.start, view.now
         # A job inside its own reservation is in nobody's way, so there only the view can tell.
         extra = booking.extra if not pool.reservations else pool.total
-        refused = view.refused
         behind: Iterable[Job] = islice(queue, first, None)
         if self._shortest:
             behind = sorted((job for job in behind if job.processors <= free), key=_runtime)

@@ -31,9 +31,9 @@ from headway_plugins.priority.tree import Floats, Shape
 def level_fair_share(shape: Shape, total: Floats) -> Floats:
     """Part of the shares over part of the usage, a node; ``total``: what was used at and below each node."""
     used = shape.of_parent(total)
-    unused = np.where(shape.part > 0, np.inf, 0.0)
-    found = np.divide(shape.part, used, out=unused, where=used > 0)
-    found[shape.joint] = np.inf
+    found: Floats = np.divide(shape.part, used, out=shape.unused.copy(), where=used > 0)
+    if shape.any_joint:
+        found[shape.joint] = np.inf
     return found
 
 
@@ -82,7 +82,8 @@ def ranked(shape: Shape, level_fs: Floats) -> Floats:
 def _ranked_by_path(paths: tuple[NDArray[np.intp], ...], level_fs: Floats) -> Floats:
     """The same where all users are at the lowest level: then they are sorted by what is above them, level by
     level from the top, and at last by themselves."""
-    keys = [-level_fs[nodes] for nodes in paths]
+    largest_first = -level_fs
+    keys = [largest_first[nodes] for nodes in paths]
     order = np.lexsort(keys)
     count = len(order)
     other = np.zeros(count, np.bool_)

@@ -53,6 +53,8 @@ PRIORITY = "priority"
 _Signed = Annotated[float, pydantic.Field(ge=-1e12, le=1e12, allow_inf_nan=False)]
 #: New jobs of queues that need no order, at which the list of them is looked through first.
 _MANY = 1000
+#: Jobs that are weighed one by one, which takes less than arrays do.
+_FEW = 4
 #: The key of a job of which nothing is computed yet.
 _BEHIND = (2, 0.0)
 #: A factor of one job.
@@ -107,6 +109,7 @@ class Multifactor:
         #: Whether the weights are the running batch system's.
         self.needs_policy = is_from_slurm(options.weights)
         self.observes = (SitePolicyChanged,) if self.needs_policy else ()
+        self.unused = () if self.needs_policy or "bypass" in options.weights else ("decided",)
         said = {} if self.needs_policy else options.weights
         self._weights = {name: weight for name, weight in said.items() if weight}
         #: The factors that are here, as the options or the batch system want them.
@@ -289,8 +292,10 @@ class Multifactor:
 
     def priorities(self, jobs: Sequence[Job], state: State) -> Floats:
         """Each job's priority now."""
-        if len(jobs) == 1 and (one := self._priority(jobs[0], state)) is not None:
-            return np.array([one])
+        if len(jobs) <= _FEW:
+            found = [self._priority(job, state) for job in jobs]
+            if None not in found:
+                return np.array(found, np.float64)
         less = -nice(jobs)
         total = less.copy()
         for weight, factor in self._weighted(state):

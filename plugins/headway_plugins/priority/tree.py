@@ -78,6 +78,16 @@ class Shape:
         return tuple(self.within[depth] for depth in self.depths)
 
     @cached_property
+    def unused(self) -> Floats:
+        """What the level fair share of each node is while nothing was used: infinite with shares, else 0."""
+        return np.where(self.part > 0, np.inf, 0.0)
+
+    @cached_property
+    def any_joint(self) -> bool:
+        """Whether there is anybody without shares of their own."""
+        return bool(self.joint.any())
+
+    @cached_property
     def users(self) -> Floats:
         """How many users each node is or has below it, along :attr:`parent`."""
         total = self.is_user.astype(np.float64)
