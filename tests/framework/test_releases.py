@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Collection, Sequence
 from types import SimpleNamespace
 
 import msgspec
@@ -166,8 +168,9 @@ class Asking:
 
     ask_always = True
 
-    def __init__(self) -> None:
+    def __init__(self, changes: Collection[float] = ()) -> None:
         self.times = 0
+        self.changes = changes
 
     @hookimpl
     def schedule(self, view):
@@ -179,6 +182,7 @@ class Asking:
         running = [(max(entry[0], next_after(now)), entry[3]) for entry in view.pool.running]
         moments = {now, *(end for end, _ in running), *table.on_times(now)}
         moments |= {kept.end for kept in view.pool.reservations if kept.end > now}
+        moments |= {change for change in self.changes if change > now}
         expected, room = (INF, ()), None
         for moment in sorted(moments):
             gone = [(other.taken, other.placement) for end, other in running if end <= moment]
@@ -195,6 +199,21 @@ class Asking:
             assert np.array_equal(booking.room.processors, room.processors)
             assert booking.extra == room.processors[usable].sum()
         return []
+
+
+class Shut(FirstFit):
+    """No place is open at first, nor after every second of these moments."""
+
+    def __init__(self, changes: Sequence[float]) -> None:
+        self.changes = changes
+
+    def placement_changes(self, job):
+        return self.changes
+
+    @hookimpl
+    def place(self, offer):
+        opened = bisect_right(self.changes, offer.time) % 2
+        return super().place(offer) if opened else ()
 
 
 @st.composite
@@ -246,10 +265,18 @@ def situations(draw):
 
 @given(situations())
 def test_the_first_opening_is_the_one_that_is_found_moment_by_moment(situation):
+    look_for(situation, Asking(), FirstFit())
+
+
+@given(situations(), st.lists(st.integers(1, 90), min_size=1, max_size=12, unique=True).map(sorted))
+def test_so_it_is_where_places_open_and_shut_by_the_clock(situation, changes):
+    look_for(situation, Asking(changes), Shut(changes))
+
+
+def look_for(situation, asking, placing):
     hosts, running, drained, asleep, reservations, asked, now = situation
-    asking = Asking()
     cluster = node_cluster(*hosts, pools=("p", "q"), reservations=reservations)
-    one = Scheduler(cluster, plugged(asking, FirstFit()))
+    one = Scheduler(cluster, plugged(asking, placing))
     told = [ev.JobSubmitted(0, job) for job, _ in running]
     told += [ev.JobStarted(0, job.id, place) for job, place in running]
     one.step(0, told)

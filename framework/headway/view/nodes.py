@@ -345,9 +345,10 @@ class NodeView(View):
     ) -> tuple[float, Placement, Free | None]:
         """The earliest time by ``latest`` at which the job finds nodes, and what all nodes have then.
 
-        Nodes only become freer with each expected end, so the first end at which it fits is found by
-        steps that double, from the first at which all nodes together have enough, and then by bisection;
-        reservations can only make it later, so the search goes on from there.
+        Nodes only become freer with each expected end, so between two moments at which placements change the
+        first end at which it fits is found by steps that double, from the first at which all nodes together
+        have enough, and then by bisection; reservations can only make it later, so the search goes on from
+        there.
         """
         table = self._state.nodes
         releases = Releases(self.pool.running, table, self.now, self.resolution)
@@ -376,11 +377,15 @@ class NodeView(View):
 
         enough = releases.first_with(job.processors, free_now)
         low = bisect_left(times, steps[enough]) if enough < len(steps) else len(times)
-        high, step = low, 1
-        while high < len(times) and not fits_empty(high):
-            low = high + 1
-            high = len(times) if low == len(times) else min(high + step, len(times) - 1)
-            step *= 2
+        # What is open at one moment may be shut from the next change on.
+        for end in sorted({bisect_left(times, change) for change in changes} | {len(times)}):
+            high, step = low, 1
+            while high < end and not fits_empty(high):
+                low = high + 1
+                high = end if low == end else min(high + step, end - 1)
+                step *= 2
+            if found is not None:
+                break
         if found is None:
             return _INF, (), None
         while low < high:
