@@ -218,8 +218,10 @@ class HookSpecs:
         (``state.watch`` tells who takes and gives back processors). A barred job is in no queue: it holds
         up nobody and is not booked, and ``headway explain`` gives the reason. It is asked about again
         when it changes, and when the plugin says, in ``react``, that there may be room:
-        ``state.lifted(barrier.key)``. A pass in which a job turns out to be barred is taken back, and the
-        policy is asked once more without it, unless it says ``passes_over``."""
+        ``state.lifted(barrier.key)``. A job that waits in its queue and that no policy tries is not asked
+        about: a plugin that may come to bar it without a start in its pool, because time passes say, has all
+        that wait asked about, in ``react``: ``state.bar_queued(pool)``. A pass in which a job turns out to be
+        barred is taken back, and the policy is asked once more without it, unless it says ``passes_over``."""
 
     @hookspec(firstresult=True)
     def queue_key(self, job: Job, state: State) -> tuple[Any, ...] | None:

@@ -321,6 +321,36 @@ class Gate:
             state.lifted("gate")
 
 
+class OneOfEachUser:
+    """One job of each user at a time."""
+
+    def __init__(self) -> None:
+        self.running: set[str] = set()
+
+    @hookimpl
+    def startup(self, state):
+        state.watch(self)
+
+    def took(self, job):
+        self.running.add(job.user)
+
+    def gave(self, job):
+        self.running.discard(job.user)
+
+    @hookimpl
+    def bar_job(self, job):
+        return Barrier("another one runs", job.user) if job.user in self.running else None
+
+
+@pytest.mark.parametrize("nodes", [False, True], ids=["flat", "nodes"])
+@pytest.mark.parametrize("policy", [Fcfs, Easy, Conservative])
+def test_who_is_barred_by_a_start_and_too_large_for_what_is_free_holds_up_nobody(policy, nodes):
+    cluster = node_cluster(*alike(4, 2)) if nodes else None
+    s = scheduler(policy(), OneOfEachUser(), processors=8, cluster=cluster)
+    first = described("first", 4, user="u"), described("large", 8, user="u"), described("other", 4, user="v")
+    assert started(s.step(0, arrive(*first))) == ["first", "other"]
+
+
 def wrong_count(self, jobs, state):
     return [None]
 

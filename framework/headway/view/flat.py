@@ -93,7 +93,8 @@ class FlatView(View):
 
     def start(self, job: Job, reason: str = "") -> Start | None:
         processors = job.processors
-        if processors > self.pool.free or (self._state.bars is not None and self._state.refused(job)):
+        # Who is barred is to leave the queue, large or small: it may be in others' way.
+        if (self._state.bars is not None and self._state.refused(job)) or processors > self.pool.free:
             return None
         if self._state.licences is not None and not self._may_have_licences(job):
             return None

@@ -125,7 +125,8 @@ class NodeView(View):
         return settled
 
     def start(self, job: Job, reason: str = "") -> Start | None:
-        if job.processors > self.pool.free or self._state.refused(job):
+        # Who is barred is to leave the queue, large or small: it may be in others' way.
+        if self._state.refused(job) or job.processors > self.pool.free:
             return None
         if self._state.licences is not None and not self._may_have_licences(job):
             return None
