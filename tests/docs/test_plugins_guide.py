@@ -344,6 +344,15 @@ def test_prepare_keeps_an_appointment_that_easy_alone_would_miss(file):
     assert starts(alone) == {"long": 0, "meeting": 200, "short": 0}
 
 
+@pytest.mark.parametrize("policy", ["easy", "k-reserved", "conservative", "los", "depth"])
+def test_who_has_an_appointment_starts_then_though_a_job_before_it_is_booked_for_later(file, policy):
+    jobs = [traced("a", 4, 100), traced("first", 7, 50, 1), traced("meeting", 3, 300, 2, begin_time=50)]
+    files = [file("appointments.py"), *([file("depth.py")] if policy == "depth" else [])]
+    configs = [PluginConfig("appointments"), PluginConfig(policy)]
+    found = emulate(ClusterDescription.flat(10), jobs, configs, Catalogue(files), label=policy)
+    assert starts(found) == {"a": 0, "meeting": 50, "first": 100}
+
+
 def test_order_queue_serves_the_highest_response_ratio(file):
     jobs = [
         traced("a", 10, 100),

@@ -103,8 +103,10 @@ class Easy(Plugin):
             first += 1
         free = pool.free
         shadow, now = booking.start, view.now
-        # A job inside its own reservation is in nobody's way, so there only the view can tell.
-        extra = booking.extra if not pool.reservations else pool.total
+        # A job inside its own reservation is in nobody's way, nor is one whose booking another plugin made: of
+        # these only the view can tell.
+        counts = not pool.reservations and not view.prepared
+        extra = booking.extra if counts else pool.total
         behind: Iterable[Job] = islice(queue, first, None)
         if self._shortest:
             behind = sorted((job for job in behind if job.processors <= free), key=_runtime)
@@ -116,7 +118,7 @@ class Easy(Plugin):
                 and job.id not in refused
                 and view.start(job, why_backfilled(booking, job, now)) is not None
             ):
-                if not pool.reservations:
+                if counts:
                     extra = booking.extra
                 free = pool.free
                 if not free:
@@ -154,12 +156,14 @@ def _runtime(job: Job) -> float:
 def may_backfill(booking: Booking, job: Job, view: View) -> bool:
     """Whether ``job`` fits and does not delay the booked head, as far as counts tell.
 
-    A job inside its own reservation is in nobody's way, so there only the view can tell.
+    A job inside its own reservation is in nobody's way, nor is one whose booking another plugin made: of
+    these only the view can tell.
     """
     return job.processors <= view.pool.free and (
         view.now + job.expected_runtime <= booking.start
         or job.processors <= booking.extra
         or bool(view.pool.reservations)
+        or view.prepared > 0
     )
 
 
