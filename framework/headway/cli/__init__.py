@@ -50,8 +50,12 @@ _COMMANDS = {
 }
 
 #: Entry points (name of a command -> click command) of commands that installed packages bring, such as
-#: those that belong to an adapter. Loaded when they are called, or listed.
+#: those that belong to an adapter. Loaded when they are called; when they are listed only if no line says
+#: what they are.
 COMMANDS = "headway.commands"
+
+#: Entry points (any name -> mapping of names of such commands to their lines for ``--help``).
+COMMAND_LINES = "headway.command_lines"
 
 
 class _Lazy(click.Group):
@@ -72,11 +76,14 @@ class _Lazy(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows = [(name, line) for name, (_, line) in _COMMANDS.items()]
-        rows += [
-            (name, command.get_short_help_str(limit=100))
-            for name in self.list_commands(ctx)
-            if name not in _COMMANDS and (command := self.get_command(ctx, name)) and not command.hidden
-        ]
+        lines = _installed_lines()
+        for name in self.list_commands(ctx):
+            if name in _COMMANDS:
+                continue
+            if name in lines:
+                rows.append((name, lines[name]))
+            elif (command := self.get_command(ctx, name)) and not command.hidden:
+                rows.append((name, command.get_short_help_str(limit=100)))
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
@@ -94,6 +101,15 @@ class _Lazy(click.Group):
 
 def _installed_commands() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=COMMANDS)}
+
+
+def _installed_lines() -> dict[str, str]:
+    """What is said of installed commands without loading them."""
+    installed = _installed_commands()
+    told: dict[str, str] = {}
+    for entry in entry_points(group=COMMAND_LINES):
+        told.update(entry.load())
+    return {name: line for name, line in told.items() if name in installed}
 
 
 def _add_plugin_commands(group: click.Group, files: Iterable[Path]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint
+import subprocess
+import sys
+from importlib.metadata import EntryPoint, entry_points
 
 import click
 import pytest
@@ -16,13 +18,22 @@ def greet(whom: str) -> None:
     click.echo(f"good day {whom}")
 
 
+#: Of the first there is no such module; of the second no such command is installed.
+LINES = {"grow": "Grow a tree.", "gone": "Of a package that is there no longer."}
+SHIPPED = {entry.name: entry for entry in entry_points(group=headway.cli.COMMANDS)}
+
+
 @pytest.fixture(autouse=True)
 def _installed(monkeypatch):
-    entry = EntryPoint("greet", f"{__name__}:greet", headway.cli.COMMANDS)
-    shipped = EntryPoint("run", f"{__name__}:greet", headway.cli.COMMANDS)
-    monkeypatch.setattr(
-        headway.cli, "entry_points", lambda group: [entry, shipped] if group == headway.cli.COMMANDS else []
-    )
+    entries = {
+        headway.cli.COMMANDS: [
+            EntryPoint("greet", f"{__name__}:greet", headway.cli.COMMANDS),
+            EntryPoint("grow", "no.such.module:grow", headway.cli.COMMANDS),
+            EntryPoint("run", f"{__name__}:greet", headway.cli.COMMANDS),
+        ],
+        headway.cli.COMMAND_LINES: [EntryPoint("lines", f"{__name__}:LINES", headway.cli.COMMAND_LINES)],
+    }
+    monkeypatch.setattr(headway.cli, "entry_points", lambda group: entries.get(group, []))
 
 
 def run(capsys, *words: str) -> tuple[int, str, str]:
@@ -42,6 +53,34 @@ def test_an_installed_command_is_called(capsys):
 def test_it_is_listed_with_its_line(capsys):
     _, out, _ = run(capsys, "--help")
     assert any(line.split() == ["greet", "Say", "good", "day."] for line in out.splitlines())
+
+
+def test_one_whose_line_is_known_is_listed_without_being_loaded(capsys):
+    code, out, _ = run(capsys, "--help")
+    assert code == 0 and "gone" not in out
+    assert any(line.split() == ["grow", "Grow", "a", "tree."] for line in out.splitlines())
+
+
+def test_the_lines_of_those_that_ship_are_their_own():
+    told = {}
+    for entry in entry_points(group=headway.cli.COMMAND_LINES):
+        told.update(entry.load())
+    commands = {name: entry.load() for name, entry in SHIPPED.items()}
+    assert told == {name: one.get_short_help_str(limit=100) for name, one in commands.items()}
+    assert not any(command.hidden for command in commands.values())
+
+
+def test_none_of_those_that_ship_is_loaded_for_the_help():
+    code = (
+        "import sys, headway.cli\n"
+        "try: headway.cli.main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print('loaded', *sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split("loaded")[-1].split())
+    assert "headway.cli" in loaded and all(name in done.stdout for name in SHIPPED)
+    assert loaded.isdisjoint(entry.module for entry in SHIPPED.values())
 
 
 def test_a_command_of_ours_is_not_replaced(capsys):
