@@ -103,8 +103,8 @@ class Easy(Plugin):
             first += 1
         free = pool.free
         shadow, now = booking.start, view.now
-        # A job inside its own reservation is in nobody's way, nor is one whose booking another plugin made: of
-        # these only the view can tell.
+        # A job inside its own reservation is in nobody's way, nor is one whose booking another plugin made:
+        # of these only the view can tell.
         counts = not pool.reservations and not view.prepared
         extra = booking.extra if counts else pool.total
         behind: Iterable[Job] = islice(queue, first, None)
@@ -156,8 +156,8 @@ def _runtime(job: Job) -> float:
 def may_backfill(booking: Booking, job: Job, view: View) -> bool:
     """Whether ``job`` fits and does not delay the booked head, as far as counts tell.
 
-    A job inside its own reservation is in nobody's way, nor is one whose booking another plugin made: of
-    these only the view can tell.
+    A job inside its own reservation is in nobody's way, nor is one whose booking another plugin made:
+    of these only the view can tell.
     """
     return job.processors <= view.pool.free and (
         view.now + job.expected_runtime <= booking.start
