@@ -70,11 +70,6 @@ _STARTS_AT_ONCE = 16
 #: The longest pause until a job that could not be taken over is tried again, seconds.
 _TAKE_AGAIN = 60.0
 
-#: The longest time between two rounds of Slurm's backfill scheduler with which heterogeneous jobs are
-#: started, seconds: until its round has come, a released one holds up whoever is released after it in its
-#: partition.
-_QUICK_ROUND = 5.0
-
 #: Running jobs that are held with one command.
 _HOLD_AT_ONCE = 200
 #: Until a running job that is not held in spite of it is asked to be again, seconds.
@@ -241,8 +236,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
             whole_nodes=select_type == "select/linear",
             whole_cores="CR_CPU" not in parameters,
             power=self.options.power,
-            backfills=config.get("SchedulerType", "sched/backfill") == "sched/backfill"
-            and reader.backfill_interval(config) <= _QUICK_ROUND,
+            backfills=reader.starts_heterogeneous(config),
             behind={behind: front for front, behind in self.options.background.items()},
         )
         nodes = {node for name in self.options.partitions for node in partitions[name].nodes}

@@ -84,8 +84,12 @@ def _privilege(client: SlurmClient, config: dict[str, str]) -> Check:
 
 def _scheduler(config: dict[str, str]) -> Check:
     kind = config.get("SchedulerType", "unknown")
+    # A site that has none of these jobs needs nothing.
+    held = "; heterogeneous jobs stay held: they need sched/backfill and bf_interval=1 (to 5)"
+    if reader.starts_heterogeneous(config):
+        held = ""
     return Check(
-        "SchedulerType", kind in ("sched/builtin", "sched/backfill"), kind,
+        "SchedulerType", kind in ("sched/builtin", "sched/backfill"), kind + held,
         "set SchedulerType=sched/builtin in slurm.conf",
     )  # fmt: skip
 

@@ -13,6 +13,7 @@ from headway_adapters.slurm.reader.documents import (
     config,
     decode,
     records,
+    starts_heterogeneous,
     timestamp,
 )
 from headway_adapters.slurm.reader.endings import Ending, read_job_text, read_sacct, says_gone
@@ -66,5 +67,6 @@ __all__ = [
     "read_watts",
     "records",
     "says_gone",
+    "starts_heterogeneous",
     "timestamp",
 ]

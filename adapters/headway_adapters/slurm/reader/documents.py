@@ -160,6 +160,18 @@ def backfill_interval(config: dict[str, str]) -> float:
     return float(match.group(1)) if match else 30.0
 
 
+#: The longest time between two rounds of Slurm's backfill scheduler with which heterogeneous jobs are
+#: started, seconds: until its round has come, a released one holds up whoever is released after it in its
+#: partition.
+_QUICK_ROUND = 5.0
+
+
+def starts_heterogeneous(config: dict[str, str]) -> bool:
+    """Whether this Slurm starts heterogeneous jobs, and soon enough, from :func:`config`."""
+    backfills = config.get("SchedulerType", "sched/backfill") == "sched/backfill"
+    return backfills and backfill_interval(config) <= _QUICK_ROUND
+
+
 _PAIR = re.compile(r"(?:^|\s)([A-Za-z_][A-Za-z0-9_/:]*)=")
 
 
