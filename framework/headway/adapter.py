@@ -40,6 +40,8 @@ class WishedFrequency(msgspec.Struct, frozen=True):
     started: float | None = None
     #: It was set, and seen to be; else it was only asked for.
     is_set: bool = False
+    #: The limit that was to go with it, in seconds, and that nobody knows to have been asked for.
+    walltime: float | None = None
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -129,7 +131,8 @@ class ClusterAdapter(abc.ABC):
     def wished_before(self, wishes: Mapping[str, WishedFrequency]) -> None:  # noqa: B027 (one that sets none)
         """Frequencies that earlier runs wanted, by job. Called before :meth:`describe`.
 
-        What was not set yet is set, for an execution that is still the same."""
+        What was not set yet is set, for an execution that is still the same, and so is a longer limit that
+        was to go with it."""
 
     def use_handlers(self, handlers: Iterable[Any], gives: frozenset[type[Decision]]) -> None:  # noqa: B027
         """The migration handlers (:class:`headway.migration.MigrationHandler`) of the enabled plugins, in the

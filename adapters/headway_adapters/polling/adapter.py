@@ -688,10 +688,15 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         """Set what an earlier run wanted for jobs that run, and did not come to; tell what it set."""
         for key, wish in self._wished_before.items():
             job = look.snapshot.jobs.get(key)
-            if job is None or job.state not in ON_NODES:
+            if job is None:
+                continue
+            if job.state not in ON_NODES:
+                if key in self._flights:
+                    self._lengthen(job, wish)
                 continue
             if not self._same_execution(job, wish):
                 continue
+            self._lengthen(job, wish)
             if wish.is_set:
                 self._actuators.remember_frequency(key, job.placement)
                 self._promised.discard(key)
@@ -701,6 +706,16 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
             self._log.info("a frequency was asked for before and not set", job=key, hertz=round(wish.hertz))
             self._set_at_start(order, job)
         self._wished_before.clear()
+
+    def _lengthen(self, job: SnapshotJob, wish: WishedFrequency) -> None:
+        """Give a job the limit that was to go with its frequency, if it has a shorter one."""
+        if wish.walltime is None or job.job.request.walltime >= wish.walltime:
+            return
+        order = d.SetTimeLimit(job.job.id, wish.walltime, "asked for before this run began")
+        self._log.info("a limit was asked for with a frequency", job=job.job.id, seconds=round(wish.walltime))
+        outcome = self._carry_out(order, self._clock())
+        if not outcome.accepted:
+            self._refuse([(order, outcome.message)], self._clock())
 
     def _set_at_start(self, wish: d.SetFrequency, job: SnapshotJob) -> None:
         """Set what a job's start was told with."""

@@ -1,7 +1,9 @@
 """At which frequency jobs should run, read from what was decided about them and what became of it.
 
 A batch system does not tell a job's frequency. When a daemon dies between asking for one and setting it, or
-before its next checkpoint, only the journal knows; its successor gets it from here.
+before its next checkpoint, only the journal knows; its successor gets it from here. With a lower frequency
+goes a longer limit; whether that was asked for is not known either, if the daemon died before it wrote down
+what became of it.
 """
 
 from __future__ import annotations
@@ -9,12 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headway.adapter import WishedFrequency
-from headway.decisions import SetFrequency, Start
-from headway.events import DecisionFailed, JobEnded, JobFrequencyChanged, JobRequeued, JobStarted
+from headway.decisions import SetFrequency, SetTimeLimit, Start
+from headway.events import (
+    DecisionFailed,
+    JobChanged,
+    JobEnded,
+    JobFrequencyChanged,
+    JobRequeued,
+    JobStarted,
+)
 from headway.journal.records import HistoryEntry
 
 #: Seconds by which the starts of one execution, as two looks show them, may differ.
 _ALIKE = 1.0
+#: Seconds by which a batch system may round a limit.
+_LIMITS_ALIKE = 60.0
 
 
 def wished_frequency(history: Iterable[HistoryEntry]) -> WishedFrequency | None:
@@ -42,6 +53,8 @@ class _Story:
         self.run: int | None = None
         #: When it began.
         self.started: float | None = None
+        #: A limit that was decided, and of which nobody knows whether it was asked for.
+        self.walltime: float | None = None
 
     def add(self, entry: HistoryEntry) -> None:
         what = entry.what
@@ -52,6 +65,11 @@ class _Story:
         elif isinstance(what, SetFrequency):
             if entry.outcome is None or entry.outcome.accepted:
                 self.wished = what.frequency
+        elif isinstance(what, SetTimeLimit):
+            self.walltime = what.walltime if entry.outcome is None else None
+        elif isinstance(what, JobChanged):
+            if self.walltime is not None and what.job.request.walltime > self.walltime - _LIMITS_ALIKE:
+                self.walltime = None
         elif isinstance(what, JobFrequencyChanged):
             self.had = what.frequency
             if self.wished == what.frequency:
@@ -61,6 +79,8 @@ class _Story:
                 self._forget()
             elif isinstance(what.decision, SetFrequency) and what.decision.frequency == self.wished:
                 self.wished = None
+            elif isinstance(what.decision, SetTimeLimit):
+                self.walltime = None
         elif isinstance(what, JobRequeued | JobEnded):
             self._forget()
         elif isinstance(what, JobStarted):
@@ -77,4 +97,10 @@ class _Story:
         hertz = self.wished if self.wished is not None else self.had
         if hertz is None:
             return None
-        return WishedFrequency(hertz, asked=self.asked, started=self.started, is_set=self.wished is None)
+        return WishedFrequency(
+            hertz,
+            asked=self.asked,
+            started=self.started,
+            is_set=self.wished is None,
+            walltime=self.walltime,
+        )

@@ -6,13 +6,14 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from building import described, plugged
 from waiting import limit
 
 from headway import decisions as d
 from headway import events as ev
-from headway.adapter import WishedFrequency
+from headway.adapter import Outcome, WishedFrequency
 from headway.errors import UserError
 from headway.model import NodeDescription, PoolDescription
 from headway.scheduler import Scheduler
@@ -155,6 +156,48 @@ def test_one_that_began_anew_has_the_nodes_own(adapter, job, wish) -> None:
             events += one.wait(NOW)[1]
         assert not any(isinstance(event, ev.JobFrequencyChanged) for event in events)
         assert one.ran == []
+
+
+class Limiting(Toy):
+    """One whose jobs' limits can be changed: those of this length at the most."""
+
+    capabilities = frozenset({d.Start, d.SetTimeLimit})
+    most = 1000.0
+
+    def carry_out(self, decision: Any, now: float) -> Outcome:
+        self.ran.append(f"limit {decision.job_id} {decision.walltime:.0f}")
+        return Outcome(decision.walltime <= self.most, "" if decision.walltime <= self.most else "too long")
+
+
+@pytest.mark.parametrize("is_set", [False, True], ids=["asked for", "set"])
+@pytest.mark.parametrize(
+    ("walltime", "changed"), [(None, []), (100.0, []), (50.0, []), (150.0, ["limit 1 150"])]
+)
+def test_a_longer_limit_that_was_to_go_with_a_frequency_is_asked_for_too(walltime, changed, is_set) -> None:
+    wish = WishedFrequency(SLOW, asked=NOW - 50, started=NOW - 40, is_set=is_set, walltime=walltime)
+    with Limiting(running()) as one:
+        one.wished_before({"1": wish})
+        one.describe()
+        one.told(ev.JobFrequencyChanged)
+        assert [line for line in one.ran if line.startswith("limit")] == changed
+
+
+def test_so_it_is_for_a_start_on_its_way_and_for_no_other_execution() -> None:
+    wish = msgspec.structs.replace(ASKED, walltime=150.0)
+    for job, changed in ((RELEASING, ["limit 1 150"]), (running(start_time=NOW - 1 + 2 * TIMEOUT), [])):
+        with Limiting(job) as one:
+            one.wished_before({"1": wish})
+            one.describe()
+            one.told(ev.JobReleasing if job is RELEASING else ev.JobStarted)
+            assert [line for line in one.ran if line.startswith("limit")] == changed
+
+
+def test_a_limit_that_is_refused_then_is_said_to_be() -> None:
+    with Limiting(running()) as one:
+        one.wished_before({"1": msgspec.structs.replace(ASKED, walltime=5000.0)})
+        one.describe()
+        (failed,) = [e for e in one.told(ev.DecisionFailed) if isinstance(e, ev.DecisionFailed)]
+        assert isinstance(failed.decision, d.SetTimeLimit) and failed.message == "too long"
 
 
 def test_what_was_set_is_told_and_given_back_at_the_end_and_not_set_again() -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from headway import decisions as d
 from headway import events as ev
 from headway.adapter import Outcome, WishedFrequency
 from headway.journal import Journal, RunInfo
-from headway.model import ClusterDescription
+from headway.model import ClusterDescription, JobDescription, Request
 
 SLOW, SLOWER = 2.0e9, 1.0e9
 START = d.Start("1", frequency=SLOW)
@@ -47,6 +48,11 @@ HAS = WishedFrequency(SLOW, asked=5.0, started=6.0, is_set=True)
 FAILED = ev.DecisionFailed(7.0, START, "no")
 NOT_SET = ev.DecisionFailed(8.0, d.SetFrequency("1", SLOWER), "no")
 ORDER = d.SetFrequency("1", SLOWER)
+LONGER = d.SetTimeLimit("1", 900.0)
+
+
+def limited(seconds: float) -> JobDescription:
+    return JobDescription("1", 0.0, Request(1, seconds))
 
 
 @pytest.mark.parametrize(
@@ -72,6 +78,17 @@ ORDER = d.SetFrequency("1", SLOWER)
         ([START, STARTED, SET, DIES, STARTED], HAS),
         # It began anew while nobody looked.
         ([START, STARTED, SET, DIES, ev.JobStarted(60.0, "1")], None),
+        # With a longer limit, of which nobody knows what became.
+        ([START, LONGER], replace(WISHED, walltime=900.0)),
+        ([START, LONGER, STARTED, SET], replace(HAS, walltime=900.0)),
+        ([START, LONGER, DIES, STARTED], replace(WISHED, walltime=900.0)),
+        ([START, LONGER, ev.JobChanged(7.0, limited(500.0))], replace(WISHED, walltime=900.0)),
+        ([START, LONGER, ev.JobChanged(7.0, limited(900.0))], WISHED),
+        ([START, (LONGER, Outcome(True))], WISHED),
+        ([START, (LONGER, Outcome(False))], WISHED),
+        ([START, LONGER, ev.DecisionFailed(7.0, LONGER, "no")], WISHED),
+        ([START, LONGER, START], WishedFrequency(SLOW, asked=7.0)),
+        ([LONGER], None),
         # Somebody else started it.
         ([STARTED, ORDER], WishedFrequency(SLOWER, started=6.0)),
     ],
