@@ -115,12 +115,17 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
         # forecast without the batch system's own policy would be of another queue.
         return lines
     if job.entries is None and not scheduler.state.why_waiting(job):
-        future = emulate(
-            cluster, copy.jobs, configs, catalogue, label="forecast", seed=config.seed, start=copy.now,
-            running=copy.running, power=copy.power, cycle=config.cycle,
-            latencies=measured_latencies(config),
-            wait_for_down_nodes=config.wait_for_down_nodes,
-        )  # fmt: skip
+        try:
+            future = emulate(
+                cluster, copy.jobs, configs, catalogue, label="forecast", seed=config.seed, start=copy.now,
+                running=copy.running, power=copy.power, cycle=config.cycle,
+                latencies=measured_latencies(config),
+                wait_for_down_nodes=config.wait_for_down_nodes,
+            )  # fmt: skip
+        except UserError as error:
+            # What plugins need an emulated cluster may lack: nodes that sleep, without an energy profile.
+            why = f"no copy of the cluster can be emulated ({error})"
+            return [*lines, f"When it will start cannot be foreseen: {why}."]
         start = next((r.start_time for r in future.jobs if r.job.id == job.id), None)
         if start is not None:
             whatever = ", whatever is predicted," if scheduler.state.predict is not None else ""

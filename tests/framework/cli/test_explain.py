@@ -112,6 +112,20 @@ def test_a_live_job_is_explained_with_a_forecast(
     assert "It is expected to start at " in said or "cannot be foreseen" in said or "It cannot start" in said
 
 
+def test_where_nothing_like_the_cluster_can_be_emulated_the_rest_is_told(
+    headway: Headway, pretended_slurm: Callable[..., Path]
+) -> None:
+    """Nodes that sleep, but no energy profile: no emulation can put them to sleep."""
+    config = pretended_slurm()
+    config.write_text(config.read_text() + "    power: true\nplugins: [easy, first-fit, power-down]\n")
+    ran = headway("explain", 25, "-c", config)
+    said = " ".join(ran.out.split())
+    assert (ran.code, ran.err) == (0, "")
+    assert said.startswith("Job 25 of alice asks for ")
+    assert "When it will start cannot be foreseen: no copy of the cluster can be emulated (" in said
+    assert "plugin 'power-down' needs PowerDown" in said
+
+
 def test_a_job_array_is_told_by_its_elements(headway: Headway, config: Path, tmp_path: Path) -> None:
     def element(number: int, processors: int, held: bool = False) -> JobSubmitted:
         job = JobDescription(
