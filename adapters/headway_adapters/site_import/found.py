@@ -6,6 +6,7 @@ option ``accounts`` of fair share has them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,9 @@ from headway.plugins import Catalogue, PluginConfig, Plugins
 #: Bytes of a file that are read; no site has more to say.
 LARGEST = 64_000_000
 _SHOWN = 160
+#: What a queue may be called, as the adapters have it.
+_QUEUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_WHOLE = re.compile(r"[0-9]{1,15}")
 
 
 @dataclass(frozen=True)
@@ -130,6 +134,8 @@ def readable(lines: Iterable[Line], found: Imported) -> Iterator[Line]:
     for line in lines:
         if "\ufffd" in line.text or "\0" in line.text:
             found.broken(line, "expected text in UTF-8, found other bytes")
+        elif len(line.text.strip().splitlines()) > 1:
+            found.broken(line, "expected one line, found a character in it that ends lines elsewhere")
         else:
             yield line
 
@@ -138,6 +144,24 @@ def shown(text: str) -> str:
     """A piece of a file in a message."""
     text = text.strip()
     return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
+
+
+def whole(text: str) -> int | None:
+    """A number without a sign and a fraction; None for anything else, and for more than anybody has."""
+    return int(text) if _WHOLE.fullmatch(text) is not None else None
+
+
+def queues_of(named: Mapping[str, Line], found: Imported) -> list[str]:
+    """The names that the adapter takes; the others are remarked."""
+    names = []
+    for name, line in named.items():
+        if _QUEUE.fullmatch(name) is not None:
+            names.append(name)
+        else:
+            found.broken(
+                line, f"expected a name of a queue (letters, digits, '_', '-', '.'), found {shown(name)}"
+            )
+    return names
 
 
 @dataclass

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from headway_adapters.site_import.found import Imported, Line, readable, shown
+from headway_adapters.site_import.found import Imported, Line, queues_of, readable, shown
 from headway_adapters.site_import.maui_reservations import carry_reservations
 
 #: The wait in minutes, and the overtakings, from which on a job does not come forward any more.
@@ -100,7 +100,12 @@ def import_maui(files: Sequence[Sequence[Line]], zone: str | None = None) -> Imp
     _limits(read, found)
     _preemption(read, found)
     _backfill(read, found)
-    queues = [name for name in read.of.get("CLASSCFG", {}) if name != "DEFAULT"]
+    classes = {
+        name: min((line for _, line in about.values()), key=lambda line: line.number)
+        for name, about in read.of.get("CLASSCFG", {}).items()
+        if name != "DEFAULT" and about
+    }
+    queues = queues_of(classes, found)
     found.options.update(queues=queues or ["batch"], flavour="torque")
     if not queues:
         first = next((Line(line.file, 1, "") for lines in files for line in lines), Line("maui.cfg", 1, ""))
@@ -470,6 +475,12 @@ def _backfill(read: _Read, found: Imported) -> None:
         if reservations == "HIGHEST" and at is not None:
             found.leave(
                 at, "RESERVATIONPOLICY HIGHEST: who is booked may lose it to one with a higher priority"
+            )
+        elif reservations != "CURRENTHIGHEST" and at is not None:
+            found.leave(
+                at,
+                f"RESERVATIONPOLICY {reservations}: expected CURRENTHIGHEST, HIGHEST or NEVER; the first "
+                "jobs are booked",
             )
         found.plugins["easy"] = options
     if allocation == "MINRESOURCE":

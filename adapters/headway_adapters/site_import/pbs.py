@@ -23,7 +23,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from headway_adapters.site_import.found import Account, Imported, Line, readable, shown, tree_of
+from headway_adapters.site_import.found import (
+    Account,
+    Imported,
+    Line,
+    queues_of,
+    readable,
+    shown,
+    tree_of,
+    whole,
+)  # fmt: skip
 from headway_adapters.site_import.maui import seconds
 from headway_adapters.site_import.pbs_times import DAY, DEDICATED, Times, carry, read_dedicated, read_holidays
 
@@ -95,7 +104,7 @@ def import_pbs(files: Sequence[Sequence[Line]], zone: str | None = None) -> Impo
     _policy(read, found)
     found.plugins["first-fit"] = {}
     queues = {name: line for name, line in queues.items() if name not in others}
-    found.options["queues"] = list(queues) or ["workq"]
+    found.options["queues"] = queues_of(queues, found) or ["workq"]
     if not queues:
         first = next(
             (Line(line.file, 1, "") for lines in files for line in lines), Line("sched_config", 1, "")
@@ -263,8 +272,9 @@ def _fair_share(read: _Read, found: Imported) -> None:
         found.leave(line, f"fairshare_usage_res: {usage}: processors x time is counted (ncpus*walltime)")
     if "unknown_shares" in read.config:
         text, line = read.config["unknown_shares"]
-        if text.isdecimal() and len(text) < 12:
-            options["unknown_shares"] = float(text)
+        unknown = whole(text)
+        if unknown is not None and unknown < 10**12:
+            options["unknown_shares"] = float(unknown)
             found.leave(line, f"unknown_shares: {text}: each unknown account has so many, not all together")
         else:
             found.broken(line, f"unknown_shares: expected a number, found {shown(text)}")
@@ -418,15 +428,20 @@ def _preemption(read: _Read, found: Imported) -> None:
             found.leave(
                 at, f"preempt_order {order}: {what} not carried over" + (f"; jobs go by {how}" if how else "")
             )
+    if how is None:
+        found.leave(
+            at, f"preempt_order {order}: expected R or D for jobs to go by, so nobody takes anybody's place"
+        )
     text, at = told("preempt_queue_prio", "150")
-    if not text.isdecimal():
+    least = whole(text)
+    if least is None:
         found.broken(at, f"preempt_queue_prio: expected a number, found {shown(text)}")
         return
     express: list[str] = []
     others: list[str] = []
     for name in filter(lambda queue: _is_execution(queue, read), read.queues):
         priority = read.attribute(name, "Priority")
-        is_express = priority is not None and priority[0].isdecimal() and int(priority[0]) >= int(text)
+        is_express = priority is not None and (whole(priority[0]) or 0) >= least
         (express if is_express else others).append(name)
     levels, at = told("preempt_prio", "express_queue, normal_jobs")
     for level in re.split(r"[,+\s]+", levels):
@@ -446,8 +461,9 @@ def _policy(read: _Read, found: Imported) -> None:
     depth = read.attribute("", "backfill_depth") or read.attribute("@sched", "backfill_depth")
     bookings = 1
     if depth is not None:
-        if depth[0].isdecimal() and int(depth[0]) <= 1_000_000:
-            bookings = int(depth[0])
+        number = whole(depth[0])
+        if number is not None and number <= 1_000_000:
+            bookings = number
         else:
             found.broken(depth[1], f"backfill_depth: expected a number, found {shown(depth[0])}")
     if (strict and bookings and _is_on(read, "backfill", found, default=True)) or (not strict and starving):

@@ -21,7 +21,16 @@ from typing import Any
 
 from headway.errors import nearest
 from headway.model import SitePolicy
-from headway_adapters.site_import.found import Account, Imported, Line, Remark, readable, shown, tree_of
+from headway_adapters.site_import.found import (
+    Account,
+    Imported,
+    Line,
+    Remark,
+    readable,
+    shown,
+    tree_of,
+    whole,
+)  # fmt: skip
 from headway_adapters.slurm import hostlist, values
 from headway_adapters.slurm.reader.policy import ASSOCIATIONS, QOS, USERS, read_policy
 
@@ -62,6 +71,7 @@ _BACKFILL = {
 #: Slurm's own, where it is told nothing.
 _BACKFILL_DEFAULTS = {"queue_depth": 500, "window": 86400, "resolution": 60}
 _LONGEST = 3660 * 86400
+_UNLIMITED = ("UNLIMITED", "INFINITE", "-1")
 _RESETS = ("DAILY", "WEEKLY", "MONTHLY", "QUARTERLY", "YEARLY")
 #: Flags that choose what headway does as well.
 _FLAGS_KNOWN = ("FAIR_TREE", "NO_FAIR_TREE", "SMALL_RELATIVE_TO_TIME")
@@ -82,10 +92,14 @@ _INHERITED = ("MaxJobs", "MaxTRES", "MaxTRESMins", "MaxWall", "MaxTRESPerNode")
 #: Columns of a QOS that have no counterpart, where they say something.
 _QOS_LEFT = {
     "gracetime": "no time to end by itself is given", "usagethreshold": "usage thresholds",
+    "preemptexempttime": "that of slurm.conf holds for all",
     "usagethres": "usage thresholds", "mintres": "smallest sizes", "mintresperjob": "smallest sizes",
     "limitfactor": "limit factors", "maxtresrunminspa": "", "maxtresrunminspu": "", "maxtresrunmins": "",
     "maxtresrunminsperuser": "", "maxtresrunminsperaccount": "", "flags": "",
 }  # fmt: skip
+_INCLUDE = re.compile(r"include\s+(\S+).*", re.IGNORECASE)
+#: What a partition may be called.
+_PARTITION = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*")
 _DUMPED = re.compile(r"(Cluster|Parent|Account|User)\s*-\s*'?((?:[^':]|(?<=\\)')*)'?(.*)")
 _FIELD = re.compile(r":(\w+)=(?:'([^']*)'|([^:]*))")
 
@@ -117,6 +131,7 @@ def import_slurm(files: Sequence[Sequence[Line]]) -> Imported:
     found, read = Imported("slurm"), _Read()
     for lines in files:
         _read(list(readable(lines, found)), read, found)
+    _leave_out_nameless(read, found)
     policy = _policy(read, found)
     tree = _tree(read, policy, found)
     _fair_share(read, policy, tree, found)
@@ -170,8 +185,8 @@ def _joined(lines: Sequence[Line]) -> Iterator[Line]:
 def _read_conf(lines: Sequence[Line], read: _Read, found: Imported) -> None:
     defaults: dict[str, dict[str, str]] = {"nodename": {}, "partitionname": {}}
     for line in _joined(lines):
-        if line.text.lower().startswith("include "):
-            found.leave(line, f"{line.text.split()[1]} is another file; give it as well")
+        if (other := _INCLUDE.fullmatch(line.text)) is not None:
+            found.leave(line, f"{other[1]} is another file; give it as well")
             continue
         pairs = [(key.lower(), value.strip('"')) for key, value in _ASSIGNED.findall(line.text)]
         rest = _ASSIGNED.sub("", line.text).strip()
@@ -204,7 +219,9 @@ def _read_dump(lines: Sequence[Line], read: _Read, found: Imported) -> None:
                          f"\"User - ...\", found {shown(line.text)}")  # fmt: skip
             continue
         kind, name, rest = match.groups()
-        fields = {key.lower(): quoted or plain for key, quoted, plain in _FIELD.findall(rest)}
+        # As the reader of rows has it, in which a bar ends a cell.
+        name = _cell(name)
+        fields = {key.lower(): _cell(quoted or plain) for key, quoted, plain in _FIELD.findall(rest)}
         row = {_COLUMNS.get(key, key): value for key, value in fields.items()}
         if kind == "Parent":
             parent = name
@@ -262,6 +279,27 @@ def _read_table(lines: Sequence[Line], read: _Read, found: Imported) -> None:
         where.append((row, line))
 
 
+def _leave_out_nameless(read: _Read, found: Imported) -> None:
+    """Forget rows and partitions whose names are none, or are there already, with a remark."""
+    for rows, key in ((read.associations, "Account"), (read.qos, "Name"), (read.users, "User")):
+        for row, line in rows:
+            if not row[key]:
+                found.broken(line, f"expected a name, found {shown(line.text)}")
+        rows[:] = [(row, line) for row, line in rows if row[key]]
+    names: set[str] = set()
+    partitions = []
+    for record, line in read.partitions:
+        name = record["partitionname"]
+        if _PARTITION.fullmatch(name) is None:
+            found.broken(line, f"PartitionName: expected a name, found {shown(name)}")
+        elif name in names:
+            found.broken(line, f"partition {name!r} is there already")
+        else:
+            names.add(name)
+            partitions.append((record, line))
+    read.partitions = partitions
+
+
 # ---------------------------------------------------------------------- what it means
 
 
@@ -290,7 +328,7 @@ def _policy(read: _Read, found: Imported) -> SitePolicy:
     for row, line in read.qos:
         for name, why in _QOS_LEFT.items():
             value = row.get(name, "")
-            if value and value not in ("0", "00:00:00", "0.000000"):
+            if value and value.upper() not in ("0", "00:00:00", "0.000000", "INFINITE", "UNLIMITED"):
                 also = f": {why}" if why else ""
                 found.leave(line, f"QOS {row['Name']}: {name}={value} is not carried over{also}")
     return policy
@@ -306,8 +344,12 @@ _SPELT = {
 }  # fmt: skip
 
 
+def _cell(text: str) -> str:
+    return text.replace("|", " ").strip()
+
+
 def _as_row(row: Mapping[str, str], names: Sequence[str]) -> str:
-    return "|".join(row.get(name, "").replace("|", " ") for name in names)
+    return "|".join(row.get(name, "") for name in names)
 
 
 def _inherit(read: _Read) -> None:
@@ -337,8 +379,13 @@ def _check_row(row: Mapping[str, str], line: Line, found: Imported) -> None:
             wrong = not 0 <= float(text) < 1e12
         except ValueError:
             wrong = True
-        if wrong and text != "-1":
+        # Of a limit that is Slurm's word for none.
+        if wrong and (text != "-1" or name in ("Share", "Priority")):
             found.broken(line, f"{name}: expected a number from 0 on, found {shown(text)}")
+    for name in ("GrpWall", "MaxWall"):
+        text = row.get(name, "")
+        if text and text != "-1" and values.minutes_text(text) is None:
+            found.broken(line, f"{name}: expected minutes or D-HH:MM:SS, found {shown(text)}")
 
 
 def _tree(read: _Read, policy: SitePolicy, found: Imported) -> dict[str, Any]:
@@ -354,12 +401,20 @@ def _tree(read: _Read, policy: SitePolicy, found: Imported) -> dict[str, Any]:
     accounts: dict[str, Account] = {}
     for one in policy.associations:
         about: dict[str, Any] = {}
-        if one.shares != 1:
-            about["shares"] = "parent" if one.shares is None else max(one.shares, 0.0)
+        if one.shares is None:
+            about["shares"] = "parent"
+        elif one.shares != 1 and one.shares >= 0:
+            about["shares"] = one.shares
         if one.priority:
             about["priority"] = one.priority
         if not one.user:
-            accounts[one.account] = Account(one.account, one.parent or "root", lines[one.account, ""], about)
+            line = lines[one.account, ""]
+            account = Account(one.account, one.parent or "root", line, about)
+            if (there := accounts.get(one.account)) is not None:
+                # Of two lines the first one holds; where only users were there so far, they are its own.
+                account.users = there.users
+            if there is None or there.line != line:
+                accounts[one.account] = account
             continue
         if one.default:
             about["default"] = True
@@ -369,7 +424,7 @@ def _tree(read: _Read, policy: SitePolicy, found: Imported) -> dict[str, Any]:
                     lines[one.account, one.user], f"user {one.user!r}: no account is called {one.account!r}"
                 )
             accounts[one.account] = Account(one.account, "root", lines[one.account, one.user])
-        accounts[one.account].users[one.user] = about
+        accounts[one.account].users.setdefault(one.user, about)
     return tree_of(list(accounts.values()), found)
 
 
@@ -475,6 +530,26 @@ def _number(read: _Read, key: str, found: Imported) -> float | None:
     return number
 
 
+def _tell_unread(read: _Read, found: Imported) -> None:
+    """Remark what says how jobs are weighed and cannot be read."""
+    for key in ("PriorityMaxAge", "PriorityCalcPeriod"):
+        line = read.line(key)
+        if line is not None:
+            _minutes({key: read.value(key)}, key, line, found)
+    line = read.line("PriorityFavorSmall")
+    if line is not None and read.value("PriorityFavorSmall").upper() not in ("YES", "NO", ""):
+        found.broken(line, f"PriorityFavorSmall: expected YES or NO, found "
+                     f"{shown(read.value('PriorityFavorSmall'))}")  # fmt: skip
+    line = read.line("PriorityWeightTRES")
+    for item in filter(None, read.value("PriorityWeightTRES").split(",")):
+        if line is not None and re.fullmatch(r"[^=]+=[0-9]+(\.[0-9]+)?", item.strip()) is None:
+            found.broken(line, f"PriorityWeightTRES: expected items such as CPU=1000, found {shown(item)}")
+    for record, line in read.partitions:
+        text = record.get("priorityjobfactor", "0")
+        if whole(text) is None:
+            found.broken(line, f"PriorityJobFactor: expected a number from 0 on, found {shown(text)}")
+
+
 def _priorities(read: _Read, policy: SitePolicy, found: Imported) -> None:
     kind = read.value("PriorityType").lower()
     if kind and kind not in ("priority/multifactor", "priority/basic"):
@@ -484,6 +559,7 @@ def _priorities(read: _Read, policy: SitePolicy, found: Imported) -> None:
     for key in ("Age", "Assoc", "FairShare", "JobSize", "Partition", "QOS"):
         if read.value(f"PriorityWeight{key}"):
             _number(read, f"PriorityWeight{key}", found)
+    _tell_unread(read, found)
     for flag in _flags(read):
         line = read.line("PriorityFlags")
         if flag not in _FLAGS_KNOWN and line is not None:
@@ -522,13 +598,15 @@ def _limits(read: _Read, policy: SitePolicy, tree: dict[str, Any], found: Import
             "they are left out",
         )
         limits = {}
-    for record, _ in read.partitions:
+    for record, line in read.partitions:
         largest: dict[str, Any] = {}
-        walltime = values.minutes_text(record.get("maxtime", ""))
-        if walltime and walltime < 1e11:
+        walltime, nodes = _minutes(record, "maxtime", line, found), record.get("maxnodes", "")
+        if walltime:
             largest["walltime"] = walltime
-        if record.get("maxnodes", "").isdigit():
-            largest["nodes"] = int(record["maxnodes"])
+        if (most := whole(nodes)) is not None:
+            largest["nodes"] = most
+        elif nodes and nodes.upper() not in _UNLIMITED:
+            found.broken(line, f"MaxNodes: expected a number, found {shown(nodes)}")
         if largest:
             limits.setdefault("pool", {})[record["partitionname"]] = {"largest": largest}
     if not limits:
@@ -548,6 +626,18 @@ def _limits(read: _Read, policy: SitePolicy, tree: dict[str, Any], found: Import
     found.plugins["limits"] = options
 
 
+def _minutes(record: Mapping[str, str], key: str, line: Line, found: Imported) -> float | None:
+    """Seconds of a time as Slurm writes limits; None for none."""
+    text = record.get(key, "")
+    if not text or text.upper() in _UNLIMITED:
+        return None
+    told = values.minutes_text(text)
+    if told is None or told >= 1e11:
+        found.broken(line, f"{_as_written(key, line)}: expected minutes or D-HH:MM:SS, found {shown(text)}")
+        return None
+    return told
+
+
 def _preemption(read: _Read, found: Imported) -> None:
     kind, line = read.value("PreemptType").lower(), read.line("PreemptType")
     if kind in ("", "preempt/none") or line is None:
@@ -557,7 +647,12 @@ def _preemption(read: _Read, found: Imported) -> None:
     if kind == "preempt/qos":
         own = {row["Name"]: row.get("preemptmode", "").upper() for row, _ in read.qos}
         for row, at in read.qos:
-            for how, names in _by_mode(row.get("preempt", "").split(","), own, modes, at, found).items():
+            victims = [name.strip() for name in row.get("preempt", "").split(",") if name.strip()]
+            for name in victims:
+                if name not in own:
+                    found.leave(at, f"QOS {row['Name']}: Preempt={name}: no QOS is called so")
+            known = [name for name in victims if name in own]
+            for how, names in _by_mode(known, own, modes, at, found).items():
                 rules.append({"who": {"qos": [row["Name"]]}, "whom": {"qos": names}, "how": how})
         if not read.qos:
             found.leave(line, "no QOS were given (sacctmgr -P show qos), so nobody takes anybody's place")
@@ -566,10 +661,10 @@ def _preemption(read: _Read, found: Imported) -> None:
         own = {}
         for record, at in read.partitions:
             text = record.get("prioritytier", record.get("priority", "1"))
-            if not text.isdigit():
+            tier = whole(text)
+            if tier is None:
                 found.broken(at, f"PriorityTier: expected a number, found {shown(text)}")
-                text = "1"
-            tiers[record["partitionname"]] = int(text)
+            tiers[record["partitionname"]] = 1 if tier is None else tier
             own[record["partitionname"]] = record.get("preemptmode", "").upper()
         for record, at in read.partitions:
             name = record["partitionname"]
@@ -578,13 +673,10 @@ def _preemption(read: _Read, found: Imported) -> None:
                 rules.append({"who": {"pool": [name]}, "whom": {"pool": names}, "how": how})
     else:
         found.leave(line, f"PreemptType={kind} has no counterpart")
-    exempt = (
-        values.minutes_text(read.value("PreemptExemptTime"))
-        if ":" in read.value("PreemptExemptTime")
-        else None
-    )
+    at = read.line("PreemptExemptTime") or line
+    exempt = _minutes({"PreemptExemptTime": read.value("PreemptExemptTime")}, "PreemptExemptTime", at, found)
     for rule in rules:
-        if exempt and exempt < 1e11:
+        if exempt:
             rule["exempt"] = exempt
     if rules:
         found.plugins["preemption"] = {"rules": rules}
@@ -614,13 +706,18 @@ def _by_mode(
 
 
 def _backfill(read: _Read, found: Imported) -> None:
-    if read.value("SchedulerType").lower() == "sched/builtin":
+    kind, said = read.value("SchedulerType").lower(), read.line("SchedulerType")
+    if kind == "sched/builtin":
         found.plugins["strict"] = {}
         return
+    if kind not in ("", "sched/backfill") and said is not None:
+        found.leave(
+            said, f"SchedulerType={kind}: expected sched/backfill or sched/builtin; jobs are backfilled"
+        )
     options: dict[str, Any] = dict(_BACKFILL_DEFAULTS)
     line = read.line("SchedulerParameters")
     for item in read.value("SchedulerParameters").split(","):
-        key, equals, text = item.strip().partition("=")
+        key, _, text = item.strip().partition("=")
         low = key.lower()
         if not low or line is None or _LOOP.fullmatch(low) or low == "preempt_youngest_first":
             continue
@@ -628,10 +725,11 @@ def _backfill(read: _Read, found: Imported) -> None:
             found.leave(line, f"SchedulerParameters={item.strip()} has no counterpart")
             continue
         name, unit = _BACKFILL[low]
-        if not equals or not text.isdigit() or int(text) * unit > _LONGEST:
+        number = whole(text)
+        if number is None or number * unit > _LONGEST:
             found.broken(line, f"SchedulerParameters: {key}: expected a number, found {shown(text)}")
-        elif int(text):
-            options[name] = int(text) * unit
+        elif number:
+            options[name] = number * unit
         else:
             options.pop(name, None)
     found.plugins["conservative"] = options
@@ -641,15 +739,8 @@ def _backfill(read: _Read, found: Imported) -> None:
 
 
 def _cluster(read: _Read, found: Imported) -> None:
-    names = []
+    names = [record["partitionname"] for record, _ in read.partitions]
     for record, line in read.partitions:
-        name = record["partitionname"]
-        if re.fullmatch(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*", name) is None:
-            found.broken(line, f"PartitionName: expected a name, found {shown(name)}")
-        elif name in names:
-            found.broken(line, f"partition {name!r} is there already")
-        else:
-            names.append(name)
         for key, why in (("qos", "the limits of a partition's QOS"), ("gracetime", "time to end by itself"),
                          ("maxcpuspernode", "limits per node")):  # fmt: skip
             if record.get(key, "0").upper() not in ("0", "N/A", "UNLIMITED"):
@@ -686,10 +777,11 @@ def _cluster(read: _Read, found: Imported) -> None:
     at = read.line("Licenses")
     for item in filter(None, read.value("Licenses").split(",")):
         name, _, count = re.sub(r"@[^:=]*", "", item.strip()).replace("=", ":").partition(":")
-        if at is not None and (not name or not (count or "1").isdigit()):
+        number = whole(count or "1")
+        if number is not None and name:
+            licences[name] = number
+        elif at is not None:
             found.broken(at, f"Licenses: expected NAME:COUNT, found {shown(item)}")
-        else:
-            licences[name] = int(count or 1)
     if licences:
         found.emulation["licences"] = licences
 
@@ -708,9 +800,9 @@ def _node(record: Mapping[str, str], line: Line, found: Imported) -> dict[str, A
 
     def amount(key: str, default: int = 1) -> int:
         text = record.get(key, "")
-        if text and not text.isdigit():
+        if text and whole(text) is None:
             found.broken(line, f"{key}: expected a number, found {shown(text)}")
-        return int(text) if text.isdigit() and int(text) else default
+        return whole(text) or default
 
     try:
         count = len(hostlist.expand(record["nodename"]))
@@ -730,7 +822,7 @@ def _node(record: Mapping[str, str], line: Line, found: Imported) -> dict[str, A
         if match is None:
             found.broken(line, f"Gres: expected NAME:COUNT, found {shown(item)}")
         else:
-            gres[match[1]] = gres.get(match[1], 0) + int(match[3] or 1)
+            gres[match[1]] = gres.get(match[1], 0) + (whole(match[3] or "1") or 0)
     if gres:
         kind["gres"] = gres
     features = [one for one in record.get("feature", record.get("features", "")).split(",") if one]

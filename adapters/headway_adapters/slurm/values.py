@@ -14,6 +14,8 @@ from typing import Any
 _UNSET = frozenset({0xFFFFFFFE, 0xFFFFFFFFFFFFFFFE})
 _LAST = 0xFFFFFFFF
 _INFINITE = frozenset({_LAST, 0xFFFFFFFFFFFFFFFF})
+#: Digits of a number that is one of something.
+_DIGITS = 25
 _NULL_WORDS = frozenset({"", "(null)", "N/A", "None", "NONE", "Unknown", "n/a"})
 
 
@@ -38,7 +40,8 @@ def number(value: Any) -> float | None:
         if text.upper() in ("UNLIMITED", "INFINITE"):
             return math.inf
         try:
-            return number(int(text))
+            # Longer ones are numbers of nothing, and would not fit into a float.
+            return number(int(text)) if len(text) <= _DIGITS else None
         except ValueError:
             return None
     return None
@@ -95,13 +98,15 @@ def minutes_text(value: str) -> float | None:
     value = value.strip()
     if value.upper() in ("UNLIMITED", "INFINITE"):
         return math.inf
-    if not value or not value[0].isdigit():
+    if not value or not value[0].isdigit() or len(value) > 4 * _DIGITS:
         return None
     days, dash, rest = value.partition("-")
     try:
         fields = [int(part) for part in (rest if dash else days).split(":")]
         whole = int(days) * 86400 if dash else 0
     except ValueError:
+        return None
+    if len(fields) > 3:
         return None
     if dash:
         fields += [0] * (3 - len(fields))

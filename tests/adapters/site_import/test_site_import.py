@@ -394,3 +394,117 @@ def test_the_configuration_that_openpbs_installs() -> None:
     found = made("pbs", sched_config=text)
     assert list(found.plugins) == ["greedy", "first-fit"]
     assert not any(remark.broken for remark in found.remarks)
+
+
+# ---------------------------------------------------------------------- names and numbers that are none
+
+
+@pytest.mark.parametrize("name", ["a|b", " a", "-", "a\\'s"])
+def test_an_account_of_an_odd_name_is_written_under_it(name: str) -> None:
+    dump = f"Cluster - 'c':Fairshare=1\nParent - 'root'\nAccount - '{name}':Fairshare=3\n"
+    found = made("slurm", conf="PriorityWeightFairshare=1", dump=f"{dump}Parent - '{name}'\nUser - 'ann'\n")
+    plain = name.replace("|", " ").strip()
+    assert found.plugins["fair-tree"]["accounts"] == {plain: {"shares": 3.0, "users": {"ann": {}}}}
+
+
+def test_a_row_without_a_name_costs_nobody_else_their_shares() -> None:
+    dump = "Cluster - 'c'\nParent - 'root'\nAccount - '':GrpJobs=3\nAccount - 'a':Fairshare=3:GrpJobs=4\n"
+    conf = "PriorityWeightFairshare=1\nAccountingStorageEnforce=limits"
+    found = made("slurm", conf=conf, dump=dump)
+    assert found.plugins["fair-tree"]["accounts"] == {"a": {"shares": 3.0}}
+    assert found.plugins["limits"]["of"] == {"account": {"a": {"jobs": 4}}}
+    assert "dump:3: expected a name, found \"Account - '':GrpJobs=3\"" in said(found)
+
+
+def test_of_two_lines_of_one_account_the_first_holds_with_all_its_users() -> None:
+    dump = (
+        "Cluster - 'c'\nParent - 'root'\nAccount - 'a':Fairshare=2\nAccount - 'b':Fairshare=4\n"
+        "Parent - 'a'\nUser - 'ann':Fairshare=5\nUser - 'ann':Fairshare=6\n"
+        "Parent - 'b'\nAccount - 'a':Fairshare=7\nParent - 'late'\nUser - 'bob'\n"
+        "Parent - 'root'\nAccount - 'late':Fairshare=3\n"
+    )
+    found = made("slurm", conf="PriorityWeightFairshare=1", dump=dump)
+    assert found.plugins["fair-tree"]["accounts"] == {
+        "a": {"shares": 2.0, "users": {"ann": {"shares": 5.0}}},
+        "b": {"shares": 4.0},
+        "late": {"shares": 3.0, "users": {"bob": {}}},
+    }
+    remarks = said(found)
+    assert "dump:7: the user 'ann' in account 'a' is there already, in dump:6" in remarks
+    assert "dump:9: the account 'a' is there already, in dump:3" in remarks
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("NodeName=n1 CPUs=\N{SUPERSCRIPT TWO}", "cpus: expected a number, found '\N{SUPERSCRIPT TWO}'"),
+        (f"Licenses=a:{'9' * 5000}", "Licenses: expected NAME:COUNT"),
+        (f"PriorityMaxAge={'9' * 400}", "PriorityMaxAge: expected minutes or D-HH:MM:SS"),
+        ("PriorityMaxAge=forever", "PriorityMaxAge: expected minutes or D-HH:MM:SS, found 'forever'"),
+        ("PriorityCalcPeriod=x", "PriorityCalcPeriod: expected minutes"),
+        ("PriorityFavorSmall=perhaps", "PriorityFavorSmall: expected YES or NO"),
+        ("PriorityWeightTRES=CPU=x", "PriorityWeightTRES: expected items such as CPU=1000, found 'CPU=x'"),
+        ("PartitionName=p MaxTime=soon", "MaxTime: expected minutes or D-HH:MM:SS, found 'soon'"),
+        ("PartitionName=p MaxTime=1:2:3:4", "MaxTime: expected minutes or D-HH:MM:SS, found '1:2:3:4'"),
+        ("PartitionName=p MaxNodes=few", "MaxNodes: expected a number, found 'few'"),
+        ("PartitionName=p PriorityJobFactor=-1", "PriorityJobFactor: expected a number from 0 on"),
+        ("SchedulerType=sched/other", "SchedulerType=sched/other: expected sched/backfill or sched/builtin"),
+        ("INCLUDE\tmore.conf", "more.conf is another file; give it as well"),
+    ],
+)
+def test_what_slurms_configuration_says_in_vain_is_remarked(line: str, why: str) -> None:
+    remarks = [text for text in said(made("slurm", conf=line)) if "no partition was found" not in text]
+    assert [text.removeprefix("conf:1: ")[: len(why)] for text in remarks] == [why]
+
+
+def test_walls_that_are_no_time_and_shares_below_nothing_are_remarked() -> None:
+    dump = "Cluster - 'c'\nParent - 'root'\nAccount - 'a':Fairshare=-1:GrpWall=x:MaxWallDurationPerJob=y\n"
+    found = made("slurm", conf="PriorityWeightFairshare=1", dump=dump)
+    assert found.plugins["fair-tree"]["accounts"] == {"a": {}}
+    assert [text for text in said(found) if text.startswith("dump:3")] == [
+        "dump:3: Share: expected a number from 0 on, found '-1'",
+        "dump:3: GrpWall: expected minutes or D-HH:MM:SS, found 'x'",
+        "dump:3: MaxWall: expected minutes or D-HH:MM:SS, found 'y'",
+    ]
+
+
+def test_of_slurms_exempt_time_minutes_are_enough_and_a_qos_own_is_remarked() -> None:
+    conf = "PreemptType=preempt/qos\nPreemptMode=REQUEUE\nPreemptExemptTime=30"
+    table = "Name|Priority|Preempt|PreemptExemptTime\nhigh|9|low,gone|\nlow|1||00:10:00"
+    found = made("slurm", conf=conf, qos=table)
+    assert found.plugins["preemption"]["rules"] == [
+        {"who": {"qos": ["high"]}, "whom": {"qos": ["low"]}, "how": "requeue", "exempt": 1800.0}
+    ]
+    remarks = said(found)
+    assert "qos:2: QOS high: Preempt=gone: no QOS is called so" in remarks
+    assert any(text.startswith("qos:3: QOS low: preemptexempttime=00:10:00 is not") for text in remarks)
+
+
+@pytest.mark.parametrize(
+    ("system", "text", "queues", "line"),
+    [
+        ("maui", "CLASSCFG[a b] MAXPROC=10\nCLASSCFG[q] MAXPROC=9", ["q"], 1),
+        ("pbs", "create queue q\ncreate queue a b", ["q"], 2),
+    ],
+)
+def test_a_queue_that_the_adapter_would_refuse_is_remarked(
+    system: str, text: str, queues: list[str], line: int
+) -> None:
+    found = made(system, file=text)
+    assert found.options["queues"] == queues
+    why = "expected a name of a queue (letters, digits, '_', '-', '.'), found 'a b'"
+    assert f"file:{line}: {why}" in said(found)
+
+
+def test_what_maui_and_pbs_do_not_know_is_remarked() -> None:
+    remarks = said(made("maui", cfg="RESERVATIONPOLICY some"))
+    assert any(text.startswith("cfg:1: RESERVATIONPOLICY SOME: expected CURRENTHIGHEST") for text in remarks)
+    remarks = said(made("pbs", config="preemptive_sched: true ALL\npreempt_order: XYZ"))
+    assert any(text.startswith("config:2: preempt_order XYZ: expected R or D") for text in remarks)
+
+
+def test_a_character_that_ends_a_line_elsewhere_hides_nothing() -> None:
+    dump = "Cluster - 'c'\nParent - 'root'\nAccount - 'a\x0bb':Fairshare=3\nAccount - 'd'\n"
+    found = made("slurm", conf="PriorityWeightFairshare=1", dump=dump)
+    assert found.plugins["fair-tree"]["accounts"] == {"d": {}}
+    assert "dump:3: expected one line, found a character in it that ends lines elsewhere" in said(found)
