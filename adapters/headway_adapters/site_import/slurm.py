@@ -366,6 +366,8 @@ def _inherit(read: _Read) -> None:
                 at = accounts[at].get("ParentName", "")
 
 
+#: No number of a row is larger.
+_MOST = 1e12
 _NUMBERS = ("Share", "Priority", "UsageFactor", "GrpJobs", "MaxJobs", "MaxJobsPU", "MaxJobsPA")
 
 
@@ -376,7 +378,7 @@ def _check_row(row: Mapping[str, str], line: Line, found: Imported) -> None:
         if not text or (name == "Share" and text == "parent"):
             continue
         try:
-            wrong = not 0 <= float(text) < 1e12
+            wrong = not 0 <= float(text) < _MOST
         except ValueError:
             wrong = True
         # Of a limit that is Slurm's word for none.
@@ -403,9 +405,9 @@ def _tree(read: _Read, policy: SitePolicy, found: Imported) -> dict[str, Any]:
         about: dict[str, Any] = {}
         if one.shares is None:
             about["shares"] = "parent"
-        elif one.shares != 1 and one.shares >= 0:
+        elif one.shares != 1 and 0 <= one.shares < _MOST:
             about["shares"] = one.shares
-        if one.priority:
+        if 0 < one.priority < _MOST:
             about["priority"] = one.priority
         if not one.user:
             line = lines[one.account, ""]
@@ -577,13 +579,18 @@ def _priorities(read: _Read, policy: SitePolicy, found: Imported) -> None:
     if policy.size_over_time:
         options["size"] = "time"
     if "pool" in weights:
-        options["pools"] = {name: max(value, 0.0) for name, value in policy.pools.items()}
+        options["pools"] = _sane(policy.pools)
     if "qos" in weights:
-        options["qos"] = {name: max(value, 0.0) for name, value in policy.qos.items()}
+        options["qos"] = _sane(policy.qos)
         line = read.line("PriorityWeightQOS")
         if not policy.qos and line is not None:
             found.leave(line, "no QOS were given (sacctmgr -P show qos), so they weigh nothing")
     found.plugins["multifactor"] = options
+
+
+def _sane(numbers: Mapping[str, float]) -> dict[str, float]:
+    """Those that could be read; the others are 0."""
+    return {name: number if 0 <= number < _MOST else 0.0 for name, number in numbers.items()}
 
 
 def _limits(read: _Read, policy: SitePolicy, tree: dict[str, Any], found: Imported) -> None:

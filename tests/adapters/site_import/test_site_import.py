@@ -416,6 +416,20 @@ def test_a_row_without_a_name_costs_nobody_else_their_shares() -> None:
     assert "dump:3: expected a name, found \"Account - '':GrpJobs=3\"" in said(found)
 
 
+def test_numbers_without_end_are_remarked_and_cost_no_plugin() -> None:
+    conf = (
+        "PriorityWeightFairshare=1\nPriorityWeightQOS=1\nPriorityWeightPartition=1\n"
+        "PartitionName=p PriorityJobFactor="
+    )
+    dump = "Cluster - 'c'\nParent - 'root'\nAccount - 'a':Fairshare=UNLIMITED:Priority=INFINITE\n"
+    found = made("slurm", conf=f"{conf}UNLIMITED", dump=dump, qos="Name|Priority\nhigh|UNLIMITED")
+    assert found.plugins["fair-tree"]["accounts"] == {"a": {}}
+    assert found.plugins["multifactor"]["pools"] == {"p": 0.0}
+    assert found.plugins["multifactor"]["qos"] == {"high": 0.0}
+    remarks = [text.partition(": ")[0] for text in said(found) if "expected a number from 0 on" in text]
+    assert remarks == ["conf:4", "dump:3", "dump:3", "qos:2"]
+
+
 def test_of_two_lines_of_one_account_the_first_holds_with_all_its_users() -> None:
     dump = (
         "Cluster - 'c'\nParent - 'root'\nAccount - 'a':Fairshare=2\nAccount - 'b':Fairshare=4\n"
