@@ -4,8 +4,9 @@ A day is the one on which a window begins. Decisions on what clocks do to it:
 
 - ``to`` is a time of day, on the same day or, if it is not later, on the next; ``for`` is so long in real
   seconds, whatever the clocks do meanwhile.
-- What is to begin at a time that a clock leaves out in spring begins an hour later by that clock; of two
-  moments with one time in autumn a window begins with the first and ends with the second.
+- What is to begin at a time that a clock leaves out in spring begins an hour later by that clock, or, if it
+  would be over by then, when the clock is put on; of two moments with one time in autumn a window begins
+  with the first and ends with the second.
 """
 
 from __future__ import annotations
@@ -158,7 +159,9 @@ class Window(pydantic.BaseModel):
         if self.end is None:
             return begin, begin + (self.length or 0)
         over_midnight = _minutes(self.end) <= _minutes(self.begin)
-        return begin, _moment(day + _DAY if over_midnight else day, self.end, zone, fold=1)
+        end = _moment(day + _DAY if over_midnight else day, self.end, zone, fold=1)
+        # An hour later it may be over: what there is of it begins as the clock is put on.
+        return (begin if begin < end else _put_on(begin, zone)), end
 
 
 def around(
@@ -204,3 +207,16 @@ def _moment(day: datetime.date, clock: str, zone: zoneinfo.ZoneInfo, *, fold: in
             # A time that the clock leaves out.
             local = local.replace(fold=0)
     return local.timestamp()
+
+
+def _put_on(time: float, zone: zoneinfo.ZoneInfo) -> float:
+    """The last whole second up to ``time`` with which the clock of a zone was put on, within a day."""
+    offset = datetime.datetime.fromtimestamp(time, zone).utcoffset()
+    before, after = int(time) - 86400, int(time)
+    while after - before > 1:
+        middle = (before + after) // 2
+        if datetime.datetime.fromtimestamp(middle, zone).utcoffset() == offset:
+            after = middle
+        else:
+            before = middle
+    return float(after)
