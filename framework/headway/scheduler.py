@@ -578,7 +578,7 @@ class Scheduler:
     def _look_beside_bars(self, pool: PoolState, view: View, decisions: list[Decision]) -> None:
         """As :meth:`_look`, where plugins may bar jobs."""
         if pool.fresh >= 0 and len(self._pools) > 1:
-            # Starts in other pools may have barred who is booked.
+            # Starts in other pools may have barred who is booked, or holds up others.
             self._bar_booked(view)
         state = self.state
         begun: list[Job] = []
@@ -603,12 +603,15 @@ class Scheduler:
             begun, refused = [], []
 
     def _bar_booked(self, view: View) -> bool:
-        """Take whom a start has barred but who is booked out of the queue; whether there was one."""
+        """Take whom a start has barred but who is booked, or holds up others, out of the queue; whether there
+        was one."""
         state = self.state
         assert state.bars is not None
         found = False
-        for booking in view.bookings:
-            job = booking.job
+        jobs = [booking.job for booking in view.bookings]
+        if view.stopped_at is not None:
+            jobs.append(view.stopped_at)
+        for job in jobs:
             # What plugins book places for on their own is in no queue.
             waits = job.status is Status.PENDING and state.jobs.get(job.id) is job
             if waits and (barrier := state.bars(job)) is not None:

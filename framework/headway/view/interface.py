@@ -42,7 +42,7 @@ class View:
         "_ahead", "_booking_of", "_bookings", "_clock", "_cycle", "_licensed", "_looked", "_state",
         "arrivals", "fresh",
         "made", "now", "pool",
-        "prepared", "queue", "resolution", "rng", "started",
+        "prepared", "queue", "resolution", "rng", "started", "stopped_at",
     )  # fmt: skip
 
     def __init__(
@@ -73,6 +73,9 @@ class View:
         self.started: list[Job] = []
         #: The decisions that :meth:`start` and the moves made: what a policy returns.
         self.made: list[Decision] = []
+        #: At whom the policy stopped, if it books nobody: a job that holds up those behind it. Whom a limit
+        #: refuses beside the starts before it may not, so then the policy is asked again without it.
+        self.stopped_at: Job | None = None
         #: What is free in the future (a Profile or a Timeline), bookings taken out; made when it is needed.
         self._ahead: Any = None
         #: What is left of the cluster's licences in the future, bookings taken out; made when it is needed.

@@ -23,5 +23,6 @@ class Strict(Plugin):
             return view.made
         for job in view.queue:
             if view.start(job, "first in the queue") is None:
+                view.stopped_at = job
                 break
         return view.made

@@ -15,14 +15,17 @@ from headway.decisions import Start
 from headway.errors import UserError
 from headway.explain import explain
 from headway.hookspecs import hookimpl
-from headway.model import ClusterDescription
+from headway.model import ClusterDescription, PoolDescription
 from headway.plugins import PluginConfig, make_plugin
 from headway.scheduler import Scheduler, plain_clock
 from headway.state.records import ON_NODES, Status
 from headway_plugins.limits.plugin import Limits, LimitsOptions
+from headway_plugins.policies.conservative import Conservative
 from headway_plugins.policies.easy import Easy, EasyOptions
+from headway_plugins.policies.fcfs import Fcfs
 from headway_plugins.policies.greedy import Greedy
 from headway_plugins.policies.los import DelayedLos
+from headway_plugins.policies.strict import Strict
 
 
 def scheduler(of, processors=8, policy=None, cluster=None, more=(), **options):
@@ -279,6 +282,32 @@ def test_who_was_refused_beside_a_start_that_was_not_made_again_is_asked_about_a
     run = emulate(node_cluster(*alike(2, 5)), jobs, Limits(LimitsOptions(of=of)), delayed, Witness(of, False))
     assert run.problems == []
     assert (run.starts["5"], run.starts["7"], run.starts["8"]) == (226, 226, 240)
+
+
+@pytest.mark.parametrize("policy", [*POLICIES_ALL, "strict"])
+def test_who_has_become_barred_by_a_start_and_does_not_fit_holds_up_nobody(policy):
+    """Job b of u1 would have to wait for processors, and for the end of a besides; c needs neither."""
+    jobs = [
+        traced("a", 6, 100, user="u1"), traced("b", 6, 50, user="u1"), traced("c", 2, 300, user="u2"),
+    ]  # fmt: skip
+    of = {"user": {"*": {"jobs": 1}}}
+    policies = {**POLICIES_ALL, "strict": Strict}
+    run = emulate(ClusterDescription.flat(10), jobs, Limits(LimitsOptions(of=of)), policies[policy]())
+    assert run.problems == []
+    assert run.starts == {"a": 0, "b": 100, "c": 0}
+
+
+@pytest.mark.parametrize("policy", [Fcfs, Easy, Conservative])
+def test_who_is_barred_by_a_start_in_another_pool_holds_up_nobody(policy):
+    pools = ("left", "right")
+    cluster = ClusterDescription("cluster", tuple(PoolDescription(name, 10) for name in pools))
+    jobs = [
+        traced("before", 6, 200, pool="left", user="u2"), traced("b", 6, 50, 10, pool="left", user="u1"),
+        traced("a", 6, 500, 20, pool="right", user="u1"), traced("c", 2, 900, 30, pool="left", user="u3"),
+    ]  # fmt: skip
+    run = emulate(cluster, jobs, Limits(LimitsOptions(of={"user": {"*": {"jobs": 1}}})), policy())
+    assert run.problems == []
+    assert run.starts == {"before": 0, "a": 20, "c": 30, "b": 520}
 
 
 class TakenBack(Easy):
