@@ -16,6 +16,23 @@ from headway_adapters.commands.pbs_server import TRUE, VERSION, Queue, Reservati
 from headway_adapters.commands.server import Call, Reply
 from headway_adapters.commands.system import Refused, options
 
+#: What nobody sets.
+_READ_ONLY = (
+    "server_state", "server_host", "total_jobs", "state_count", "resources_assigned", "license_count",
+    "pbs_version",
+)  # fmt: skip
+
+
+def _printed(verb: str, record: Mapping[str, Any]) -> str:
+    """Attributes as the commands that set them."""
+    lines = []
+    for key, value in record.items():
+        if key not in _READ_ONLY:
+            several = isinstance(value, Mapping)
+            parts = {f"{key}.{name}": told for name, told in value.items()} if several else {key: value}
+            lines += [f"{verb} {name} = {told}\n" for name, told in parts.items()]
+    return "".join(lines)
+
 
 class PbsAdministration(PbsListing):
     """qmgr, pbsnodes, pbs_rsub, pbs_rstat and pbs_rdel."""
@@ -92,17 +109,26 @@ class PbsAdministration(PbsListing):
             wanted = [name for word in rest for name in word.split(",") if name and name != self.server]
             record = {key: value for key, value in record.items() if not wanted or key in wanted}
             if verb == "print":
-                return "".join(
-                    f"set server {k} = {v}\n" for k, v in record.items() if isinstance(v, str | int)
-                )
+                printed = _printed("set server", record)
+                return printed if wanted else self._printed_queues(list(self.queues.values())) + printed
             return f"Server {self.server}\n{text.attributes(record)}\n"
         if kind == "queue":
             queues = self._named(self.queues, rest[:1] or list(self.queues), "Unknown queue")
+            if verb == "print":
+                return self._printed_queues(queues)
             return "".join(f"Queue {q.name}\n{text.attributes(self._queue_record(q))}\n" for q in queues)
         if kind == "node":
             nodes = self._named(self.machine.nodes, rest[:1] or list(self.machine.nodes), "Unknown node")
             return "".join(f"Node {n.name}\n{text.attributes(self._node_record(n, False))}\n" for n in nodes)
         raise Refused(1, f"qmgr: Illegal object type: {kind}.")
+
+    def _printed_queues(self, queues: Sequence[Queue]) -> str:
+        """The commands that make these queues."""
+        return "".join(
+            f"#\n# Create and define queue {queue.name}\n#\ncreate queue {queue.name}\n"
+            + _printed(f"set queue {queue.name}", self._queue_record(queue))
+            for queue in queues
+        )
 
     def _pbsnodes(self, call: Call) -> Reply:
         given, rest = options(call, "avo:c:r:lF:C:SjH:")

@@ -378,6 +378,21 @@ def test_the_server_that_is_down_is_told_in_milliseconds(pbs):
     assert pbs("qstat").rc == 0
 
 
+def test_what_the_manager_has_printed_makes_the_queues_again_and_sets_what_can_be_set(pbs):
+    pbs.ok("qmgr", "-c", "create queue p_day")
+    pbs.ok("qmgr", "-c", "set queue p_day Priority = 50")
+    pbs.ok("qmgr", "-c", "set queue p_day resources_max.walltime = 01:00:00")
+    submit(pbs)
+    printed = pbs.ok("qmgr", "-c", "print server").splitlines()
+    for line in ("create queue workq", "set queue workq queue_type = Execution", "create queue p_day",
+                 "set queue p_day Priority = 50", "set queue p_day resources_max.walltime = 01:00:00",
+                 "set server scheduling = False", "set server resources_default.ncpus = 1"):  # fmt: skip
+        assert line in printed
+    assert not [line for line in printed if "state" in line or "total_jobs" in line or "assigned" in line]
+    queue = pbs.ok("qmgr", "-c", "print queue p_day").splitlines()
+    assert "create queue p_day" in queue and not [line for line in queue if "workq" in line]
+
+
 class TestScheduling:
     def test_off_jobs_stay_queued_and_on_everything_that_waits_is_started_in_order(self, pbs):
         first, second, third = (submit(pbs, "-l", "select=3:ncpus=8") for _ in range(3))
