@@ -55,6 +55,30 @@ def test_the_steps_lead_from_a_sites_files_to_its_shares(system: str, there: Pat
     assert "Account" in run(shares)
 
 
+@pytest.mark.parametrize(
+    ("system", "file", "text", "said"),
+    [
+        (
+            "pbs", "qmgr.txt", "create queue workq\ncreate queue p_day\n",
+            "pool-hours: open: 'p_day' is no pool of the machine of this dry run: it has no hours",
+        ),
+        (
+            "maui", "maui.cfg",
+            "CLASSCFG[batch] PRIORITY=1\nSRCFG[a] HOSTLIST=c1,c2 STARTTIME=8:00:00 ENDTIME=9:00:00\n",
+            "calendar: windows: a: nothing of it is on the machine of this dry run, so nothing is kept",
+        ),
+    ],
+)  # fmt: skip
+def test_a_dry_run_leaves_out_what_its_machine_lacks_of_the_sites(
+    system: str, file: str, text: str, said: str, there: Path
+) -> None:
+    (there / file).write_text(text)
+    (imports,) = (line for line in COMMANDS if line.startswith(f"headway import {system} "))
+    run(imports)
+    (dry,) = (line for line in COMMANDS if line.startswith("headway dry-run"))
+    assert said in " ".join(run(dry).split())
+
+
 def test_the_guide_names_files_that_are_made_before_they_are_read() -> None:
     made = " ".join(line for line in COMMANDS if line.startswith(("cp ", "sacctmgr ", "qmgr ")))
     for line in COMMANDS:

@@ -168,6 +168,8 @@ def command(
     At the end stands how far the run may be trusted: which rules of the evaluation of schedulers
     (docs/trust.md) its workload and the run itself break.
     """
+    import msgspec
+
     from headway.config import load_config, parse_config
     from headway.draws import middle
     from headway.emulation import emulate, validated_faults
@@ -247,6 +249,8 @@ def command(
     if switches_path is not None:
         work = replace(work, jobs=jobs_with_switches(work.jobs, read_switch_use(switches_path)))
     cluster = config.with_energy(work.cluster, energy)
+    if any(one.adapter != "emulated" for _, one in config.clusters_by_place()):
+        cluster = msgspec.structs.replace(cluster, stands_in=True)
     if verbose:
         for one in work.refused:
             where = f"{work.name}:{one.line}" if one.line else work.name

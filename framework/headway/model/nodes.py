@@ -81,6 +81,9 @@ class ClusterDescription(msgspec.Struct, frozen=True, gc=False):
     #: How its nodes are wired where they are handed out in partitions that have to be booted; None: they are
     #: not.
     wiring: Torus | None = None
+    #: It stands in for the site's own cluster, in a dry run: pools and nodes that options name may not be
+    #: there.
+    stands_in: bool = False
 
     def in_nodes(self) -> ClusterDescription:
         """The same with a node for each processor of a flat pool: P1, P2, ..., where there are several pools

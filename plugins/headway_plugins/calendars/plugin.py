@@ -65,6 +65,8 @@ class Calendar(Plugin):
         self._retry: dict[str, float] = {}
         #: Standing reservations of an earlier run.
         self._known: set[str] = set()
+        #: Windows of what a machine that stands in for the site's does not have.
+        self._left_out: set[str] = set()
 
     # ------------------------------------------------------------------ news
 
@@ -72,11 +74,17 @@ class Calendar(Plugin):
     def startup(self, state: State, capabilities: frozenset[type]) -> None:
         for name, window in self.options.windows.items():
             where = f"calendar: windows: {name}"
+            if state.cluster.stands_in and self._lacks(window, state):
+                state.notices.append(
+                    f"{where}: nothing of it is on the machine of this dry run, so nothing is kept"
+                )
+                self._left_out.add(name)
+                continue
             if window.pool is not None and window.pool not in state.pools:
                 hint = nearest(window.pool, state.pools)
                 raise UserError(f"{where}: pool: expected one of the cluster's, found {window.pool!r}.{hint}")
             for node in window.nodes:
-                if node not in state.nodes.index:
+                if node not in state.nodes.index and not state.cluster.stands_in:
                     hint = nearest(node, state.nodes.index)
                     raise UserError(f"{where}: nodes: expected nodes of the cluster, found {node!r}.{hint}")
             if window.processors is not None:
@@ -91,6 +99,13 @@ class Calendar(Plugin):
                 raise UserError(
                     f"{where}: users and accounts need reservations, which the cluster's adapter cannot make"
                 )
+
+    @staticmethod
+    def _lacks(window: Window, state: State) -> bool:
+        """Whether nothing of what a window is of is there."""
+        if window.pool is not None and window.pool not in state.pools:
+            return True
+        return bool(window.nodes) and not any(node in state.nodes.index for node in window.nodes)
 
     @hookimpl
     def observe(self, event: Event) -> None:
@@ -113,6 +128,8 @@ class Calendar(Plugin):
         standing: dict[str, Reservation] = {}
         due = state.now + 86400.0
         for name, window in self.options.windows.items():
+            if name in self._left_out:
+                continue
             for reservation in self._of(name, window, state):
                 due = min(due, reservation.end)
                 if (window.users or window.accounts) and name not in standing:

@@ -71,7 +71,12 @@ class PoolHours(Plugin):
         self._epoch = state.epoch
         for key, pools in (("open", self.options.open), ("closed", self.options.closed)):
             for pool in pools:
-                if pool not in state.pools:
+                if pool not in state.pools and state.cluster.stands_in:
+                    state.notices.append(
+                        f"pool-hours: {key}: {pool!r} is no pool of the machine of this dry run: it has no "
+                        "hours"
+                    )
+                elif pool not in state.pools:
                     hint = nearest(pool, state.pools)
                     raise UserError(
                         f"pool-hours: {key}: expected pools of the cluster, found {pool!r}.{hint}"
