@@ -169,6 +169,11 @@ def test_switches_as_sites_write_them_down():
         "SwitchName=top Switches=leaf[1-2]\n"
     )
     assert read_switches(conf, "topology.conf") == expected
+    continued = (
+        "SwitchName=leaf1 Nodes=n[1-2]\nSwitchName=leaf2\\\n  Nodes=n3,\\\nm[07-08]\n"
+        "SwitchName=top \\\nSwitches=leaf[1-2]\\"
+    )
+    assert read_switches(continued, "topology.conf") == expected
     shown = (
         "SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n[1-2]\nSwitchName=leaf2 Level=0 LinkSpeed=1 "
         "Nodes=n3,m[07-08]\nSwitchName=top Level=1 LinkSpeed=1 Nodes=m[07-08],n[1-3] Switches=leaf[1-2]\n"
@@ -186,6 +191,7 @@ def test_switches_as_sites_write_them_down():
         ("7: n1", "t: 7: expected the name of a switch, found 7"),
         ("SwitchName=a Nodes", "t, line 1: expected KEY=VALUE, found 'Nodes'"),
         ("SwitchName=a Nodes=n1\nNodes=n2", "t, line 2: expected SwitchName=NAME, found 'Nodes=n2'"),
+        ("SwitchName=a \\\nNodes=n1\nSwitchName=b \\\nNodes", "t, line 3: expected KEY=VALUE, found 'Nodes'"),
         ("SwitchName=a Nodes=n[1-999999999999]", "t, line 1: nodes: host list range"),
     ],
 )

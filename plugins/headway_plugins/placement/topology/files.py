@@ -9,7 +9,7 @@ YAML, as text of its own or as an option::
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from headway.errors import UserError, nearest
@@ -22,15 +22,27 @@ _KEYS = ("nodes", "switches")
 
 def read_switches(text: str, source: str) -> tuple[SwitchDescription, ...]:
     """The switches of a file; :class:`UserError` names the place, what was expected and what was found."""
-    lines = [line.partition("#")[0].strip() for line in text.splitlines()]
-    if any(line.lower().startswith("switchname=") for line in lines):
-        return tuple(
-            _line(line, f"{source}, line {number}") for number, line in enumerate(lines, start=1) if line
-        )
+    lines = [line.partition("#")[0].rstrip() for line in text.splitlines()]
+    if any(line.lstrip().lower().startswith("switchname=") for line in lines):
+        return tuple(_line(line, f"{source}, line {number}") for number, line in _joined(lines) if line)
     found = parse_yaml(text, source)
     if not isinstance(found, Mapping):
         raise UserError(f"{source}: expected switches by name, found {found!r:.60}")
     return described(found, source)
+
+
+def _joined(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """The lines with their numbers; one that ends with a backslash goes on in the next one."""
+    so_far, first = "", 0
+    for number, line in enumerate(lines, start=1):
+        first = first or number
+        if line.endswith("\\"):
+            so_far += line[:-1]
+            continue
+        yield first, (so_far + line).strip()
+        so_far, first = "", 0
+    if so_far:
+        yield first, so_far.strip()
 
 
 def described(switches: Mapping[Any, Any], where: str) -> tuple[SwitchDescription, ...]:
