@@ -27,6 +27,8 @@ from headway_adapters.site_import.maui_reservations import carry_reservations
 #: The wait in minutes, and the overtakings, from which on a job does not come forward any more.
 OLDEST = 100 * 1440
 BYPASSED = 1000
+#: No weight of an option is larger.
+_MOST = 1e12
 
 _PARAMETER = re.compile(r"([A-Za-z0-9_]+)(?:\[([^\]]*)\])?\s*(.*)")
 _ATTRIBUTE = re.compile(r"([A-Za-z0-9_.]+(?:\[[^\]]*\])?)([+-]?=)(\"[^\"]*\"|\S+)")
@@ -297,6 +299,11 @@ def _priorities(read: _Read, found: Imported) -> None:
         _credentials(kind, read, weights, found)
     for name in [name for name, weight in weights.items() if not weight]:
         del weights[name]
+    largest = max(map(abs, weights.values()), default=0.0)
+    if largest > _MOST:
+        weights.update({name: weight / (largest / _MOST) for name, weight in weights.items()})
+        line = next(line for _, line in read.weights.values())
+        found.leave(line, f"all weights are divided by {largest / _MOST:g}, so that none is above {_MOST:g}")
     if weights:
         found.plugins["multifactor"] = options
 

@@ -19,6 +19,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from headway.errors import nearest
 from headway.model import SitePolicy
 from headway_adapters.site_import.found import (
@@ -71,6 +73,8 @@ _BACKFILL = {
 #: Slurm's own, where it is told nothing.
 _BACKFILL_DEFAULTS = {"queue_depth": 500, "window": 86400, "resolution": 60}
 _LONGEST = 3660 * 86400
+#: No time of an option is longer, in seconds.
+_LONGEST_TIME = 1e11
 _UNLIMITED = ("UNLIMITED", "INFINITE", "-1")
 _RESETS = ("DAILY", "WEEKLY", "MONTHLY", "QUARTERLY", "YEARLY")
 #: Flags that choose what headway does as well.
@@ -316,6 +320,10 @@ def _policy(read: _Read, found: Imported) -> SitePolicy:
     kinds = ((read.associations, ASSOCIATIONS), (read.users, USERS), (read.qos, QOS))
     texts = ["\n".join(_as_row(row, names) for row, _ in rows) for rows, names in kinds]
     policy = read_policy(config, partitions, texts[0], texts[1], texts[2], "", set())
+    # What no plugin takes is remarked where it is read.
+    times = {name: getattr(policy, name) or 0.0 for name in ("max_age", "period", "half_life")}
+    for name in (name for name, time in times.items() if time >= _LONGEST_TIME):
+        policy = msgspec.structs.replace(policy, **{name: None})
     for which, (rows, names) in enumerate(kinds):
         for row, line in rows:
             notes: set[str] = set()
@@ -639,7 +647,7 @@ def _minutes(record: Mapping[str, str], key: str, line: Line, found: Imported) -
     if not text or text.upper() in _UNLIMITED:
         return None
     told = values.minutes_text(text)
-    if told is None or told >= 1e11:
+    if told is None or told >= _LONGEST_TIME:
         found.broken(line, f"{_as_written(key, line)}: expected minutes or D-HH:MM:SS, found {shown(text)}")
         return None
     return told

@@ -430,6 +430,24 @@ def test_numbers_without_end_are_remarked_and_cost_no_plugin() -> None:
     assert remarks == ["conf:4", "dump:3", "dump:3", "qos:2"]
 
 
+def test_times_and_weights_beyond_what_a_plugin_takes_cost_no_plugin() -> None:
+    conf = "PriorityWeightAge=5\nPriorityWeightFairshare=1\n"
+    keys = ("PriorityMaxAge", "PriorityCalcPeriod", "PriorityDecayHalfLife")
+    found = made("slurm", conf=conf + "\n".join(f"{key}=9999999999999" for key in keys))
+    assert found.plugins["multifactor"] == {"weights": {"age": 5.0, "fairshare": 1.0}}
+    assert found.plugins["fair-tree"] == {}
+    for at, key in enumerate(keys, 3):
+        assert any(text.startswith(f"conf:{at}: {key}: expected") for text in said(found))
+    cfg = (
+        "SERVICEWEIGHT 1000\nQUEUETIMEWEIGHT 100000\nCREDWEIGHT 1000\nCLASSWEIGHT 1000\n"
+        "CLASSCFG[a] PRIORITY=144000"
+    )
+    found = made("maui", cfg=cfg)
+    weights = found.plugins["multifactor"]["weights"]
+    assert weights == pytest.approx({"age": 1e12, "pool": 1e10})
+    assert "cfg:1: all weights are divided by 14.4, so that none is above 1e+12" in said(found)
+
+
 def test_of_two_lines_of_one_account_the_first_holds_with_all_its_users() -> None:
     dump = (
         "Cluster - 'c'\nParent - 'root'\nAccount - 'a':Fairshare=2\nAccount - 'b':Fairshare=4\n"
