@@ -61,14 +61,13 @@ def command(system: str, files: tuple[Path, ...], out: Path | None, force: bool,
             raise UserError(f"--out {out}: expected a file that can be written: {error.strerror}") from error
     else:
         click.echo(text, nl=False)
-    broken = 0
-    for remark in found.ordered():
-        broken += remark.broken
-        say(str(remark), messages(), "red" if remark.broken else "yellow")
+    remarks, console = found.ordered(), messages()
+    for remark in remarks:
+        say(str(remark), console, "red" if remark.broken else "yellow")
     if out is not None:
-        left = len(found.ordered())
-        say(f"{out}: {len(found.plugins)} plugins; {left} remarks on what is not carried over", messages())
-    if broken:
+        said = f"{len(found.plugins)} plugins; {len(remarks)} remarks on what is not carried over"
+        say(f"{out}: {said}", console)
+    if any(remark.broken for remark in remarks):
         raise SystemExit(1)
 
 

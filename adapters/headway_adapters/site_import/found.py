@@ -21,6 +21,8 @@ from headway.plugins import Catalogue, PluginConfig, Plugins
 #: Bytes of a file that are read; no site has more to say.
 LARGEST = 64_000_000
 _SHOWN = 160
+#: So many accounts may be above each other in the option ``accounts``.
+_DEEPEST = 100
 #: What a queue may be called, as the adapters have it.
 _QUEUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _WHOLE = re.compile(r"[0-9]{1,15}")
@@ -197,6 +199,13 @@ def tree_of(accounts: Sequence[Account], found: Imported, root: str = "root") ->
                 f"account {account.name!r}: no account is called {parent!r}; it is put at the top",
             )
             parent = root
+        elif _is_too_deep(account, by_name, root):
+            found.broken(
+                account.line,
+                f"account {account.name!r} has more than {_DEEPEST - 1} accounts above it; it is put at the "
+                "top",
+            )
+            parent = account.parent = root
         elif _in_circle(account, by_name, root):
             found.broken(account.line, f"account {account.name!r} is above itself; it is put at the top")
             parent = account.parent = root
@@ -220,6 +229,16 @@ def tree_of(accounts: Sequence[Account], found: Imported, root: str = "root") ->
         made[over][name]["accounts"] = made[name]
     tree.update(made.get(root, {}))
     return tree
+
+
+def _is_too_deep(account: Account, by_name: Mapping[str, Account], root: str) -> bool:
+    """Whether fair share takes no accounts that are so deep; who is in a circle is not."""
+    seen = {account.name}
+    name = account.parent
+    while name != root and name in by_name and name not in seen:
+        seen.add(name)
+        name = by_name[name].parent
+    return len(seen) > _DEEPEST and (name == root or name not in by_name)
 
 
 def _in_circle(account: Account, by_name: Mapping[str, Account], root: str) -> bool:

@@ -31,6 +31,8 @@ from headway.inputs import text_of
 from headway.strict_yaml import parse_yaml
 from headway_plugins.priority.tree import ROOT, Entry, Tree
 
+#: So many accounts may be above each other where they are nested.
+DEEPEST = 100
 _BOUNDS = ("target", "ceiling", "floor", "cap")
 _ACCOUNT = ("shares", "priority", "target", "bound", "users", "accounts")
 _USER = ("shares", "priority", "target", "bound", "default")
@@ -90,6 +92,8 @@ def _accounts(accounts: Any, parent: str, where: str, above: tuple[int, ...]) ->
     if id(accounts) in above:
         # An anchor of YAML can make a part a part of itself.
         raise UserError(f"{where}: the accounts contain themselves")
+    if len(above) == DEEPEST:
+        raise UserError(f"{where}: expected at most {DEEPEST} accounts above each other, found more")
     above = (*above, id(accounts))
     for key, about in accounts.items():
         name, place = _name(key, where), f"{where}: {key}"

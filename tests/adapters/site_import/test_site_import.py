@@ -448,6 +448,20 @@ def test_times_and_weights_beyond_what_a_plugin_takes_cost_no_plugin() -> None:
     assert "cfg:1: all weights are divided by 14.4, so that none is above 1e+12" in said(found)
 
 
+def test_accounts_that_are_too_deep_are_put_at_the_top() -> None:
+    lines = ["Cluster - 'c'", "Parent - 'root'", "Account - 'a0'"]
+    for at in range(1, 250):
+        lines += [f"Parent - 'a{at - 1}'", f"Account - 'a{at}'"]
+    lines += ["Parent - 'a249'", "User - 'ann'"]
+    found = made("slurm", conf="PriorityWeightFairshare=1", dump="\n".join(lines))
+    assert list(found.plugins["fair-tree"]["accounts"]) == ["a0", "a100", "a200"]
+    tops = [text for text in said(found) if "accounts above it" in text]
+    assert tops == [
+        f"dump:{2 * at + 3}: account 'a{at}' has more than 99 accounts above it; it is put at the top"
+        for at in (100, 200)
+    ]
+
+
 def test_of_two_lines_of_one_account_the_first_holds_with_all_its_users() -> None:
     dump = (
         "Cluster - 'c'\nParent - 'root'\nAccount - 'a':Fairshare=2\nAccount - 'b':Fairshare=4\n"

@@ -155,3 +155,9 @@ def test_resource_group_of_pbs():
 def test_a_broken_resource_group(line, why):
     with pytest.raises(UserError, match=re.escape(why)):
         read_tree(RESOURCE_GROUP + line + "\n", "rg")
+
+
+def test_accounts_that_are_nested_without_end_are_refused():
+    text = "{x: {accounts: " * 150 + "{}" + "}}" * 150
+    with pytest.raises(UserError, match="expected at most 100 accounts above each other, found more"):
+        read_tree(text, "t")
