@@ -11,7 +11,18 @@ from headway.errors import UserError
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses a key that is there twice, of which YAML would silently keep the last."""
+    """Refuses a key that is there twice, of which YAML would silently keep the last, and says where a value
+    stands that looks like a date or a number and is none."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, KeyError, AttributeError) as error:
+            if not isinstance(node, yaml.ScalarNode):
+                raise
+            kind = node.tag.rpartition(":")[2]
+            problem = f"{node.value!r:.60} is no {kind}: {error}"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark) from error
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: dict[str, int] = {}
@@ -35,6 +46,8 @@ def parse_yaml(text: str, source: str) -> Any:
         raise UserError(f"{place}: not valid YAML: {error.problem}") from error
     except yaml.YAMLError as error:
         raise UserError(f"{source}: not valid YAML: {error}") from error
+    except RecursionError as error:
+        raise UserError(f"{source}: not valid YAML: it is nested too deeply") from error
 
 
 def read_mapping(path: Path, what: str, keys: str) -> dict[Any, Any]:

@@ -150,6 +150,12 @@ def test_every_mistake_is_told_at_once() -> None:
         ("mode: [drive\nseed: 3", "site.yaml, line 2, column 5: not valid YAML: "),
         ("mode: drive\n\tseed: 3", "site.yaml, line 2, column 1: not valid YAML: "),
         ("a: !!python/object:os.system {}", "site.yaml, line 1, column 4: not valid YAML: "),
+        ("a:\n  b: 2026-02-30", "site.yaml, line 2, column 6: not valid YAML: '2026-02-30' is no timestamp"),
+        ("a: 2026-01-01 25:00:00", "site.yaml, line 1, column 4: not valid YAML: '2026-01-01 25:00:00' is"),
+        (f"a: {'9' * 5000}", "site.yaml, line 1, column 4: not valid YAML: '999"),
+        ("a: !!bool perhaps", "site.yaml, line 1, column 4: not valid YAML: 'perhaps' is no bool"),
+        ("a: !!timestamp x", "site.yaml, line 1, column 4: not valid YAML: 'x' is no timestamp"),
+        (f"a: {'[' * 3000}{']' * 3000}", "site.yaml: not valid YAML: it is nested too deeply"),
     ],
 )
 def test_invalid_yaml_is_told_with_its_line(text: str, place: str) -> None:

@@ -10,7 +10,7 @@ from headway.errors import UserError
 
 def parsed_settings(settings: Sequence[str], option: str = "--set") -> dict[str, Any]:
     """``KEY=VALUE`` settings, their values read as YAML; :class:`UserError` for what is none."""
-    import yaml
+    from headway.strict_yaml import parse_yaml
 
     found: dict[str, Any] = {}
     for setting in settings:
@@ -20,7 +20,7 @@ def parsed_settings(settings: Sequence[str], option: str = "--set") -> dict[str,
         if key in found:
             raise UserError(f"{option}: {key} is given twice")
         try:
-            found[key] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
+            found[key] = parse_yaml(value, option)
+        except UserError as error:
             raise UserError(f"{option}: {key}: expected a value in YAML, found {value!r}") from error
     return found

@@ -66,6 +66,7 @@ def command(
     """
     need_report("headway tune")
     from headway.cli.rules import show_rules
+    from headway.cli.settings import parsed_settings
     from headway.experiment import Campaign, Scenario, Variant, interval
     from headway.experiment.campaign import select, write_rows
     from headway.experiment.execution import run_campaign
@@ -86,9 +87,8 @@ def command(
         scenario = Scenario(trace_path.name, 0.0, size, trace=str(trace_path), limit=limit)
     else:
         size = processors or 320
-        scenario = Scenario(
-            str(workload), 0.0, size, model=str(workload), options={"processors": size, **_settings(settings)}
-        )
+        about = {"processors": size, **parsed_settings(settings)}
+        scenario = Scenario(str(workload), 0.0, size, model=str(workload), options=about)
     variants = [Variant(f"{name}={value}", (PluginConfig(policy, {name: value}),)) for value in choices]
     variants += [Variant(other, (PluginConfig(other),)) for other in against]
     both_ends = Method(warmup=Trim(automatic=True), cooldown=Trim(automatic=True))
@@ -157,15 +157,3 @@ def _choices(kind: Any, policy: str, option: str | None, values: str | None) -> 
         return name, [int(value) for value in values.split(",")]
     except ValueError:
         raise UserError(f"--values: expected such as 1..20 or 0,3,7, found {values!r}") from None
-
-
-def _settings(settings: tuple[str, ...]) -> dict[str, Any]:
-    import yaml
-
-    found: dict[str, Any] = {}
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not equals:
-            raise UserError(f"--set: expected KEY=VALUE, found {setting!r}")
-        found[key] = yaml.safe_load(value)
-    return found

@@ -118,6 +118,7 @@ def test_refuses_what_no_trace_format_can_hold(headway: Headway) -> None:
         (["lublin", "--set", "jobs"], "--set: expected KEY=VALUE, found 'jobs'"),
         (["lublin", "--set", "jobs=3", "--set", "jobs=4"], "--set: jobs is given twice"),
         (["lublin", "--set", "jobs=[3"], "--set: jobs: expected a value in YAML, found '[3'"),
+        (["lublin", "--set", "jobs=2026-02-30"], "--set: jobs: expected a value in YAML, found '2026-02-30'"),
         (["lublin", "--set", "jobs=many"], "--set: jobs: expected "),
         (["lublin", "--set", "load=-1"], "--set: load: expected greater than 0, found -1"),
         (

@@ -23,6 +23,7 @@ from headway.cli.common import console, examples, say, wall_clock
 from headway.cli.numbers import FiniteRange
 from headway.errors import Failure, HeadwayError, UserError
 from headway.link import Client, read_key
+from headway.strict_yaml import parse_yaml
 from headway.user_side import load_user_side
 from headway_plugins.bundling.live import store
 from headway_plugins.bundling.live.manager import load_handler, serve
@@ -289,16 +290,14 @@ def _belongs(process: Any, bundle: str) -> bool:
 
 
 def _pairs(words: Sequence[str], where: str) -> dict[str, Any]:
-    import yaml
-
     found: dict[str, Any] = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or not key.isidentifier():
             raise UserError(f"{where}: expected KEY=VALUE, found {word[:60]!r}")
         try:
-            found[key] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
+            found[key] = parse_yaml(value, where)
+        except UserError as error:
             raise UserError(
                 f"{where} {key}: expected a value as YAML has it, found {value[:60]!r}"
             ) from error
