@@ -290,6 +290,12 @@ def _leave_out_nameless(read: _Read, found: Imported) -> None:
             if not row[key]:
                 found.broken(line, f"expected a name, found {shown(line.text)}")
         rows[:] = [(row, line) for row, line in rows if row[key]]
+    known: dict[str, Line] = {}
+    for row, line in read.qos:
+        first = known.setdefault(row["Name"], line)
+        if first is not line:
+            found.broken(line, f"QOS {row['Name']} is there already, in {first.where}")
+    read.qos = [(row, line) for row, line in read.qos if known[row["Name"]] is line]
     names: set[str] = set()
     partitions = []
     for record, line in read.partitions:

@@ -448,6 +448,15 @@ def test_times_and_weights_beyond_what_a_plugin_takes_cost_no_plugin() -> None:
     assert "cfg:1: all weights are divided by 14.4, so that none is above 1e+12" in said(found)
 
 
+def test_of_two_lines_of_one_qos_the_first_holds() -> None:
+    table = "Name|Priority|Preempt\nhigh|9|low\nlow|1|\nhigh|5|\n"
+    conf = "PriorityWeightQOS=1\nPreemptType=preempt/qos\nPreemptMode=CANCEL"
+    found = made("slurm", conf=conf, qos=table)
+    assert found.plugins["multifactor"]["qos"] == {"high": 9.0, "low": 1.0}
+    assert len(found.plugins["preemption"]["rules"]) == 1
+    assert "qos:4: QOS high is there already, in qos:2" in said(found)
+
+
 def test_accounts_that_are_too_deep_are_put_at_the_top() -> None:
     lines = ["Cluster - 'c'", "Parent - 'root'", "Account - 'a0'"]
     for at in range(1, 250):
