@@ -16,6 +16,7 @@ from headway.state import Barrier, Status
 from headway_plugins.policies.conservative import Conservative
 from headway_plugins.policies.easy import Easy
 from headway_plugins.policies.fcfs import Fcfs
+from headway_plugins.policies.k_reserved import KReserved, KReservedOptions
 
 
 def scheduler(*plugins, processors: int = 8, cluster=None, **more) -> Scheduler:
@@ -349,6 +350,15 @@ def test_who_is_barred_by_a_start_and_too_large_for_what_is_free_holds_up_nobody
     s = scheduler(policy(), OneOfEachUser(), processors=8, cluster=cluster)
     first = described("first", 4, user="u"), described("large", 8, user="u"), described("other", 4, user="v")
     assert started(s.step(0, arrive(*first))) == ["first", "other"]
+
+
+def test_who_is_barred_by_a_start_closes_no_queue_under_k_reserved():
+    s = scheduler(KReserved(KReservedOptions(limit=1)), OneOfEachUser())
+    s.step(0, arrive(described("runs", 3, user="t")))
+    s.step(0, [ev.JobStarted(0, "runs")])
+    # The second overtakes the first for the one time that it may, and bars it: it is in no queue then.
+    come = described("large", 6, user="u"), described("small", 2, user="u"), described("other", 2, user="v")
+    assert started(s.step(1, arrive(*come, now=1))) == ["small", "other"]
 
 
 def wrong_count(self, jobs, state):

@@ -86,9 +86,9 @@ class KReserved:
         overtaken = self._overtaken[pool.name]
         #: As they will be if all starts of this cycle come about.
         counts: dict[str, int] = {}
-        closed = False
+        closing: Job | None = None
         for at in range(candidates, len(queue)):
-            if closed or not pool.free:
+            if closing is not None or not pool.free:
                 break
             job = queue[at]
             if (
@@ -96,15 +96,18 @@ class KReserved:
                 and may_backfill(booking, job, view)
                 and view.start(job, why_backfilled(booking, job, now)) is not None
             ):
-                passed = [other.id for other in islice(queue, head, at) if other.status is Status.PENDING]
-                overtaken[job.id] = passed
+                passed = [other for other in islice(queue, head, at) if other.status is Status.PENDING]
+                overtaken[job.id] = [other.id for other in passed]
                 for other in passed:
-                    counts[other] = count = counts.get(other, known.get(other, 0)) + 1
-                    closed = closed or count >= limit
+                    counts[other.id] = count = counts.get(other.id, known.get(other.id, 0)) + 1
+                    if closing is None and count >= limit:
+                        closing = other
             elif self._exhausted(job):
                 # Nothing behind it was tried yet in this cycle, so that is still its count.
-                closed = True
-        if closed:
+                closing = job
+        if closing is not None:
+            # It cannot start; but if a limit refuses it by now, the queue is not closed, and this tells.
+            view.start(closing, "first in the queue")
             # No arrival may be tried under this booking.
             view.forget()
 
