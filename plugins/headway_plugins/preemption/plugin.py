@@ -290,6 +290,8 @@ class Preemption(Plugin):
             if isinstance(decision, Start):
                 nodes.update(name for name, _ in decision.placement)
         yield from self._suspended.resume(state, pools, nodes)
+        # Who runs again from now on needs nobody's help.
+        state.notices += self._suspended.too_long(state)
 
     def _make_room(self, state: State) -> Iterator[Start | Signal | Requeue | Kill | Suspend]:
         for pool in state.pools.values():

@@ -157,17 +157,26 @@ class Suspended:
                     said.append(f"job {name} was told to run again and does not; it is told again")
                     state.take_back(Resume(name))
                     self.not_resumed(name)
-            elif not held.said and held.since is not None and self.over(job, held, state.now) > 0:
-                held.said = True
-                self.changes += 1
-                why = state.why_not_resumed(job) or "others are booked before it"
-                said.append(
-                    f"job {name} is suspended for longer than {held.longest:g} s (longest), "
-                    f"for job {held.job}: {why}"
-                )
         for name in [name for name in self._again if name not in state.jobs]:
             del self._again[name]
         return [line for line in said if line]
+
+    def too_long(self, state: State) -> Iterator[str]:
+        """Who is suspended for longer than it should be and was not told to run again, once each."""
+        for name, held in self._held.items():
+            job = state.jobs.get(name)
+            if job is None or job.status is not Status.SUSPENDED or job.start_time != held.started:
+                continue
+            if held.said or held.since is None or held.resumed is not None:
+                continue
+            if self.over(job, held, state.now) > 0:
+                held.said = True
+                self.changes += 1
+                why = state.why_not_resumed(job) or "others are booked before it"
+                yield (
+                    f"job {name} is suspended for longer than {held.longest:g} s (longest), "
+                    f"for job {held.job}: {why}"
+                )
 
     def over(self, job: Job, held: Held, now: float) -> float:
         """By how much it is suspended for longer than it should be, seconds."""

@@ -331,6 +331,12 @@ def test_one_that_is_suspended_for_too_long_is_told_once():
     assert site.notices == []
 
 
+def test_of_one_that_runs_again_in_that_very_step_it_is_not_told_that_it_waits_too_long():
+    site = suspended(Site(rule={**RULE, "longest": 400}))
+    assert site.step(510, ev.JobEnded(510, "b", "completed")) == ["!a"]
+    assert site.notices == []
+
+
 # ------------------------------------------------------------------ words
 
 
