@@ -615,7 +615,11 @@ def test_a_users_comment_marks_dedicated_and_malleable_jobs_and_the_rest_is_hand
 
 
 @pytest.mark.parametrize(
-    ("nice", "attributes"), [(5, {"nice": 5}), (-3, {"nice": -3}), (0, None), (None, None)]
+    ("nice", "attributes"), [
+        (5, {"nice": 5}), (-3, {"nice": -3}), (0, None), (None, None),
+        # As Slurm 22.05 writes -500, -1 and -2.
+        (4294966796, {"nice": -500}), (4294967295, {"nice": -1}), (4294967294, {"nice": -2}),
+    ],
 )
 def test_how_nice_a_job_is_is_an_attribute(nice: int | None, attributes: dict[str, Any] | None) -> None:
     assert only(read(pending(nice=nice))).job.attributes == attributes

@@ -247,7 +247,7 @@ class _Reading:
 
     def _marked(self, record: JobRecord, attributes: dict[str, Any] | None) -> dict[str, Any] | None:
         """The attributes, with what the user's comment says, and how nice the job is."""
-        if nice := values.number(record.nice):
+        if nice := _nice(record.nice):
             attributes = {**(attributes or {}), "nice": nice}
         comment, notes = noted(values.text(record.comment).removesuffix(RELEASED).rstrip())
         words, said = remarks(comment)
@@ -472,3 +472,10 @@ def _how_many(numbers: str) -> int:
             return 0
         total += int(last) - int(first) + 1 if dash else 1
     return total
+
+
+def _nice(value: Any) -> float | None:
+    """How nice a job is; Slurm 22.05 writes what is below 0 as an unsigned number of 32 bits."""
+    if type(value) is int and value >= 1 << 31:
+        return value - (1 << 32)
+    return values.number(value)
