@@ -155,11 +155,12 @@ def share_rows(plugin: FairShare, now: float) -> list[tuple[str, ...]]:
             (
                 " " * depth + entry.account,
                 entry.user,
-                "" if not node else "parent" if entry.shares is None else f"{entry.shares:g}",
+                "" if not node else "parent" if entry.shares is None else f"{entry.shares:.15g}",
                 f"{norm_shares[node] if node else 0:.6f}",
                 str(int(total[node])),
                 "" if not node else f"{used:.6f}",
-                f"{effective[node]:.6f}",
+                # The root has all usage, even where nobody has used anything yet.
+                f"{effective[node] if node else 1:.6f}",
                 f"{standing.factor[node]:.6f}" if entry.user else "",
                 "" if not node or entry.shares is None else f"{level[node]:.6f}",
             )
@@ -191,7 +192,7 @@ def priority_rows(
             f"{found[name][at]:.7f}" if norm else f"{weight * found[name][at]:.2f}"
             for name, weight in plugin.weights.items()
         ]
-        rows.append((job.id, job.user, f"{total[at]:.2f}", *values, f"{less[at]:g}"))
+        rows.append((job.id, job.user, f"{total[at]:.2f}", *values, f"{less[at]:.15g}"))
     return names, rows
 
 

@@ -143,6 +143,14 @@ def test_shares_of_those_without_shares_of_their_own_are_what_sshare_says():
     assert ["|".join(row) for row in (SHARES, *share_rows(plugin, 1.0))] == said
 
 
+def test_where_nobody_has_used_anything_the_root_has_all_usage_and_large_shares_are_whole():
+    plugin = FairTree(DecayOptions(accounts={"giant": {"shares": 1234567, "users": {"ann": 1000000}}}))
+    rows = [row[:7] for row in share_rows(plugin, 1.0)]
+    # As sshare prints it.
+    assert rows[0] == ("root", "", "", "0.000000", "0", "", "1.000000")
+    assert [row[2] for row in rows[1:]] == ["1234567", "1000000"]
+
+
 def test_minutes_that_running_jobs_may_still_use_are_counted_up_the_tree():
     plugin = FairTree(DecayOptions(file=RECORDED / "slurm-22.05.dump"))
     state = State(ClusterDescription.flat(8))
