@@ -417,25 +417,31 @@ class FairShare:
                 f"{', ...' if len(lost) > 5 else ''}; they keep what they have used, and get "
                 f"{self.options.unknown_shares:g} shares"
             )
-        self._bill(policy, now)
+        self._bill(policy, now, state)
         if self._seeds:
             self._seed(policy, now, state)
         self._present = None
         self._version += 1
 
-    def _bill(self, policy: SitePolicy, now: float) -> None:
-        """What QOS and the half-life are."""
+    def _bill(self, policy: SitePolicy, now: float, state: State) -> None:
+        """What QOS and the half-life are, for what runs from now on, too."""
         self._qos = {**policy.qos_billing, **self.options.qos}
         told = policy.half_life
         if isinstance(self.ledger, Decaying) and told is not None and self._follows_half_life():
             self.ledger.decay_by(told or None, now)
         for job_id, (whose, rate, since) in list(self.ledger.running.items()):
             job = self._jobs.get(job_id)
-            # The jobs that run at the beginning are told before the policy is.
-            if job is not None and self._seeds:
+            if job is None:
+                continue
+            if self._seeds:
+                # The jobs that run at the beginning are told before the policy is.
                 factor = self._qos.get(job.qos, 1.0)
                 known = self.options.qos.get(job.qos, 1.0)
                 self.ledger.running[job_id] = whose, rate * factor / known if known else 0.0, since
+            elif job.qos in self._qos and (there := state.jobs.get(job_id)) is not None:
+                # The job itself tells that its QOS is gone.
+                processors = processors_of(there.placement) or job.request.processors
+                self.ledger.begin(job_id, whose, self.rate(job, processors), max(now, since))
 
     def _seed(self, policy: SitePolicy, now: float, state: State) -> None:
         """Everybody has used what the batch system says."""

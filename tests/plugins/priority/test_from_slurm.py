@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 from building import described, plugged
 
@@ -124,6 +125,19 @@ def test_an_account_that_is_deleted_while_its_jobs_wait_keeps_what_it_used():
     # A running job's association goes as well.
     s.step(123, [ev.SitePolicyChanged(123, SitePolicy(weights=POLICY.weights))])
     assert used(fair, 130, "x", "ann") == 540
+    assert s.problems == []
+
+
+def test_a_qos_that_bills_otherwise_bills_running_jobs_so_from_then_on():
+    s, fair, _ = begun()
+    assert used(fair, 130, "x", "ann") == 540
+    dearer = msgspec.structs.replace(POLICY, qos_billing={"low": 2, "high": 1})
+    s.step(130, [ev.SitePolicyChanged(130, dearer)])
+    assert used(fair, 140, "x", "ann") == 540 + 10 * 8 * 2
+    s.step(141, [ev.SitePolicyChanged(140, msgspec.structs.replace(POLICY, qos_billing={"low": 0}))])
+    s.step(150, [ev.SitePolicyChanged(150, dearer)])
+    s.step(155, [ev.JobEnded(155, "r")])
+    assert used(fair, 200, "x", "ann") == 540 + 10 * 8 * 2 + 5 * 8 * 2
     assert s.problems == []
 
 
