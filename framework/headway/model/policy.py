@@ -41,6 +41,8 @@ class SitePolicy(msgspec.Struct, frozen=True, omit_defaults=True):
     #: QOS -> its priority, and the factor on what its jobs are billed.
     qos: dict[str, float] = {}
     qos_billing: dict[str, float] = {}
+    #: QOS whose jobs may only start if what they ask for, times that factor, is within the limits of minutes.
+    qos_safe: tuple[str, ...] = ()
     #: Pool -> its priority.
     pools: dict[str, float] = {}
     #: Factor of a job's priority -> its weight.

@@ -17,6 +17,8 @@ Decisions on what is left open:
 - All limits hold at once: that of a QOS does not replace that of an account. Slurm's (``of: from-slurm``) do
   as in Slurm: what a job's QOS limits for all together, its accounts do not; what it limits for each user,
   the association does not; what it limits for one job, nobody else does.
+- Slurm's minutes count as often as the QOS of a job says (UsageFactor); those that a job asks for do where
+  its QOS has the flag UsageFactorSafe.
 - A ``budget`` is what was used, decaying with ``half_life``, and what running jobs may still use: a job
   starts only if it can run to its limit within it. ``wall_minutes`` (GrpWall) is the same of time alone. Both
   begin with what the batch system says was used, where limits are its own. Over a restart both are in the
@@ -42,7 +44,7 @@ from headway.hookspecs import hookimpl
 from headway.model import JobDescription, SitePolicy
 from headway.state import Barrier, Job, PoolState, State
 from headway_plugins.limits.rules import Amounts, Rule, dimensions_of
-from headway_plugins.limits.use import BUDGET, TIMED, UNRULED, Added, Holder, Ruled
+from headway_plugins.limits.use import BUDGET, TIMED, UNRULED, UNSCALED, Added, Factors, Holder, Ruled
 from headway_plugins.priority.fair_share import entry_of, same_shares
 from headway_plugins.priority.options import OrFromSlurm, Seconds, is_from_slurm
 from headway_plugins.priority.tree import ROOT, Entry, Tree
@@ -140,6 +142,8 @@ class Limits:
         self._policy: SitePolicy | None = None
         self._new_policy: SitePolicy | None = None
         self._half_life = options.half_life
+        #: What a minute of a job counts for, where limits are the batch system's.
+        self._factors = UNSCALED
         #: What a job says of itself -> of whom some limits are its QOS's to say.
         self._ruled: dict[tuple[str, str, str, str, str], dict[Holder, Ruled]] = {}
         #: What earlier runs spent of budgets, until it is taken up.
@@ -326,7 +330,7 @@ class Limits:
         holder = self._holders.get(key)
         if holder is None and (amounts := self._rules[number].amounts(names)) is not None:
             label = self._rules[number].label(names)
-            holder = self._holders[key] = Holder(key, label, amounts, self._half_life)
+            holder = self._holders[key] = Holder(key, label, amounts, self._half_life, self._factors)
         return holder
 
     def _ruled_by_qos(self, holders: Sequence[Holder]) -> dict[Holder, Ruled]:
@@ -354,7 +358,8 @@ class Limits:
     def _follow(self, policy: SitePolicy, state: State) -> None:
         """The limits and accounts are these from now on, and what runs is counted anew under them."""
         before, self._policy = self._policy, policy
-        if before is not None and before.limits == policy.limits and same_shares(before, policy):
+        same = before is not None and before.limits == policy.limits and before.qos_safe == policy.qos_safe
+        if before is not None and same and same_shares(before, policy):
             return
         try:
             of = {
@@ -371,6 +376,7 @@ class Limits:
             self._saved = self.checkpoint()
         if policy.half_life is not None and "half_life" not in self.options.model_fields_set:
             self._half_life = policy.half_life or None
+        self._factors = Factors(policy.qos_billing, policy.qos_safe)
         gone = list(self._holders.values())
         running = [job for name in self._counted if (job := state.jobs.get(name)) is not None]
         self._rules, self._tree = rules, tree
@@ -447,8 +453,13 @@ class Limits:
             for name, (rate, since) in runs.items():
                 known = spent.running.get(name)
                 if known is not None and known[2] < saved["at"]:
+                    begun = max(since, known[2])
+                    if known[1] != rate and begun < saved["at"]:
+                        # Until then it counted for what it did.
+                        spent.add(0, rate, begun, saved["at"])
+                        begun = saved["at"]
                     # What was before it changed is in what was spent.
-                    spent.running[name] = (*known[:2], max(since, known[2]))
+                    spent.running[name] = (*known[:2], begun)
                 elif saved["at"] > since:
                     spent.add(0, rate, since, saved["at"])
             self._room[holder] = None

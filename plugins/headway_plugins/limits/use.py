@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from headway.state import Barrier, Job
@@ -92,6 +92,22 @@ class Ruled(NamedTuple):
 UNRULED = Ruled()
 
 
+class Factors(NamedTuple):
+    """What a minute of a job counts for, by its QOS (Slurm's UsageFactor); 1 where nothing is said."""
+
+    minutes: Mapping[str, float] = {}
+    #: Whose jobs count so for the time that they ask for as well (UsageFactorSafe), and not only once they
+    #: run.
+    safe: Collection[str] = ()
+
+    def of(self, job: Job) -> float:
+        """Of a job that runs."""
+        return self.minutes.get(job.description.qos, 1.0)
+
+
+UNSCALED = Factors()
+
+
 #: What a job counts for: its processors where nothing else is limited but jobs, else measure by measure.
 Added = int | Mapping[str, float]
 
@@ -100,8 +116,8 @@ class Holder:
     """Somebody who is counted by themselves: what they may have, and what they have."""
 
     __slots__ = (
-        "_barriers", "_most", "_most_jobs", "_most_processors", "jobs", "key", "label", "largest", "limits",
-        "plain", "room", "single", "spent", "use",
+        "_barriers", "_factors", "_most", "_most_jobs", "_most_processors", "jobs", "key", "label", "largest",
+        "limits", "plain", "room", "single", "spent", "use",
     )  # fmt: skip
 
     def __init__(
@@ -110,9 +126,11 @@ class Holder:
         label: str,
         amounts: Amounts,
         half_life: float | None = None,
+        factors: Factors = UNSCALED,
     ) -> None:
         """``half_life``: in so many seconds what was used up counts half; None: it stays."""
         self.key = key
+        self._factors = factors
         self.label = label
         self.limits, self.single = limits_of(amounts)
         self._most = {name: _highest(limit) for name, limit in self.limits.items()}
@@ -150,7 +168,7 @@ class Holder:
             return job.processors
         added = {}
         for measure, spent in self.spent.items():
-            spent.begin(job.id, 0, rate(job, measure) / 60.0, since)
+            spent.begin(job.id, 0, self._rate(job, measure) / 60.0, since)
         for measure in self.limits:
             if measure in TIMED:
                 self.jobs[job.id] = job
@@ -170,11 +188,22 @@ class Holder:
             self.use[measure] -= value
         self.jobs.pop(job.id, None)
 
+    def _rate(self, job: Job, measure: str) -> float:
+        """How much a job that runs adds in a minute to a measure that changes as time passes."""
+        return rate(job, measure) * self._factors.of(job)
+
+    def _asked(self, job: Job, measure: str) -> float:
+        """What a job that waits would add to what is in use."""
+        wanted = asked(job, measure)
+        if measure in TIMED and job.description.qos in self._factors.safe:
+            wanted *= self._factors.of(job)
+        return wanted
+
     def used(self, measure: str, now: float) -> float:
         """What is in use."""
         if measure not in TIMED:
             return self.use[measure]
-        to_run = sum(rate(job, measure) * left(job, now) for job in self.jobs.values()) / 60.0
+        to_run = sum(self._rate(job, measure) * left(job, now) for job in self.jobs.values()) / 60.0
         spent = self.spent.get(measure)
         return to_run if spent is None else to_run + float(spent.at(now, 1)[0])
 
@@ -184,7 +213,7 @@ class Holder:
             return ""
         for limits, others in zip((self.single, self.limits), (ruled.single, ruled.together), strict=True):
             for measure, limit in limits.items():
-                wanted = asked(job, measure)
+                wanted = asked(job, measure) if limits is self.single else self._asked(job, measure)
                 if wanted > _highest(limit) and measure not in others:
                     whom = "one job of " if limits is self.single else ""
                     return (
@@ -200,7 +229,7 @@ class Holder:
                 return ""
             return "jobs" if self.room == -math.inf else "processors"
         for measure, most in self._most.items():
-            if self.used(measure, now) + asked(job, measure) > most and measure not in ruled.together:
+            if self.used(measure, now) + self._asked(job, measure) > most and measure not in ruled.together:
                 return measure
         return ""
 
@@ -221,7 +250,7 @@ class Holder:
 
     def why(self, job: Job, measure: str, now: float) -> str:
         """The limit that is in the job's way, for a person."""
-        return self._why(measure, self.used(measure, now), asked(job, measure))
+        return self._why(measure, self.used(measure, now), self._asked(job, measure))
 
     def _why(self, measure: str, used: float, adds: float) -> str:
         return (
@@ -243,15 +272,15 @@ class Holder:
         """The earliest moment at which time alone has made room for the job; ``math.inf``: never."""
         if measure in self.spent:
             return self._forgotten_at(job, measure, now)
-        excess = self.used(MINUTES, now) + asked(job, MINUTES) - self.limits[MINUTES]
-        running = sum(other.processors for other in self.jobs.values() if left(other, now) > 0)
+        excess = self.used(MINUTES, now) + self._asked(job, MINUTES) - self.limits[MINUTES]
+        running = sum(self._rate(other, MINUTES) for other in self.jobs.values() if left(other, now) > 0)
         return now + max(excess * 60.0 / running if running else 0.0, 1.0)
 
     def _forgotten_at(self, job: Job, measure: str, now: float) -> float:
         """When so much of what was used is forgotten; the end of a running job is told."""
         half_life = self.spent[measure].half_life
         spent = float(self.spent[measure].at(now, 1)[0])
-        may = self.limits[measure] - asked(job, measure) - (self.used(measure, now) - spent)
+        may = self.limits[measure] - self._asked(job, measure) - (self.used(measure, now) - spent)
         if half_life is None or may <= 0 or spent <= 0:
             return math.inf
         return now + max(half_life * math.log2(spent / may), 1.0)

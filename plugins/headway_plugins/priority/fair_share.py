@@ -341,7 +341,11 @@ class FairShare:
 
     def rate(self, job: JobDescription, processors: int) -> float:
         """Units that a job of so many processors is billed a second."""
-        return self.billed(job, processors) * self._qos.get(job.qos, 1.0)
+        return self.billed(job, processors) * self.factor(job)
+
+    def factor(self, job: JobDescription) -> float:
+        """What its QOS makes of what a job uses."""
+        return self._qos.get(job.qos, 1.0)
 
     def billed(self, job: JobDescription, processors: int) -> float:
         """The same, whatever its QOS."""

@@ -2,8 +2,8 @@
 
 The columns ``GrpTRESMins`` and ``TRESRunMins`` of ``sshare -l`` (slurm.schedmd.com/sshare.html): for each
 node of the tree of accounts the limit as the batch system writes it, and the sum over the jobs that run there
-and below of what they have times the seconds until their limits, in whole minutes. A suspended job does not
-run.
+and below of what they have times the seconds until their limits, as often as their QOS say, in whole minutes.
+A suspended job does not run.
 
 Slurm brings its own sums up to date when jobs begin and end and once in each ``PriorityCalcPeriod``; these
 are of the moment that is asked about.
@@ -29,7 +29,7 @@ def minutes_rows(plugin: FairShare, jobs: Iterable[Job], now: float) -> list[tup
     names = (policy.resources if policy is not None else ()) or RESOURCES
     allowed = policy.minutes if policy is not None else {}
     running = [
-        (plugin.node_of(job.description), _left(job, now), job)
+        (plugin.node_of(job.description), _left(job, now) * plugin.factor(job.description), job)
         for job in jobs
         if job.status is Status.RUNNING
     ]

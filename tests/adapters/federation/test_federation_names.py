@@ -40,7 +40,9 @@ OTHERS_OF = {
     PoolDescription: {"node_class"},
     # Its id is renamed by who made it.
     Reservation: {"id", "users", "accounts", "reason"},
-    SitePolicy: {"associations", "limits", "minutes", "qos", "qos_billing", "resources", "used", "weights"},
+    SitePolicy: {
+        "associations", "limits", "minutes", "qos", "qos_billing", "qos_safe", "resources", "used", "weights",
+    },
 }
 
 

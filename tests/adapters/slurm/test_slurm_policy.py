@@ -53,6 +53,9 @@ def test_weights_times_qos_and_partitions():
     assert (policy.max_age, policy.period, policy.half_life) == (600, 60, 0)
     assert policy.qos == {"normal": 0, "high": 100, "low": 10}
     assert policy.qos_billing == {"normal": 1, "high": 1, "low": 0.5}
+    assert policy.qos_safe == ()
+    flagged = SAID["qos"].replace("|\n", "|DenyOnLimit,UsageFactorSafe\n", 1)
+    assert read(qos=flagged).qos_safe == (SAID["qos"].partition("|")[0],)
     assert policy.pools == {"batch": 1}
     assert not policy.favour_small and not policy.size_over_time
 

@@ -260,3 +260,56 @@ def test_minutes_begin_with_what_the_batch_system_says_was_used(kind: str, name:
     # 97 were used, one of them by the job that ran then.
     assert arrive(s, 1, ann("a", qos="high", estimate=181)) == ""
     assert arrive(s, 2, ann("b", qos="high", estimate=180)) == "b"
+
+
+# ------------------------------------------------------------------ minutes that count otherwise
+
+
+def factored(now=0.0, safe=(), factor=2.0, **limits):
+    policy = SitePolicy(ACCOUNTS, limits, qos_billing={"dear": factor, "free": 0.0}, qos_safe=safe)
+    return ev.SitePolicyChanged(now, policy)
+
+
+def test_minutes_of_jobs_that_run_count_as_their_qos_says():
+    """As Slurm 22.05: what runs counts twice (980 of 500 in use after a start of 490), what is asked for
+    once, or twice with the flag UsageFactorSafe."""
+    s, _ = scheduler()
+    step(s, 0, factored(account={"x": {"processor_minutes": 100}}))
+    assert arrive(s, 0, ann("a", qos="dear", estimate=90 * 60)) == "a"
+    assert arrive(s, 0, ann("b", estimate=60)) == ""
+    assert explain(s, "b", plain_clock)[-1] == (
+        "It cannot start: the limit of 100 processor-minutes that are left to run of account 'x' is reached: "
+        "180 in use, it would add 1."
+    )
+    # 99 are left when 49.5 minutes are.
+    assert step(s, 40 * 60) == ""
+    assert step(s, 40.5 * 60) == "b"
+    safe, _ = scheduler()
+    step(safe, 0, factored(safe=("dear",), account={"x": {"processor_minutes": 100}}))
+    assert arrive(safe, 0, ann("a", qos="dear", estimate=51 * 60), ann("b", qos="free", estimate=6000)) == "b"
+    assert arrive(safe, 0, ann("c", qos="dear", estimate=50 * 60)) == "c"
+
+
+def test_budgets_and_wall_minutes_are_used_up_as_their_qos_says():
+    s, _ = scheduler()
+    limits = {"account": {"x": {"budget": 200}}, "association": {"y:bob": {"wall_minutes": 30}}}
+    step(s, 0, factored(**limits))
+    bob = described("w", 2, 600, user="bob", account="y", qos="dear")
+    assert arrive(s, 0, ann("a", qos="dear", estimate=1200), ann("f", qos="free", estimate=6000), bob) == "afw"
+    # Of x's 50 were used before; 10 of a and 20 of w on two processors, all twice, and nothing of f.
+    step(s, 600, ev.JobEnded(600, "a"), ev.JobEnded(600, "w"), ev.JobEnded(600, "f"))
+    assert arrive(s, 600, described("v", 1, 660, user="bob", account="y"), ann("z", estimate=5700)) == ""
+    assert "20 in use, it would add 11" in str(explain(s, "v", plain_clock))
+    assert "110 in use, it would add 95" in str(explain(s, "z", plain_clock))
+
+
+def test_a_factor_that_changes_counts_from_then_on():
+    s, limits = scheduler()
+    step(s, 0, factored(association={"x:ann": {"budget": 1000}}))
+    assert arrive(s, 0, ann("a", qos="dear", estimate=6000)) == "a"
+    step(s, 600, factored(600, factor=0.5, association={"x:ann": {"budget": 1000}}))
+    saved = json.loads(json.dumps(limits.checkpoint()))
+    [holder] = limits._holders.values()
+    # 30 before, ten minutes twice, then ten minutes that count half and 80 to come.
+    assert holder.used("budget", 1200) == pytest.approx(30 + 20 + 5 + 40)
+    assert saved["budgets"][0][2] == pytest.approx(30 + 20)

@@ -151,8 +151,16 @@ def test_where_nobody_has_used_anything_the_root_has_all_usage_and_large_shares_
     assert [row[2] for row in rows[1:]] == ["1234567", "1000000"]
 
 
-def test_minutes_that_running_jobs_may_still_use_are_counted_up_the_tree():
-    plugin = FairTree(DecayOptions(file=RECORDED / "slurm-22.05.dump"))
+@pytest.mark.parametrize(
+    ("qos", "left"),
+    [
+        ({}, "cpu=56,node=28,billing=56,gres/gpu=28,pages=0"),
+        # As Slurm counts with UsageFactor.
+        ({"low": 2}, "cpu=113,node=56,billing=113,gres/gpu=56,pages=0"),
+    ],
+)
+def test_minutes_that_running_jobs_may_still_use_are_counted_up_the_tree(qos, left):
+    plugin = FairTree(DecayOptions(file=RECORDED / "slurm-22.05.dump", qos=qos))
     state = State(ClusterDescription.flat(8))
     plugin.startup(state)
     request = Request(2, 1800.0, gres_per_node=(("gpu", 1),))
@@ -166,7 +174,6 @@ def test_minutes_that_running_jobs_may_still_use_are_counted_up_the_tree():
     rows = minutes_rows(plugin, state.running_jobs(), 100.0)
     said = {row[:2]: minutes for row, minutes in zip(share_rows(plugin, 100.0), rows, strict=True)}
     # 1,700 of 1,800 seconds are left.
-    left = "cpu=56,node=28,billing=56,gres/gpu=28,pages=0"
     assert said["   theory", "bin"] == ("", left)
     assert said["  theory", ""] == ("cpu=9", left)
     assert said["root", ""] == said[" physics", ""] == ("", left)

@@ -29,6 +29,7 @@ USERS = ("User", "DefaultAccount")
 QOS = (
     "Name", "Priority", "UsageFactor", "GrpJobs", "GrpTRES", "GrpTRESMins", "GrpTRESRunMins", "GrpWall",
     "MaxJobsPU", "MaxTRESPU", "MaxTRES", "MaxTRESMins", "MaxWall", "MaxTRESPerNode", "MaxJobsPA", "MaxTRESPA",
+    "Flags",
 )  # fmt: skip
 USAGE = ("Account", "User", "Partition", "RawUsage", "GrpTRESRaw")
 
@@ -77,11 +78,13 @@ def read_policy(
                 float(usage_of) if user else 0.0, minutes,
             )
         )  # fmt: skip
-    priorities, billing = {}, {}
+    priorities, billing, safe = {}, {}, []
     for row in _rows(qos, QOS):
         priorities[row["Name"]] = float(values.number(row["Priority"]) or 0)
         factor = _float(row["UsageFactor"])
         billing[row["Name"]] = 1.0 if factor is None else factor
+        if "usagefactorsafe" in row["Flags"].lower().split(","):
+            safe.append(row["Name"])
         limits.of_qos(row)
     pools = {
         record["PartitionName"]: float(values.number(record.get("PriorityJobFactor")) or 0)
@@ -90,7 +93,8 @@ def read_policy(
     flags = config.get("PriorityFlags", "").upper().split(",")
     half_life = values.minutes_text(config.get("PriorityDecayHalfLife", ""))
     return SitePolicy(
-        associations=tuple(found), limits=limits.found, qos=priorities, qos_billing=billing, pools=pools,
+        associations=tuple(found), limits=limits.found, qos=priorities, qos_billing=billing,
+        qos_safe=tuple(safe), pools=pools,
         weights=_weights(config), max_age=_positive(config.get("PriorityMaxAge", "")),
         period=_positive(config.get("PriorityCalcPeriod", "")),
         favour_small=config.get("PriorityFavorSmall", "").lower() == "yes",
