@@ -237,6 +237,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
             whole_cores="CR_CPU" not in parameters,
             power=self.options.power,
             backfills=reader.starts_heterogeneous(config),
+            needs_qos="qos" in config.get("AccountingStorageEnforce", "").lower().split(","),
             behind={behind: front for front, behind in self.options.background.items()},
         )
         nodes = {node for name in self.options.partitions for node in partitions[name].nodes}

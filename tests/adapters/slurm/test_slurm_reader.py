@@ -404,6 +404,15 @@ def test_a_heterogeneous_job_that_cannot_start_together(change: dict[str, Any], 
         assert only(read(first, third)).reason == job.reason
 
 
+@pytest.mark.parametrize("qos", ["", "(null)", None])
+def test_where_slurm_starts_no_job_without_a_qos_nobody_does(qos: str | None) -> None:
+    site = reader.Site(managed=("batch",), needs_qos=True)
+    job = only(read(pending(qos=qos), site=site))
+    assert job.job.held and "no QOS" in job.reason
+    assert not only(read(pending(qos="normal"), site=site)).job.held
+    assert not only(read(pending(qos=qos))).job.held
+
+
 def test_without_the_backfill_scheduler_nobody_starts_heterogeneous_jobs() -> None:
     job = only(read(*components(), site=reader.Site(managed=("batch",), backfills=False)))
     assert job.job.held and "with sched/backfill and bf_interval=1" in job.reason

@@ -383,6 +383,8 @@ class _Reading:
             blocked = waits
         if not blocked and reason in ("DependencyNeverSatisfied",):
             blocked = "its dependency can never be satisfied"
+        if not blocked and managed and self.site.needs_qos and not values.text(record.qos):
+            blocked = "it has no QOS (any more), and Slurm starts no job without one"
         if blocked and not held_by:
             held_by = "system"
         releasing = pin is not None and not held and managed and pin.restarts == restarts

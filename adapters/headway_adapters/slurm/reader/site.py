@@ -24,5 +24,7 @@ class Site:
     power: bool = False
     #: Slurm's backfill scheduler, which alone starts heterogeneous jobs, looks around often enough for that.
     backfills: bool = True
+    #: Slurm starts no job without a QOS.
+    needs_qos: bool = False
     #: Partition of background jobs -> the one that they belong to.
     behind: Mapping[str, str] = field(default_factory=dict)
