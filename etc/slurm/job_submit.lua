@@ -12,7 +12,8 @@
 -- Without slurm_job_modify below a job's user could have it started past headway: by "scontrol release"
 -- of a job that was submitted with --hold, by moving a job here from another partition, or by "scontrol
 -- update JobId=J Nice=N", with which Slurm (22.05) takes any hold away, an administrator's too. A wish of
--- that kind becomes a word in the job's comment, which headway reads: its user has released it.
+-- that kind becomes a word in the job's comment, which headway reads: its user has released it. So does a
+-- user's "scontrol hold" of a job that headway holds, of which Slurm takes no note.
 
 -- The partitions of cluster.options.partitions in headway's configuration.
 local MANAGED = { batch = true }
@@ -26,6 +27,7 @@ local BEHIND = {}
 local EXEMPT = { [0] = true }
 
 local RELEASED = "headway:released"
+local USER_HOLD = "headway:user-hold"
 local PENDING = 0
 local NO_VAL = 4294967294
 local ACCESS_DENIED = 2002
@@ -59,14 +61,23 @@ local function is_behind(partitions)
    return is_among(partitions, BEHIND)
 end
 
-local function without_mark(comment)
-   local text, _ = string.gsub(comment or "", " ?" .. RELEASED .. "$", "")
-   return text
+local function mark_of(comment)
+   for _, word in ipairs({ RELEASED, USER_HOLD }) do
+      if string.sub(comment or "", -#word) == word then
+         return word
+      end
+   end
+   return ""
 end
 
-local function with_mark(comment)
+local function without_mark(comment)
+   local text = string.sub(comment or "", 1, -#mark_of(comment) - 1)
+   return string.match(text, "^(.-) ?$")
+end
+
+local function with_mark(comment, word)
    local text = without_mark(comment)
-   return text == "" and RELEASED or (text .. " " .. RELEASED)
+   return text == "" and word or (text .. " " .. word)
 end
 
 function slurm_job_submit(job_desc, part_list, submit_uid)
@@ -95,9 +106,9 @@ function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)
    end
    local comment = job_desc.comment or job_rec.comment
    local note, before = job_desc.admin_comment, job_rec.admin_comment
-   if note ~= nil and string.sub(note, 1, 8) ~= "headway:" and before == "headway:new" then
+   if note ~= nil and string.sub(note, 1, 8) ~= "headway:" and before == "headway:new" and mark_of(comment) ~= USER_HOLD then
       -- An administrator writes over the mark that says whose hold this is: the comment says it from now on.
-      comment = with_mark(comment)
+      comment = with_mark(comment, RELEASED)
       job_desc.comment = comment
    end
    if modify_uid ~= job_rec.user_id or EXEMPT[modify_uid] then
@@ -111,15 +122,22 @@ function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)
       return slurm.SUCCESS
    end
    local wish = job_desc.priority
+   if job_desc.comment ~= nil and mark_of(job_rec.comment) == USER_HOLD then
+      -- Other words of the user's are no release.
+      comment = with_mark(job_desc.comment, USER_HOLD)
+      job_desc.comment = comment
+   end
    if wish == 0 then
-      -- A hold takes an earlier release back.
-      if comment ~= nil and without_mark(comment) ~= comment then
+      -- A hold takes an earlier release back. Of a job that is held already Slurm does not note it.
+      if job_rec.priority == 0 then
+         job_desc.comment = with_mark(comment, USER_HOLD)
+      elseif mark_of(comment) ~= "" then
          job_desc.comment = without_mark(comment)
       end
    elseif (wish ~= nil and wish ~= NO_VAL) or job_rec.priority ~= 0 then
       -- A release; or a job that nothing holds (requeued, on its way here from another partition).
       job_desc.priority = 0
-      job_desc.comment = with_mark(comment)
+      job_desc.comment = with_mark(comment, RELEASED)
    end
    return slurm.SUCCESS
 end

@@ -212,6 +212,8 @@ def _filter(client: SlurmClient, config: dict[str, str], options: SlurmOptions, 
     if reader.RELEASED not in text:
         found = f"{path} lets users start held jobs past headway (it has no slurm_job_modify of headway's)"
         return Check(subject, False, found, remedy)
+    if reader.USER_HOLD not in text:
+        return Check(subject, False, f"{path} loses users' holds of jobs that headway holds", remedy)
     if open_:
         found = f"BEHIND of {path} lacks {', '.join(open_)}: users may submit to it, past headway"
         return Check(subject, False, found, f"{remedy} and set BEHIND to the partitions of background jobs")

@@ -65,10 +65,16 @@ def give_back(client: SlurmClient, partitions: tuple[str, ...]) -> Iterator[tupl
     for job_id, detail in found.details.items():
         if not (detail.held and detail.ours and detail.managed) or detail.record in done:
             continue
+        record = writer.record(detail.record)
         if found.jobs[job_id].held_by == "user":
+            if reader.said_by_user(detail.comment)[1] == reader.USER_HOLD:
+                # Slurm's own hold becomes the user's.
+                done.add(detail.record)
+                result = client.run(["scontrol", "uhold", record])
+                if not result.ok:
+                    yield record, result.complaint()
             continue
         done.add(detail.record)
-        record = writer.record(detail.record)
         if detail.parts:
             yield record, _release_parts(client, record, detail)
             continue

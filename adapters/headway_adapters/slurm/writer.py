@@ -21,7 +21,7 @@ from headway.model import FOR_JOB, Reservation
 from headway_adapters.polling.remarks import with_note
 from headway_adapters.polling.words import Argv, Unfit, matching, point_in_time, signal_name, time_limit
 from headway_adapters.slurm import hostlist, marker
-from headway_adapters.slurm.reader import RELEASED, RESERVATION_PREFIX, Detail
+from headway_adapters.slurm.reader import RESERVATION_PREFIX, Detail, said_by_user
 
 _JOB = re.compile(r"[0-9]{1,10}(?:_[0-9]{1,10})?")
 _RECORD = re.compile(r"[0-9]{1,10}(?:_(?:[0-9]{1,10}|\[[0-9,-]+\]))?")
@@ -287,8 +287,8 @@ def _some(names: tuple[str, ...]) -> str:
 
 def _annotated(decision: d.Annotate, comment: str) -> str:
     """Behind the user's words; the submit filter's word stays the last."""
-    last = f" {RELEASED}" if comment.endswith(RELEASED) else ""
-    return with_note(comment.removesuffix(RELEASED).rstrip(), decision.key, decision.value) + last
+    text, word = said_by_user(comment)
+    return with_note(text, decision.key, decision.value) + (f" {word}" if word else "")
 
 
 def _other_size(decision: d.Resize) -> Plan:

@@ -335,6 +335,12 @@ UNLAUNCHED = {"state_description": "launch failed requeued held"}
         ({"state_reason": "JobHeldUser"}, "user", False),
         ({"state_reason": "JobHeldUser", "admin_comment": "headway:held"}, "user", False),
         ({"state_reason": "JobHeldUser", "admin_comment": "headway:new"}, "headway", True),
+        # Slurm takes no note of a user's hold of what is held already; the submit filter does.
+        ({"state_reason": "JobHeldAdmin", "comment": "x headway:user-hold"}, "user", False),
+        ({"state_reason": "JobHeldUser", "admin_comment": "headway:new", "comment": "headway:user-hold"}, "user",
+         False),
+        ({"state_reason": "JobHeldAdmin", "comment": "headway:user-hold", "admin_comment": "hold"},
+         "administrator", False),
         ({"state_reason": "Resources", "priority": 4294901750}, "", True),
         ({"state_reason": "JobHeldUser", **UNLAUNCHED}, "system", False),
         # The user's release before the launch is not one after it, and the mark of a start not the filter's.

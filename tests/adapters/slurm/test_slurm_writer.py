@@ -207,6 +207,7 @@ def test_no_text_from_outside_becomes_an_option_or_more_than_its_value(decision:
         # The submit filter's word is looked for at the end.
         ("x headway:released", "x headway-protect:a=b headway:released"),
         ("headway:released", "headway-protect:a=b headway:released"),
+        ("x headway:user-hold", "x headway-protect:a=b headway:user-hold"),
         # No shell reads it, and Slurm takes it as it is.
         ('it\'s "my" $(x) `y` \\ é;|&', 'it\'s "my" $(x) `y` \\ é;|& headway-protect:a=b'),
     ],

@@ -83,6 +83,7 @@ def test_jobs_enter_held_for_headway_and_users_holds_stay_theirs(filtered: Any) 
     for text, wrong in (
         (shipped.replace("{ batch = true }", "{ other = true }"), "MANAGED of"),
         (shipped.replace("headway:released", "x"), "lets users start"),
+        (shipped.replace("headway:user-hold", "x"), "loses users' holds"),
         ("function slurm_job_submit(a, b, c) return slurm.SUCCESS end", "is not headway's"),
     ):
         lua.write_text(text)
@@ -167,6 +168,45 @@ def test_no_user_starts_a_job_past_headway(users: Any, way: Any, hold: bool, par
         if not held[0]:
             assert adapter.apply(time.time(), [d.Start(job, (("node2", 1),))])[0].accepted
             users.until(lambda: users.state(job) == "RUNNING", seconds=60)
+
+
+@pytest.mark.parametrize("array", [{}, {"array": "1-2"}], ids=["one", "array"])
+def test_a_user_holds_a_job_that_headway_holds_already(users: Any, array: Any) -> None:
+    """Slurm takes no note of it: the filter does, until its user releases the job."""
+    job = users.submit(1, 60, hold=False, administrator=False, user=USER, comment="mine", **array)
+    first = f"{job}_1" if array else job
+    with SlurmAdapter(options(users)) as adapter:
+        adapter.describe()
+        told(adapter)
+        users.until(lambda: users.jobs()[job]["admin_comment"] == "headway:held")
+        users.run("scontrol", "hold", job, user=USER)
+        events = told(adapter)
+        assert [e.job_id for e in events if isinstance(e, ev.JobHeld)][:1] == [first]
+        assert not adapter.apply(time.time(), [d.Start(first, (("node1", 1),))])[0].accepted
+        # Other words are no release, and nobody's hold is lost when control is given back.
+        users.run("scontrol", "update", f"JobId={job}", "Comment=other", user=USER)
+        assert users.jobs()[job]["comment"] == "other headway:user-hold"
+        users.run("scontrol", "release", job, user=USER)
+        events = told(adapter)
+        assert [e.job_id for e in events if isinstance(e, ev.JobReleased)][:1] == [first]
+        assert adapter.apply(time.time(), [d.Start(first, (("node1", 1),))])[0].accepted
+        users.until(lambda: users.state(first) == "RUNNING", seconds=60)
+
+
+def test_a_users_hold_of_a_job_that_headway_holds_is_the_users_when_control_is_given_back(users: Any) -> None:
+    job = users.submit(1, 60, hold=False, administrator=False, user=USER)
+    with SlurmAdapter(options(users)) as adapter:
+        adapter.describe()
+        told(adapter)
+        users.until(lambda: users.jobs()[job]["admin_comment"] == "headway:held")
+    users.run("scontrol", "hold", job, user=USER)
+    (users.root / "etc" / "job_submit.lua").write_text((ETC / "job_submit.lua").read_text().replace(
+        "{ batch = true }", "{}"
+    ))  # fmt: skip
+    assert give_back("batch", env=users.env).returncode == 0
+    assert users.jobs()[job]["state_reason"] == "JobHeldUser"
+    users.run("scontrol", "release", job, user=USER)
+    users.until(lambda: users.state(job) == "RUNNING", seconds=60)
 
 
 def test_a_start_that_is_not_headways_is_counted_and_told(filtered: Any) -> None:

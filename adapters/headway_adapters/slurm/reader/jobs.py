@@ -42,6 +42,8 @@ from headway_adapters.slurm.reader.topology import Bounds
 #: How a comment ends whose job its user has released: the submit filter's word, since the release itself
 #: would have let Slurm start it.
 RELEASED = "headway:released"
+#: And how one ends whose job its user holds, though it was held already: Slurm knows one hold a job.
+USER_HOLD = "headway:user-hold"
 #: Why a heterogeneous job is not started.
 _NEEDS_BACKFILL = "a heterogeneous job: headway starts it with sched/backfill and bf_interval=1 (to 5)"
 #: Slurm's reason of a job that no node that it may have can run, whatever ends on it.
@@ -249,7 +251,7 @@ class _Reading:
         """The attributes, with what the user's comment says, and how nice the job is."""
         if nice := _nice(record.nice):
             attributes = {**(attributes or {}), "nice": nice}
-        comment, notes = noted(values.text(record.comment).removesuffix(RELEASED).rstrip())
+        comment, notes = noted(said_by_user(values.text(record.comment))[0])
         words, said = remarks(comment)
         marked = dict(attributes or {})
         if said:
@@ -357,17 +359,19 @@ class _Reading:
             pin = None
         priority = values.number(record.priority)
         held = priority == 0 or record.hold is True
-        released = values.text(record.comment).endswith(RELEASED)
+        _, word = said_by_user(values.text(record.comment))
         # Slurm counts the hold after a failed launch as the user's. An administrator's "scontrol hold" makes
         # it an administrator's, and leaves the description.
         unlaunched = "launch failed" in described.lower() and reason != "JobHeldAdmin"
-        ours = released or comment.startswith(marker.NEW)
+        ours = word == RELEASED or (comment.startswith(marker.NEW) and not word)
         from_filter = held and reason != "JobHeldAdmin" and ours and not unlaunched
         blocked, held_by = "", ""
         if held and unlaunched:
             held_by, blocked = "system", described
         elif held:
             held_by, blocked = self._holder(reason, described, comment, from_filter)
+            if word == USER_HOLD and not blocked:
+                held_by, blocked = "user", "held by its user"
         if not blocked and not managed:
             blocked, held_by = f"partition {pool} is not managed by headway", "system"
         unfit, request, attributes = self.requests.read(record, pool, asked, excluded, least, most)
@@ -463,6 +467,15 @@ class _Reading:
         if reason == "JobHeldUser":
             return "user", described or "held by its user"
         return "headway", ""
+
+
+def said_by_user(comment: str) -> tuple[str, str]:
+    """A comment without the submit filter's word at its end, and that word: :data:`RELEASED`,
+    :data:`USER_HOLD`, or ""."""
+    for word in (RELEASED, USER_HOLD):
+        if comment.endswith(word):
+            return comment.removesuffix(word).rstrip(), word
+    return comment, ""
 
 
 def _how_many(numbers: str) -> int:
