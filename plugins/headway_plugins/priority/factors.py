@@ -50,7 +50,8 @@ class Size:
 
     ``machine``: its processors as a share of the cluster's; where there are nodes, the mean of that and of
     its share of these (one, if it does not say how many). ``time``: processors over minutes of its estimate,
-    as a share of the cluster's processors. ``favour="small"``: 1 minus that.
+    as a share of the cluster's processors; where there are nodes at least those that as many nodes as it asks
+    for have on average. ``favour="small"``: 1 minus that.
     """
 
     def __init__(self, favour: Literal["large", "small"], by: Literal["machine", "time"]) -> None:
@@ -61,12 +62,13 @@ class Size:
         asked = np.array([job.processors for job in jobs], np.float64)
         if self.by == "time":
             minutes = np.maximum(np.array([job.estimate for job in jobs]) / 60.0, 1.0)
+            if nodes:
+                asked = np.maximum(asked, _on(jobs) * processors / nodes)
             found = asked / np.floor(minutes) / processors
         else:
             found = asked / processors
             if nodes:
-                on = np.array([max(job.request.nodes, 1) for job in jobs], np.float64)
-                found = (found + on / nodes) / 2
+                found = (found + _on(jobs) / nodes) / 2
         found = np.minimum(found, 1.0)
         return 1.0 - found if self.favour == "small" else found
 
@@ -75,6 +77,8 @@ class Size:
         processors, nodes = machine(state)
         found = float(job.processors)
         if self.by == "time":
+            if nodes:
+                found = max(found, max(job.request.nodes, 1) * processors / nodes)
             found = found / math.floor(max(job.estimate / 60.0, 1.0)) / processors
         else:
             found /= processors
@@ -82,6 +86,11 @@ class Size:
                 found = (found + max(job.request.nodes, 1) / nodes) / 2
         found = min(found, 1.0)
         return 1.0 - found if self.favour == "small" else found
+
+
+def _on(jobs: Sequence[Job]) -> Floats:
+    """On how many nodes each is at least."""
+    return np.array([max(job.request.nodes, 1) for job in jobs], np.float64)
 
 
 def machine(state: State) -> tuple[int, int]:

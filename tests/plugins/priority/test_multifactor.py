@@ -213,6 +213,23 @@ def test_size_is_the_mean_of_nodes_and_processors_where_there_are_nodes():
     ]
 
 
+@pytest.mark.parametrize(("favour", "said"), [("large", [1 / 56, 1 / 14, 3 / 56]), ("small", None)])
+def test_size_over_time_counts_whole_nodes_as_slurm_does(favour, said):
+    """JobSize of Slurm 22.05 with SMALL_RELATIVE_TO_TIME on 4 nodes of 4: 2 processors for 14 minutes are a
+    node's 4."""
+    nodes = tuple(NodeDescription(f"n{i}", 4, pools=("pool",)) for i in range(1, 5))
+    cluster = ClusterDescription("cluster", (PoolDescription("pool"),), nodes)
+    s, plugin = scheduler(4, weights={"size": 1}, size="time", favour=favour, cluster=cluster)
+    arrive(s, 5, *(
+        described(name, processors, estimate=14 * 60, nodes=on)
+        for name, processors, on in (("a", 2, 0), ("b", 9, 4), ("c", 12, 2))
+    ))  # fmt: skip
+    jobs = [s.state.jobs[name] for name in "abc"]
+    wanted = said if said is not None else [1 - 1 / 56, 1 - 1 / 14, 1 - 3 / 56]
+    assert plugin.priorities(jobs, s.state).tolist() == pytest.approx(wanted)
+    assert [float(plugin.priorities([job], s.state)[0]) for job in jobs] == pytest.approx(wanted)
+
+
 def test_a_weight_without_a_factor_ends_the_run():
     with pytest.raises(UserError, match=r"weights: ages: expected a factor that .*Did you mean 'age'"):
         scheduler(weights={"ages": 1})
