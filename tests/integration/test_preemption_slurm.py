@@ -122,3 +122,21 @@ def test_killed_while_room_is_made(site: Daemon) -> None:
     assert {event.job_id for event in site.events(JobRequeued)} <= set(low)
     assert site.stop() == 0
     site.assert_replays()
+
+
+def test_who_is_slow_to_go_is_told_to_once_and_nobody_goes_in_the_meantime(site: Daemon) -> None:
+    """A victim ignores the signal, so that Slurm shows it on its node, requeued already, for seconds."""
+    diary = Diary(site.cluster)
+    over = diary.path.with_name("over")
+    stubborn = diary.script(f"0; trap '' TERM; while ! [ -e {over} ]; do sleep 0.1; done")
+    site.start()
+    low = [site.cluster.submit(2, nodes=1, script=stubborn, account="spare") for _ in range(2)]
+    site.until(lambda: set(diary.begun()) == set(low), what="the spare jobs run")
+    high = site.cluster.submit(2, nodes=1, script=diary.script(1), account="urgent")
+    site.until(lambda: diary.ended()[high] == 1, what="the urgent job has run")
+    assert len([decision for _, decision in site.decisions() if isinstance(decision, Requeue)]) == 1
+    assert len({event.job_id for event in site.events(JobRequeued)}) == len(site.events(JobRequeued)) == 1
+    assert site.said("a job started that headway did not start") == []
+    over.touch()
+    assert site.stop() == 0
+    site.assert_replays()

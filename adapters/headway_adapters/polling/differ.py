@@ -83,7 +83,10 @@ def _appeared(job: SnapshotJob, now: float, events: list[ev.Event]) -> None:
 def _changed(old: SnapshotJob, new: SnapshotJob, now: float, events: list[ev.Event]) -> None:
     job_id = new.job.id
     ran, runs = old.state in ON_NODES, new.state in ON_NODES
-    again = new.restarts > old.restarts or _moved(old, new)
+    again = new.restarts > old.restarts or (old.leaving and runs) or _moved(old, new)
+    if new.leaving:
+        # It was sent back to the queue, where it will be once its nodes are free of it.
+        again = False
     if ran and (new.state == "pending" or (again and (runs or new.placement))):
         at = now if new.state == "pending" or new.start_time is None else min(new.start_time, now)
         events.append(ev.JobRequeued(time=at, job_id=job_id, reason=new.reason))

@@ -42,6 +42,8 @@ class SnapshotJob(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     restarts: int = 0
     #: The tier that it runs in.
     tier: str = "foreground"
+    #: It runs no more, and its nodes are not free of it yet; afterwards it may go back to the queue.
+    leaving: bool = False
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ def changed(job: SnapshotJob, **fields: Any) -> SnapshotJob:
     return msgspec.structs.replace(job, job=msgspec.structs.replace(job.job, **fields))
 
 
+LEAVING = SnapshotJob(job=JOB, state="running", placement=ON_A, restarts=1, leaving=True)
 TELLS = {"notes": {"took": "SHA-512:1:0.5"}}
 TOLD = msgspec.structs.replace(JOB, attributes=TELLS)
 SAID = ev.JobChanged(time=math.nextafter(115.0, 0.0), job=TOLD)
@@ -70,6 +71,10 @@ COMPLETED = ev.JobEnded(time=115.0, job_id="1", outcome="completed", exit_code=0
         (changed(running(), attributes=TELLS), changed(ended(), attributes=TELLS), [COMPLETED]),
         (ended(), ended(), []),
         (running(), pending(reason="Requeued"), [ev.JobRequeued(time=120.0, job_id="1", reason="Requeued")]),
+        # Sent back, it is where it was until its nodes are free of it.
+        (running(), LEAVING, []), (LEAVING, LEAVING, []), (LEAVING, ended(restarts=1), [COMPLETED]),
+        (LEAVING, pending(restarts=1), [ev.JobRequeued(time=120.0, job_id="1")]),
+        (LEAVING, running(restarts=1), [ev.JobRequeued(time=110.0, job_id="1"), STARTED]),
         (running(90.0), running(), [ev.JobRequeued(time=110.0, job_id="1"), STARTED]),
         (running(90.0), ended(restarts=1), [ev.JobRequeued(time=110.0, job_id="1"), STARTED, COMPLETED]),
         (running(), running(state="suspended"), [ev.JobSuspended(time=120.0, job_id="1")]),

@@ -193,8 +193,9 @@ def test_one_that_was_requeued_has_no_start_while_it_completes() -> None:
     record = {**RECORDS[36], "job_state": "COMPLETING", "restart_cnt": 1}
     looks = [only(read({**record, "start_time": 1795244000 + second})) for second in (0, 5)]
     assert [(job.state, job.start_time) for job in looks] == [("running", None)] * 2
-    assert looks[0].placement
-    assert only(read({**record, "restart_cnt": 0})).start_time is not None
+    assert looks[0].placement and looks[0].leaving
+    first = only(read({**record, "restart_cnt": 0}))
+    assert first.start_time is not None and not first.leaving
 
 
 def test_a_request() -> None:

@@ -303,7 +303,8 @@ class _Reading:
         together = ended and not array_id and bool(values.text(record.array_task_string))
         restarts = values.integer(record.restart_cnt)
         started = values.seconds(record.start_time) if placement else None
-        if restarts and "COMPLETING" in values.words(record.job_state):
+        leaving = restarts > 0 and "COMPLETING" in values.words(record.job_state)
+        if leaving:
             # It was requeued, and a node does not say that it is free of it: the time goes on with the clock.
             started = None
         self.found.jobs[job_id] = SnapshotJob(
@@ -318,6 +319,7 @@ class _Reading:
             reason=reason,
             restarts=restarts,
             tier="background" if values.text(record.partition) in self.site.behind else "foreground",
+            leaving=leaving,
         )
         if not ended and pool in self.managed:
             priority, comment = values.number(record.priority), values.text(record.admin_comment)
