@@ -49,7 +49,7 @@ from __future__ import annotations
 import abc
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -544,6 +544,11 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
                 self._go_on_with_frequencies(look)
                 self._actuators.go_on_waking()
             else:
+                late = {event.job_id for event in events if isinstance(event, ev.JobReleasing)} - flying
+                if late:
+                    # Somebody else's, seen with the job itself: it happens, or is taken back.
+                    self._adopt(as_it_is, late)
+                    flying |= late & set(self._flights)
                 events = [self._with_frequency(event, look) for event in events]
                 self._count_strangers(events, look)
             # What was asked for since the look began is not in it.
@@ -655,8 +660,10 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
 
     # ------------------------------------------------------------------ starts on their way
 
-    def _adopt(self, look: Look[DetailT]) -> None:
+    def _adopt(self, look: Look[DetailT], only: Collection[str] | None = None) -> None:
         for start, payload, restarts in self.adopt(look):
+            if only is not None and start.job_id not in only:
+                continue
             wish = self._wished_before.get(start.job_id)
             if wish is not None and wish.asked is not None and wish.started is None:
                 start = msgspec.structs.replace(start, frequency=wish.hertz)

@@ -90,6 +90,33 @@ def test_one_whose_time_was_over_while_nobody_watched_is_taken_back_at_once() ->
             told += moment[1]
 
 
+class Late(Waiting):
+    """The job comes with a later look, its start on its way already: somebody else decided it."""
+
+    looks = 0
+    capabilities = frozenset({d.Start})
+
+    def look(self, before: Snapshot | None) -> Look[None]:
+        found = super().look(before)
+        self.looks += 1
+        return found if self.looks > 2 else Look(Snapshot(NOW, {}, {}, found.snapshot.pools))
+
+    def take_back(self, flight: Any, *, late: bool) -> bool:
+        return True
+
+
+def test_one_that_is_seen_later_with_its_job_is_confirmed_or_taken_back_as_well() -> None:
+    with Late() as one:
+        one.asked_before({"1": NOW - 2 * LONG})
+        one.describe()
+        told: list[ev.Event] = []
+        while one.looks < 6:
+            moment = one.wait(time.time() + 0.05)
+            told += moment[1] if moment is not None else []
+        kinds = [type(event) for event in told if not isinstance(event, ev.NodeUp | ev.PoolChanged)]
+        assert kinds == [ev.JobSubmitted, ev.JobReleasing, ev.DecisionFailed]
+
+
 def test_a_federation_passes_it_on_in_the_cluster_s_own_names() -> None:
     a, b = Waiting(), Waiting()
     with Federation({"a": a, "b": b}, clock=lambda: NOW, log=Quiet()) as one:
