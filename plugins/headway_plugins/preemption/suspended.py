@@ -152,11 +152,10 @@ class Suspended:
             elif held.resumed is not None and job.lends:
                 # Somebody had something against it, and nobody told it.
                 self.not_resumed(name)
-            elif held.resumed is not None:
-                if state.now >= held.not_before:
-                    said.append(f"job {name} was told to run again and does not; it is told again")
-                    state.take_back(Resume(name))
-                    self.not_resumed(name)
+            elif held.resumed is not None and state.now >= held.not_before:
+                said.append(f"job {name} was told to run again and does not; it is told again")
+                state.take_back(Resume(name))
+                self.not_resumed(name)
         for name in [name for name in self._again if name not in state.jobs]:
             del self._again[name]
         return [line for line in said if line]
@@ -167,9 +166,8 @@ class Suspended:
             job = state.jobs.get(name)
             if job is None or job.status is not Status.SUSPENDED or job.start_time != held.started:
                 continue
-            if held.said or held.since is None or held.resumed is not None:
-                continue
-            if self.over(job, held, state.now) > 0:
+            told = held.said or held.since is None or held.resumed is not None
+            if not told and self.over(job, held, state.now) > 0:
                 held.said = True
                 self.changes += 1
                 why = state.why_not_resumed(job) or "others are booked before it"

@@ -41,7 +41,15 @@ OTHERS_OF = {
     # Its id is renamed by who made it.
     Reservation: {"id", "users", "accounts", "reason"},
     SitePolicy: {
-        "associations", "limits", "minutes", "qos", "qos_billing", "qos_safe", "resources", "used", "weights",
+        "associations",
+        "limits",
+        "minutes",
+        "qos",
+        "qos_billing",
+        "qos_safe",
+        "resources",
+        "used",
+        "weights",
     },
 }
 

@@ -338,10 +338,16 @@ UNLAUNCHED = {"state_description": "launch failed requeued held"}
         ({"state_reason": "JobHeldUser", "admin_comment": "headway:new"}, "headway", True),
         # Slurm takes no note of a user's hold of what is held already; the submit filter does.
         ({"state_reason": "JobHeldAdmin", "comment": "x headway:user-hold"}, "user", False),
-        ({"state_reason": "JobHeldUser", "admin_comment": "headway:new", "comment": "headway:user-hold"}, "user",
-         False),
-        ({"state_reason": "JobHeldAdmin", "comment": "headway:user-hold", "admin_comment": "hold"},
-         "administrator", False),
+        (
+            {"state_reason": "JobHeldUser", "admin_comment": "headway:new", "comment": "headway:user-hold"},
+            "user",
+            False,
+        ),
+        (
+            {"state_reason": "JobHeldAdmin", "comment": "headway:user-hold", "admin_comment": "hold"},
+            "administrator",
+            False,
+        ),
         ({"state_reason": "Resources", "priority": 4294901750}, "", True),
         ({"state_reason": "JobHeldUser", **UNLAUNCHED}, "system", False),
         # The user's release before the launch is not one after it, and the mark of a start not the filter's.
@@ -631,10 +637,16 @@ def test_a_users_comment_marks_dedicated_and_malleable_jobs_and_the_rest_is_hand
 
 
 @pytest.mark.parametrize(
-    ("nice", "attributes"), [
-        (5, {"nice": 5}), (-3, {"nice": -3}), (0, None), (None, None),
+    ("nice", "attributes"),
+    [
+        (5, {"nice": 5}),
+        (-3, {"nice": -3}),
+        (0, None),
+        (None, None),
         # As Slurm 22.05 writes -500, -1 and -2.
-        (4294966796, {"nice": -500}), (4294967295, {"nice": -1}), (4294967294, {"nice": -2}),
+        (4294966796, {"nice": -500}),
+        (4294967295, {"nice": -1}),
+        (4294967294, {"nice": -2}),
     ],
 )
 def test_how_nice_a_job_is_is_an_attribute(nice: int | None, attributes: dict[str, Any] | None) -> None:

@@ -295,7 +295,8 @@ def test_budgets_and_wall_minutes_are_used_up_as_their_qos_says():
     limits = {"account": {"x": {"budget": 200}}, "association": {"y:bob": {"wall_minutes": 30}}}
     step(s, 0, factored(**limits))
     bob = described("w", 2, 600, user="bob", account="y", qos="dear")
-    assert arrive(s, 0, ann("a", qos="dear", estimate=1200), ann("f", qos="free", estimate=6000), bob) == "afw"
+    anns = ann("a", qos="dear", estimate=1200), ann("f", qos="free", estimate=6000)
+    assert arrive(s, 0, *anns, bob) == "afw"
     # Of x's 50 were used before; 10 of a and 20 of w on two processors, all twice, and nothing of f.
     step(s, 600, ev.JobEnded(600, "a"), ev.JobEnded(600, "w"), ev.JobEnded(600, "f"))
     assert arrive(s, 600, described("v", 1, 660, user="bob", account="y"), ann("z", estimate=5700)) == ""
