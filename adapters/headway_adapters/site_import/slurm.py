@@ -89,7 +89,8 @@ _COLUMNS = {
     "maxtrespernode": "MaxTRESPerNode", "maxtrespn": "MaxTRESPerNode", "maxjobsperuser": "MaxJobsPU",
     "maxtresperuser": "MaxTRESPU", "maxjobsperaccount": "MaxJobsPA", "maxtresperaccount": "MaxTRESPA",
     "defacct": "DefaultAccount", "defaultaccount": "DefaultAccount", "qosname": "Name",
-    **{name.lower(): name for name in (*ASSOCIATIONS, *QOS, *USERS)},
+    # Flags of a QOS have no counterpart in what is written down.
+    **{name.lower(): name for name in (*ASSOCIATIONS, *QOS, *USERS) if name != "Flags"},
 }  # fmt: skip
 #: A user has of these what its account says, where nothing else is said.
 _INHERITED = ("MaxJobs", "MaxTRES", "MaxTRESMins", "MaxWall", "MaxTRESPerNode")
