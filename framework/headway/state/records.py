@@ -107,6 +107,9 @@ class Job(msgspec.Struct, eq=False, weakref=True):
     frequency: float | None = None
     #: Why it is held, or why its last start failed.
     hold_reason: str = ""
+    #: Since when it waits for no other job any more (absolute seconds); infinity: it does; None: it never
+    #: did.
+    independent: float | None = None
     #: After a start that failed: not to be tried again before this time.
     not_before: float = 0.0
     failures: int = 0

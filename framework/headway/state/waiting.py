@@ -23,6 +23,7 @@ def queue_or_wait(state: Facts, job: Job) -> None:
     """Put a job that is not on nodes where it belongs now."""
     if job.barrier is not None:
         unbar(state, job)
+    waits = _waits_for_others(state, job)
     if nothing_else(state, job):
         job.obstacle = None
         if state.bars is not None and (barrier := state.bars(job)) is not None:
@@ -56,13 +57,23 @@ def queue_or_wait(state: Facts, job: Job) -> None:
         job.status = _WAITING
         wake_at(state, wake, job)
         return
-    if unmet_dependencies(state, job):
+    if waits:
         job.status = _WAITING
         return
     if state.bars is not None and (barrier := state.bars(job)) is not None:
         wait_behind(state, job, barrier)
         return
     enqueue(state, job)
+
+
+def _waits_for_others(state: Facts, job: Job) -> bool:
+    """Whether it waits for other jobs; since when it does no more is noted."""
+    if job.description.dependencies and unmet_dependencies(state, job):
+        job.independent = _INF
+        return True
+    if job.independent == _INF:
+        job.independent = state.now
+    return False
 
 
 def queue_together(state: Facts, jobs: Sequence[Job]) -> None:

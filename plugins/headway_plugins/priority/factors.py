@@ -22,27 +22,35 @@ _GIB = 2.0**30
 
 
 def eligible(jobs: Sequence[Job]) -> Floats:
-    """Since when each job could have started, absolute seconds: its submission, or its begin time."""
+    """Since when each job could have started, absolute seconds: its submission, its begin time, or when it
+    waited for no other job any more; infinity: it does."""
     return np.array([_eligible(job) for job in jobs])
 
 
 def _eligible(job: Job) -> float:
     begin = job.description.begin_time
-    return job.submit_time if begin is None else max(job.submit_time, begin)
+    since = job.submit_time if begin is None else max(job.submit_time, begin)
+    return since if job.independent is None else max(since, job.independent)
 
 
 class Age:
-    """Time since a job could have started, over ``max_age`` seconds; at most 1."""
+    """Time since a job could have started, over ``max_age`` seconds; at most 1. ``known``: when jobs waited
+    for no other one any more, as an earlier run saw it."""
 
-    def __init__(self, max_age: float) -> None:
+    def __init__(self, max_age: float, known: Mapping[str, float] | None = None) -> None:
         self.max_age = max_age
+        self._known = known if known is not None else {}
 
     def __call__(self, jobs: Sequence[Job], state: State) -> Floats:
-        return np.minimum(np.maximum((state.now - eligible(jobs)) / self.max_age, 0.0), 1.0)
+        since, known = eligible(jobs), self._known
+        if known:
+            since = np.maximum(since, [known.get(job.id, -np.inf) for job in jobs])
+        return np.minimum(np.maximum((state.now - since) / self.max_age, 0.0), 1.0)
 
     def one(self, job: Job, state: State) -> float:
         """Of one job."""
-        return min(max((state.now - _eligible(job)) / self.max_age, 0.0), 1.0)
+        since = max(_eligible(job), self._known.get(job.id, -math.inf))
+        return min(max((state.now - since) / self.max_age, 0.0), 1.0)
 
 
 class Size:

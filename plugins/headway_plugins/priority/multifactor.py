@@ -31,7 +31,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pydantic
@@ -112,6 +112,9 @@ class Multifactor:
         self.unused = () if self.needs_policy or "bypass" in options.weights else ("decided",)
         said = {} if self.needs_policy else options.weights
         self._weights = {name: weight for name, weight in said.items() if weight}
+        #: Jobs that waited for others -> until when, as an earlier run saw it.
+        self._independent: dict[str, float] = {}
+        self._state: State | None = None
         #: The factors that are here, as the options or the batch system want them.
         self._own = self._made(options, said)
         #: As others find them.
@@ -138,7 +141,7 @@ class Multifactor:
 
     def _made(self, options: MultifactorOptions, weights: Iterable[str]) -> dict[str, Factor]:
         found: dict[str, Factor] = {
-            "age": factors.Age(options.max_age),
+            "age": factors.Age(options.max_age, self._independent),
             "size": factors.Size(options.favour, options.size),
             "pool": factors.listed(options.pools, lambda job: job.pool.name),
             "qos": factors.listed(options.qos, lambda job: job.description.qos),
@@ -162,6 +165,7 @@ class Multifactor:
 
     @hookimpl
     def startup(self, state: State) -> None:
+        self._state = state
         if PRIORITY in self._weights:
             raise UserError(f"multifactor: weights: {PRIORITY}: expected a factor, found the sum of all")
         for name in self._weights:
@@ -379,12 +383,25 @@ class Multifactor:
                         self._bypassed[job.id] = self._bypassed.get(job.id, 0) + 1
 
     @hookimpl
-    def checkpoint(self) -> dict[str, int] | None:
-        return self._bypassed or None
+    def checkpoint(self) -> Mapping[str, Any] | None:
+        """Who was overtaken, and since when those wait for no other job any more who did: a batch system
+        forgets that."""
+        jobs = self._state.jobs if self._state is not None else {}
+        independent = {name: since for name, since in self._independent.items() if name in jobs}
+        for name, job in jobs.items():
+            if job.independent is not None and math.isfinite(job.independent) and job.status in _WAITS:
+                independent[name] = job.independent
+        if not independent:
+            return self._bypassed or None
+        return {"bypassed": self._bypassed, "independent": independent}
 
     @hookimpl
-    def restore(self, saved: dict[str, int]) -> None:
-        self._bypassed = dict(saved)
+    def restore(self, saved: dict[str, Any]) -> None:
+        independent = saved.get("independent")
+        self._bypassed = dict(saved["bypassed"] if isinstance(independent, dict) else saved)
+        self._independent.clear()
+        if isinstance(independent, dict):
+            self._independent.update(independent)
 
 
 def nice(jobs: Sequence[Job]) -> Floats:

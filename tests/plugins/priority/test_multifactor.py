@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from building import described, plugged
 
 from headway import events as ev
 from headway.errors import UserError
 from headway.hookspecs import hookimpl
-from headway.model import ClusterDescription, NodeDescription, PoolDescription
+from headway.model import ClusterDescription, Dependency, NodeDescription, PoolDescription
 from headway.plugins import Plugins
 from headway.scheduler import Scheduler
 from headway_plugins.policies.easy import Easy
@@ -211,6 +213,30 @@ def test_size_is_the_mean_of_nodes_and_processors_where_there_are_nodes():
         (4 / 16 + 2 / 4) / 2,
         (4 / 16 + 1 / 4) / 2,
     ]
+
+
+def test_a_job_does_not_age_while_it_waits_for_another_and_a_restart_knows_when_that_was_over():
+    """As Slurm does without ACCRUE_ALWAYS."""
+    s, plugin = scheduler(weights={"age": 1}, max_age=100)
+    after = (Dependency("ended", "a"),)
+    arrive(s, 0, described("a", 8), described("b", dependencies=after, submit=0), described("c", submit=0))
+
+    def ages(s, plugin, now):
+        s.state.now = now
+        jobs = [s.state.jobs[name] for name in "bc"]
+        found = plugin.priorities(jobs, s.state).tolist()
+        assert found == [float(plugin.priorities([job], s.state)[0]) for job in jobs]
+        return found
+
+    s.step(40, [])
+    assert ages(s, plugin, 40) == [0, 0.4]
+    s.step(50, [ev.JobEnded(50, "a")])
+    assert ages(s, plugin, 60) == [0.1, 0.6]
+    saved = json.loads(json.dumps(s.checkpoint()))
+    again, other = scheduler(weights={"age": 1}, max_age=100, saved=saved)
+    arrive(again, 70, described("b", submit=0), described("c", submit=0))
+    assert ages(again, other, 70) == [0.2, 0.7]
+    assert json.loads(json.dumps(again.checkpoint())) == saved
 
 
 @pytest.mark.parametrize(("favour", "said"), [("large", [1 / 56, 1 / 14, 3 / 56]), ("small", None)])
