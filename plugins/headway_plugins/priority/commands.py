@@ -156,12 +156,12 @@ def share_rows(plugin: FairShare, now: float) -> list[tuple[str, ...]]:
                 " " * depth + entry.account,
                 entry.user,
                 "" if not node else "parent" if entry.shares is None else f"{entry.shares:.15g}",
-                f"{norm_shares[node] if node else 0:.6f}",
+                f"{norm_shares[node] if node or classic else 0:.6f}",
                 str(int(total[node])),
                 "" if not node else f"{used:.6f}",
                 # The root has all usage, even where nobody has used anything yet.
                 f"{effective[node] if node else 1:.6f}",
-                f"{standing.factor[node]:.6f}" if entry.user else "",
+                f"{standing.factor[node]:.6f}" if entry.user or classic else "",
                 "" if not node or entry.shares is None else f"{level[node]:.6f}",
             )
         )

@@ -11,6 +11,7 @@ from headway import events as ev
 from headway.model import ClusterDescription, JobDescription, Request, SitePolicy
 from headway.state import State
 from headway_plugins.priority import share_course
+from headway_plugins.priority.classic import Classic, ClassicOptions
 from headway_plugins.priority.commands import SHARES, share_rows
 from headway_plugins.priority.fair_share import DecayOptions
 from headway_plugins.priority.fair_tree import FairTree
@@ -149,6 +150,17 @@ def test_where_nobody_has_used_anything_the_root_has_all_usage_and_large_shares_
     # As sshare prints it.
     assert rows[0] == ("root", "", "", "0.000000", "0", "", "1.000000")
     assert [row[2] for row in rows[1:]] == ["1234567", "1000000"]
+
+
+def test_where_fair_share_is_classic_accounts_have_a_factor_too():
+    """As sshare says with PriorityFlags=NO_FAIR_TREE, the root included."""
+    accounts = {"x": {"shares": 3, "users": {"ann": 1}}, "y": {"shares": 1, "users": {"bob": 1}}}
+    plugin = Classic(ClassicOptions(accounts=accounts, half_life=None))
+    plugin.ledger.add(plugin.tree.association("x", "ann"), 5.0, 0.0, 1.0)
+    rows = {row[:2]: (row[3], row[7]) for row in share_rows(plugin, 1.0)}
+    assert rows["root", ""] == ("1.000000", "0.500000")
+    assert rows[" x", ""] == ("0.750000", f"{2 ** -(1 / 0.75):.6f}") == rows["  x", "ann"]
+    assert rows[" y", ""] == ("0.250000", "1.000000")
 
 
 @pytest.mark.parametrize(
