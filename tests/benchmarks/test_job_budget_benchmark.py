@@ -10,6 +10,7 @@ import gc
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from time import process_time
 from types import CodeType, FrameType
@@ -18,6 +19,7 @@ from typing import Any
 import pytest
 from bare_easy import plain_easy
 from test_easy_benchmark import workload
+from test_limits_benchmark import POLICY
 
 from headway.config import adapter_class
 from headway.emulation import emulate
@@ -91,6 +93,18 @@ def test_calls_and_bytecodes_of_each_layer(trace_dir: Path, pattern: str) -> Non
 def _emulated(jobs: Sequence[TraceJob], processors: int) -> Sequence[Any]:
     cluster = ClusterDescription.flat(processors)
     return emulate(cluster, jobs, [PluginConfig("easy")], Catalogue(), label="easy").jobs
+
+
+def test_calls_and_bytecodes_of_a_whole_policy(trace_dir: Path) -> None:
+    jobs, processors = workload(trace_dir, "SDSC-BLUE*")
+    jobs = jobs[:COUNTED]
+    cluster = ClusterDescription.flat(processors)
+    for label, plugins in {**POLICY, "both": POLICY["limits"] + POLICY["priorities"]}.items():
+        configured = [*plugins, PluginConfig("easy")]
+        run = partial(emulate, cluster, jobs, configured, Catalogue(), label=label)
+        calls, ours = counted(run)
+        made, done = sum(calls.values()) / COUNTED, sum(ours.values()) / COUNTED
+        print(f"  {label:12s}{made:6.1f} calls{done:8.0f} bytecodes a job", file=sys.__stderr__)
 
 
 @pytest.mark.parametrize("pattern", ["SDSC-BLUE*", "KTH-SP2*", "HPC2N*"])

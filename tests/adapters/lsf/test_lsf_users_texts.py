@@ -172,4 +172,9 @@ def test_an_answer_about_one_job_that_is_not_understood_costs_the_others_nothing
     mangle: Callable[[str], str], stat: str, number: int
 ) -> None:
     every = sorted([*BOBS, Job(number, "alice", stat, host="lsfa")], key=lambda job: job.number)
-    assert of_bob(read(every, mangle=mangle)) == PLAIN["text"]
+    found = read(every, mangle=mangle)
+    # Whose the mangled job is may not be understood either.
+    found["jobs"] = {
+        key: value for key, value in found["jobs"].items() if key.partition("[")[0] != str(number)
+    }
+    assert of_bob(found) == PLAIN["text"]
