@@ -85,7 +85,7 @@ Class attributes of a plugin that the framework reads, all optional:
     for a plugin with ``bar_jobs``: a hashable value of all that its answer about the job follows from, beside
     the job's size and what others have; None: it follows from more. Of the jobs of one kind and size that
     are looked at together one is asked about, and its answer, Barrier included, is that of the others. Asked
-    when a job arrives or changes, and about all that wait when the plugin says ``state.outdate_kinds()``.
+    when a job arrives or changes, and about all jobs when the plugin says ``state.outdate_kinds()``.
 ``passes_over``
     for a policy: True says that it serves jobs one by one, and one whom a limit refuses beside its starts
     (``view.refuses(job)``) as if it were not in the queue: it goes on behind it and does not book it. Its

@@ -684,7 +684,7 @@ class Scheduler:
                 self.state.moved_back(decision)
         for job in view.started:
             self.state.undo(job)
-        view.started, view.made = [], []
+        view.started, view.made, view.stopped_at = [], [], None
         view.forget()
         # Without its bookings nobody may conclude from `fresh` that older jobs cannot start.
         view.fresh = view.pool.fresh = -1

@@ -431,6 +431,18 @@ def test_kinds_that_changed_are_asked_for_again():
     assert sorted(gate.asked[-1]) == list("abcdef")
 
 
+def test_the_kind_of_a_job_on_nodes_is_kept_for_when_it_goes_back():
+    gate = Kinds()
+    gate.closed = None
+    s = scheduler(Fcfs(), gate)
+    s.step(0, arrive(described("a", 1, user="u")))
+    s.step(1, [ev.JobStarted(1, "a"), ev.JobChanged(1, described("a", 1, user="v"))])
+    assert s.state.jobs["a"].bar_kind == "v"
+    gate.kind = lambda job: "another"
+    s.state.outdate_kinds()
+    assert s.state.jobs["a"].bar_kind == "another"
+
+
 @pytest.mark.parametrize("kind", [lambda job: 1 / 0, lambda job: []])
 def test_a_job_whose_kind_cannot_be_told_is_asked_about_by_itself(kind):
     gate = Kinds()

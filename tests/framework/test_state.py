@@ -318,6 +318,17 @@ def test_a_singleton_waits_for_earlier_namesakes_of_its_user():
     assert queued(state) == ["b", "other"]
 
 
+def test_a_held_singleton_is_not_looked_at_at_each_end():
+    state = flat()
+    single = after(("singleton", ""), name="x")
+    submit(state, described("a", user="u", **single), described("b", user="u", held=True, **single))
+    assert state.dependants == {}
+    tell(state, ev.JobReleased(0, "b"))
+    assert queued(state) == ["a"]
+    tell(state, ev.JobEnded(5, "a"))
+    assert queued(state) == ["b"]
+
+
 def test_of_several_clusters_only_namesakes_on_its_own_count_for_a_singleton():
     state = flat()
     submit(state, described("A:1", name="x", user="u"))

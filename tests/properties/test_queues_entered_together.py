@@ -10,7 +10,7 @@ from headway.model import ClusterDescription
 from headway.sizes import JobsBySize
 from headway.state import Job, State, Status
 from headway.state.barred import Barred
-from headway.state.queues import enqueue, enqueue_together
+from headway.state.queues import TOGETHER, enqueue, enqueue_together, give_key
 
 PLACES = st.lists(st.integers(0, 5), max_size=8)
 SIZES = st.lists(st.integers(1, 4), min_size=16, max_size=16)
@@ -48,7 +48,11 @@ def after(
     if together and new:
         enqueue_together(state, new)
     else:
-        for job in new:
+        if keyed:
+            for job in new:
+                give_key(state, job)
+        # Several that come together come in the order of their places.
+        for job in sorted(new, key=lambda job: job.order) if len(new) >= TOGETHER else new:
             enqueue(state, job)
     assert all(job.status is Status.PENDING for job in jobs)
     index = None if pool.by_size is None else [job.id for job in pool.by_size.soonest(lambda: 4)]

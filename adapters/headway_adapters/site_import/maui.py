@@ -301,7 +301,9 @@ def _priorities(read: _Read, found: Imported) -> None:
         del weights[name]
     largest = max(map(abs, weights.values()), default=0.0)
     if largest > _MOST:
-        weights.update({name: weight / (largest / _MOST) for name, weight in weights.items()})
+        divisor = largest / _MOST
+        # Rounding is not to take the largest above it again.
+        weights.update({name: max(-_MOST, min(_MOST, w / divisor)) for name, w in weights.items()})
         line = next(line for _, line in read.weights.values())
         found.leave(line, f"all weights are divided by {largest / _MOST:g}, so that none is above {_MOST:g}")
     if weights:

@@ -441,7 +441,8 @@ def _preemption(read: _Read, found: Imported) -> None:
     others: list[str] = []
     for name in filter(lambda queue: _is_execution(queue, read), read.queues):
         priority = read.attribute(name, "Priority")
-        is_express = priority is not None and (whole(priority[0]) or 0) >= least
+        number = whole(priority[0]) if priority is not None else None
+        is_express = number is not None and number >= least
         (express if is_express else others).append(name)
     levels, at = told("preempt_prio", "express_queue, normal_jobs")
     for level in re.split(r"[,+\s]+", levels):

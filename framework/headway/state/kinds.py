@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from headway.state.facts import Facts
-from headway.state.records import ON_NODES, Barrier, Job
+from headway.state.records import Barrier, Job
 
 
 def give_kind(state: Facts, job: Job) -> None:
@@ -22,8 +22,8 @@ def give_kind(state: Facts, job: Job) -> None:
 def outdate_kinds(state: Facts) -> None:
     """What the plugin's kinds follow from has changed: they are asked for anew."""
     for job in state.jobs.values():
-        if job.status not in ON_NODES:
-            give_kind(state, job)
+        # Those on nodes may come back to their queues.
+        give_kind(state, job)
 
 
 def barriers_of(state: Facts, jobs: Sequence[Job]) -> Iterable[Barrier | None]:

@@ -218,6 +218,8 @@ def job_changed(state: Facts, event: ev.JobChanged) -> None:
     job.pool = pool
     if state.predict is not None:
         predict(state, job)
+    # It may come back to its queue.
+    give_kind(state, job)
     if on_nodes:
         start = job.start_time if job.start_time is not None else state.now
         if job.pool.flat:
@@ -238,6 +240,5 @@ def job_changed(state: Facts, event: ev.JobChanged) -> None:
     if state.admit is not None:
         job.refusal = ""
         state.admit(job)
-    give_kind(state, job)
     pool.touch()
     queue_or_wait(state, job)

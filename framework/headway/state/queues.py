@@ -17,7 +17,7 @@ from headway.state.records import Job, PoolState, Status
 _order = attrgetter("order")
 _PENDING = Status.PENDING
 #: From so many jobs on the queue is sorted once instead of making room for each.
-_TOGETHER = 4
+TOGETHER = 4
 
 
 def enqueue(state: Facts, job: Job) -> None:
@@ -64,7 +64,7 @@ def enqueue(state: Facts, job: Job) -> None:
 
 def enqueue_together(state: Facts, jobs: Sequence[Job]) -> None:
     """The same for several jobs of one pool."""
-    if len(jobs) < _TOGETHER:
+    if len(jobs) < TOGETHER:
         for job in jobs:
             enqueue(state, job)
         return

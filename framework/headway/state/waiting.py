@@ -68,7 +68,11 @@ def queue_or_wait(state: Facts, job: Job) -> None:
 
 def _waits_for_others(state: Facts, job: Job) -> bool:
     """Whether it waits for other jobs; since when it does no more is noted."""
-    if job.description.dependencies and unmet_dependencies(state, job):
+    dependencies = job.description.dependencies
+    if job.held and dependencies and all(one.kind == "singleton" for one in dependencies):
+        # There may be very many held namesakes, of which each would be looked at at each end.
+        return False
+    if dependencies and unmet_dependencies(state, job):
         job.independent = _INF
         return True
     if job.independent == _INF:

@@ -183,6 +183,7 @@ class View:
             self.fresh = pool.fresh = fresh = -1
             self.arrivals = pool.arrivals = None
         if fresh < 0:
+            self.stopped_at = None
             self._bookings = []
             self.prepared = 0
             self._ahead = None

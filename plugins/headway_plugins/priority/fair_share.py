@@ -442,10 +442,12 @@ class FairShare:
                 factor = self._qos.get(job.qos, 1.0)
                 known = self.options.qos.get(job.qos, 1.0)
                 self.ledger.running[job_id] = whose, rate * factor / known if known else 0.0, since
-            elif job.qos in self._qos and (there := state.jobs.get(job_id)) is not None:
-                # The job itself tells that its QOS is gone.
+            elif (there := state.jobs.get(job_id)) is not None and there.status is _RUNNING:
                 processors = processors_of(there.placement) or job.request.processors
-                self.ledger.begin(job_id, whose, self.rate(job, processors), max(now, since))
+                now_rate = self.rate(job, processors)
+                # The job itself tells that its QOS is gone.
+                if job.qos in self._qos and now_rate != rate:
+                    self.ledger.begin(job_id, whose, now_rate, max(now, since))
 
     def _seed(self, policy: SitePolicy, now: float, state: State) -> None:
         """Everybody has used what the batch system says."""

@@ -114,6 +114,8 @@ class Multifactor:
         self._weights = {name: weight for name, weight in said.items() if weight}
         #: Jobs that waited for others -> until when, as an earlier run saw it.
         self._independent: dict[str, float] = {}
+        #: Who waited for other jobs when the run before was saved, until it is known who still does.
+        self._awaited: set[str] = set()
         self._state: State | None = None
         #: The factors that are here, as the options or the batch system want them.
         self._own = self._made(options, said)
@@ -229,6 +231,12 @@ class Multifactor:
 
     @hookimpl
     def react(self, state: State) -> None:
+        if self._awaited:
+            # All jobs that there are were told. Whom nobody has to wait for any more does not since now.
+            for name in self._awaited:
+                if (job := state.jobs.get(name)) is not None and job.independent is None:
+                    self._independent[name] = state.now
+            self._awaited = set()
         if not self._new and state.now < self._due:
             return
         # Asked of the pools, which are few: there may be very many jobs that need no order yet.
@@ -387,10 +395,12 @@ class Multifactor:
         """Who was overtaken, and since when those wait for no other job any more who did: a batch system
         forgets that."""
         jobs = self._state.jobs if self._state is not None else {}
-        independent = {name: since for name, since in self._independent.items() if name in jobs}
+        independent: dict[str, float | None] = {
+            name: since for name, since in self._independent.items() if name in jobs
+        }
         for name, job in jobs.items():
-            if job.independent is not None and math.isfinite(job.independent) and job.status in _WAITS:
-                independent[name] = job.independent
+            if job.independent is not None and job.status in _WAITS:
+                independent[name] = job.independent if math.isfinite(job.independent) else None
         if not independent:
             return self._bypassed or None
         return {"bypassed": self._bypassed, "independent": independent}
@@ -401,7 +411,9 @@ class Multifactor:
         self._bypassed = dict(saved["bypassed"] if isinstance(independent, dict) else saved)
         self._independent.clear()
         if isinstance(independent, dict):
-            self._independent.update(independent)
+            known = {name: since for name, since in independent.items() if since is not None}
+            self._independent.update(known)
+            self._awaited = {name for name, since in independent.items() if since is None}
 
 
 def nice(jobs: Sequence[Job]) -> Floats:

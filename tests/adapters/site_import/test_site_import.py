@@ -446,6 +446,9 @@ def test_times_and_weights_beyond_what_a_plugin_takes_cost_no_plugin() -> None:
     weights = found.plugins["multifactor"]["weights"]
     assert weights == pytest.approx({"age": 1e12, "pool": 1e10})
     assert "cfg:1: all weights are divided by 14.4, so that none is above 1e+12" in said(found)
+    # 897034309386 / (897034309386 * 385125685167 / 1e12) times the other is more than 1e12 by rounding.
+    found = made("maui", cfg="SERVICEWEIGHT 897034309386\nQUEUETIMEWEIGHT 385125685167\n")
+    assert found.plugins["multifactor"]["weights"] == {"age": 1e12}
 
 
 def test_of_two_lines_of_one_qos_the_first_holds() -> None:

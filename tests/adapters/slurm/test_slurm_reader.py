@@ -647,6 +647,8 @@ def test_a_users_comment_marks_dedicated_and_malleable_jobs_and_the_rest_is_hand
         (4294966796, {"nice": -500}),
         (4294967295, {"nice": -1}),
         (4294967294, {"nice": -2}),
+        # No number of 32 bits: Slurm's word for "not set" in a wider field.
+        (0xFFFFFFFFFFFFFFFE, None),
     ],
 )
 def test_how_nice_a_job_is_is_an_attribute(nice: int | None, attributes: dict[str, Any] | None) -> None:

@@ -18,6 +18,7 @@ from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription, PoolDescription
 from headway.plugins import PluginConfig, make_plugin
 from headway.scheduler import Scheduler, plain_clock
+from headway.state import Barrier
 from headway.state.records import ON_NODES, Status
 from headway_plugins.limits.plugin import Limits, LimitsOptions
 from headway_plugins.policies.conservative import Conservative
@@ -308,6 +309,46 @@ def test_who_is_barred_by_a_start_in_another_pool_holds_up_nobody(policy):
     run = emulate(cluster, jobs, Limits(LimitsOptions(of={"user": {"*": {"jobs": 1}}})), policy())
     assert run.problems == []
     assert run.starts == {"before": 0, "a": 20, "c": 30, "b": 520}
+
+
+class OneOfEachUser:
+    """One job of each user at a time; says nothing of those who wait."""
+
+    def __init__(self):
+        self.running = set()
+
+    @hookimpl
+    def startup(self, state):
+        state.watch(self)
+
+    def took(self, job):
+        self.running.add(job.user)
+
+    def gave(self, job):
+        self.running.discard(job.user)
+
+    @hookimpl
+    def bar_job(self, job):
+        return Barrier("another one runs", job.user) if job.user in self.running else None
+
+
+def test_who_is_barred_by_a_start_in_a_pool_looked_at_before_does_not_stop_a_strict_queue():
+    """b heads the queue on the left and does not fit; then a of the same user starts on the right."""
+    pools = tuple(PoolDescription(name, 10) for name in ("right", "left"))
+    s = Scheduler(ClusterDescription("cluster", pools), plugged(OneOfEachUser(), Strict()))
+
+    def come(now, *jobs):
+        events = [ev.JobSubmitted(now, described(*job[:3], now, pool=job[3], user=job[0])) for job in jobs]
+        return [d.job_id for d in s.step(now, events) if isinstance(d, Start)]
+
+    assert come(0, ("before", 6, 200, "left")) == ["before"]
+    b = described("b", 6, 50, 10, pool="left", user="one")
+    assert [*s.step(10, [ev.JobSubmitted(10, b)])] == []
+    assert come(11, ("b2", 2, 50, "left")) == []
+    a = ev.JobSubmitted(20, described("a", 6, 500, 20, pool="right", user="one"))
+    d = ev.JobSubmitted(20, described("d", 1, 50, 20, pool="left", user="d"))
+    assert [one.job_id for one in s.step(20, [a, d])] == ["a", "b2", "d"]
+    assert s.problems == []
 
 
 class TakenBack(Easy):

@@ -55,6 +55,19 @@ def test_limits_hold_from_the_first_step_on():
     assert "limit of 2 running jobs of account 'x' is reached" in str(explain(s, "c", plain_clock))
 
 
+def test_jobs_are_alike_only_as_long_as_nothing_but_jobs_and_processors_is_limited():
+    s, _ = scheduler()
+    step(s, 0, told(account={"x": {"jobs": 1}}))
+    eve = described("d", user="eve", account="z")
+    assert arrive(s, 0, ann("a"), ann("b"), ann("c"), eve) == "ad"
+    kinds = [s.state.jobs[name].bar_kind for name in "abcd"]
+    assert kinds[0] == kinds[1] == kinds[2] != kinds[3]
+    assert None not in kinds
+    step(s, 1, told(1, account={"x": {"processor_minutes": 1000}}))
+    assert [s.state.jobs[name].bar_kind for name in "abc"] == [None] * 3
+    assert s.state.jobs["d"].bar_kind is not None
+
+
 def test_an_association_is_a_user_in_that_account_alone():
     s, _ = scheduler()
     step(s, 0, told(association={"x:ann": {"jobs": 1}}, own_account={"x": {"processors": 3}}))

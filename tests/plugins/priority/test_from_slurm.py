@@ -141,6 +141,19 @@ def test_a_qos_that_bills_otherwise_bills_running_jobs_so_from_then_on():
     assert s.problems == []
 
 
+def test_a_job_that_went_back_while_nobody_looked_is_billed_until_then_alone():
+    s, fair, _ = begun()
+    s.step(130, [ev.JobHeld(130, "r")])
+    saved = json.loads(json.dumps(s.checkpoint()))
+    before = used(fair, saved["fairtree"]["seen"], "x", "ann")
+    again, other, _ = scheduler(saved)
+    waits = described("r", 8, 1000, user="ann", account="x", qos="low", held=True)
+    dearer = msgspec.structs.replace(POLICY, qos_billing={"low": 2, "high": 1})
+    again.step(1000, [ev.JobSubmitted(90, waits), ev.SitePolicyChanged(1000, dearer)])
+    assert used(other, 1000, "x", "ann") == before
+    assert again.problems == []
+
+
 def test_accounts_that_make_no_tree_change_nothing():
     s, fair, _ = begun()
     circle = (Association("x", parent="y"), Association("y", parent="x"))

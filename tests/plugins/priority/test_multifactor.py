@@ -237,6 +237,28 @@ def test_a_job_does_not_age_while_it_waits_for_another_and_a_restart_knows_when_
     arrive(again, 70, described("b", submit=0), described("c", submit=0))
     assert ages(again, other, 70) == [0.2, 0.7]
     assert json.loads(json.dumps(again.checkpoint())) == saved
+    # Of many at once, too.
+    more = [described(name, submit=0) for name in "defg"]
+    arrive(again, 70, *more)
+    jobs = [again.state.jobs[name] for name in "bcdefg"]
+    assert other.priorities(jobs, again.state).tolist() == [0.2, *[0.7] * 5]
+
+
+def test_who_waited_for_another_when_the_run_was_saved_ages_from_the_next_one_on():
+    """The batch system does not tell for whom a job has waited."""
+    s, _ = scheduler(weights={"age": 1}, max_age=100)
+    after = (Dependency("ended", "a"),)
+    arrive(s, 0, described("a", 8), *(described(name, dependencies=after, submit=0) for name in "bc"))
+    saved = json.loads(json.dumps(s.checkpoint()))
+    plugin = Multifactor(MultifactorOptions(weights={"age": 1}, max_age=100))
+    again = Scheduler(ClusterDescription.flat(8), plugged(plugin, Easy()), saved=saved)
+    arrive(
+        again, 50, described("z", 8, submit=0), described("b", submit=0),
+        described("c", dependencies=(Dependency("ended", "z"),), submit=0),
+    )  # fmt: skip
+    again.state.now = 60
+    jobs = [again.state.jobs[name] for name in "bc"]
+    assert plugin.priorities(jobs, again.state).tolist() == [0.1, 0]
 
 
 @pytest.mark.parametrize(("favour", "said"), [("large", [1 / 56, 1 / 14, 3 / 56]), ("small", None)])

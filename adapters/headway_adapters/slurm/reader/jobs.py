@@ -493,6 +493,6 @@ def _how_many(numbers: str) -> int:
 
 def _nice(value: Any) -> float | None:
     """How nice a job is; Slurm 22.05 writes what is below 0 as an unsigned number of 32 bits."""
-    if type(value) is int and value >= 1 << 31:
+    if type(value) is int and 1 << 31 <= value < 1 << 32:
         return value - (1 << 32)
     return values.number(value)
