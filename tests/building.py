@@ -11,6 +11,7 @@ import numpy as np
 from headway import events as ev
 from headway.decisions import Decision
 from headway.engine import Engine
+from headway.hookspecs import hookimpl
 from headway.model import (
     ClusterDescription,
     JobDescription,
@@ -21,6 +22,7 @@ from headway.model import (
 from headway.plugins import Plugins
 from headway.results import JobResult
 from headway.scheduler import Scheduler
+from headway.state import Barrier, Job, State
 from headway.workload.jobs import TraceJob
 from headway_adapters.emulated import EmulatedAdapter, Faults
 from headway_plugins.placement.best_fit import BestFit
@@ -162,3 +164,24 @@ def emulate(
 
     Engine(adapter, scheduler, on_decisions=on_decisions, on_cycle=on_cycle, log=Keeping()).run()
     return run
+
+
+class OneOfEachUser:
+    """Bars all but one job of each user at a time; says nothing of those who wait."""
+
+    def __init__(self) -> None:
+        self.running: set[str] = set()
+
+    @hookimpl
+    def startup(self, state: State) -> None:
+        state.watch(self)
+
+    def took(self, job: Job) -> None:
+        self.running.add(job.user)
+
+    def gave(self, job: Job) -> None:
+        self.running.discard(job.user)
+
+    @hookimpl
+    def bar_job(self, job: Job) -> Barrier | None:
+        return Barrier("another one runs", job.user) if job.user in self.running else None

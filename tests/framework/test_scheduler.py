@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import pytest
-from building import alike, described, node_cluster, plugged
+from building import OneOfEachUser, alike, described, node_cluster, plugged
 
 from headway import events as ev
 from headway.decisions import Cancel, Hold, Requeue, Start
@@ -320,27 +320,6 @@ class Gate:
     def react(self, state):
         if self.closed is None:
             state.lifted("gate")
-
-
-class OneOfEachUser:
-    """One job of each user at a time."""
-
-    def __init__(self) -> None:
-        self.running: set[str] = set()
-
-    @hookimpl
-    def startup(self, state):
-        state.watch(self)
-
-    def took(self, job):
-        self.running.add(job.user)
-
-    def gave(self, job):
-        self.running.discard(job.user)
-
-    @hookimpl
-    def bar_job(self, job):
-        return Barrier("another one runs", job.user) if job.user in self.running else None
 
 
 @pytest.mark.parametrize("nodes", [False, True], ids=["flat", "nodes"])

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from building import POLICIES, alike, described, emulate, node_cluster, plugged, traced
+from building import POLICIES, OneOfEachUser, alike, described, emulate, node_cluster, plugged, traced
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +18,6 @@ from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription, PoolDescription
 from headway.plugins import PluginConfig, make_plugin
 from headway.scheduler import Scheduler, plain_clock
-from headway.state import Barrier
 from headway.state.records import ON_NODES, Status
 from headway_plugins.limits.plugin import Limits, LimitsOptions
 from headway_plugins.policies.conservative import Conservative
@@ -309,27 +308,6 @@ def test_who_is_barred_by_a_start_in_another_pool_holds_up_nobody(policy):
     run = emulate(cluster, jobs, Limits(LimitsOptions(of={"user": {"*": {"jobs": 1}}})), policy())
     assert run.problems == []
     assert run.starts == {"before": 0, "a": 20, "c": 30, "b": 520}
-
-
-class OneOfEachUser:
-    """One job of each user at a time; says nothing of those who wait."""
-
-    def __init__(self):
-        self.running = set()
-
-    @hookimpl
-    def startup(self, state):
-        state.watch(self)
-
-    def took(self, job):
-        self.running.add(job.user)
-
-    def gave(self, job):
-        self.running.discard(job.user)
-
-    @hookimpl
-    def bar_job(self, job):
-        return Barrier("another one runs", job.user) if job.user in self.running else None
 
 
 def test_who_is_barred_by_a_start_in_a_pool_looked_at_before_does_not_stop_a_strict_queue():
