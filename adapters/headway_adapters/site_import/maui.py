@@ -305,7 +305,7 @@ def _priorities(read: _Read, found: Imported) -> None:
         # Rounding is not to take the largest above it again.
         weights.update({name: max(-_MOST, min(_MOST, w / divisor)) for name, w in weights.items()})
         line = next(line for _, line in read.weights.values())
-        found.leave(line, f"all weights are divided by {largest / _MOST:g}, so that none is above {_MOST:g}")
+        found.leave(line, f"all weights are divided by {divisor:g}, so that none is above {_MOST:g}")
     if weights:
         found.plugins["multifactor"] = options
 

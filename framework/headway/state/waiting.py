@@ -86,11 +86,12 @@ def queue_together(state: Facts, jobs: Sequence[Job]) -> None:
         for job in jobs:
             queue_or_wait(state, job)
         return
-    free = [job for job in jobs if nothing_else(state, job)]
-    if len(free) < len(jobs):
-        for job in jobs:
-            if not nothing_else(state, job):
-                queue_or_wait(state, job)
+    free: list[Job] = []
+    for job in jobs:
+        if nothing_else(state, job):
+            free.append(job)
+        else:
+            queue_or_wait(state, job)
     ready: dict[str, list[Job]] = {}
     pool, several = None, list[Job]()
     for job, barrier in zip(free, barriers_of(state, free), strict=True):
