@@ -159,10 +159,9 @@ def overdue(state: Facts, pool: PoolState) -> None:
     go stays expected at any moment.
 
     The pool is to be looked at from scratch then, unless all that was concluded stands with the new ends.
+    To be called where somebody's expected end has come.
     """
     now = state.now
-    if not pool.running or pool.running[0][0] > now:
-        return
     over = []
     stands = _NEVER if pool.view is None else pool.view.stands_until
     for entry in pool.running:
