@@ -12,12 +12,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from waiting import HANG, bound, until
+from waiting import HANG, until
 
 LAUNCHER = Path(__file__).parent / "integration" / "slurm" / "testcluster"
 SYSTEM = ":/usr/sbin:/usr/bin:/sbin:/bin"
@@ -113,9 +113,27 @@ class SlurmCluster:
         until(condition, what, seconds)
 
     def saved(self) -> None:
-        """Wait until slurmctld has saved its state: it does so 5 s after a change, and forgets what is
-        younger (submissions too) when it is killed."""
-        time.sleep(bound(6.5))
+        """Wait until slurmctld has saved its state as it is now: it does so some seconds after a change,
+        and forgets what is younger (submissions too) when it is killed.
+
+        The comment of a job that is not over says when; without one there is nothing to wait for.
+        """
+        stays = {"PENDING", "RUNNING", "SUSPENDED"}
+        jobs = {job: record for job, record in self.jobs().items() if record["job_state"] in stays}
+        if not jobs:
+            return
+        job, record = min(jobs.items())
+        mark = f"saved-{uuid.uuid4().hex}"
+        self.scontrol("update", f"JobId={job}", f"Comment={mark}{record['comment']}")
+
+        def written() -> bool:
+            try:
+                return mark.encode() in (self.root / "state" / "job_state").read_bytes()
+            except FileNotFoundError:
+                # It is being replaced.
+                return False
+
+        self.until(written, what="slurmctld has saved its state")
 
     def kill(self, daemon: str, signal: str = "KILL") -> None:
         """End a daemon ("slurmctld", "munged", a node's name), or send it another signal.
