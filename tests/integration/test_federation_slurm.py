@@ -134,7 +134,10 @@ def test_when_one_is_gone_the_other_goes_on_and_it_comes_back(
     assert daemon.outages() == []
     everything = {f"siteA:{job}" for job in (*first, *long, *last)}
     everything |= {f"siteB:{job}" for job in (*waiting, *more)}
-    # A node tells slurmctld some time later what ended while it was away.
+    # A node tells slurmctld some time later what ended while it was away, if need be when it is asked
+    # whether it is there (every third of SlurmdTimeout).
+    a.until(lambda: not a.run("squeue", "-h"), 600, "slurmctld knows of siteA's ends")
+    daemon.aside = lambda: f"{daemon.events(ev.JobEnded)}\n{a.run('squeue')}\n{b.run('squeue')}"
     daemon.until(
         lambda: {e.job_id for e in daemon.events(ev.JobEnded)} == everything, 60, "all ends are told"
     )
