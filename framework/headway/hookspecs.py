@@ -148,6 +148,16 @@ hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
+class _NoMore(tuple["Decision", ...]):
+    """No decisions, now and later."""
+
+    __slots__ = ()
+
+
+#: What ``react`` may answer: no decisions, and it need not be called again.
+NO_MORE = _NoMore()
+
+
 class HookSpecs:
     """The hooks. The first group is called by the scheduler, the second by whoever needs it."""
 
@@ -239,7 +249,8 @@ class HookSpecs:
         A change of a job's limit or size counts at once, so the policies see the job as it will be
         (but processors that a running job gives back are free only when the cluster says so); if
         the cluster refuses it, the job is again what its description says. A generator sees the
-        effect of what it has yielded."""
+        effect of what it has yielded. A plugin that has nothing more to do here, whatever comes,
+        answers :data:`NO_MORE` and is not called again in this run."""
 
     # ------------------------------------------------------------------ a cycle, pool by pool
 

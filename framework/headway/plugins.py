@@ -493,6 +493,10 @@ class HookCaller:
     def __bool__(self) -> bool:
         return bool(self.implementations)
 
+    def leave_out(self, name: str) -> None:
+        """This plugin is not called from now on."""
+        self.implementations = [one for one in self.implementations if one[0] != name]
+
     def first(self, *args: Any) -> Any:
         """The first answer other than None."""
         for name, function in self.implementations:

@@ -36,6 +36,7 @@ from headway.decisions import (
 )
 from headway.errors import StateError
 from headway.events import Event, JobEnded, JobStarted, in_order
+from headway.hookspecs import NO_MORE
 from headway.model import ClusterDescription, Placement
 from headway.nodes import Offer
 from headway.observers import Observers
@@ -481,6 +482,10 @@ class Scheduler:
             seconds[name] += ended - began
             began = ended
             if made is None:
+                continue
+            if made is NO_MORE:
+                self._react.leave_out(name)
+                self._has_reactors = bool(self._react)
                 continue
             try:
                 # One by one: a generator sees what its decisions have changed.

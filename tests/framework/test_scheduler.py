@@ -9,7 +9,7 @@ from building import OneOfEachUser, alike, described, node_cluster, plugged
 
 from headway import events as ev
 from headway.decisions import Cancel, Hold, Requeue, Start
-from headway.hookspecs import hookimpl
+from headway.hookspecs import NO_MORE, hookimpl
 from headway.model import ClusterDescription, PoolDescription, Reservation
 from headway.scheduler import Scheduler
 from headway.state import Barrier, Status
@@ -926,3 +926,28 @@ def test_an_arrival_has_a_pool_looked_at_where_somebody_told_to_go_has_not_gone(
     jobs = described("large", 3, 5, submit=11), described("small", 1, 5, submit=11)
     assert started(s.step(11, arrive(*jobs, now=11))) == ["small"]
     assert not told(s)
+
+
+class Greeter:
+    """Reacts so many times."""
+
+    def __init__(self, times):
+        self.times, self.at = times, []
+
+    @hookimpl
+    def react(self, state):
+        self.at.append(state.now)
+        return NO_MORE if len(self.at) == self.times else None
+
+
+class Host(Greeter):
+    """Another one."""
+
+
+def test_who_has_no_more_to_do_is_not_asked_to_react_again():
+    once, often = Greeter(1), Host(3)
+    s = scheduler(Fcfs(), once, often)
+    for now in range(5):
+        assert s.step(now, [ev.Tick(now)]) == []
+    assert (once.at, often.at) == ([0], [0, 1, 2])
+    assert s.problems == []

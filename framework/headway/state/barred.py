@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from headway.state.records import Job
@@ -16,7 +17,7 @@ class Barred:
 
     def __init__(self) -> None:
         #: Processors -> the jobs that had that size when they came, by id.
-        self._by_size: dict[int, dict[str, Job]] = {}
+        self._by_size: defaultdict[int, dict[str, Job]] = defaultdict(dict)
 
     def __bool__(self) -> bool:
         return bool(self._by_size)
@@ -27,11 +28,7 @@ class Barred:
 
     def put(self, job: Job) -> None:
         """It is kept out; it was not before."""
-        jobs = self._by_size.get(job.processors)
-        if jobs is None:
-            self._by_size[job.processors] = {job.id: job}
-        else:
-            jobs[job.id] = job
+        self._by_size[job.processors][job.id] = job
 
     def drop(self, job: Job) -> bool:
         """It is not kept out any more; whether it was."""
@@ -52,7 +49,7 @@ class Barred:
         """Those of at most so many processors, who are here no longer."""
         if most == _INF:
             taken = list(self)
-            self._by_size = {}
+            self._by_size.clear()
             return taken
         sizes = [size for size in self._by_size if size <= most]
         return [job for size in sizes for job in self._by_size.pop(size).values()]

@@ -42,7 +42,9 @@ def refused(state: Facts, job: Job) -> bool:
         if other.status is _PENDING and other is not job and other.id not in known
     ]  # fmt: skip
     known[job.id] = job, barrier
-    known.update({found[0].id: found for found in _who_is_barred(state, waiting)})
+    for other, barrier in zip(waiting, barriers_of(state, waiting), strict=True):
+        if barrier is not None:
+            known[other.id] = other, barrier
     view = job.pool.view
     if state.passes_over and view is not None and any(booking.job.id in known for booking in view.bookings):
         # What was booked for it was kept from others.
@@ -123,12 +125,7 @@ def lifted(state: Facts, key: Hashable, may: Callable[[Job], bool] | None = None
     barred = state.barred.get(key)
     if barred is None:
         return
-    again = [
-        job for job in barred.take(most)
-        if (barrier := job.barrier) is not None
-        and job.status is _WAITING
-        and (barrier.key is key or barrier.key == key)
-    ]  # fmt: skip
+    again = barred.take(most)
     if may is not None:
         asked, again = again, []
         for job in asked:
@@ -136,9 +133,6 @@ def lifted(state: Facts, key: Hashable, may: Callable[[Job], bool] | None = None
                 again.append(job)
             else:
                 barred.put(job)
-    for job in again:
-        # It is out of them already.
-        job.barrier = None
     if not barred:
         del state.barred[key]
     if again:

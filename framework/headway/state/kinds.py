@@ -8,15 +8,20 @@ beside a job's size (``bar_kind``, see :mod:`headway.hookspecs`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 from headway.state.facts import Facts
 from headway.state.records import Barrier, Job
+
+_kind_and_size = attrgetter("bar_kind", "processors")
 
 
 def give_kind(state: Facts, job: Job) -> None:
     """Ask what bars the job by; it came, or changed."""
     if state.bar_kind is not None:
-        job.bar_kind = state.bar_kind(job)
+        kind = state.bar_kind(job)
+        # A job of no kind is a kind of its own.
+        job.bar_kind = kind if kind is not None else object()
 
 
 def outdate_kinds(state: Facts) -> None:
@@ -34,8 +39,7 @@ def barriers_of(state: Facts, jobs: Sequence[Job]) -> Iterable[Barrier | None]:
         return [None if bars is None else bars(job) for job in jobs]
     if state.bar_kind is None or len(jobs) < 2:
         return many(jobs)
-    # A job of no kind is a kind of its own.
-    kinds = [(job.bar_kind, job.processors) if job.bar_kind is not None else job for job in jobs]
+    kinds = list(map(_kind_and_size, jobs))
     one = dict(zip(kinds, jobs, strict=True))
     answers = dict(zip(one, many(list(one.values())), strict=True))
-    return [answers[kind] for kind in kinds]
+    return map(answers.__getitem__, kinds)

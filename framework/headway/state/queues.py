@@ -167,12 +167,14 @@ def rekey(state: Facts, jobs: Iterable[Job], answers: Iterable[tuple[Any, ...]] 
     edition = state.edition
     pools: dict[str, PoolState] = {}
     if answers is not None and state.one_key:
+        pool = None
         for job, answer in zip(jobs, answers, strict=True):
             # As the scheduler writes down what it is answered.
             job.order = ((0, *answer), job.description.submit_time, job.seq)
             job.edition = edition
-            if job.status is _PENDING:
-                pools[job.pool.name] = job.pool
+            if job.pool is not pool and job.status is _PENDING:
+                pool = job.pool
+                pools[pool.name] = pool
     else:
         for job in jobs:
             give_key(state, job)

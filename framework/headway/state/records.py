@@ -152,7 +152,7 @@ class Job(msgspec.Struct, eq=False, weakref=True):
     #: Of which edition of the keys (:func:`headway.state.queues.outdate_keys`) that in ``order`` is; None: of
     #: none yet, or it changed since.
     edition: int | None = None
-    #: What bars it by, beside its size (:mod:`headway.state.kinds`); None: it is asked about by itself.
+    #: What bars it by, beside its size (:mod:`headway.state.kinds`); None: nobody was asked.
     bar_kind: Hashable = None
     #: See :func:`unconditional`.
     unconditional: bool = False

@@ -81,28 +81,47 @@ def _waits_for_others(state: Facts, job: Job) -> bool:
 
 
 def queue_together(state: Facts, jobs: Sequence[Job]) -> None:
-    """Several jobs that a barrier kept out of their queues: the same for each."""
-    if state.bars_many is None or len(jobs) < 2:
-        for job in jobs:
-            queue_or_wait(state, job)
-        return
+    """Several jobs that a barrier kept out of their queues, and that are out of :attr:`Facts.barred` already:
+    the same for each."""
+    one_by_one = state.bars_many is None or len(jobs) < 2
+    now = state.now
     free: list[Job] = []
+    pool, most, pools = None, -1, 0
     for job in jobs:
-        if nothing_else(state, job):
-            free.append(job)
-        else:
-            queue_or_wait(state, job)
-    ready: dict[str, list[Job]] = {}
-    pool, several = None, list[Job]()
-    for job, barrier in zip(free, barriers_of(state, free), strict=True):
-        job.obstacle = None
-        if barrier is not None:
-            wait_behind(state, job, barrier)
-            continue
+        job.barrier = None
         if job.pool is not pool:
             pool = job.pool
-            several = ready.setdefault(pool.name, [])
-        several.append(job)
+            pools += 1
+            most = pool.total if pool.open and pool.flat else -1
+        # As `nothing_else`; most of what comes here is asked for again and again.
+        if (
+            one_by_one
+            or job.processors > most
+            or job.not_before > now
+            or job.held
+            or not job.unconditional
+            or job.refusal
+        ):
+            queue_or_wait(state, job)
+        else:
+            job.obstacle = None
+            free.append(job)
+    if not free:
+        return
+    barriers = list(barriers_of(state, free))
+    if any(barriers):
+        answers, free = zip(free, barriers, strict=True), []
+        for job, barrier in answers:
+            if barrier is None:
+                free.append(job)
+            else:
+                wait_behind(state, job, barrier)
+    if pools == 1:
+        enqueue_together(state, free)
+        return
+    ready: dict[str, list[Job]] = {}
+    for job in free:
+        ready.setdefault(job.pool.name, []).append(job)
     for several in ready.values():
         enqueue_together(state, several)
 

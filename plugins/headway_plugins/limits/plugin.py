@@ -52,9 +52,12 @@ from headway_plugins.priority.tree_files import configured
 
 #: Who bars jobs that are too large for a limit by themselves, where limits may change.
 _TOO_LARGE = "limits: too large"
-
-
-#: Jobs whose holders are known, at which those who left are looked for first.
+#: Of nobody limits are the QOS's to say.
+_NOBODY: Mapping[Holder, Ruled] = {}
+#: Who is counted for a job, and what it counts for each; of jobs of a kind its processors, for all.
+_Counted = tuple[Sequence[Holder], int | Sequence[Added]]
+_NOTHING: _Counted = (), ()
+#: Jobs without a kind whose holders are known, at which those who left are looked for first.
 _MANY = 10_000
 
 
@@ -109,6 +112,16 @@ def rules_of(of: Mapping[str, Mapping[str, Amounts]]) -> list[Rule]:
     return found
 
 
+class _Kind:
+    """What jobs say of themselves of which all limits follow, where only jobs and processors are limited."""
+
+    __slots__ = ("holders",)
+
+    def __init__(self, holders: tuple[Holder, ...]) -> None:
+        #: Who is counted for them.
+        self.holders = holders
+
+
 class Limits:
     """Limits on what users, accounts, QOS and others have at once; who is over waits, and holds up nobody."""
 
@@ -120,15 +133,13 @@ class Limits:
         self._tree = options.tree()
         self._holders: dict[tuple[int, tuple[str, ...]], Holder] = {}
         #: What a job says of itself -> who is counted for it, and its kind.
-        self._of: dict[tuple[str, str, str, str, str], tuple[tuple[Holder, ...], int | None]] = {}
-        #: How many kinds there were.
-        self._kinds = 0
-        #: A job -> what it says of itself, who is counted for it, and its kind.
-        self._whose: dict[str, tuple[JobDescription, PoolState, tuple[Holder, ...], int | None]] = {}
+        self._of: dict[tuple[str, str, str, str, str], tuple[tuple[Holder, ...], _Kind | None]] = {}
+        #: A job without a kind -> what it says of itself, and who is counted for it.
+        self._whose: dict[str, tuple[JobDescription, PoolState, tuple[Holder, ...]]] = {}
         #: When so many are there, it is looked which of them there still are.
         self._many = _MANY
-        #: Jobs that have processors -> what they count for whom.
-        self._counted: dict[str, Sequence[tuple[Holder, Added]]] = {}
+        #: Jobs that have processors -> who is counted for them, and as what.
+        self._counted: dict[str, _Counted] = {}
         #: Who may have room again, and who has none any more.
         self._room: dict[Holder, None] = {}
         self._full = False
@@ -163,37 +174,40 @@ class Limits:
 
     def _count(self, job: Job, since: float | None) -> None:
         """The job counts; of what is used up since then (None: from now on)."""
-        known = self._whose.get(job.id)
-        if known is not None and known[0] is job.description and known[1] is job.pool:
-            holders = known[2]
-        else:
-            holders = self._holders_of(job)
-        if not holders and not self.needs_policy:
-            return
-        # Who is limited by nothing yet may be from the next look at the batch system on.
-        counted: list[tuple[Holder, Added]] = []
-        processors = job.processors
-        for holder in holders:
-            if holder.plain:
+        kind = job.bar_kind
+        if type(kind) is _Kind:
+            holders, processors = kind.holders, job.processors
+            for holder in holders:
                 before = holder.room
                 holder.more(1, processors)
-                counted.append((holder, processors))
                 if holder.room < 1.0 <= before:
                     self._full = True
-                continue
+            # Who is limited by nothing yet may be from the next look at the batch system on.
+            if holders or self.needs_policy:
+                self._counted[job.id] = holders, processors
+            return
+        holders = self._holders_of(job)
+        if not holders and not self.needs_policy:
+            return
+        counted: list[Added] = []
+        for holder in holders:
             full = holder.full()
-            counted.append((holder, holder.add(job, self._now() if since is None else since)))
+            counted.append(holder.add(job, self._now() if since is None else since))
             self._full = self._full or (not full and holder.full())
-        self._counted[job.id] = counted
+        self._counted[job.id] = holders, counted
 
     def gave(self, job: Job) -> None:
         """See :class:`headway.state.Watcher`."""
-        self._whose.pop(job.id, None)
-        for holder, added in self._counted.pop(job.id, ()):
-            if isinstance(added, int):
-                holder.more(-1, -added)
-            else:
-                holder.take_off(job, added, self._now())
+        if self._whose:
+            self._whose.pop(job.id, None)
+        holders, counted = self._counted.pop(job.id, _NOTHING)
+        if isinstance(counted, int):
+            for holder in holders:
+                holder.more(-1, -counted)
+                self._room[holder] = None
+            return
+        for holder, added in zip(holders, counted, strict=True):
+            holder.take_off(job, added, self._now())
             self._room[holder] = None
 
     def _now(self) -> float:
@@ -214,17 +228,14 @@ class Limits:
 
     @hookimpl
     def bar_job(self, job: Job, state: State) -> Barrier | None:
-        # As `_holders_of` begins: a call less, since this is asked of every job that waits for a limit.
-        known = self._whose.get(job.id)
-        if known is not None and known[0] is job.description and known[1] is job.pool:
-            holders = known[2]
-        else:
-            holders = self._holders_of(job)
-        now, processors = state.now, job.processors
-        ruled = self._ruled.get(_about(job), {}) if self._ruled else {}
+        kind = job.bar_kind
+        holders = kind.holders if type(kind) is _Kind else self._holders_of(job)
+        processors = job.processors
         for holder in holders:
             if processors <= holder.room:
                 continue
+            now = state.now
+            ruled = self._ruled.get(_about(job), _NOBODY) if self._ruled else _NOBODY
             if processors <= holder.largest and not ruled:
                 # Most of those who are asked again and again.
                 return holder.reached(processors)
@@ -246,8 +257,7 @@ class Limits:
 
     def bar_kind(self, job: Job) -> Hashable:
         """Where only jobs and processors are limited, all follows from whose the job is."""
-        self._holders_of(job)
-        return self._whose[job.id][3]
+        return self._looked_up(job)[1]
 
     def _look_at(self, holder: Holder, when: float, job: Job, state: State) -> None:
         """There may be room at that moment, whatever else happens."""
@@ -288,26 +298,31 @@ class Limits:
                 state.bar_queued(pool)
 
     def _holders_of(self, job: Job) -> tuple[Holder, ...]:
+        """Who is counted for a job without a kind."""
         known = self._whose.get(job.id)
         if known is not None and known[0] is job.description and known[1] is job.pool:
             return known[2]
-        key = _about(job)
-        found = self._of.get(key)
-        if found is None:
-            holders = tuple(self._find(*key))
-            self._kinds += 1
-            found = holders, self._kinds if all(holder.plain for holder in holders) else None
-            self._of[key] = found
-            if self.needs_policy and (ruled := self._ruled_by_qos(holders)):
-                self._ruled[key] = ruled
+        holders = self._looked_up(job)[0]
         whose = self._whose
-        whose[job.id] = job.description, job.pool, *found
+        whose[job.id] = job.description, job.pool, holders
         if len(whose) > self._many and self._state is not None:
             # Some may have left without ever having had processors.
             jobs = self._state.jobs
             self._whose = {name: known for name, known in whose.items() if name in jobs}
             self._many = max(2 * len(self._whose), _MANY)
-        return found[0]
+        return holders
+
+    def _looked_up(self, job: Job) -> tuple[tuple[Holder, ...], _Kind | None]:
+        """Who is counted for the job, and its kind."""
+        key = _about(job)
+        found = self._of.get(key)
+        if found is None:
+            holders = tuple(self._find(*key))
+            found = holders, _Kind(holders) if all(holder.plain for holder in holders) else None
+            self._of[key] = found
+            if self.needs_policy and (ruled := self._ruled_by_qos(holders)):
+                self._ruled[key] = ruled
+        return found
 
     def _find(self, user: str, account: str, group: str, qos: str, pool: str) -> list[Holder]:
         node, _ = self._tree.node(account, group, user)
@@ -391,11 +406,11 @@ class Limits:
         ):
             table.clear()
         self._due.clear()
+        state.outdate_kinds()
         for job in running:
             self.took(job)
         if before is None and self._saved is None:
             self._seed(policy, state)
-        state.outdate_kinds()
         for holder in gone:
             state.lifted(holder.key)
         state.lifted(_TOO_LARGE)

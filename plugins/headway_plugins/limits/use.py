@@ -108,6 +108,9 @@ class Factors(NamedTuple):
 UNSCALED = Factors()
 
 
+#: The room of who may have no further job.
+_NONE = -math.inf
+
 #: What a job counts for: its processors where nothing else is limited but jobs, else measure by measure.
 Added = int | Mapping[str, float]
 
@@ -116,8 +119,8 @@ class Holder:
     """Somebody who is counted by themselves: what they may have, and what they have."""
 
     __slots__ = (
-        "_barriers", "_factors", "_most", "_most_jobs", "_most_processors", "jobs", "key", "label", "largest",
-        "limits", "plain", "room", "single", "spent", "use",
+        "_barriers", "_factors", "_have", "_most", "_most_jobs", "_most_processors", "_running", "_use",
+        "jobs", "key", "label", "largest", "limits", "plain", "room", "single", "spent",
     )  # fmt: skip
 
     def __init__(
@@ -136,12 +139,14 @@ class Holder:
         self._most = {name: _highest(limit) for name, limit in self.limits.items()}
         #: Only jobs and processors are limited, so :attr:`room` says all.
         self.plain = not self.single and not self.limits.keys() - {"jobs", "processors"}
-        self.use = dict.fromkeys(("jobs", "processors") if self.plain else self.limits, 0.0)
+        #: What is in use, of what does not change as time passes; of a plain one jobs and processors alone.
+        self._use = dict.fromkeys(self.limits, 0.0)
+        self._running = self._have = 0
         self._most_jobs = self._most.get("jobs", math.inf)
         self._most_processors = self._most.get("processors", math.inf)
         #: Of a plain one: the most processors that the next job may have; -inf: no further job may start.
         #: -inf of others, which are to be asked.
-        self.room = -math.inf
+        self.room = _NONE
         #: Of a plain one: the most that a job may have at all; -inf of others.
         self.largest = -math.inf
         if self.plain:
@@ -156,10 +161,9 @@ class Holder:
 
     def more(self, jobs: int, processors: int) -> None:
         """Of a plain one: so many jobs more run, with so many processors together; below 0: fewer."""
-        use = self.use
-        running = use["jobs"] = use["jobs"] + jobs
-        have = use["processors"] = use["processors"] + processors
-        self.room = -math.inf if running + 1.0 > self._most_jobs else self._most_processors - have
+        self._running = running = self._running + jobs
+        self._have = have = self._have + processors
+        self.room = _NONE if running + 1.0 > self._most_jobs else self._most_processors - have
 
     def add(self, job: Job, since: float) -> Added:
         """The job runs; what it counts for. ``since`` then it uses up."""
@@ -174,7 +178,7 @@ class Holder:
                 self.jobs[job.id] = job
             else:
                 added[measure] = asked(job, measure)
-                self.use[measure] += added[measure]
+                self._use[measure] += added[measure]
         return added
 
     def take_off(self, job: Job, added: Added, now: float) -> None:
@@ -185,7 +189,7 @@ class Holder:
         for spent in self.spent.values():
             spent.end(job.id, now)
         for measure, value in added.items():
-            self.use[measure] -= value
+            self._use[measure] -= value
         self.jobs.pop(job.id, None)
 
     def _rate(self, job: Job, measure: str) -> float:
@@ -202,10 +206,15 @@ class Holder:
     def used(self, measure: str, now: float) -> float:
         """What is in use."""
         if measure not in TIMED:
-            return self.use[measure]
+            return self._in_use(measure)
         to_run = sum(self._rate(job, measure) * left(job, now) for job in self.jobs.values()) / 60.0
         spent = self.spent.get(measure)
         return to_run if spent is None else to_run + float(spent.at(now, 1)[0])
+
+    def _in_use(self, measure: str) -> float:
+        if self.plain:
+            return self._running if measure == "jobs" else self._have
+        return self._use[measure]
 
     def too_large(self, job: Job, ruled: Ruled = UNRULED) -> str:
         """Why the job may never run as it is; "" if it may. ``ruled``: what is somebody else's to say."""
@@ -227,7 +236,7 @@ class Holder:
         if self.plain and not ruled.together:
             if job.processors <= self.room:
                 return ""
-            return "jobs" if self.room == -math.inf else "processors"
+            return "jobs" if self.room == _NONE else "processors"
         for measure, most in self._most.items():
             if self.used(measure, now) + self._asked(job, measure) > most and measure not in ruled.together:
                 return measure
@@ -239,12 +248,12 @@ class Holder:
 
     def reached(self, processors: int) -> Barrier:
         """What bars a job of so many processors from a plain one that has no room for it."""
-        measure = "jobs" if self.room == -math.inf else "processors"
+        measure = "jobs" if self.room == _NONE else "processors"
         barrier = self._barriers.get((measure, processors))
         if barrier is None:
             adds = 1.0 if measure == "jobs" else float(processors)
             # What is in use changes while jobs wait.
-            barrier = Barrier(lambda: self._why(measure, self.use[measure], adds), self.key)
+            barrier = Barrier(lambda: self._why(measure, self._in_use(measure), adds), self.key)
             self._barriers[measure, processors] = barrier
         return barrier
 
@@ -263,7 +272,7 @@ class Holder:
         if self.plain:
             return self.room < 1.0
         return any(
-            self.use[measure] + 1 > self.limits[measure] + _ROUNDING
+            self._use[measure] + 1 > self.limits[measure] + _ROUNDING
             for measure in ("jobs", "processors", "nodes")
             if measure in self.limits
         )

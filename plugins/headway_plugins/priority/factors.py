@@ -24,7 +24,9 @@ _GIB = 2.0**30
 def eligible(jobs: Sequence[Job]) -> Floats:
     """Since when each job could have started, absolute seconds: its submission, its begin time, or when it
     waited for no other job any more; infinity: it does."""
-    return np.array([_eligible(job) for job in jobs])
+    return np.array([
+        job.submit_time if job.unconditional and job.independent is None else _eligible(job) for job in jobs
+    ])  # fmt: skip
 
 
 def _eligible(job: Job) -> float:

@@ -27,7 +27,7 @@ account above that has one, over the largest one.
 from __future__ import annotations
 
 import zoneinfo
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -36,6 +36,7 @@ import msgspec
 import numpy as np
 import pydantic
 
+from headway.decisions import Decision
 from headway.errors import UserError
 from headway.events import (
     Event,
@@ -48,7 +49,7 @@ from headway.events import (
     JobSuspended,
     SitePolicyChanged,
 )
-from headway.hookspecs import hookimpl
+from headway.hookspecs import NO_MORE, hookimpl
 from headway.model import Association, JobDescription, Placement, Request, SitePolicy, processors_of
 from headway.state import Factor, Job, State, Status
 from headway.workload.accounting import Ended, history_of
@@ -190,6 +191,10 @@ class FairShare:
         self._reset_due = np.inf
         self._never_resets: bool = self.options.reset == "none"
         self._billing: list[tuple[str, float]] = list(self.options.billing.items())
+        #: Units a second of each processor, where nothing else is billed.
+        self._each: float | None = (
+            self.options.billing["processors"] if self.options.billing.keys() == {"processors"} else None
+        )
         #: Jobs that are not over.
         self._jobs: dict[str, JobDescription] = {}
         #: (account, group, user) -> node.
@@ -330,8 +335,10 @@ class FairShare:
         """Time has come to ``now``: usage may be to be forgotten."""
         if now > self._seen:
             self._seen = now
-        if self._never_resets:
-            return
+        if not self._never_resets:
+            self._reset(now)
+
+    def _reset(self, now: float) -> None:
         if self._reset_due == np.inf or now >= self._reset_due:
             begin = period_begin(now + self._epoch, self.options.reset, self._zone)
             if begin - self._epoch > self.ledger.reset_at:
@@ -341,7 +348,9 @@ class FairShare:
 
     def rate(self, job: JobDescription, processors: int) -> float:
         """Units that a job of so many processors is billed a second."""
-        return self.billed(job, processors) * self.factor(job)
+        each = self._each
+        billed = each * processors if each is not None else self.billed(job, processors)
+        return billed * self._qos.get(job.qos, 1.0)
 
     def factor(self, job: JobDescription) -> float:
         """What its QOS makes of what a job uses."""
@@ -510,25 +519,25 @@ class FairShare:
 
     def _nodes_of(self, jobs: Sequence[Job]) -> list[int]:
         known = self._nodes
-        found = []
-        for job in jobs:
-            about = job.description
-            node = known.get((about.account, about.group, about.user))
-            found.append(self.node_of(about) if node is None else node)
-        return found
+        abouts = [job.description for job in jobs]
+        try:
+            return [known[about.account, about.group, about.user] for about in abouts]
+        except KeyError:
+            return list(map(self.node_of, abouts))
 
     # ------------------------------------------------------------------ over a restart
 
     @hookimpl
-    def react(self, state: State) -> None:
+    def react(self, state: State) -> Iterable[Decision] | None:
         """All jobs that there are were told: the others are gone."""
         self._over = {}
-        if self._inherited is None:
-            return
-        for job_id in sorted(self._inherited):
-            self.ledger.end(job_id, self._seen_before)
-        self._inherited = None
-        self._version += 1
+        if self._inherited is not None:
+            for job_id in sorted(self._inherited):
+                self.ledger.end(job_id, self._seen_before)
+            self._inherited = None
+            self._version += 1
+        # The history is counted with the first event.
+        return None if self._past else NO_MORE
 
     @hookimpl
     def checkpoint(self) -> dict[str, Any] | None:

@@ -308,8 +308,7 @@ class Multifactor:
             found = [self._priority(job, state) for job in jobs]
             if None not in found:
                 return np.array(found, np.float64)
-        less = -nice(jobs)
-        total = less.copy()
+        total = -nice(jobs)
         for weight, factor in self._weighted(state):
             values = np.asarray(factor(jobs, state), np.float64)
             if values.shape != total.shape:
@@ -319,9 +318,10 @@ class Multifactor:
             # What is not finite makes the sum so.
             if math.isfinite(total.sum()):
                 return total
+        total = -nice(jobs)
         for name, values in self.factors(jobs, state):
-            less += self._weights[name] * values
-        return less
+            total += self._weights[name] * values
+        return total
 
     def _weighted(self, state: State) -> list[tuple[float, Factor]]:
         """Weights and factors, without those that are 0 for everybody; of those that are here without the

@@ -118,7 +118,7 @@ class Shape:
     def of_parent(self, total: Floats) -> Floats:
         """Of what the node above has, each node's part; 0 where that is nothing. The root has all."""
         above = total[self.parent]
-        return np.divide(total, above, out=np.zeros_like(total), where=above > 0)
+        return np.divide(total, above, out=np.zeros(len(total)), where=above > 0)
 
 
 class Tree:

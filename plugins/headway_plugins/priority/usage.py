@@ -151,9 +151,10 @@ class Decaying(Ledger):
 
     def settled(self, now: float, count: int) -> Floats:
         used = np.zeros(count)
-        used[: len(self._sums)] = self._sums
+        counts = 1.0
         if self.half_life is not None and self._origin is not None:
-            used *= 0.5 ** ((now - self._origin) / self.half_life)
+            counts = 0.5 ** ((now - self._origin) / self.half_life)
+        np.multiply(np.frombuffer(self._sums), counts, out=used[: len(self._sums)])
         return used
 
     def clear(self) -> None:

@@ -180,7 +180,8 @@ def test_a_changed_job_counts_as_what_it_is_now():
     assert arrive(s, 0, described("a", qos="low"), described("b", qos="low")) == "a"
     assert step(s, 1, ev.JobChanged(1, described("a", qos="high"))) == "b"
     s.step(2, [ev.JobEnded(2, "a"), ev.JobEnded(2, "b")])
-    assert all(not any(h.use.values()) for h in s.plugins.by_name["limits"]._holders.values())
+    holders = s.plugins.by_name["limits"]._holders.values()
+    assert [holder.used("jobs", 2) for holder in holders] == [0]
 
 
 def test_the_guard_refuses_a_start_that_no_policy_made():
