@@ -269,7 +269,7 @@ WATTS = 40
 
 
 @pytest.mark.parametrize("policy", PLUGINS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(workloads(), st.lists(st.integers(1, TOTAL), min_size=2, max_size=4), st.booleans())
 def test_a_power_cap_by_the_hour_is_that_of_each_moment(policy, jobs, most, overtake):
     """``most``: how many busy processors each hour of the day allows, in turn."""

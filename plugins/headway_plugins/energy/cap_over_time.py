@@ -14,7 +14,7 @@ import math
 import re
 import zoneinfo
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +143,9 @@ class CapOverTime:
         #: What is in force from when until when: nothing else holds in between.
         self._known = (_INF, -_INF, _INF)
         self._week = (-_INF, _INF)
+        #: A local day, and when windows open or close on it and on the next.
+        self._day: datetime.date | None = None
+        self._day_edges: list[float] = []
 
     def at(self, moment: float) -> float:
         """Watts; infinity where neither a window nor a price says anything."""
@@ -167,24 +170,26 @@ class CapOverTime:
 
     def next_change(self, moment: float) -> float:
         """When a window opens or closes, or the price changes, next; infinity: never."""
-        due = min((edge for edge in self._edges(moment) if edge > moment), default=_INF)
+        edges = self._edges(moment) if self._windows else []
+        at = bisect_right(edges, moment)
+        due = edges[at] if at < len(edges) else _INF
         index = bisect_right(self._prices, (moment, _INF))
         return min(due, self._prices[index][0]) if index < len(self._prices) else due
 
-    def _edges(self, moment: float) -> Iterator[float]:
-        """When windows open or close on this local day and the next."""
-        if not self._windows:
-            return
-        local = datetime.datetime.fromtimestamp(moment, self._zone)
-        for days in (0, 1):
-            day = (local + datetime.timedelta(days=days)).date()
-            for window in self._windows:
-                for seconds in window.edges:
-                    clock = datetime.time(int(seconds // 3600), int(seconds % 3600 // 60))
-                    # In autumn there are two of the same time.
-                    for fold in (0, 1):
-                        at = datetime.datetime.combine(day, clock, self._zone).replace(fold=fold)
-                        yield at.timestamp()
+    def _edges(self, moment: float) -> list[float]:
+        """When windows open or close on this local day and the next, in order."""
+        today = datetime.datetime.fromtimestamp(moment, self._zone).date()
+        if today != self._day:
+            found = set()
+            for day in (today, today + datetime.timedelta(days=1)):
+                for window in self._windows:
+                    for seconds in window.edges:
+                        clock = datetime.time(int(seconds // 3600), int(seconds % 3600 // 60))
+                        at = datetime.datetime.combine(day, clock, self._zone)
+                        # In autumn there are two of the same time.
+                        found |= {at.timestamp(), at.replace(fold=1).timestamp()}
+            self._day, self._day_edges = today, sorted(found)
+        return self._day_edges
 
     def highest(self, moment: float) -> float:
         """The highest cap of the week that begins at ``moment``; found anew once a day."""
