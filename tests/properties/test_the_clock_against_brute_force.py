@@ -237,14 +237,14 @@ class EvenDays:
 @example([Job(0, 1, 1, 0), Job(0, TOTAL, 1, 0), Job(0, 1, 1, 1)])
 def test_a_policy_that_counts_who_waits_is_asked_at_each_arrival(jobs):
     def answer(queue, running, free, now):
-        waiting, begun = list(queue), []
-        while len(waiting) % 2 == 0 or by_night(now):
-            first = next(((at, job) for at, job in waiting if job.processors <= free), None)
-            if first is None:
+        begun = []
+        while len(queue) % 2 == 0 or by_night(now):
+            first = greedy(queue, running, free, now)[:1]
+            if not first:
                 break
-            waiting.remove(first)
-            begun.append(first[0])
-            free -= first[1].processors
+            begun += first
+            free -= jobs[first[0]].processors
+            queue = [(at, job) for at, job in queue if at not in first]
         return begun
 
     assert starts(jobs, EvenDays()) == by_second(jobs, answer)

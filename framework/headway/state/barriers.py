@@ -42,9 +42,7 @@ def refused(state: Facts, job: Job) -> bool:
         if other.status is _PENDING and other is not job and other.id not in known
     ]  # fmt: skip
     known[job.id] = job, barrier
-    for other, barrier in zip(waiting, barriers_of(state, waiting), strict=True):
-        if barrier is not None:
-            known[other.id] = other, barrier
+    known.update({found[0].id: found for found in _who_is_barred(state, waiting)})
     view = job.pool.view
     if state.passes_over and view is not None and any(booking.job.id in known for booking in view.bookings):
         # What was booked for it was kept from others.

@@ -83,7 +83,11 @@ def _waits_for_others(state: Facts, job: Job) -> bool:
 def queue_together(state: Facts, jobs: Sequence[Job]) -> None:
     """Several jobs that a barrier kept out of their queues, and that are out of :attr:`Facts.barred` already:
     the same for each."""
-    one_by_one = state.bars_many is None or len(jobs) < 2
+    if state.bars_many is None or len(jobs) < 2:
+        for job in jobs:
+            job.barrier = None
+            queue_or_wait(state, job)
+        return
     now = state.now
     free: list[Job] = []
     pool, most, pools = None, -1, 0
@@ -95,8 +99,7 @@ def queue_together(state: Facts, jobs: Sequence[Job]) -> None:
             most = pool.total if pool.open and pool.flat else -1
         # As `nothing_else`; most of what comes here is asked for again and again.
         if (
-            one_by_one
-            or job.processors > most
+            job.processors > most
             or job.not_before > now
             or job.held
             or not job.unconditional

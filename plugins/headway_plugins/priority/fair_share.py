@@ -348,9 +348,7 @@ class FairShare:
 
     def rate(self, job: JobDescription, processors: int) -> float:
         """Units that a job of so many processors is billed a second."""
-        each = self._each
-        billed = each * processors if each is not None else self.billed(job, processors)
-        return billed * self._qos.get(job.qos, 1.0)
+        return self.billed(job, processors) * self.factor(job)
 
     def factor(self, job: JobDescription) -> float:
         """What its QOS makes of what a job uses."""
@@ -358,6 +356,8 @@ class FairShare:
 
     def billed(self, job: JobDescription, processors: int) -> float:
         """The same, whatever its QOS."""
+        if self._each is not None:
+            return self._each * processors
         total = 0.0
         for name, weight in self._billing:
             total += weight * (processors if name == "processors" else amount(job.request, name, processors))
