@@ -1,4 +1,4 @@
-"""What is not installed with the daemon: libraries that plots and statistics need, and those of clusters.
+"""Libraries that the daemon does without: those of plots and statistics, of clusters, of protection.
 
 Those of the extra ``report`` are three fifths of a full installation; a daemon runs without them.
 """
@@ -10,36 +10,56 @@ from importlib.util import find_spec
 
 from headway.errors import UserError
 
-#: Modules of the extra ``report``, and what they are called.
-_REPORT = {"matplotlib": "matplotlib", "PIL": "Pillow", "scipy": "SciPy"}
-
-
-#: Of the extra ``cluster``.
-_CLUSTER = {"distributed": "Dask (distributed)"}
-
-#: Of the extra ``parquet``.
-_PARQUET = {"pyarrow": "pyarrow"}
+#: Extra -> its modules, and what they are called.
+_EXTRAS: Mapping[str, Mapping[str, str]] = {
+    "report": {"matplotlib": "matplotlib", "PIL": "Pillow", "scipy": "SciPy"},
+    "prediction": {"scipy": "SciPy"},
+    "security": {"cryptography": "cryptography"},
+    "cluster": {"distributed": "Dask (distributed)"},
+    "parquet": {"pyarrow": "pyarrow"},
+}
 
 
 def need_report(what: str) -> None:
     """Raise :class:`UserError` that says how to install what ``what`` needs, if it is not there."""
-    _need(what, _REPORT, "report")
+    _need(what, "report")
+
+
+def need_prediction(what: str) -> None:
+    """The same for predictions by regression."""
+    _need(what, "prediction")
+
+
+def need_security(what: str) -> None:
+    """The same for carrying security levels out."""
+    _need(what, "security")
 
 
 def need_cluster(what: str) -> None:
     """The same for campaigns on a Dask cluster."""
-    _need(what, _CLUSTER, "cluster")
+    _need(what, "cluster")
 
 
 def need_parquet(what: str) -> None:
     """The same for results as Parquet."""
-    _need(what, _PARQUET, "parquet")
+    _need(what, "parquet")
 
 
-def _need(what: str, modules: Mapping[str, str], extra: str) -> None:
-    missing = [name for module, name in modules.items() if find_spec(module) is None]
+def extra_of(error: Exception) -> str:
+    """The extra whose library an import misses (``"report"``); empty where it is another error."""
+    module = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    return next((extra for extra, modules in _EXTRAS.items() if module in modules), "")
+
+
+def how_to_install(extra: str) -> str:
+    """The words that say how an extra is installed."""
+    return (
+        f"install headway with its extra `{extra}` (python -m pip install '.[{extra}]' in a checkout, "
+        f"'FILE.whl[{extra}]' for a wheel)"
+    )
+
+
+def _need(what: str, extra: str) -> None:
+    missing = [name for module, name in _EXTRAS[extra].items() if find_spec(module) is None]
     if missing:
-        raise UserError(
-            f"{what} needs {', '.join(missing)}, not installed here: install headway with its extra "
-            f"`{extra}` (python -m pip install '.[{extra}]' in a checkout, 'FILE.whl[{extra}]' for a wheel)"
-        )
+        raise UserError(f"{what} needs {', '.join(missing)}, not installed here: {how_to_install(extra)}")

@@ -25,6 +25,7 @@ import pydantic
 from headway.decisions import Decision
 from headway.errors import UserError, nearest
 from headway.events import Event
+from headway.extras import extra_of, how_to_install
 from headway.hookspecs import PROJECT, HookSpecs
 from headway.inputs import InputFiles
 from headway.model import ClusterDescription
@@ -110,15 +111,34 @@ class Catalogue:
         try:
             found = entry.load()
         except Exception as error:
-            raise UserError(f"{where}: plugin {name!r} ({entry.value}) does not load: {error}") from error
+            extra = extra_of(error)
+            why = f"{error}: {how_to_install(extra)}" if extra else str(error)
+            raise UserError(f"{where}: plugin {name!r} ({entry.value}) does not load: {why}") from error
         self._classes[name] = found
         return found
 
-    def registered(self, hook: str) -> dict[str, Any]:
-        """What the plugins that have this hook register by name; each is made with its defaults."""
-        found: dict[str, Any] = {}
+    def loadable(self) -> dict[str, type]:
+        """The classes of the plugins that load, by name; :meth:`not_loadable` tells about the others."""
+        return {name: found for name, found in self._tried().items() if isinstance(found, type)}
+
+    def not_loadable(self) -> dict[str, str]:
+        """Plugins that do not load here, by name, and why: a library of an extra is not installed, or
+        another package that brings plugins is broken. Neither costs the other plugins anything."""
+        return {name: str(found) for name, found in self._tried().items() if isinstance(found, UserError)}
+
+    def _tried(self) -> dict[str, type | UserError]:
+        tried: dict[str, type | UserError] = {}
         for name in self.names():
-            kind = self.get(name)
+            try:
+                tried[name] = self.get(name)
+            except UserError as error:
+                tried[name] = error
+        return tried
+
+    def registered(self, hook: str) -> dict[str, Any]:
+        """What the plugins that load and have this hook register by name; each is made with its defaults."""
+        found: dict[str, Any] = {}
+        for kind in self.loadable().values():
             if hook in hooks_of(kind):
                 found.update(getattr(kind(), hook)() or {})
         return found

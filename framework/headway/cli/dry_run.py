@@ -485,7 +485,7 @@ def enabled(config: Config, catalogue: Catalogue, policy: str | None, configured
     ]
     hooks = {c.name: list(hooks_of(catalogue.get(c.name, c.where))) for c in chosen}
     if not any("schedule" in found for found in hooks.values()):
-        policies = [n for n in catalogue.names() if "schedule" in hooks_of(catalogue.get(n))]
+        policies = [n for n, kind in catalogue.loadable().items() if "schedule" in hooks_of(kind)]
         raise UserError(
             f"--policy: expected a policy ({', '.join([*policies, *catalogue.presets()])}), found the plugin "
             f"{policy!r}, which implements {', '.join(hooks[policy])}"

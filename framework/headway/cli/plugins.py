@@ -63,7 +63,7 @@ def _list(catalogue: Catalogue) -> None:
     from headway.config import adapter_names
 
     groups: dict[str, list[PluginInfo]] = {heading: [] for heading in (*_KINDS.values(), _OTHERS)}
-    for name in catalogue.names():
+    for name in catalogue.loadable():
         info = catalogue.info(name)
         kind = next((heading for hook, heading in _KINDS.items() if hook in info.hooks), _OTHERS)
         groups[kind].append(info)
@@ -89,6 +89,11 @@ def _list(catalogue: Catalogue) -> None:
         for name, preset in presets.items():
             table.add_row(_plain(name), _plain(preset.summary))
         screen.print(table)
+        say("")
+    if broken := catalogue.not_loadable():
+        say("Not loadable here")
+        for why in broken.values():
+            say(why)
         say("")
     say(f"Adapters (cluster: adapter: NAME): {', '.join(adapter_names())}")
     say("`headway plugins NAME` tells more about a plugin.")

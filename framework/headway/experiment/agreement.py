@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from scipy import stats
 
 from headway.experiment.campaign import Row
 from headway.experiment.rulebook import Evidence
@@ -44,6 +43,8 @@ def kendall(ours: Sequence[float], theirs: Sequence[float]) -> float:
     the same value throughout."""
     if len(ours) < 2 or np.ptp(ours) == 0 or np.ptp(theirs) == 0:
         return float("nan")
+    from scipy import stats
+
     return float(stats.kendalltau(ours, theirs).statistic)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.errors import UserError
+from headway.extras import need_prediction
 
 Array = NDArray[np.float64]
 
@@ -34,12 +34,9 @@ def t_quantile(level: float, df: int) -> float:
 
 
 def _special() -> Any:
-    try:
-        from scipy import special
-    except ModuleNotFoundError as error:
-        raise UserError(
-            "predictions by regression need SciPy, found no module 'scipy': pip install 'headway[prediction]'"
-        ) from error
+    need_prediction("a prediction by regression")
+    from scipy import special
+
     return special
 
 

@@ -18,7 +18,6 @@ from typing import Any
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from headway.emulation import emulate
 from headway.experiment.statistics import Interval
@@ -124,6 +123,8 @@ def change_by_weeks(before: Floats, after: Floats, submit: Floats) -> Interval:
     count = len(sums)
     if count < 2 or not mean:
         return Interval(100 * share, float("nan"), count)
+    from scipy import stats
+
     error = float(np.sqrt((sums**2).sum() * count / (count - 1))) / (mean * len(before))
     return Interval(100 * share, 100 * float(stats.t.ppf(0.975, count - 1)) * error, count)
 

@@ -15,11 +15,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 
 import yaml
 
-from headway.errors import UserError
+from headway.extras import need_security
 from headway_plugins.security.levels import SERVICES
 
 BUFFER = 1 << 20
@@ -58,18 +57,9 @@ class Figures:
         return sorted((f for f in self.figures if f.service == service), key=lambda f: f.level)
 
 
-def need_cryptography(what: str) -> None:
-    """Raise :class:`UserError` that says how to install the package if it is not there."""
-    if find_spec("cryptography") is None:
-        raise UserError(
-            f"{what} needs the package cryptography, not installed here: install headway with its extra "
-            "`security` (python -m pip install '.[security]' in a checkout, 'FILE.whl[security]' for a wheel)"
-        )
-
-
 def measure(seconds: float = 0.2, clock: Callable[[], float] = time.thread_time) -> Figures:
     """Measure every option of :data:`LEVELS` for five times ``seconds`` of processor time."""
-    need_cryptography("headway security measure")
+    need_security("headway security measure")
     import cryptography
 
     calls = {**_encryption(), **_integrity()}

@@ -14,7 +14,8 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
+
+from headway.extras import need_report
 
 Floats = NDArray[np.float64]
 
@@ -63,6 +64,9 @@ def _probabilities(classes: SizeClasses, processors: int, tilt: float) -> Floats
 
 @cache
 def _tilt(classes: SizeClasses) -> float:
+    need_report("a workload of size classes")
+    from scipy.optimize import brentq
+
     size = np.arange(1, PUBLISHED_FOR + 1)
 
     def surplus(tilt: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import unicodedata
 from typing import Any
 
 import pytest
@@ -20,9 +21,19 @@ HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e\udce9name"
 @given(st.text())
 def test_what_is_printed_has_no_control_characters(text: str) -> None:
     shown = printable(text)
-    assert all(c.isprintable() or c in "\n\t" for c in shown)
+    assert all(c.isprintable() or c in "\n\t" or unicodedata.category(c) == "Zs" for c in shown)
     assert len(shown) == len(text)
     shown.encode()
+
+
+@pytest.mark.parametrize("blank", ["\u202f", "\xa0", "\u2009", "\u3000"])
+def test_blanks_of_any_width_stay(blank: str) -> None:
+    assert printable(f"3{blank}241") == f"3{blank}241"
+
+
+@pytest.mark.parametrize("line_end", ["\u2028", "\u2029", "\x85", "\r"])
+def test_line_ends_of_other_kinds_do_not(line_end: str) -> None:
+    assert line_end not in printable(f"a{line_end}b")
 
 
 def test_sentences_and_tables(capsys: pytest.CaptureFixture[str]) -> None:

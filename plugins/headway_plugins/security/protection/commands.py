@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from headway.cli.common import examples, messages, say
-from headway_plugins.security.measured import LEVELS, need_cryptography
+from headway.extras import need_security
+from headway_plugins.security.measured import LEVELS
 
 if TYPE_CHECKING:
     from headway.user_side import UserSide
@@ -116,7 +117,7 @@ def protect(
 
     side = None
     try:
-        need_cryptography("headway protect")
+        need_security("headway protect")
         side = load_user_side(system, _queue(os.environ)) if system is not None else None
         plan = wrapper.Plan(
             argv, _label(label, side, os.environ), Keys(_folder(folder)), manifest, inputs, outputs,
@@ -191,7 +192,7 @@ def sign_command(folder: Path | None, out: Path, files: tuple[Path, ...]) -> Non
     from headway_plugins.security.protection.keys import Keys
     from headway_plugins.security.protection.manifest import list_files, write_manifest
 
-    need_cryptography("headway security sign")
+    need_security("headway security sign")
     keys = Keys(_folder(folder))
     options: Sequence[str] = [option for option in LEVELS["authentication"] if keys.has_signer(option)]
     if not options:
@@ -212,7 +213,7 @@ def seal_command(folder: Path | None, cipher: str, replace: bool, files: tuple[P
     from headway_plugins.security.protection.keys import Keys
     from headway_plugins.security.protection.sealed import seal, sealed_name
 
-    need_cryptography("headway security seal")
+    need_security("headway security seal")
     secret = Keys(_folder(folder)).data()
     for path in files:
         seal(path, secret, cipher, replace=replace)
@@ -228,7 +229,7 @@ def unseal_command(folder: Path | None, keep: bool, files: tuple[Path, ...]) -> 
     from headway_plugins.security.protection.keys import Keys
     from headway_plugins.security.protection.sealed import SUFFIX, unseal
 
-    need_cryptography("headway security unseal")
+    need_security("headway security unseal")
     secret = Keys(_folder(folder)).data()
     for path in files:
         plain = path.with_name(path.name.removesuffix(SUFFIX))

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from headway.errors import Failure, UserError
-from headway_plugins.security.measured import LEVELS, need_cryptography
+from headway.extras import need_security
+from headway_plugins.security.measured import LEVELS
 from headway_plugins.security.protection.algorithms import HMAC, derived, is_of, new_key
 
 #: Option of a signature -> the name of its files.
@@ -102,7 +103,7 @@ def make_keys(folder: Path) -> list[Path]:
         PublicFormat,
     )
 
-    need_cryptography("headway security keys")
+    need_security("headway security keys")
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

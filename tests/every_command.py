@@ -1,0 +1,149 @@
+"""Every command once, on small clean inputs: in this installation, and in one of the bare wheel.
+
+As a program (``python every_command.py``) it runs all of them in its own folder and prints, as JSON, how each
+ended and what it said.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+#: Command lines, in their order: later ones read what earlier ones wrote.  Exit codes other than 0 stand in
+#: :data:`EXPECTED`.
+LINES = (
+    "demo --help",
+    "dry-run --trace log.swf --policy easy --journal j.db",
+    "dry-run -c shares.yaml --trace log.swf --journal shares.db",
+    "dry-run --workload month --policy fcfs",
+    "dry-run --trace log.swf --policy easy --out out",
+    "compare campaign.yaml --out campaign --workers 1",
+    "repeat campaign --workers 1",
+    "results --db r.db add campaign",
+    "results --db r.db list",
+    "results --db r.db table 1",
+    "lint-experiment campaign.yaml",
+    "tune delayed-los --trace log.swf --values 1..2 --workers 1",
+    "reproduce --help",
+    "generate",
+    "generate month -o month.swf",
+    "generate feitelson96 -o f.swf --set jobs=50",
+    "generate lublin -o l.swf --set jobs=50",
+    "analyze log.swf",
+    "analyze log.swf --out study",
+    "convert log.swf converted.swf.gz",
+    "estimates",
+    "estimates fit log.swf -o estimates.yaml",
+    "run -c dry.yaml",
+    "check -c dry.yaml",
+    "plugins",
+    "plugins easy",
+    "plugins scopred",
+    "replay j.db",
+    "explain 5 -c site.yaml --journal-only",
+    "starts -c site.yaml",
+    "status -c site.yaml",
+    "elastic 5 --extend 30m -c site.yaml",
+    "reserve --at +1h --for 1h --nodes 1 -c site.yaml",
+    "unreserve r1 -c site.yaml",
+    "arrivals fit log.swf -o arrivals.yaml",
+    "bundle --help",
+    "emulate-commands --help",
+    "fairness -c site.yaml",
+    "fit ft --formula N/P --runs runs.csv",
+    "predict ft --formula N/P --runs runs.csv --set N=20000 --nodes 2..8",
+    "import slurm slurm.conf",
+    "node-agent report",
+    "plan --list night.csv --processors 8",
+    "priority --journal shares.db",
+    "shares --journal shares.db",
+    "profile pipeline.yaml --run",
+    "size pipeline.yaml -p n=1 --processors 4",
+    "protect -- true",
+    "security measure --seconds 0.01",
+    "window --list window.csv --processors 4 --length 2h",
+)
+
+#: Those that end otherwise than with 0 where all extras are installed, since no daemon runs here, say.
+EXPECTED = {
+    "status -c site.yaml": 1,
+    "elastic 5 --extend 30m -c site.yaml": 1,
+    "reserve --at +1h --for 1h --nodes 1 -c site.yaml": 1,
+    "unreserve r1 -c site.yaml": 1,
+    "starts -c site.yaml": 2,
+    "fairness -c site.yaml": 2,
+    "protect -- true": 125,
+}
+
+#: Jobs whose figures have five digits, so that thousands are parted.
+_LOG = "; MaxProcs: 64\n; MaxJobs: 40\n" + "".join(
+    f"{n} {n * 600} -1 {30000 + n * 137 % 40000} {1 + n % 32} -1 -1 {1 + n % 32} {72000 + n % 3 * 3600} "
+    f"-1 1 {n % 5 + 1} {n % 3 + 1} -1 1 -1 -1 -1\n"
+    for n in range(1, 41)
+)
+
+#: A controlled run writes what its filters received, and how long they were busy.
+_PIPELINE = """
+import json, os
+filters = {"read": {"bytes": 60000, "seconds": 30}, "count": {"bytes": 20000, "seconds": 10}}
+json.dump({"filters": filters}, open(os.environ["HEADWAY_PROFILE"], "w"))
+"""
+
+#: Inputs by name.
+FILES = {
+    "log.swf": _LOG,
+    "dry.yaml": "mode: dry-run\nemulation: {trace: log.swf}\nplugins: [easy]\n",
+    "shares.yaml": "plugins: [fair-tree, {multifactor: {weights: {fairshare: 1000}}}, easy]\n",
+    "site.yaml": "journal: j.db\ncluster: {adapter: slurm, options: {partitions: [all]}}\nplugins: [easy]\n",
+    "campaign.yaml": "processors: 64\npolicies: [fcfs, easy]\nseeds: 2\nmethod: {usage: a test}\n"
+    "workloads: [{model: lublin, options: {jobs: 400}, loads: [0.7]}]\n",
+    "runs.csv": "N,P,runtime\n" + "".join(
+        f"{n},{p},{n / p + 5 + n % 7}\n" for n in range(10000, 30000, 2500) for p in (2, 4, 8)
+    ),
+    "slurm.conf": "ClusterName=c\nNodeName=n[1-4] CPUs=32\nPartitionName=batch Nodes=n[1-4] Default=YES\n",
+    "night.csv": "name,processes,time\na,8,20000\nb,4,15000\nc,2,12000\n",
+    "window.csv": "job,stage,length\na,1,1200\na,2,1800\nb,1,2400\n",
+    "pipeline.yaml": json.dumps({
+        "program": "p", "parameters": {"n": [1]}, "filters": [{"name": "read"}, {"name": "count"}],
+        "command": [sys.executable, "program.py"],
+    }),
+    "program.py": _PIPELINE,
+}  # fmt: skip
+
+
+def prepare(folder: Path) -> None:
+    """Write the inputs."""
+    for name, text in FILES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def run_all() -> list[dict[str, Any]]:
+    """How each line ended here (its exit code, or -1 for an exception) and what it said."""
+    from headway.cli import main
+
+    os.environ.update(COLUMNS="120", MPLBACKEND="agg")
+    told = []
+    for line in LINES:
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            try:
+                main(line.split())
+                code = 0
+            except SystemExit as end:
+                code = end.code if isinstance(end.code, int) else int(end.code is not None)
+            except BaseException:
+                code = -1
+                traceback.print_exc(file=said)
+        told.append({"line": line, "code": code, "said": said.getvalue()})
+    return told
+
+
+if __name__ == "__main__":
+    prepare(Path.cwd())
+    sys.stdout.write(json.dumps(run_all()))

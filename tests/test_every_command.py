@@ -1,0 +1,110 @@
+"""Every command runs once: here, where everything is installed, and in an installation of the bare wheel."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+from typing import Any
+
+import pytest
+from every_command import EXPECTED, LINES, prepare
+from waiting import HANG
+
+from headway.cli import _COMMANDS, _installed_commands
+
+ROOT = Path(__file__).parents[1]
+PROGRAM = ROOT / "tests" / "every_command.py"
+#: Modules of extras that the bare wheel must not have for the test to say anything.
+EXTRAS = ("scipy", "matplotlib", "PIL", "distributed", "pyarrow", "numba", "psycopg")
+
+Told = list[dict[str, Any]]
+
+
+def told(python: str | Path, folder: Path) -> Told:
+    """How every line ended in that installation."""
+    prepare(folder)
+    done = subprocess.run(
+        [python, PROGRAM], cwd=folder, capture_output=True, text=True, timeout=HANG, check=True
+    )
+    found: Told = json.loads(done.stdout)
+    return found
+
+
+def cannot(why: str) -> None:
+    """Skip what needs a package index where there is none; with CI=true that is a failure."""
+    (pytest.fail if os.environ.get("CI", "").lower() == "true" else pytest.skip)(why)
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    return told(sys.executable, tmp_path_factory.mktemp("here"))
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """The same where only the wheel and what it requires are installed."""
+    folder = tmp_path_factory.mktemp("bare")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--no-deps", "--quiet"]
+    built = subprocess.run([*pip, "--wheel-dir", folder, ROOT], capture_output=True, text=True)
+    if built.returncode:
+        cannot(f"the wheel cannot be built: {built.stderr[-500:]}")
+    venv.create(folder / "venv", with_pip=True)
+    python = folder / "venv" / "bin" / "python"
+    (wheel,) = folder.glob("headway-*.whl")
+    installed = subprocess.run(
+        [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", wheel],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    if installed.returncode:
+        cannot(f"the wheel cannot be installed: {installed.stderr[-500:]}")
+    there = f"import importlib.util as u; print([m for m in {EXTRAS!r} if u.find_spec(m)])"
+    found = subprocess.run([python, "-c", there], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+    (folder / "work").mkdir()
+    return told(python, folder / "work")
+
+
+def test_the_table_has_every_command() -> None:
+    assert {line.split()[0] for line in LINES} == {*_COMMANDS, *_installed_commands()}
+
+
+def test_every_command_ends_as_it_should(here: Told) -> None:
+    ended = {one["line"]: (one["code"], one["said"][-400:]) for one in here}
+    wrong = {line: end for line, end in ended.items() if end[0] != EXPECTED.get(line, 0)}
+    assert not wrong
+
+
+def test_clean_input_is_printed_as_it_is(here: Told) -> None:
+    """Nothing in it is taken for foreign: not the thin blanks between thousands either."""
+    assert not [one["line"] for one in here if "\N{REPLACEMENT CHARACTER}" in one["said"]]
+    assert any("\N{NARROW NO-BREAK SPACE}" in one["said"] for one in here), "no figure has five digits"
+
+
+@pytest.mark.long
+def test_the_bare_wheel_runs_every_command_or_names_the_extra(bare: Told, here: Told) -> None:
+    without = {one["line"]: one for one in bare}
+    for one in here:
+        line, found = one["line"], without[one["line"]]
+        if found["code"] == one["code"]:
+            continue
+        assert found["code"] == 2, found
+        # What follows from it (a campaign that was not run) names what it misses.
+        assert "extra `" in found["said"] or line.split()[0] in ("repeat", "results"), found
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "line", ["plugins", "generate", "estimates", "dry-run --workload month --policy fcfs", "analyze log.swf"]
+)
+def test_the_bare_wheel_needs_no_extra_for(bare: Told, line: str) -> None:
+    found = next(one for one in bare if one["line"] == line)
+    assert found["code"] == 0, found["said"]
+
+
+@pytest.mark.long
+def test_nothing_of_the_bare_wheel_ends_in_a_traceback(bare: Told) -> None:
+    assert not [one for one in bare if one["code"] == -1 or "Traceback" in one["said"]]
