@@ -15,6 +15,7 @@ from every_command import EXPECTED, LINES, prepare
 from waiting import HANG
 
 from headway.cli import _COMMANDS, _installed_commands
+from headway.shipped import shipped
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = ROOT / "tests" / "every_command.py"
@@ -45,8 +46,8 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Told:
 
 
 @pytest.fixture(scope="module")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> Told:
-    """The same where only the wheel and what it requires are installed."""
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the bare wheel and what it requires, nothing else."""
     folder = tmp_path_factory.mktemp("bare")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--no-deps", "--quiet"]
     built = subprocess.run([*pip, "--wheel-dir", folder, ROOT], capture_output=True, text=True)
@@ -64,8 +65,12 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Told:
     there = f"import importlib.util as u; print([m for m in {EXTRAS!r} if u.find_spec(m)])"
     found = subprocess.run([python, "-c", there], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
-    (folder / "work").mkdir()
-    return told(python, folder / "work")
+    return folder / "venv"
+
+
+@pytest.fixture(scope="module")
+def bare(environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Told:
+    return told(environment / "bin" / "python", tmp_path_factory.mktemp("work"))
 
 
 def test_the_table_has_every_command() -> None:
@@ -108,3 +113,21 @@ def test_the_bare_wheel_needs_no_extra_for(bare: Told, line: str) -> None:
 @pytest.mark.long
 def test_nothing_of_the_bare_wheel_ends_in_a_traceback(bare: Told) -> None:
     assert not [one for one in bare if one["code"] == -1 or "Traceback" in one["said"]]
+
+
+@pytest.mark.long
+def test_the_wheel_brings_what_the_guide_and_check_name(environment: Path) -> None:
+    there = environment / "share" / "headway" / "etc"
+    for file in (ROOT / "etc").rglob("*"):
+        brought = there / file.relative_to(ROOT / "etc")
+        assert brought.exists(), f"{brought.name} is not in the wheel: tool.setuptools.data-files"
+        assert os.access(brought, os.X_OK) == os.access(file, os.X_OK)
+    asked = "from headway.shipped import shipped; print(shipped('slurm/job_submit.lua'))"
+    found = subprocess.run(
+        [environment / "bin" / "python", "-c", asked], capture_output=True, text=True, check=True
+    )
+    assert Path(found.stdout.strip()) == (there / "slurm" / "job_submit.lua").resolve()
+
+
+def test_a_checkout_names_its_own_files() -> None:
+    assert shipped("slurm/job_submit.lua") == ROOT / "etc" / "slurm" / "job_submit.lua"

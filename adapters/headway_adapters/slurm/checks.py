@@ -8,6 +8,7 @@ from pathlib import Path
 
 from headway.adapter import Check
 from headway.errors import Failure
+from headway.shipped import shipped
 from headway_adapters.slurm import reader
 from headway_adapters.slurm.admittance import narrower
 from headway_adapters.slurm.client import SlurmClient
@@ -18,6 +19,8 @@ OLDEST = (21, 8)
 _VERSION = re.compile(r"([0-9]+)\.([0-9]+)")
 #: A partition in the filter's table: ``batch = true`` or ``["my-batch"] = true``.
 _MANAGED_NAME = re.compile(r"""([A-Za-z0-9_.-]+)["']?\]?\s*=\s*true""")
+#: The submit filter, in ``etc/``.
+_FILTER = "slurm/job_submit.lua"
 _PROGRAMS = ("squeue", "sinfo", "scontrol", "scancel")
 
 
@@ -184,7 +187,7 @@ def _entry(client: SlurmClient, config: dict[str, str], options: SlurmOptions) -
         "jobs enter held",
         False,
         f"no submit filter; {len(loose)} of {len(waiting)} pending jobs are not held",
-        "install etc/slurm/job_submit.lua and set JobSubmitPlugins=lua; until then Slurm may start a job "
+        f"install {shipped(_FILTER)} and set JobSubmitPlugins=lua; until then Slurm may start a job "
         "before headway has seen it",
     )
 
@@ -199,7 +202,7 @@ def _filter(client: SlurmClient, config: dict[str, str], options: SlurmOptions, 
         text = ""
     if not text:
         return Check(subject, True, f"{seen} (its job_submit.lua cannot be read from here)")
-    remedy = f"install etc/slurm/job_submit.lua as {path}"
+    remedy = f"install {shipped(_FILTER)} as {path}"
     managed = re.search(r"MANAGED\s*=\s*\{([^}]*)\}", text)
     listed = _MANAGED_NAME.findall(managed.group(1)) if managed else []
     behind = re.search(r"BEHIND\s*=\s*\{([^}]*)\}", text)
