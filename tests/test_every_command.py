@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 import venv
 from pathlib import Path
 from typing import Any
@@ -40,32 +41,46 @@ def cannot(why: str) -> None:
     (pytest.fail if os.environ.get("CI", "").lower() == "true" else pytest.skip)(why)
 
 
+def pip_of(python: str | Path, *words: str) -> None:
+    done = subprocess.run(
+        [python, "-m", "pip", "--disable-pip-version-check", "--quiet", *words],
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        cannot(f"pip {' '.join(words)}: {done.stderr[-500:]}")
+
+
+def made(folder: Path, *wanted: str) -> Path:
+    """A virtual environment in which these are installed."""
+    venv.create(folder, with_pip=True)
+    pip_of(folder / "bin" / "python", "install", *wanted)
+    return folder
+
+
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Told:
     return told(sys.executable, tmp_path_factory.mktemp("here"))
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    pip_of(sys.executable, "wheel", "--no-deps", "--wheel-dir", str(folder), str(ROOT))
+    (found,) = folder.glob("headway-*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment with the bare wheel and what it requires, nothing else."""
-    folder = tmp_path_factory.mktemp("bare")
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--no-deps", "--quiet"]
-    built = subprocess.run([*pip, "--wheel-dir", folder, ROOT], capture_output=True, text=True)
-    if built.returncode:
-        cannot(f"the wheel cannot be built: {built.stderr[-500:]}")
-    venv.create(folder / "venv", with_pip=True)
-    python = folder / "venv" / "bin" / "python"
-    (wheel,) = folder.glob("headway-*.whl")
-    installed = subprocess.run(
-        [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", wheel],
-        capture_output=True, text=True,
-    )  # fmt: skip
-    if installed.returncode:
-        cannot(f"the wheel cannot be installed: {installed.stderr[-500:]}")
+    folder = made(tmp_path_factory.mktemp("bare"), str(wheel))
     there = f"import importlib.util as u; print([m for m in {EXTRAS!r} if u.find_spec(m)])"
-    found = subprocess.run([python, "-c", there], capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [folder / "bin" / "python", "-c", there], capture_output=True, text=True, check=True
+    )
     assert found.stdout.strip() == "[]"
-    return folder / "venv"
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +128,20 @@ def test_the_bare_wheel_needs_no_extra_for(bare: Told, line: str) -> None:
 @pytest.mark.long
 def test_nothing_of_the_bare_wheel_ends_in_a_traceback(bare: Told) -> None:
     assert not [one for one in bare if one["code"] == -1 or "Traceback" in one["said"]]
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the lowest versions are those of Python 3.11")
+def test_the_lowest_versions_that_are_allowed_run_every_command(wheel: Path, tmp_path: Path) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    allowed = [*project["dependencies"], *project["optional-dependencies"]["report"]]
+    assert all(">=" in requirement for requirement in allowed)
+    lowest = tmp_path / "lowest.txt"
+    lowest.write_text("\n".join(requirement.replace(">=", "==") for requirement in allowed), encoding="utf-8")
+    folder = made(tmp_path / "venv", f"{wheel}[report]", "-c", str(lowest))
+    (tmp_path / "work").mkdir()
+    ended = {one["line"]: one for one in told(folder / "bin" / "python", tmp_path / "work")}
+    assert not [one for line, one in ended.items() if one["code"] != EXPECTED.get(line, 0)]
 
 
 @pytest.mark.long
