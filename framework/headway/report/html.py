@@ -83,7 +83,7 @@ def render_html(
     environment = page_environment()
     labels = [result.label or f"run {number}" for number, result in enumerate(results, 1)]
     return environment.get_template("report.html").render(
-        title=title or (f"{labels[0]}: one run" if len(results) == 1 else f"{len(results)} runs compared"),
+        title=title or _title(labels, results),
         css=stylesheet(environment),
         script=_source(environment, "gantt.js"),
         labels=labels,
@@ -151,6 +151,13 @@ def json_for_script(value: Any) -> Markup:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)
+
+
+def _title(labels: Sequence[str], results: Sequence[RunResult]) -> str:
+    """What was run on what: the workload is named where all runs have the same one."""
+    workloads = {result.about.get("workload", "") for result in results}
+    on = f" on {workload}" if len(workloads) == 1 and (workload := workloads.pop()) else ""
+    return f"{labels[0]}{on}: one run" if len(results) == 1 else f"{len(results)} runs{on} compared"
 
 
 def _facts(results: Sequence[RunResult], summaries: Sequence[Summary]) -> list[tuple[str, list[str]]]:
@@ -303,6 +310,7 @@ def _chart(result: RunResult, columns: JobColumns, begin: float, end: float, lim
     picture = base64.b64encode(gantt.raster(shape, columns, begin, end)).decode("ascii")
     unit, name = plots.time_unit(end - begin)
     users, _ = gantt.users_by_work(result, columns)
+    no_time = int((columns.started & (columns.end == columns.start)).sum())
     return {
         "label": result.label,
         "picture": picture,
@@ -318,5 +326,6 @@ def _chart(result: RunResult, columns: JobColumns, begin: float, end: float, lim
         "omitted_text": quantities.number(inside.omitted),
         "omitted_work": quantities.share(inside.omitted_work),
         "embedded_text": quantities.number(len(inside.data["id"])),
-        "no_time": int((columns.started & (columns.end == columns.start)).sum()),
+        "no_time": no_time,
+        "no_time_text": quantities.number(no_time),
     }

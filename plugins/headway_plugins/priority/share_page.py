@@ -39,7 +39,7 @@ the part that shares or a target promise (dashed). Those who used most, of accou
 </section>
 <section>
 <h2>Accounts and users</h2>
-<div class="wide"><table>
+<div class="wide" role="group" tabindex="0" aria-label="Accounts and users"><table>
 <thead><tr>
 {% for name in heads %}
 <th{% if loop.index0 >= 2 %} class="n"{% endif %}>{{ name }}</th>
