@@ -161,6 +161,8 @@ class JobPaceChanged(Event, frozen=True):
     done: float
     #: Seconds of work a second: 1 is full speed, 0 stands still.
     rate: float
+    #: When a job that stands still goes on (absolute seconds), where that is known.
+    resumes: float | None = None
 
 
 class JobUsageMeasured(Event, frozen=True):

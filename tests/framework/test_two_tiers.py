@@ -14,7 +14,7 @@ from headway.explain import explain
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription, NodeDescription
 from headway.scheduler import Scheduler
-from headway.state import State, Status
+from headway.state import ENDS_MOVED, State, Status
 from headway_plugins.placement.first_fit import FirstFit
 from headway_plugins.policies.easy import Easy
 
@@ -441,3 +441,49 @@ def test_a_plugins_moves_pass_the_guard():
     assert scheduler.step(1, [ev.Tick(1)]) == [SwapTiers("b")]
     assert sum("not moved" in problem.message for problem in scheduler.problems) == 2
     assert scheduler.state.jobs["b"].tier == "foreground"
+
+
+def test_a_job_that_is_being_moved_ends_after_its_pause():
+    made = state(described("a", 8, 100), cluster=ClusterDescription.flat(8))
+    job = running(made, "a")
+    made.apply([ev.JobPaceChanged(10, "a", done=10, rate=0.0, resumes=70)])
+    assert job.expected_end == 160 and job.pool.running[0][0] == 160
+    made.apply([ev.JobPaceChanged(70, "a", done=10, rate=1.0)])
+    assert job.expected_end == 160
+
+
+def test_a_job_that_stands_still_cannot_have_ended_when_its_expected_end_comes():
+    made = state(described("a", 8, 100), cluster=ClusterDescription.flat(8))
+    job = running(made, "a")
+    made.apply([ev.JobPaceChanged(10, "a", done=10, rate=0.0)])
+    assert job.expected_end == 100, "it may go on at once"
+    made.now = 100.0
+    made.overdue(job.pool)
+    assert job.expected_end == 190, "90 seconds of its work are left"
+
+
+def test_nor_one_that_is_suspended():
+    made = state(described("a", 8, 100), cluster=ClusterDescription.flat(8))
+    job = running(made, "a")
+    made.apply([ev.JobSuspended(30, "a")])
+    made.now = 100.0
+    made.overdue(job.pool)
+    assert job.expected_end == 170
+    made.apply([ev.JobResumed(110, "a")])
+    assert job.expected_end == 180
+
+
+def test_an_end_that_moves_is_told_apart_from_something_that_becomes_free():
+    made = state(described("a", 4, 100), described("b", 4, 100), cluster=ClusterDescription.flat(8))
+    job, pool = running(made, "a"), made.pools["pool"]
+    made.apply([ev.JobSuspended(5, "a")])
+    pool.fresh = 0
+    made.apply([ev.JobResumed(10, "a")])
+    assert pool.fresh == ENDS_MOVED
+    made.apply([ev.JobSubmitted(10, described("c", 1, 5, 10.0))])
+    assert pool.fresh == -1, "a job came, too"
+    made.apply([ev.JobSuspended(11, "a"), ev.JobResumed(12, "a")])
+    assert pool.fresh == -1
+    pool.fresh = 0
+    made.apply([ev.JobEnded(13, "a")])
+    assert pool.fresh == -1 and job.entries is None

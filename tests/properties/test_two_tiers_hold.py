@@ -101,3 +101,40 @@ def test_where_nobody_can_be_behind_all_three_are_easy(drawn):
         behind = [d for _, d in run.decisions if isinstance(d, Start) and d.tier == "background"]
         if not behind:
             assert run.starts == easy.starts
+
+
+class Noted(Consolidation):
+    """Notes when it looked at the front: steps 1 and 2."""
+
+    def __init__(self, options):
+        super().__init__(options)
+        self.looked = []
+
+    def _foreground(self, view, slots):
+        self.looked.append(view.now)
+        super()._foreground(view, slots)
+
+
+def front_events(told):
+    """When jobs arrived, and when jobs left the front."""
+    front, times = set(), set()
+    for event in told:
+        if isinstance(event, ev.JobSubmitted) or (isinstance(event, ev.JobEnded) and event.job_id in front):
+            times.add(event.time)
+        elif isinstance(event, ev.JobStarted | ev.JobMigrated | ev.JobTierChanged):
+            (front.discard if event.tier == "background" else front.add)(event.job_id)
+    return times
+
+
+@pytest.mark.parametrize("variant", ["keasy", "reasy", "measy"])
+@settings(deadline=None, max_examples=4 * EXAMPLES)
+@given(drawn=jobs, cost=st.sampled_from([3, 60, 200]))
+def test_the_front_is_looked_at_when_a_job_arrives_or_leaves_it_and_at_no_other_time(variant, drawn, cost):
+    """Neither the end of a move's pause nor an expected end that has come is such a time."""
+    plugin = Noted(ConsolidationOptions(variant=variant, migration_cost=cost))
+    run = emulate(CLUSTER, workload(drawn), plugin, sharing=plugin.register_physics(), sharing_seed=1)
+    assert run.problems == []
+    times = sorted(front_events(run.adapter.told))
+    for now in plugin.looked:
+        at = min(range(len(times)), key=lambda i: abs(times[i] - now))
+        assert abs(times[at] - now) <= 1e-6, f"at {now}"

@@ -55,8 +55,10 @@ class Execution(msgspec.Struct, eq=False, gc=False):
     pace: float = 1.0
     #: Share of a processor that each of its processes uses, once somebody may share it.
     use: float = 1.0
-    #: Moves that are going on, for which it stands still; and one just began, which is to be told.
+    #: Moves that are going on, for which it stands still; when the last of them is over (seconds); and one
+    #: just began, which is to be told.
     pausing: int = 0
+    resumes: float = 0.0
     moved: bool = False
     #: Completions in the agenda with another version are void.
     version: int = 0

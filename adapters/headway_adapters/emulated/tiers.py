@@ -76,8 +76,11 @@ class Tiers:
                 execution.pace, execution.moved = pace, False
                 self._rates.reconsider(execution)
                 if told:
+                    resumes = execution.resumes if execution.pausing else None
                     machine.news.append(
-                        ev.JobPaceChanged(machine.now, execution.job.id, execution.consumed, execution.rate)
+                        ev.JobPaceChanged(
+                            machine.now, execution.job.id, execution.consumed, execution.rate, resumes
+                        )
                     )
 
     # ------------------------------------------------------------------ moves
@@ -128,7 +131,8 @@ class Tiers:
             machine.moves_of(execution).migrations += 1
             if self._sharing.migration_cost > 0:
                 execution.pausing += 1
-                machine.agenda.at(now + self._sharing.migration_cost, self._goes_on, execution)
+                execution.resumes = now + self._sharing.migration_cost
+                machine.agenda.at(execution.resumes, self._goes_on, execution)
                 if execution.pausing == 1:
                     machine.news.append(ev.JobSuspended(now, job_id))
         machine.news.append(ev.JobMigrated(now, job_id, execution.placement, tier, decision.restart))

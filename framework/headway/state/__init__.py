@@ -28,11 +28,22 @@ Each file holds one idea, and calls only files that stand above it here:
 
 from headway.state.factors import Factor
 from headway.state.foresight import Foreseeable
-from headway.state.records import Barrier, Job, Obstacle, Outlook, PoolState, RunningEntry, Status, Watcher
+from headway.state.records import (
+    ENDS_MOVED,
+    Barrier,
+    Job,
+    Obstacle,
+    Outlook,
+    PoolState,
+    RunningEntry,
+    Status,
+    Watcher,
+)
 from headway.state.state import State
 from headway.state.tenants import Tenants
 
 __all__ = [
+    "ENDS_MOVED",
     "Barrier",
     "Factor",
     "Foreseeable",

@@ -156,25 +156,34 @@ def overdue(state: Facts, pool: PoolState) -> None:
     estimate, and then their end is "any moment".
 
     What a cluster tells how far it is has no such moment: its news says when it is expected. Who was told to
-    go stays expected at any moment.
+    go stays expected at any moment. A job that stands still cannot have ended: it ends at the earliest when
+    what is left of it is done, if it goes on now.
 
     The pool is to be looked at from scratch then, unless all that was concluded stands with the new ends.
     To be called where somebody's expected end has come.
     """
     now = state.now
-    over = []
+    over, standing = [], []
     stands = _NEVER if pool.view is None else pool.view.stands_until
     for entry in pool.running:
         if entry[0] > now:
             break
         job = entry[3]
-        if job.pace is None and not job.leaving:
+        if job.stands_still and not job.leaving:
+            standing.append(job)
+        elif job.pace is None and not job.leaving:
             over.append(job)
         else:
             # It has not gone when it was expected to, so what it has is free later than was reckoned with.
             stands = _NEVER
     looked = pool.changed, pool.fresh, pool.arrivals
-    pool.touch()
+    pool.end_moved()
+    for job in standing:
+        left = job.expected_runtime - job.done(now)
+        if left > 0.0:
+            set_expected_end(state, job, now + left)
+        if now + left > stands:
+            stands = _NEVER
     for job in over:
         begin = (job.start_time if job.start_time is not None else now) + job.paused
         latest = begin + job.estimate

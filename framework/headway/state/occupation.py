@@ -97,7 +97,11 @@ def expected_end(job: Job, start: float) -> float:
     pace = job.pace
     if pace is None:
         return start + job.paused + job.expected_runtime
-    return pace.since + max(0.0, job.expected_runtime - pace.done) / (pace.rate or 1.0)
+    left = max(0.0, job.expected_runtime - pace.done)
+    if pace.rate > 0.0:
+        return pace.since + left / pace.rate
+    # It stands still. Where nobody knows until when, it goes on at once, and :func:`overdue` looks again.
+    return (pace.since if pace.resumes is None else pace.resumes) + left
 
 
 def release(state: Facts, job: Job) -> None:
@@ -210,7 +214,7 @@ def set_expected_end(state: Facts, job: Job, end: float) -> None:
         moved.append((pool, entry))
         if state.predict is not None:
             note_predicted(pool, entry)
-        pool.touch()
+        pool.end_moved()
     job.entries = moved
 
 

@@ -57,8 +57,7 @@ def enqueue(state: Facts, job: Job) -> None:
             ):
                 pool.changed = True
             return
-    else:
-        pool.fresh = -1
+    pool.fresh = -1
     pool.changed = True
 
 

@@ -15,6 +15,8 @@ from headway.model import JobDescription, Placement, PoolDescription, Request, R
 from headway.sizes import JobsBySize
 
 _INF = float("inf")
+#: :attr:`PoolState.fresh` where expected ends have moved and nothing else happened.
+ENDS_MOVED = -2
 
 
 class Status(enum.Enum):
@@ -68,6 +70,8 @@ class Pace(msgspec.Struct, frozen=True):
     done: float
     #: Seconds of work a second.
     rate: float
+    #: When a job that stands still goes on (absolute seconds), where that is known.
+    resumes: float | None = None
 
 
 def unconditional(description: JobDescription) -> bool:
@@ -212,6 +216,11 @@ class Job(msgspec.Struct, eq=False, weakref=True):
             return 0.0
         return max(0.0, until - self.start_time - self.paused)
 
+    @property
+    def stands_still(self) -> bool:
+        """Whether the job has its processors and makes no progress: it is suspended, or being moved."""
+        return self.suspended_since is not None or (self.pace is not None and self.pace.rate <= 0.0)
+
     def attribute(self, name: str, default: Any = None) -> Any:
         """One of the description's attributes."""
         attributes = self.description.attributes
@@ -294,7 +303,8 @@ class PoolState:
         self.obstacles: dict[Request, Obstacle | None] = {}
         #: Something happened since the last cycle.
         self.changed: bool = False
-        #: Jobs appended to the queue's tail since the last cycle, or -1 if anything else changed too.
+        #: Jobs appended to the queue's tail since the last cycle; :data:`ENDS_MOVED` if expected ends have
+        #: moved and nothing else happened; -1 if anything else changed too.
         self.fresh: int = -1
         #: Jobs that came into the queue since the last cycle, wherever in it, if nothing else changed.
         self.arrivals: list[Job] | None = None
@@ -317,6 +327,13 @@ class PoolState:
         """Something changed that may let other jobs start: the next cycle looks at everything."""
         self.changed = True
         self.fresh = -1
+        self.arrivals = None
+
+    def end_moved(self) -> None:
+        """A job is expected to end at another time: bookings are made anew, but nothing became free and no
+        job came."""
+        self.changed = True
+        self.fresh = ENDS_MOVED if self.fresh in (0, ENDS_MOVED) else -1
         self.arrivals = None
 
     def __repr__(self) -> str:

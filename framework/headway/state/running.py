@@ -34,14 +34,12 @@ def resumed(state: Facts, event: ev.JobResumed) -> None:
             pause = event.time - job.suspended_since
             job.paused += pause
             if job.pace is not None:
-                job.pace = Pace(event.time, job.done(event.time), job.pace.rate)
+                job.pace = Pace(event.time, job.done(event.time), job.pace.rate, job.pace.resumes)
             job.suspended_since = None
             if job.lends:
                 come_back(state, job)
             elif job.id in state.returning:
                 resumed_as_decided(state, job)
-            elif job.pace is None and not job.leaving:
-                set_expected_end(state, job, job.expected_end + pause)
             elif job.start_time is not None:
                 set_expected_end(state, job, expected_end(job, job.start_time))
 
@@ -79,7 +77,7 @@ def pace_changed(state: Facts, event: ev.JobPaceChanged) -> None:
     job = state.known(event.job_id, "at another pace")
     if job is None:
         return
-    job.pace = Pace(event.time, event.done, event.rate)
+    job.pace = Pace(event.time, event.done, event.rate, event.resumes)
     if job.entries is not None and job.start_time is not None:
         looked = [(pool, pool.changed, pool.fresh, pool.arrivals) for pool, _ in job.entries]
         set_expected_end(state, job, expected_end(job, job.start_time))

@@ -29,8 +29,9 @@ class View:
     """The base of both kinds of view; lives as long as its pool.
 
     While nothing but arrivals at the queue's tail happened since the last cycle, ``fresh`` says
-    how many arrived and the bookings of that cycle still stand. Otherwise ``fresh`` is -1, and
-    the bookings are gone. A policy may use this to look at the new jobs only, or ignore it and
+    how many arrived and the bookings of that cycle still stand. Otherwise ``fresh`` is negative, and
+    the bookings are gone: :data:`~headway.state.ENDS_MOVED` where expected ends have moved and
+    nothing else happened, else -1. A policy may use this to look at the new jobs only, or ignore it and
     look at the whole queue each time: unless it starts from a cleared slate
     (:meth:`forget`) it then finds its old bookings again through :meth:`book`.
 

@@ -19,6 +19,7 @@ stands still for ``migration_cost`` seconds, and ``reasy`` leaves it where it is
 reservation for a head that is behind on its own processors.
 
 Steps 1 and 2 follow arrivals and what leaves the front, step 3 follows these and what leaves the background.
+The end of a move's pause, and an expected end that has come, are followed by none of them.
 
 Decisions on what the paper leaves open
 - A candidate's runtime in step 2 is what is left of its estimate if it can be swapped, for ``measy`` else
@@ -57,7 +58,7 @@ from headway.events import (
 )
 from headway.hookspecs import Plugin, hookimpl
 from headway.sharing import Sharing
-from headway.state import Job, RunningEntry, State, Status
+from headway.state import ENDS_MOVED, Job, RunningEntry, State, Status
 from headway.view import View
 from headway_plugins.consolidation.single import SingleSlots
 from headway_plugins.consolidation.slots import Slots
@@ -210,7 +211,7 @@ class Consolidation(Plugin):
             kind = SingleSlots if view.nodes.single else Slots
             slots = self._slots[name] = kind(view, self._usage, self.options.threshold)
         slots.open()
-        if view.fresh != 0:
+        if view.fresh not in (0, ENDS_MOVED):
             self._foreground(view, slots)
         if view.queue:
             self._background(view, slots)
