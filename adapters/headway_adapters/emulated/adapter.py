@@ -237,6 +237,10 @@ class EmulatedAdapter(ClusterAdapter):
     def _next(self, deadline: float | None) -> tuple[float, Sequence[ev.Event]] | None:
         """The next moment at which something happens, and what; None: nothing happens any more."""
         machine = self._machine
+        if self._urgent and self._further_round():
+            # Before what ends at once: the subjobs that came compete for what was left in their round.
+            news, machine.news = machine.news, []
+            return machine.now, news
         agenda, arrivals = machine.agenda, machine.arrivals
         heap = agenda.heap
         if agenda.moved:
@@ -246,7 +250,7 @@ class EmulatedAdapter(ClusterAdapter):
         if arrival < now:
             now = arrival
         alive = arrival < INFINITY or machine.running
-        if not alive or deadline is not None or self._urgent or now == INFINITY:
+        if not alive or deadline is not None or now == INFINITY:
             moment = self._other_moment(now, deadline)
             if moment is None:
                 return self._end()
@@ -308,8 +312,6 @@ class EmulatedAdapter(ClusterAdapter):
         earlier one, something is urgent, or nothing runs or comes any more. None: there is none."""
         machine = self._machine
         last = machine.arrivals.time == INFINITY
-        if self._urgent and self._further_round():
-            return machine.now
         if deadline is not None and deadline < now:
             if now == INFINITY and not machine.submitted and not machine.running:
                 return None

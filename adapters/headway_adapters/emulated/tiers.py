@@ -75,7 +75,8 @@ class Tiers:
             if pace != execution.pace or execution.moved:
                 execution.pace, execution.moved = pace, False
                 self._rates.reconsider(execution)
-                if told:
+                # A job without work left ends at this instant, which is all the news of it.
+                if told and execution.work > 0.0:
                     resumes = execution.resumes if execution.pausing else None
                     machine.news.append(
                         ev.JobPaceChanged(

@@ -150,6 +150,9 @@ class MinMin(Plugin):
             return 1.0
         kinds = {self._kind_named(state, name) for name, _ in execution.placement}
         estimate = described.request.walltime
+        if estimate <= 0.0:
+            # Nothing says how long the job takes, so nothing says that it takes longer anywhere.
+            return min(self._speed(kind) for kind in kinds)
         slowest = max(_seconds_on(described.attributes, estimate, kind, self._speed(kind)) for kind in kinds)
         return float(estimate / slowest)
 

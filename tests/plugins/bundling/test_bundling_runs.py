@@ -158,3 +158,12 @@ def whole(jobs, processors):
         "subjobs": sum(max(1, len(job.members)) for job in classes["elastic"]),
         "migrations": sum(job.migrations for job in classes["elastic"]),
     }
+
+
+def test_a_subjob_competes_in_its_round_before_a_job_that_ends_at_once_is_gone():
+    """At 10 s job 2, which takes no time, is backfilled and two processors are left: job 1 gets them for a
+    subjob. If that were only looked at after job 2's end, job 3, which needs four, would have had them."""
+    found = run(10, [(0, 6, 9000, 9000), (10, 10, 600, 600), (10, 2, 100, 0), (10, 4, 100, 100)])
+    assert times(found[2]) == (10, 10)
+    assert min((member.start, member.processors) for member in found[1].members) == (10, 2)
+    assert found[3].start_time > 10

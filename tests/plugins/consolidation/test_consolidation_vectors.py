@@ -300,3 +300,12 @@ def test_a_head_behind_waits_for_the_last_of_those_before_it():
     assert found.results["H"].placement == (("P1", 1), ("P2", 1))
     assert [one[1:] for one in watched if one[0] == 3] == [("H", 9.0, 1)]
     assert found.results["H"].restarts == found.results["H"].migrations == 0
+
+
+@pytest.mark.parametrize("variant", ALL)
+def test_jobs_that_take_no_time_leave_no_news_behind(variant):
+    """They would be at another pace beside the process that they share a processor with."""
+    jobs = {"A": (2, 100, 0.5), "B": (1, 50, 0.5, 10, 0), "C": (2, 50, 0.5, 20, 0), "D": (1, 5, 0.5, 20)}
+    found = run(variant, 2, jobs, loss=0.02, efficiency=0.8)
+    assert found.results["B"].end_time == 10
+    assert set(found.states.values()) == {"completed"}

@@ -178,3 +178,11 @@ def test_who_runs_longer_than_expected_is_waited_for():
 def test_speeds_that_are_refused(speeds):
     with pytest.raises(UserError, match="speeds"):
         run([job("a", 0.0, 1, 1.0)], "minmin", speeds=speeds)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_job_without_a_limit_that_takes_no_time(rule):
+    """Nothing relates its limit of 0 s to the speed of its nodes."""
+    found = run([job("a", 0.0, 2, 0.0), job("b", 0.0, 2, 0.0, 8.0), job("c", 5.0, 4, 40.0)], rule)
+    assert times(found)["a"][1] == 0.0
+    assert times(found)["c"] == (5.0, 15.0)
