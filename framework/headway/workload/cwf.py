@@ -143,7 +143,7 @@ class CloudTrace(Trace):
 
 
 def read_cwf(path_or_file: str | os.PathLike[str] | IO[bytes], *, strict: bool = False) -> CloudTrace:
-    """Read a trace of the Cloud or the Standard Workload Format, compressed with gzip or not.
+    """Read a trace of the Cloud or the Standard Workload Format, compressed or not.
 
     Arguments and errors as :func:`headway.workload.read_swf`.
     """
@@ -330,7 +330,7 @@ def write_cwf(
     requested_start: ArrayLike | None = None,
     commands: Iterable[CommandRow] = (),
 ) -> None:
-    """Write a trace, compressed if ``path`` ends in ``.gz``; reading it gives the same trace.
+    """Write a trace, compressed as the ending of ``path`` says; reading it gives the same trace.
 
     ``records`` is n x 18; ``requested_start`` has n seconds, -1 for a batch job (None: all of them). Of the
     commands, ``row`` and ``line_number`` are not looked at. Lines are sorted by time. Otherwise as

@@ -15,6 +15,7 @@ the Parallel Workloads Archive are not always so; what is done then, each time w
 - Comments that are not UTF-8 are read as Latin-1. Comments among the jobs are kept, but say nothing
   about the machine.
 - Jobs that are out of order are sorted by submit time; those with equal times keep the file's order.
+- The parts of a job that ran in several are left out (:mod:`headway.workload.partial`).
 - Blank lines are skipped. Duplicate job numbers and negative submit times are kept and counted.
 
 Reading is in two speeds: blocks of lines are checked and converted as arrays, and only the lines that
@@ -23,23 +24,21 @@ fail the check are looked at one by one.
 
 from __future__ import annotations
 
-import gzip
-import io
 import math
 import os
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import islice
-from typing import IO, TypeVar, cast
+from typing import IO, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from headway.errors import Failure, UserError
+from headway.errors import UserError
 from headway.workload import trace as kinds
-from headway.workload.trace import WIDTH, Column, Issue, Records, Trace
+from headway.workload.packed import Source, opened, output
+from headway.workload.partial import whole_jobs
+from headway.workload.trace import WIDTH, Column, Issue, Records, Trace, whole_number
 
 #: Bytes that are read and converted at once: large enough for arrays to pay, small enough for caches.
 BLOCK = 1 << 20
@@ -74,7 +73,10 @@ WHOLE = (
 )
 
 _NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-_HEADER_FIELD = re.compile(r";\s*([A-Za-z]\w*)\s*:(?:\s+(.*))?$")
+# The blank behind the colon may be missing; but //... is the rest of an address.
+_HEADER_FIELD = re.compile(r";\s*([A-Za-z]\w*)\s*:\s*(?!//)(.*)$")
+#: Header fields that are numbers.
+_NUMBERS = ("maxprocs", "maxnodes", "unixstarttime")
 
 # Classes of bytes in a block. Anything that is not one of the first four sends its line the slow way.
 _SPACE, _DIGIT, _MINUS, _POINT, _OTHER = range(5)
@@ -89,12 +91,12 @@ ReaderT = TypeVar("ReaderT", bound="Reader")
 
 
 def read_swf(path_or_file: str | os.PathLike[str] | IO[bytes], *, strict: bool = False) -> Trace:
-    """Read a trace, compressed with gzip or not.
+    """Read a trace, compressed (:mod:`.packed`) or not.
 
     ``path_or_file`` is a path or a binary stream (read to its end and left open). With ``strict``, a line
     that breaks the format is an error instead of an issue.
 
-    Raises :class:`UserError` if the file is missing, unreadable, a directory, named ``.gz`` but not gzip,
+    Raises :class:`UserError` if the file is missing, unreadable, a directory, not packed as its name says,
     damaged or cut off, or has no job line; and, with ``strict``, at the first broken line, naming file and
     line, what was expected and what was found. Raises :class:`Failure` if the system fails while reading.
     """
@@ -105,54 +107,15 @@ def read_with(
     kind: Callable[[str, bool], ReaderT], path_or_file: str | os.PathLike[str] | IO[bytes], strict: bool
 ) -> ReaderT:
     """A reader of ``kind`` that has read a path or a binary stream, as :func:`read_swf` does."""
-    if hasattr(path_or_file, "read"):
-        stream = cast(IO[bytes], path_or_file)
-        return _read(stream, kind(str(getattr(stream, "name", "trace")), strict))
-    path = os.fspath(cast("str | os.PathLike[str]", path_or_file))
-    try:
-        with open(path, "rb") as opened:
-            return _read(opened, kind(path, strict))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
+    with opened(path_or_file) as source:
+        return read_source(kind, source, strict)
 
 
-def _read(stream: IO[bytes], reader: ReaderT) -> ReaderT:
-    path = reader.path
-    try:
-        start = stream.read(2)
-        whole = _Prefixed(start, stream)
-        if start == b"\x1f\x8b":
-            with gzip.GzipFile(fileobj=io.BufferedReader(whole), mode="rb") as unpacked:
-                reader.read(unpacked)
-        elif path.endswith(".gz"):
-            raise UserError(f"{path}: expected a gzip file, as the name says, found other data")
-        else:
-            reader.read(whole)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise UserError(
-            f"{path}: the compressed file is damaged or cut off after line {reader.line_number}: {error}; "
-            "nothing of it is used"
-        ) from error
-    except OSError as error:
-        raise Failure(f"{path}: reading failed: {error.strerror or error}") from error
+def read_source(kind: Callable[[str, bool], ReaderT], source: Source, strict: bool) -> ReaderT:
+    """The same of a file that is open."""
+    reader = kind(source.path, strict)
+    reader.read(source.stream)
     return reader
-
-
-class _Prefixed(io.RawIOBase):
-    """A stream whose first bytes were already read: pipes cannot be rewound."""
-
-    def __init__(self, prefix: bytes, rest: IO[bytes]) -> None:
-        self._prefix = prefix
-        self._rest = rest
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        data = self._prefix or self._rest.read(len(buffer))
-        self._prefix = b""
-        buffer[: len(data)] = data
-        return len(data)
 
 
 class Reader:
@@ -171,7 +134,7 @@ class Reader:
         self._records: list[Records] = []
         self._line_numbers: list[NDArray[np.int64]] = []
 
-    def read(self, stream: io.RawIOBase | gzip.GzipFile) -> None:
+    def read(self, stream: IO[bytes]) -> None:
         rest = b""
         while data := stream.read(BLOCK):
             cut = data.rfind(b"\n") + 1
@@ -191,12 +154,16 @@ class Reader:
     def trace(self) -> Trace:
         """What was read, in order of submission."""
         if not self._records:
-            skipped = next((i for i in self._issues if i.skipped and i.kind != kinds.BLANK), None)
+            skipped = next(
+                (i for i in self._issues if i.skipped and i.kind not in (kinds.BLANK, kinds.NO_SIZE)), None
+            )
             found = f"line {skipped.line_number}: {skipped.text}" if skipped else "none"
             raise UserError(f"{self.path}: expected job lines of {self.expected}, found {found}")
         records = np.concatenate(self._records)
         self._records.clear()
         lines = np.concatenate(self._line_numbers)
+        records, lines, parts = whole_jobs(records, lines)
+        self._issues += parts
 
         submit = records[:, Column.SUBMIT]
         self._issues += [
@@ -238,7 +205,7 @@ class Reader:
     def too_few(self, text: bytes, number: int, unfinished: bool) -> Issue:
         """The issue of a line that is too short."""
         found = f"{len(text.split())}{' and the end of the file' if unfinished else ''} in {shown(text)}"
-        return Issue(number, kinds.TOO_FEW, f"expected {self.expected}, found {found}")
+        return Issue(number, kinds.TOO_FEW, f"expected {self.expected}, found {found}{_separated(text)}")
 
     def _take(self, block: bytes, *, unfinished: bool = False) -> None:
         """Take whole lines; ``unfinished``: the last one had no line end in the file."""
@@ -307,8 +274,20 @@ class Reader:
             return
         match = _HEADER_FIELD.match(line.strip())
         if match:
-            key, value = match.group(1), (match.group(2) or "").strip()
+            key, value = match.group(1), match.group(2).strip()
             self._fields[key] = f"{self._fields[key]}\n{value}" if key in self._fields else value
+            if key.casefold() in _NUMBERS and whole_number(value) is None:
+                found = f"{key}: expected a whole number, found {shown(value.encode())}"
+                issues.append(Issue(number, kinds.NO_SIZE, found))
+
+
+def _separated(text: bytes) -> str:
+    """The end of a sentence about a line with something else than blanks between its numbers."""
+    for separator in (b";", b",", b"|"):
+        tokens = [token.strip() for token in text.split(separator)]
+        if len(tokens) >= LEAST_FIELDS and value_of(tokens[0]) is not None:
+            return f": its numbers are separated by {separator.decode()!r}, expected blanks"
+    return ""
 
 
 def _dirty_lines(data: NDArray[np.uint8], ends: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -415,8 +394,9 @@ def shown(text: bytes) -> str:
 
 
 def write_swf(path: str | os.PathLike[str], header_lines: Iterable[str], records: ArrayLike) -> None:
-    """Write a trace, compressed if ``path`` ends in ``.gz``; reading it gives the same records and header.
+    """Write a trace, compressed as the ending of ``path`` says (:mod:`.packed`).
 
+    Reading it gives the same records and header.
     ``header_lines`` are comments; a line without its leading ``;`` gets one. ``records`` is n x 18. Whole
     numbers are written without a decimal point, others as short as they can be read back. The file is
     there whole or not at all, and has the same bytes each time.
@@ -441,7 +421,7 @@ def write_lines(path: str | os.PathLike[str], header_lines: Iterable[str], lines
     comments = [line if line.lstrip().startswith(";") else f"; {line}" for line in header_lines]
     if any("\n" in line for line in comments):
         raise ValueError("a header line has a line feed in it")
-    with _output(os.fspath(path)) as stream:
+    with output(path) as stream:
         stream.writelines(f"{line}\n".encode() for line in comments)
         rest = iter(lines)
         while block := list(islice(rest, 8192)):
@@ -470,30 +450,6 @@ def formatted(rows: Records) -> Iterator[str]:
 def number_text(value: float) -> str:
     """Whole numbers without a decimal point, others as short as they can be read back."""
     return str(int(value)) if value.is_integer() and abs(value) <= _EXACT else repr(value)
-
-
-@contextmanager
-def _output(path: str) -> Iterator[IO[bytes]]:
-    """A binary file that becomes ``path`` when all went well."""
-    directory, name = os.path.split(path)
-    temporary = os.path.join(directory, f".{name}.{os.getpid()}.tmp")
-    try:
-        try:
-            with open(temporary, "xb") as file:
-                if path.endswith(".gz"):
-                    # No name and no time in it: equal traces are equal files.
-                    with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
-                        yield cast(IO[bytes], packed)
-                else:
-                    yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        finally:
-            if os.path.exists(temporary):
-                os.unlink(temporary)
-    except OSError as error:
-        raise Failure(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def header_note(text: str) -> str:

@@ -70,6 +70,9 @@ LATE_COMMENT = "comment among the jobs"
 NEGATIVE_SUBMIT = "negative submit time"
 OUT_OF_ORDER = "out of order, sorted by submit time"
 DUPLICATE = "duplicate job number"
+PARTIAL = "partial execution, which the line of its job counts"
+JOINED = "partial executions without a line of their job, joined"
+NO_SIZE = "header value that is no number"
 
 # Of the Cloud Workload Format only.
 REQUEST_TYPE = "unknown request type"
@@ -79,10 +82,10 @@ IGNORED = "field without a meaning for this request type, taken as -1"
 UNKNOWN_JOB = "command for a job that the trace does not have"
 
 #: The kinds whose line gives no record.
-SKIPPED = frozenset({BLANK, TOO_FEW, NO_NUMBER, REQUEST_TYPE, NO_AMOUNT})
+SKIPPED = frozenset({BLANK, TOO_FEW, NO_NUMBER, REQUEST_TYPE, NO_AMOUNT, PARTIAL, NO_SIZE})
 #: The kinds that break the format, so that strict reading stops at them.
 BROKEN = frozenset(
-    {TOO_FEW, NO_NUMBER, PADDED, CUT, UNKNOWN, FRACTION, REQUEST_TYPE, NO_AMOUNT, NO_START, IGNORED}
+    {TOO_FEW, NO_NUMBER, PADDED, CUT, UNKNOWN, FRACTION, REQUEST_TYPE, NO_AMOUNT, NO_START, IGNORED, NO_SIZE}
 )
 
 
@@ -99,6 +102,19 @@ class Issue(NamedTuple):
     def skipped(self) -> bool:
         """True: the line gives no record. False: it was mended, or taken as it is."""
         return self.kind in SKIPPED
+
+
+#: A whole number as headers have it, whatever stands behind it: 1152, 1,152, 1 152, 1'152, 64.0.
+_WHOLE = re.compile(
+    r"([+-]?\d{1,3}([,' _\u00a0\u202f])\d{3}(?:\2\d{3})*|[+-]?\d{1,18})(?:\.0*)?(?![^\s;,(\[])(?![\s,]\d)",
+    re.ASCII,
+)
+
+
+def whole_number(text: str) -> int | None:
+    """The whole number that a header's value begins with; None if it does not begin with one."""
+    found = _WHOLE.match(text.strip())
+    return int(re.sub(r"[^\d+-]", "", found[1])) if found else None
 
 
 def _fixed(records: Records) -> Records:
@@ -178,8 +194,8 @@ class Trace:
         return {int(number): name for number, name in found}
 
     def _whole_number(self, key: str) -> int | None:
-        found = re.match(r"[+-]?\d{1,18}(?!\d)", self.fields.get(key, ""))
-        return int(found.group()) if found else None
+        spelt = (name for name in self.fields if name.casefold() == key.casefold())
+        return whole_number(self.fields[key] if key in self.fields else self.fields.get(next(spelt, ""), ""))
 
     def summary(self) -> dict[str, int]:
         """How many issues there are of each kind, most frequent first."""
@@ -188,12 +204,17 @@ class Trace:
     def describe_issues(self, *, verbose: bool = False) -> list[str]:
         """Lines for a person: one a kind of issue, and one an issue as well if ``verbose``.
 
-        No lines at all for a clean trace.
+        What breaks the format is named with its first line in any case. No lines at all for a clean trace.
         """
         lines = []
         for kind, count in self.summary().items():
             skipped = "skipped: " if kind in SKIPPED else ""
-            lines.append(f"{self.path}: {count} {'line' if count == 1 else 'lines'} {skipped}{kind}")
+            said = f"{self.path}: {count} {'line' if count == 1 else 'lines'} {skipped}{kind}"
+            found = [issue for issue in self.issues if issue.kind == kind]
+            if kind in BROKEN and not verbose:
+                first = "" if count == 1 else "the first is "
+                said += f" ({first}line {found[0].line_number}: {found[0].text})"
+            lines.append(said)
             if verbose:
-                lines += [f"{self.path}:{i.line_number}: {i.text}" for i in self.issues if i.kind == kind]
+                lines += [f"{self.path}:{issue.line_number}: {issue.text}" for issue in found]
         return lines

@@ -183,7 +183,8 @@ def test_a_wrong_command_line_shows_the_usage(headway: Headway, arguments: str, 
 def test_a_broken_line_is_skipped_and_said_unless_strict(headway: Headway) -> None:
     ran = headway("dry-run", "--trace", "broken.swf")
     assert ran.code == 0 and ran.out.startswith("easy: 40 jobs")
-    assert ran.err == "broken.swf: 1 line skipped: too few fields\n(--verbose names the lines)\n"
+    said = "broken.swf: 1 line skipped: too few fields (line 8: expected 18 numbers, found 2 in '7 x')\n"
+    assert ran.err == f"{said}(--verbose names the lines)\n"
 
 
 def test_a_process_ends_with_the_same_codes_and_keeps_the_outputs_apart(headway_process: Headway) -> None:

@@ -68,7 +68,10 @@ def test_names_broken_lines(headway: Headway, cloud: Path) -> None:
     cloud.write_text(CLOUD.replace("ET 60", "XT 60"))
     ran = headway("convert", cloud, "out.cwf")
     assert ran.code == 0
-    assert ran.err == "log.cwf: 1 line skipped: unknown request type\n(--verbose names the lines)\n"
+    said = "expected S, ET, EP, RT or RP in field 20, found 'XT'"
+    assert ran.err == (
+        f"log.cwf: 1 line skipped: unknown request type (line 4: {said})\n(--verbose names the lines)\n"
+    )
     ran = headway("convert", cloud, "out.cwf", "-v")
     assert "log.cwf:4: expected S, ET, EP, RT or RP in field 20, found 'XT'\n" in ran.err
     ran = headway("convert", cloud, "strict.cwf", "--strict")

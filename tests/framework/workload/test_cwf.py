@@ -215,7 +215,11 @@ amounts = st.integers(1, 10**6).map(float)
 records = st.lists(
     st.tuples(
         *(
-            st.integers(-1, 10**12).map(float) if column in WHOLE else st.floats(-1, 1e12, allow_nan=False)
+            st.sampled_from([-1.0, 0.0, 1.0, 5.0])
+            if column is Column.STATUS
+            else st.integers(-1, 10**12).map(float)
+            if column in WHOLE
+            else st.floats(-1, 1e12, allow_nan=False)
             for column in Column
         )
     ),

@@ -215,7 +215,7 @@ class TestTheSummary:
     def test_says_it_in_lines(self) -> None:
         assert read(self.trace_text).describe_issues() == [
             "trace: 2 lines skipped: blank line",
-            "trace: 1 line skipped: too few fields",
+            "trace: 1 line skipped: too few fields (line 4: expected 18 numbers, found 3 in '1 2 3')",
         ]
 
     def test_gives_line_numbers_when_verbose(self) -> None:

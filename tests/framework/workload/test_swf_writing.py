@@ -19,7 +19,17 @@ RECORD = [1, 10, 5, 100, 4, 99.5, -1, 4, 200, -1, 1, 7, 8, 9, 2, -1, -1, -1]
 whole_numbers = st.integers(-1, 10**15).map(float)
 any_numbers = st.floats(allow_nan=False, allow_infinity=False)
 records = st.lists(
-    st.tuples(*(whole_numbers if column in WHOLE else any_numbers for column in Column)),
+    st.tuples(
+        *(
+            # Parts of jobs (2, 3, 4) are not read as jobs.
+            st.sampled_from([-1.0, 0.0, 1.0, 5.0])
+            if column is Column.STATUS
+            else whole_numbers
+            if column in WHOLE
+            else any_numbers
+            for column in Column
+        )
+    ),
     min_size=1,
     max_size=8,
 ).map(lambda rows: sorted(rows, key=lambda row: row[Column.SUBMIT]))
