@@ -24,7 +24,7 @@ from headway.errors import UserError
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
 @click.option("--drop-extensions", is_flag=True,
-              help="Leave out the requested starts and elastic commands that .swf cannot hold.")  # fmt: skip
+              help="Leave out what OUT cannot hold, such as requested starts in .swf.")  # fmt: skip
 @estimates_option
 @estimates_set_option
 @click.option("--add", is_flag=True, help="Estimates for the jobs that have none, not for all.")
@@ -46,43 +46,42 @@ def command(
     strict: bool,
     verbose: bool,
 ) -> None:
-    """Write the workload IN as OUT, each in the format of its ending: .swf or .cwf, plain or .gz. IN may be a
-    batch system's accounting: the text of sacct -P, a PBS server's logs, LSF's lsb.events and lsb.acct.
+    """Write the workload IN as OUT, in the format of its ending: .swf (the Standard Workload Format), .cwf
+    (the Cloud Workload Format) or .json (Batsim's), plain or with .gz, .bz2 or .xz behind it. IN may also
+    be a trace of the Grid Workloads Archive (.gwf), or a batch system's accounting: the text of sacct, the
+    logs of a PBS or Torque server, LSF's lsb.events and lsb.acct, Grid Engine's accounting.
 
-    .swf is the Standard Workload Format. .cwf is the Cloud Workload Format, which has requested starts and
-    elastic commands as well; where they would be lost, nothing is written unless --drop-extensions says
-    that they may. With --estimates MODEL all jobs get a model's estimates, with --add those that have
-    none; runtimes beyond an estimate that is replaced are cut to it: the batch system ended the job there.
+    Where OUT cannot hold something of IN, such as the requested starts and elastic commands of .cwf in
+    .swf, nothing is written unless --drop-extensions says that it may be lost. With --estimates MODEL all
+    jobs get a model's estimates, with --add those that have none; runtimes beyond an estimate that is
+    replaced are cut to it: the batch system ended the job there.
     """
     from headway.plugins import Catalogue
     from headway.workload import (
         ADD,
         REPLACE,
-        CloudTrace,
         estimated_trace,
-        format_of,
+        format_to_write,
         read_trace,
-        write_cwf,
-        write_swf,
+        write_trace,
     )
-    from headway.workload.formats import accounting_text, extensions
 
     if add and estimates is None:
         raise click.UsageError("--add goes with --estimates MODEL")
     chosen = asked_model(Catalogue(plugin_files), estimates, estimate_settings)
-    if accounting_text(source) is None:
-        format_of(source)
-    to_cloud = format_of(target) == "cwf"
+    form = format_to_write(target)
+    if target.exists() and source.exists() and target.samefile(source):
+        raise UserError(f"{target}: expected another file than IN, found IN itself; nothing was written")
     trace = read_trace(source, strict=strict)
     lines = trace.describe_issues(verbose=verbose)
     for line in lines:
         say(line, messages(), style="yellow")
     if lines and not verbose:
         say("(--verbose names the lines)", messages(), style="yellow")
-    lost = "" if to_cloud else extensions(trace)
+    lost = form.loses(trace)
     if lost and not drop_extensions:
         raise UserError(
-            f"{target}: the Standard Workload Format cannot hold {lost} of {source}; "
+            f"{target}: {form.about} cannot hold {lost} of {source}; "
             "nothing was written (--drop-extensions leaves them out)"
         )
     notes: list[str] = []
@@ -90,14 +89,9 @@ def command(
         before = len(trace.header)
         trace = estimated_trace(trace, chosen, seed, ADD if add else REPLACE)
         notes = [line.removeprefix("; Note: ") for line in trace.header[before:]]
-    if to_cloud:
-        start = trace.requested_start if isinstance(trace, CloudTrace) else None
-        commands = trace.commands if isinstance(trace, CloudTrace) else ()
-        write_cwf(target, trace.header, trace.records, start, commands)
-    else:
-        write_swf(target, trace.header, trace.records)
+    write_trace(target, trace)
     jobs = f"{len(trace):,} {'job' if len(trace) == 1 else 'jobs'}"
-    kept = extensions(trace) if to_cloud else ""
+    kept = "" if lost else trace.extensions
     said = f"{target}: {jobs}" + (f", {kept}" if kept else "")
     say(said + (f"; dropped: {lost}" if lost else ""))
     for note in notes:

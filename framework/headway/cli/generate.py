@@ -57,7 +57,7 @@ def command(
     from headway.cli.plugins import list_models
     from headway.experiment.campaign import workload_models
     from headway.plugins import Catalogue
-    from headway.workload import estimated_workload, format_of
+    from headway.workload import estimated_workload, format_to_write
 
     catalogue = Catalogue(plugin_files)
     if model is None:
@@ -68,7 +68,7 @@ def command(
         say("`headway generate MODEL --set KEY=VALUE` draws a workload and writes it to a file.")
         return
     if output is not None:
-        format_of(output)  # before the work
+        format_to_write(output)  # before the work
     chosen = asked_model(catalogue, estimates, estimate_settings)
     workload = drawn(catalogue, model, settings, seed)
     if chosen is not None:
@@ -131,8 +131,8 @@ def write_workload(
     format has no place for something that the workload has, or it has no jobs.
     """
     from headway import __version__
-    from headway.workload import format_of, to_cloud_records, write_cwf, write_swf
-    from headway.workload.formats import described_extensions, without_a_place
+    from headway.workload import CloudTrace, format_to_write, to_cloud_records, write_trace
+    from headway.workload.formats import without_a_place
     from headway.workload.swf import with_notes
 
     lost = without_a_place(workload.jobs)
@@ -141,19 +141,18 @@ def write_workload(
     if not workload.jobs:
         raise UserError(f"{name}: the model drew no jobs; nothing was written")
     records, start, commands = to_cloud_records(workload.jobs, workload.commands)
-    found = described_extensions(int((start >= 0).sum()), len(commands))
-    path = output if output is not None else Path(f"{name}.{'cwf' if found else 'swf'}")
-    if format_of(path) == "swf" and found:
-        raise UserError(
-            f"{path}: the Standard Workload Format cannot hold {found}; give a file that ends in .cwf"
-        )
     header = ["; Version: 2.2", f"; Computer: none, the workload model {name} of headway {__version__}"]
     header += [f"; MaxJobs: {len(records)}", f"; MaxRecords: {len(records) + len(commands)}"]
     if workload.processors is not None:
         header += [f"; MaxNodes: {workload.processors}", f"; MaxProcs: {workload.processors}"]
     header = with_notes(header, [*notes, *workload.notes])
-    if format_of(path) == "cwf":
-        write_cwf(path, header, records, start, commands)
-    else:
-        write_swf(path, header, records)
-    return path, found
+    fields = {} if workload.processors is None else {"MaxProcs": str(workload.processors)}
+    trace = CloudTrace(
+        name, header, fields, records=records, requested_start=start, commands=tuple(commands)
+    )
+    path = output if output is not None else Path(f"{name}.{'cwf' if trace.extensions else 'swf'}")
+    form = format_to_write(path)
+    if beyond := form.loses(trace):
+        raise UserError(f"{path}: {form.about} cannot hold {beyond}; give a file that ends in .cwf")
+    write_trace(path, trace)
+    return path, trace.extensions

@@ -23,7 +23,8 @@ from headway.workload.filters import (
     scale_sizes,
     window,
 )
-from headway.workload.formats import format_of, read_trace
+from headway.workload.format import Format
+from headway.workload.formats import format_to_write, read_trace, write_trace
 from headway.workload.jobs import TraceCommand, TraceJob
 from headway.workload.models import Workload, WorkloadModel
 from headway.workload.resampling import resampled
@@ -40,6 +41,7 @@ __all__ = [
     "CommandRow",
     "EstimateModel",
     "Estimates",
+    "Format",
     "Issue",
     "RunJobs",
     "Trace",
@@ -53,7 +55,7 @@ __all__ = [
     "estimated_workload",
     "estimates",
     "first",
-    "format_of",
+    "format_to_write",
     "last",
     "offered_load",
     "read_cwf",
@@ -73,4 +75,5 @@ __all__ = [
     "write_cwf",
     "write_schedule",
     "write_swf",
+    "write_trace",
 ]

@@ -49,7 +49,9 @@ from headway.results import Refused
 from headway.workload import swf
 from headway.workload import trace as kinds
 from headway.workload.emulation import to_records, trace_jobs
+from headway.workload.format import Format
 from headway.workload.jobs import REQUESTED_START, TraceCommand, TraceJob, dedicated
+from headway.workload.packed import Source
 from headway.workload.trace import WIDTH, Column, Issue, Records, Trace
 
 #: Fields of a line.
@@ -100,6 +102,12 @@ class CloudTrace(Trace):
     def dedicated(self) -> int:
         """How many jobs have a requested start."""
         return int(np.count_nonzero(self.requested_start >= 0))
+
+    @property
+    def extensions(self) -> str:
+        """Such as "2 requested starts and 1 elastic command"; "" for none of either."""
+        counted = [(self.dedicated, "requested start"), (len(self.commands), "elastic command")]
+        return " and ".join(f"{n:,} {what}{'' if n == 1 else 's'}" for n, what in counted if n)
 
     def part(self, rows: slice | NDArray[np.bool_]) -> Self:
         """These jobs alone, with their commands."""
@@ -439,3 +447,16 @@ def requested_start(job: TraceJob) -> float:
     """The second at which a dedicated job wants to start, at least 0; -1 for a batch job."""
     value = (job.job.attributes or {}).get(REQUESTED_START)
     return -1.0 if value is None else max(float(value), 0.0)
+
+
+def _read(source: Source, strict: bool) -> CloudTrace:
+    return swf.read_source(_CloudReader, source, strict).cloud_trace()
+
+
+def _write(path: str | os.PathLike[str], trace: Trace) -> None:
+    cloud = trace if isinstance(trace, CloudTrace) else None
+    start, commands = (cloud.requested_start, cloud.commands) if cloud else (None, ())
+    write_cwf(path, trace.header, trace.records, start, commands)
+
+
+FORMAT = Format("the Cloud Workload Format", _read, endings=(".cwf",), write=_write)

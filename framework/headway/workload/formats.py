@@ -2,99 +2,70 @@
 
 from __future__ import annotations
 
-import gzip
 import os
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 from headway.errors import UserError
 from headway.model import JobDescription, Request
-from headway.workload.accounting import accounted_trace, is_accounting
-from headway.workload.cwf import REQUESTED_START, CloudTrace, read_cwf, requested_start
+from headway.workload.cwf import REQUESTED_START, requested_start
+from headway.workload.format import Format, first_lines, installed
 from headway.workload.jobs import TraceJob
-from headway.workload.swf import read_swf
+from headway.workload.packed import ENDINGS, opened, unpacked_name
+from headway.workload.swf import FORMAT as SWF
 from headway.workload.trace import Trace
 
-Format = Literal["swf", "cwf"]
-
-#: Bytes at a file's beginning that say whether it is accounting.
-_BEGINNING = 1 << 16
-
-#: What a record of either format says of a job; of the pool it needs to say nothing.
+#: What a record of any format says of a job; of the pool it needs to say nothing.
 _WRITTEN = {"id", "submit_time", "request", "pool", "name", "user", "group", "qos", "attributes"}
 _WRITTEN_OF_REQUEST = {"processors", "walltime", "memory_per_processor"}
 
 
-def format_of(path: str | os.PathLike[str]) -> Format:
-    """The format that a file's name says: ``.swf`` or ``.cwf``, with or without ``.gz``.
-
-    Raises :class:`UserError` if it says neither.
-    """
-    name = os.fspath(path).removesuffix(".gz")
-    if name.endswith(".swf"):
-        return "swf"
-    if name.endswith(".cwf"):
-        return "cwf"
-    raise UserError(f"{os.fspath(path)}: expected a name that ends in .swf, .swf.gz, .cwf or .cwf.gz")
-
-
 def read_trace(path: str | os.PathLike[str], *, strict: bool = False) -> Trace:
-    """Read a trace: a :class:`CloudTrace` if the name says so, a batch system's accounting
-    (:mod:`.accounting`) if the text says so, else of the standard format.
+    """Read a trace in the format that its name says, else that its first lines say; else in the standard
+    format.
 
-    Errors as :func:`headway.workload.read_swf`, and for any broken line of accounting.
+    With ``strict`` a broken line is an error. Raises :class:`UserError` if the file cannot be read or has no
+    job, and :class:`Failure` if the system fails.
     """
-    name = os.fspath(path).removesuffix(".gz")
-    if name.endswith(".cwf"):
-        return read_cwf(path, strict=strict)
-    if not name.endswith(".swf") and (text := accounting_text(path)) is not None:
-        return accounted_trace(text, os.fspath(path))
-    return read_swf(path, strict=strict)
+    with opened(path) as source:
+        known = installed()
+        named = _named(path, known)
+        if named is not None:
+            return known[named].read(source, strict)
+        lines = first_lines(source.beginning.decode("utf-8", "replace"))
+        found = next((one for one in known.values() if one.begins(lines)), SWF)
+        return found.read(source, strict)
 
 
-def accounting_text(path: str | os.PathLike[str]) -> str | None:
-    """The text of a file that is a batch system's accounting, compressed with gzip or not; None if it is
-    not. What can be read only once, such as a pipe, is not looked at. Raises :class:`UserError` if it is
-    accounting and not UTF-8."""
-    if not os.path.isfile(path):
-        return None
-    try:
-        with open(path, "rb") as plain:
-            packed = plain.read(2) == b"\x1f\x8b"
-            plain.seek(0)
-            stream = gzip.GzipFile(fileobj=plain) if packed else plain
-            start = stream.read(_BEGINNING)
-            if not is_accounting(start.decode("utf-8", "replace")):
-                return None
-            data = start + stream.read()
-    except (OSError, EOFError, zlib.error):
-        return None  # whoever reads it as a trace says what is wrong
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+def format_to_write(path: str | os.PathLike[str]) -> Format:
+    """The format in which a file of this name is written; :class:`UserError` if there is none."""
+    known = installed()
+    named = _named(path, known)
+    if named is None or known[named].write is None:
+        endings = sorted(end for one in known.values() if one.write is not None for end in one.endings)
         raise UserError(
-            f"{os.fspath(path)}, line {line}: expected UTF-8, found the byte 0x{data[error.start]:02x}"
-        ) from error
+            f"{os.fspath(path)}: expected a name that ends in {', '.join(endings)}, plain or with "
+            f"{', '.join(ENDINGS)} behind it"
+        )
+    return known[named]
 
 
-def extensions(trace: Trace) -> str:
-    """What the standard format cannot hold of a trace, for a person; "" for nothing."""
-    if not isinstance(trace, CloudTrace):
-        return ""
-    return described_extensions(trace.dedicated, len(trace.commands))
+def write_trace(path: str | os.PathLike[str], trace: Trace) -> None:
+    """Write a trace in the format that the file's name says; errors as :func:`format_to_write`, and
+    :class:`Failure` if it cannot be written."""
+    write = format_to_write(path).write
+    assert write is not None
+    write(path, trace)
 
 
-def described_extensions(dedicated: int, commands: int) -> str:
-    """Such as "2 requested starts and 1 elastic command"; "" for none of either."""
-    counted = [(dedicated, "requested start"), (commands, "elastic command")]
-    return " and ".join(f"{n:,} {what}{'' if n == 1 else 's'}" for n, what in counted if n)
+def _named(path: str | os.PathLike[str], known: dict[str, Format]) -> str | None:
+    """The name of the format whose ending a file has."""
+    plain = unpacked_name(path)
+    return next((name for name, one in known.items() if plain.endswith(one.endings)), None)
 
 
 def without_a_place(jobs: Sequence[TraceJob]) -> list[str]:
-    """What neither format can hold of these jobs: such as "dependencies of 3 jobs"."""
+    """What no format can hold of these jobs: such as "dependencies of 3 jobs"."""
     counts: Counter[str] = Counter()
     for job in jobs:
         fields = _set_fields(job.job, _WRITTEN)

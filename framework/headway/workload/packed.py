@@ -70,6 +70,13 @@ class Source:
     #: :class:`Failure` where the system fails.
     stream: IO[bytes]
 
+    def data(self) -> bytes:
+        """All of it, where a format cannot be read in pieces."""
+        blocks = []
+        while block := self.stream.read(1 << 20):
+            blocks.append(block)
+        return b"".join(blocks)
+
 
 @contextmanager
 def opened(path_or_file: str | os.PathLike[str] | IO[bytes]) -> Iterator[Source]:

@@ -36,6 +36,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from headway.errors import UserError
 from headway.workload import trace as kinds
+from headway.workload.format import Format
+from headway.workload.header import add_field, header_field
 from headway.workload.packed import Source, opened, output
 from headway.workload.partial import whole_jobs
 from headway.workload.trace import WIDTH, Column, Issue, Records, Trace, whole_number
@@ -73,8 +75,6 @@ WHOLE = (
 )
 
 _NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-# The blank behind the colon may be missing; but //... is the rest of an address.
-_HEADER_FIELD = re.compile(r";\s*([A-Za-z]\w*)\s*:\s*(?!//)(.*)$")
 #: Header fields that are numbers.
 _NUMBERS = ("maxprocs", "maxnodes", "unixstarttime")
 
@@ -272,13 +272,12 @@ class Reader:
         if not header:
             issues.append(Issue(number, kinds.LATE_COMMENT, f"expected a job, found {shown(text)}"))
             return
-        match = _HEADER_FIELD.match(line.strip())
-        if match:
-            key, value = match.group(1), match.group(2).strip()
-            self._fields[key] = f"{self._fields[key]}\n{value}" if key in self._fields else value
+        if (named := header_field(line)) is not None:
+            key, value = named
+            add_field(self._fields, key, value)
             if key.casefold() in _NUMBERS and whole_number(value) is None:
-                found = f"{key}: expected a whole number, found {shown(value.encode())}"
-                issues.append(Issue(number, kinds.NO_SIZE, found))
+                said = f"{key}: expected a whole number, found {shown(value.encode())}"
+                issues.append(Issue(number, kinds.NO_SIZE, said))
 
 
 def _separated(text: bytes) -> str:
@@ -460,3 +459,16 @@ def header_note(text: str) -> str:
 def with_notes(header: Sequence[str], notes: Iterable[str]) -> list[str]:
     """The header with further notes at its end."""
     return [*header, *map(header_note, notes)]
+
+
+def _extensions(trace: Trace) -> str:
+    return trace.extensions
+
+
+FORMAT = Format(
+    "the Standard Workload Format",
+    lambda source, strict: read_source(Reader, source, strict).trace(),
+    endings=(".swf",),
+    write=lambda path, trace: write_swf(path, trace.header, trace.records),
+    loses=_extensions,
+)

@@ -72,6 +72,11 @@ OUT_OF_ORDER = "out of order, sorted by submit time"
 DUPLICATE = "duplicate job number"
 PARTIAL = "partial execution, which the line of its job counts"
 JOINED = "partial executions without a line of their job, joined"
+RECORD = "broken record"
+STEP = "part of a job, which the line of its job counts"
+GOES_ON = "job that has not ended"
+NEVER_RAN = "job that never ran"
+NO_RUNTIME = "job without a known runtime"
 NO_SIZE = "header value that is no number"
 
 # Of the Cloud Workload Format only.
@@ -82,10 +87,25 @@ IGNORED = "field without a meaning for this request type, taken as -1"
 UNKNOWN_JOB = "command for a job that the trace does not have"
 
 #: The kinds whose line gives no record.
-SKIPPED = frozenset({BLANK, TOO_FEW, NO_NUMBER, REQUEST_TYPE, NO_AMOUNT, PARTIAL, NO_SIZE})
+SKIPPED = frozenset(
+    {BLANK, TOO_FEW, NO_NUMBER, REQUEST_TYPE, NO_AMOUNT, PARTIAL, NO_SIZE, RECORD, STEP, GOES_ON, NEVER_RAN}
+)
 #: The kinds that break the format, so that strict reading stops at them.
 BROKEN = frozenset(
-    {TOO_FEW, NO_NUMBER, PADDED, CUT, UNKNOWN, FRACTION, REQUEST_TYPE, NO_AMOUNT, NO_START, IGNORED, NO_SIZE}
+    {
+        TOO_FEW,
+        NO_NUMBER,
+        PADDED,
+        CUT,
+        UNKNOWN,
+        FRACTION,
+        REQUEST_TYPE,
+        NO_AMOUNT,
+        NO_START,
+        IGNORED,
+        NO_SIZE,
+        RECORD,
+    }
 )
 
 
@@ -171,6 +191,11 @@ class Trace:
             scaled = np.clip(np.rint(size * factor), 1, most)
             records[:, column] = np.where((size > 0) & (size <= most), scaled, size)
         return replace(self, records=_fixed(records))
+
+    @property
+    def extensions(self) -> str:
+        """What the trace has beside its records, for a person; "": nothing."""
+        return ""
 
     @property
     def max_processors(self) -> int | None:

@@ -86,8 +86,8 @@ def test_names_broken_lines(headway: Headway, cloud: Path) -> None:
     ("arguments", "message"),
     [
         (["none.swf", "out.cwf"], "none.swf: cannot be read: No such file or directory"),
-        (["log.txt", "out.cwf"], "log.txt: expected a name that ends in .swf, .swf.gz, .cwf or .cwf.gz"),
-        (["log.cwf", "out"], "out: expected a name that ends in .swf, .swf.gz, .cwf or .cwf.gz"),
+        (["log.txt", "out.cwf"], "log.txt: cannot be read: No such file or directory"),
+        (["log.cwf", "out"], "out: expected a name that ends in .cwf, .json, .swf, plain or with .gz, .bz2, .xz"),
         (["log.cwf", "none/out.cwf"], "none/out.cwf: cannot be written: No such file or directory"),
     ],
 )

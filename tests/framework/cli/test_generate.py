@@ -125,7 +125,7 @@ def test_refuses_what_no_trace_format_can_hold(headway: Headway) -> None:
             ["lublin-cwf", "--set", "processors=64"],
             "--set: expected small jobs of up to 3 units of 32 within the machine's 64 processors",
         ),
-        (["lublin", "-o", "log.txt"], "log.txt: expected a name that ends in .swf, .swf.gz, .cwf or .cwf.gz"),
+        (["lublin", "-o", "log.txt"], "log.txt: expected a name that ends in .cwf, .json, .swf, plain or"),
         (["lublin", "-o", "none/log.swf"], "none/log.swf: cannot be written: No such file"),
         (["--set", "jobs=3"], "which model? Known: ccr, deadlines, feitelson96"),
     ],

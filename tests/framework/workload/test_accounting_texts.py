@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from headway.errors import UserError
 from headway.workload import Column, read_swf, read_trace, write_swf
+from headway.workload import trace as kinds
 from headway.workload.accounting import accounted_trace, is_accounting, parse_accounting
 from headway.workload.filters import queue
 
@@ -42,7 +43,7 @@ def test_of_pbs_the_records_of_ends_count():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("JobIDRaw|State\n", "a, line 1: expected the column ElapsedRaw of sacct -P, found JobIDRaw, State"),
+        ("JobIDRaw|State\n", "a, line 1: expected the column End of sacct, found JobIDRaw, State"),
         (f"{HEADER}\n1|a|b\n", "a, line 2: expected 10 fields, found 3"),
         (
             SACCT.replace("|80|", "|-80|"),
@@ -155,7 +156,7 @@ def lsf(old: str, new: str) -> str:
         ),
         (
             "JobID           JobName\n------------ ----------\n",
-            "a, line 1: expected the column JobIDRaw of sacct -P, found JobID           JobName",
+            "a, line 1: expected the column State of sacct, found JobID, JobName",
         ),
     ],
 )  # fmt: skip
@@ -270,8 +271,10 @@ def test_words_in_a_comment_of_the_standard_format_are_no_header_of_sacct():
     assert is_accounting("JobID|User|ElapsedRaw|End|State\n")
 
 
-def test_accounting_of_another_encoding_is_named_with_its_line(tmp_path):
+def test_a_line_of_another_encoding_is_read_and_named(tmp_path):
     path = tmp_path / "sacct.txt"
     path.write_bytes(LIMITED.replace("bob", "jos\xe9").encode("latin-1"))
-    with pytest.raises(UserError, match=r"sacct.txt, line 3: expected UTF-8, found the byte 0xe9"):
-        read_trace(path)
+    trace = read_trace(path, strict=True)
+    assert len(trace) == 3
+    (issue,) = (one for one in trace.issues if one.kind == kinds.ENCODING)
+    assert (issue.line_number, issue.text) == (3, "expected UTF-8, found byte 0xe9 at column 6")

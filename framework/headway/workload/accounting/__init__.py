@@ -1,17 +1,16 @@
 """Jobs that ended, from what a batch system's accounting says: for histories, and as a trace.
 
-Three kinds of text, told apart by how they begin:
+Each kind of text is a :class:`headway.workload.format.Format`, told by how a file begins:
 
-- :mod:`.slurm`: what ``sacct -X -P`` prints, with its header.
-- :mod:`.pbs`: a server's accounting logs (``server_priv/accounting/*``).
+- :mod:`.slurm`: what ``sacct`` prints, with its header.
+- :mod:`.pbs`: the accounting logs of a PBS or Torque server (``server_priv/accounting/*``).
 - :mod:`.lsf`: ``lsb.acct``, and ``lsb.events`` with it where limits are wanted.
+- :mod:`.gridengine`: Grid Engine's ``accounting``.
 
-Whoever runs a job names it, so what it is called tells nothing of how a line is to be read: a line that has
-not just the fields that it should have is an error.
+Users name their jobs, so what a job is called tells nothing of how a line is to be read.
 """
 
-from headway.workload.accounting.ended import Ended
-from headway.workload.accounting.kinds import history_of, is_accounting, parse_accounting
-from headway.workload.accounting.records import accounted_trace
+from headway.workload.accounting.kinds import accounted_trace, history_of, is_accounting, parse_accounting
+from headway.workload.ended import Ended
 
 __all__ = ["Ended", "accounted_trace", "history_of", "is_accounting", "parse_accounting"]

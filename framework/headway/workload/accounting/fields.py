@@ -11,13 +11,17 @@ from headway.errors import UserError
 
 #: What runs for longer than a hundred years does not.
 LONGEST = 100 * 366 * 86400.0
+_THOUSANDS = re.compile(r"(\d{1,5}(?:\.\d{1,6})?)([KM])", re.ASCII)
 _CLOCK = re.compile(r"(?:(\d{1,6})-)?(?:(\d{1,9}):)?(\d{1,9}):(\d{1,2})", re.ASCII)
 
 
 def count(row: Mapping[str, str], names: Sequence[str], place: str) -> int:
-    """A number from 0 on, of the first of the ``names`` that has a value; 0 if none has."""
+    """A number from 0 on, of the first of the ``names`` that has a value; 0 if none has. Large ones may be
+    counted in K or M, as Slurm does (1K is 1024)."""
     for name in names:
         if text := row.get(name, "").strip():
+            if found := _THOUSANDS.fullmatch(text):
+                return round(float(found[1]) * 1024 ** ("KM".index(found[2]) + 1))
             return number(text, name, place)
     return 0
 
@@ -55,16 +59,18 @@ def moment(text: str, name: str, place: str, *, zoned: bool = False) -> float:
         ) from error
 
 
-def duration(text: str, name: str, place: str) -> float:
-    """Such as 1-12:00:00, 01:30:00, 05:00 (minutes and seconds) or 90 (seconds), above 0."""
+def duration(text: str, name: str, place: str, *, least: float = 1) -> float:
+    """Such as 1-12:00:00, 01:30:00, 05:00 (minutes and seconds) or 90 (seconds), from ``least`` seconds
+    on."""
     found = _CLOCK.fullmatch(text.strip())
     if found is None:
         value = seconds(text, name, place)
     else:
         days, hours, minutes, rest = (int(part or 0) for part in found.groups())
         value = float(((days * 24 + hours) * 60 + minutes) * 60 + rest)
-    if not 0 < value <= LONGEST:
-        raise UserError(f"{place}: {name}: expected a time above 0 s, found {text.strip()!r}")
+    if not least <= value <= LONGEST:
+        bound = "above 0 s" if least else "such as 1-02:03:04"
+        raise UserError(f"{place}: {name}: expected a time {bound}, found {text.strip()!r}")
     return value
 
 

@@ -2,45 +2,44 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from headway.errors import UserError
 from headway.inputs import text_of
-from headway.workload.accounting import lsf, pbs, slurm
-from headway.workload.accounting.ended import Ended
+from headway.workload.accounting.records import trace_of
+from headway.workload.ended import Ended
+from headway.workload.format import Format, first_lines, installed
+from headway.workload.left_out import LeftOut
+from headway.workload.trace import Trace
 
 
 def is_accounting(text: str) -> bool:
     """Whether a text, or how it begins, is of one of the kinds, or was meant to be."""
-    first = _first(text)
-    return bool(
-        pbs.LINE.match(first)
-        or lsf.LINE.match(first)
-        or lsf.LISTING.match(first)
-        # A comment of the standard format may have any words.
-        or (not first.startswith(";") and any(name in re.split(r"[|\s]+", first) for name in slurm.IDS))
-    )
+    return _kind(text) is not None
 
 
-def parse_accounting(text: str, source: str, *, zoned: bool = False) -> list[Ended]:
-    """The jobs that ended, by their ends; :class:`UserError`, led by ``source`` and the line, for what is
-    wrong. ``zoned``: so are times that say no zone, such as Slurm's are unless it is asked for others."""
-    first = _first(text)
-    if lsf.LISTING.match(first):
-        raise UserError(
-            f"{source}: expected lsb.acct, found a listing of bacct or bhist, whose times have no years"
-        )
-    kind: Callable[[list[str], str], list[Ended]] = partial(slurm.of_slurm, zoned=zoned)
-    if pbs.LINE.match(first):
-        kind = pbs.of_pbs
-    elif lsf.LINE.match(first):
-        kind = lsf.of_lsf
-    # Only line feeds end a line: what users write may have other characters that Python takes for an end.
-    return sorted(kind(text.lstrip("\ufeff").split("\n"), source), key=lambda one: one.end)
+def parse_accounting(
+    text: str, source: str, *, zoned: bool = False, left: LeftOut | None = None
+) -> list[Ended]:
+    """The jobs that ended, by their ends; ``source`` leads messages.
+
+    A broken line is a :class:`UserError` unless ``left`` takes it. ``zoned``: so are times that say no zone,
+    such as Slurm's are unless it is asked for others.
+    """
+    kind = _kind(text)
+    if kind is None or kind.ended is None:
+        raise UserError(f"{source}: expected a batch system's accounting, such as sacct -P prints it")
+    lines = text.removeprefix("\ufeff").split("\n")
+    found = kind.ended(lines, left if left is not None else LeftOut(source, strict=True), zoned)
+    return sorted(found, key=lambda one: one.end)
+
+
+def accounted_trace(text: str, source: str, *, strict: bool = True) -> Trace:
+    """The jobs of a text that ran; errors as :func:`parse_accounting`, and if there is none."""
+    left = LeftOut(source, strict)
+    return trace_of(parse_accounting(text, source, left=left), left)
 
 
 def history_of(path: Path, context: Mapping[str, Any] | None) -> list[Ended]:
@@ -54,6 +53,7 @@ def history_of(path: Path, context: Mapping[str, Any] | None) -> list[Ended]:
         raise ValueError(str(error)) from error
 
 
-def _first(text: str) -> str:
-    """The first line that is not blank."""
-    return text.lstrip("\ufeff\r\n ").partition("\n")[0].rstrip("\r")
+def _kind(text: str) -> Format | None:
+    lines = first_lines(text[: 1 << 16])
+    kinds = (one for one in installed().values() if one.ended is not None and one.begins(lines))
+    return next(kinds, None)

@@ -13,16 +13,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import replace
 
 from headway.errors import UserError
-from headway.workload.accounting.ended import Ended
 from headway.workload.accounting.fields import LONGEST, in_order, number, seconds
+from headway.workload.accounting.records import accounting_format
+from headway.workload.ended import Ended
+from headway.workload.left_out import LeftOut
 
-LINE = re.compile(r'"[A-Z][A-Z_0-9]*" "\d[\d.]*" \d+ |#\d+\s*$', re.ASCII)
+_LINE = re.compile(r'"[A-Z][A-Z_0-9]*" "\d[\d.]*" \d+ |#\d+\s*$', re.ASCII)
 #: What begins a listing of bacct or bhist.
-LISTING = re.compile(
+_LISTING = re.compile(
     r"Accounting information about |Summary of time in seconds |Job <\d+(\[\d+\])?>, ", re.ASCII
 )
 _TOKEN = re.compile(r'\s*(?:"((?:[^"]|"")*)"(?=\s|$)|([^"\s]+))')
@@ -78,31 +80,46 @@ class _Fields:
         return self._at < len(self._fields) and self._fields[self._at][1]
 
 
-def of_lsf(lines: list[str], source: str) -> list[Ended]:
-    """The jobs that ended."""
-    found = []
+def begins(lines: Sequence[str]) -> bool:
+    """Whether these are the first lines of lsb.acct or lsb.events, or of a listing."""
+    return any(_LINE.match(line) or _LISTING.match(line) for line in lines)
+
+
+def ended(lines: Sequence[str], left: LeftOut, zoned: bool) -> list[Ended]:
+    """The jobs that ended; times are seconds since 1970."""
+    found: list[tuple[tuple[int, float], Ended]] = []
     limits: dict[tuple[int, float], float] = {}
-    for line, at, place in _records(lines, source):
-        if line.startswith('"JOB_NEW" '):
-            key, limit = _new(_Fields(line, place), place)
-            if limit is not None:
-                limits[key] = limit
-        elif line.startswith('"JOB_FINISH" '):
-            found.append(_finished(_Fields(line, place), at, place))
-    if not found:
-        raise UserError(f"{source}: expected records JOB_FINISH, as lsb.acct has them, found none")
-    return [replace(job, limit=limits.get(key)) for key, job in found]
-
-
-def _records(lines: list[str], source: str) -> Iterator[tuple[str, int, str]]:
-    """Each record, its line, and that for messages."""
     for at, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
-        place = f"{source}, line {at}"
-        if not LINE.match(line):
-            raise UserError(f'{place}: expected "EVENT" "VERSION" TIME ... of lsb.acct, found {line[:40]!r}')
-        yield line, at, place
+        if not found and _LISTING.match(line):
+            raise UserError(
+                f"{left.source}: expected lsb.acct, found a listing of bacct or bhist, whose times have no "
+                "years"
+            )
+        with left.line(at):
+            _take(line, at, left.place(at), found, limits)
+    if not found:
+        raise left.nothing("records JOB_FINISH, as lsb.acct has them")
+    return [replace(job, limit=limits.get(key)) for key, job in found]
+
+
+def _take(
+    line: str,
+    at: int,
+    place: str,
+    found: list[tuple[tuple[int, float], Ended]],
+    limits: dict[tuple[int, float], float],
+) -> None:
+    """Put a record's end or limit where it belongs."""
+    if not _LINE.match(line):
+        raise UserError(f'{place}: expected "EVENT" "VERSION" TIME ... of lsb.acct, found {line[:40]!r}')
+    if line.startswith('"JOB_NEW" '):
+        key, limit = _new(_Fields(line, place), place)
+        if limit is not None:
+            limits[key] = limit
+    elif line.startswith('"JOB_FINISH" '):
+        found.append(_finished(_Fields(line, place), at, place))
 
 
 def _finished(fields: _Fields, line: int, place: str) -> tuple[tuple[int, float], Ended]:
@@ -180,3 +197,6 @@ def _new(fields: _Fields, place: str) -> tuple[tuple[int, float], float | None]:
             f"{place}: run limit: expected a time above 0 s, found {limit[:40]!r} by {factor[:40]!r}"
         )
     return (job, submit), float(round(value))
+
+
+FORMAT = accounting_format("LSF's accounting (lsb.acct, with lsb.events)", begins, ended)

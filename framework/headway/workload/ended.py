@@ -34,3 +34,5 @@ class Ended:
     account: str = ""
     group: str = ""
     qos: str = ""
+    #: A person ended it, or took it out of the queue.
+    cancelled: bool = False

@@ -1,0 +1,1 @@
+"""Formats of workload files that other simulators and archives have; see :mod:`headway.workload.format`."""
