@@ -73,6 +73,17 @@ class Moment(click.ParamType):
         self.fail(f"expected {expected}; found {value!r}", param, ctx)
 
 
+class JobId(click.ParamType):
+    """A job's id, as the batch system has it: any text but blanks."""
+
+    name = "job"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not str(value).strip():
+            self.fail(f"expected the id of a job, found {value!r}", param, ctx)
+        return str(value)
+
+
 #: How long a report may take, seconds: the daemon gives it beside its work.
 _REPORT_PATIENCE = 15.0
 

@@ -43,6 +43,8 @@ _CYCLES_PER_UPDATE = 500
 
 #: Columns of tables that go to a file or a pipe; the variable COLUMNS says otherwise.
 _PIPED_WIDTH = 120
+#: The variable COLUMNS counts between these: with fewer nothing can be read, and lines are filled up to more.
+_WIDTHS = (20, 1000)
 
 
 def examples(*lines: str) -> str:
@@ -78,8 +80,12 @@ class _Console(Console):
 
 
 def _console(*, stderr: bool) -> Console:
-    made = _Console(stderr=stderr, highlight=False)
-    if not made.is_terminal and not os.environ.get("COLUMNS"):
+    asked = os.environ.get("COLUMNS", "")
+    if asked.isascii() and asked.isdigit() and int(asked[:9]):
+        least, most = _WIDTHS
+        return _Console(stderr=stderr, highlight=False, width=min(max(int(asked[:9]), least), most))
+    made = _Console(stderr=stderr, highlight=False, _environ={**os.environ, "COLUMNS": ""})
+    if not made.is_terminal:
         made = _Console(stderr=stderr, highlight=False, width=_PIPED_WIDTH)
     return made
 

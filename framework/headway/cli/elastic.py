@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from headway.cli.asking import DURATION, ask_daemon, tell
+from headway.cli.asking import DURATION, JobId, ask_daemon, tell
 from headway.cli.common import examples, required_config_option
 
 
@@ -17,7 +17,7 @@ from headway.cli.common import examples, required_config_option
         "headway elastic 4711 --shrink 4 -c site.yaml      four processors fewer",
     ),
 )
-@click.argument("job", metavar="JOB")
+@click.argument("job", metavar="JOB", type=JobId())
 @required_config_option
 @click.option("--extend", type=DURATION, help="Give it so much more time.")
 @click.option("--reduce", type=DURATION, help="Take so much of its time away; ends it if it has run longer.")

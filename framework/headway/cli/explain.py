@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headway.cli.asking import JobId
 from headway.cli.common import (
     examples,
     measured_latencies,
@@ -37,7 +38,7 @@ _ELEMENTS = 10
         "headway explain 4711 -c site.yaml --journal-only   as the last run ended",
     ),
 )
-@click.argument("job_id", metavar="JOB")
+@click.argument("job_id", metavar="JOB", type=JobId())
 @required_config_option
 @plugin_option
 @click.option("--journal-only", is_flag=True,

@@ -147,9 +147,7 @@ def write_workload(
         header += [f"; MaxNodes: {workload.processors}", f"; MaxProcs: {workload.processors}"]
     header = with_notes(header, [*notes, *workload.notes])
     fields = {} if workload.processors is None else {"MaxProcs": str(workload.processors)}
-    trace = CloudTrace(
-        name, header, fields, records=records, requested_start=start, commands=tuple(commands)
-    )
+    trace = CloudTrace(name, header, fields, records=records, requested_start=start, commands=tuple(commands))
     path = output if output is not None else Path(f"{name}.{'cwf' if trace.extensions else 'swf'}")
     form = format_to_write(path)
     if beyond := form.loses(trace):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,7 +95,8 @@ def command(
             call=call,
             keep=keep,
         )
-        claims = paper.run(context)
+        with in_force(name, settings):
+            claims = paper.run(context)
     table = claims_table(claims)
     broken = broken_rules(context)
     head = f"# {paper.title}\n\n`{call}`; ± is half of the 95 % confidence interval over the seeds."
@@ -134,13 +136,28 @@ def broken_rules(context: Context) -> str:
 
 
 def made(kind: type, name: str, settings: Sequence[str]) -> Reproduction:
-    """A paper's experiments with these settings; :class:`UserError` for one that they do not have."""
-    from headway.cli.settings import parsed_settings
+    """A paper's experiments with these settings; :class:`UserError` for a parameter that they do not have,
+    and for a value of another kind."""
+    from headway.cli.settings import of_kind, parsed_settings
 
     given = parsed_settings(settings)
-    known = list(inspect.signature(kind).parameters)
+    known = {one.name: one.annotation for one in inspect.signature(kind, eval_str=True).parameters.values()}
     for key in given:
         if key not in known:
             raise UserError(f"--set: {name} has no parameter {key!r}.{nearest(key, known)}")
-    paper: Reproduction = kind(**given)
+    with in_force(name, settings):
+        paper: Reproduction = kind(**{key: of_kind(value, known[key], key) for key, value in given.items()})
     return paper
+
+
+@contextmanager
+def in_force(name: str, settings: Sequence[str]) -> Iterator[None]:
+    """Experiments that break under values that a person has given say so: what they need of each other and
+    of the workloads is known to nobody else."""
+    try:
+        yield
+    except (ValueError, ArithmeticError, LookupError) as error:
+        if not settings:
+            raise
+        said = " ".join(f"--set {setting}" for setting in settings)
+        raise UserError(f"{name} cannot be run with {said}: {type(error).__name__}: {error}") from error

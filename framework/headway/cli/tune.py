@@ -16,6 +16,9 @@ from headway.extras import need_report
 
 METRICS = ("mean wait", "slowdown of means", "utilisation")
 
+#: Values that are tried: each is a run of the whole workload for each seed.
+_MOST_VALUES = 1000
+
 #: In an open system the utilisation is the offered load, whatever the policy does (rule 22,
 #: docs/experiments.md).
 TUNED = METRICS[:2]
@@ -150,10 +153,18 @@ def _choices(kind: Any, policy: str, option: str | None, values: str | None) -> 
         raise UserError(f"--option: {policy!r} has no option {name!r}; it has: {', '.join(known) or 'none'}")
     if values is None:
         return name, list(tunable[1])
+    return name, _listed(values)
+
+
+def _listed(values: str) -> list[int]:
+    """The values that ``--values`` names, such as 1..20 or 0,3,7; each once."""
+    first, dots, last = values.partition("..")
     try:
-        if ".." in values:
-            low, high = values.split("..")
-            return name, list(range(int(low), int(high) + 1))
-        return name, [int(value) for value in values.split(",")]
+        found = range(int(first), int(last) + 1) if dots else [int(value) for value in values.split(",")]
     except ValueError:
-        raise UserError(f"--values: expected such as 1..20 or 0,3,7, found {values!r}") from None
+        raise UserError(f"--values: expected such as 1..20 or 0,3,7, found {values[:80]!r}") from None
+    if not 0 < len(found[: _MOST_VALUES + 1]) <= _MOST_VALUES:
+        raise UserError(
+            f"--values: expected from 1 to {_MOST_VALUES} values, the lower first, found {values[:80]!r}"
+        )
+    return list(dict.fromkeys(found))

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.errors import UserError
+from headway.workload.bounds import LONGEST_TIME
 from headway.workload.emulation import sizes
 from headway.workload.swf import with_notes
-from headway.workload.trace import Column, Trace
+from headway.workload.trace import Column, Records, Trace
 
 
 def first(trace: Trace, n: int) -> Trace:
@@ -71,7 +72,9 @@ def scale_arrivals(trace: Trace, factor: float) -> Trace:
     _positive("scale_arrivals", factor)
     submit = trace.records[:, Column.SUBMIT]
     if len(submit):
-        submit = submit[0] + np.rint((submit - submit[0]) * factor)
+        with np.errstate(over="ignore"):
+            submit = submit[0] + np.rint((submit - submit[0]) * factor)
+    _within("scale_arrivals", factor, submit)
     return _noted(trace.at_times(submit), f"times between submissions multiplied by {factor:g}")
 
 
@@ -82,6 +85,8 @@ def scale_runtimes(trace: Trace, factor: float) -> Trace:
     Raises :class:`UserError` if the factor is not a positive number.
     """
     _positive("scale_runtimes", factor)
+    with np.errstate(over="ignore"):
+        _within("scale_runtimes", factor, trace.records[:, [Column.RUNTIME, Column.ESTIMATE]] * factor)
     return _noted(trace.stretched(factor), f"runtimes and estimates multiplied by {factor:g}")
 
 
@@ -134,3 +139,11 @@ def _at_least_one(what: str, n: int) -> None:
 def _positive(what: str, factor: float) -> None:
     if not (math.isfinite(factor) and factor > 0):
         raise UserError(f"{what}: expected a factor greater than 0, found {factor:g}")
+
+
+def _within(what: str, factor: float, times: Records) -> None:
+    """Refuse times that are no seconds of any machine's life."""
+    if times.size and not (np.abs(times) <= LONGEST_TIME).all():
+        raise UserError(
+            f"{what}: expected a factor that leaves times below {LONGEST_TIME:g} s, found {factor:g}"
+        )

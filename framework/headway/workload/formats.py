@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from headway.errors import UserError
 from headway.model import JobDescription, Request
+from headway.workload.bounds import within_bounds
 from headway.workload.cwf import REQUESTED_START, requested_start
 from headway.workload.format import Format, first_lines, installed
 from headway.workload.jobs import TraceJob
@@ -31,10 +32,10 @@ def read_trace(path: str | os.PathLike[str], *, strict: bool = False) -> Trace:
         known = installed()
         named = _named(path, known)
         if named is not None:
-            return known[named].read(source, strict)
+            return within_bounds(known[named].read(source, strict), strict)
         lines = first_lines(source.beginning.decode("utf-8", "replace"))
         found = next((one for one in known.values() if one.begins(lines)), SWF)
-        return found.read(source, strict)
+        return within_bounds(found.read(source, strict), strict)
 
 
 def format_to_write(path: str | os.PathLike[str]) -> Format:

@@ -421,7 +421,7 @@ def write_lines(path: str | os.PathLike[str], header_lines: Iterable[str], lines
     if any("\n" in line for line in comments):
         raise ValueError("a header line has a line feed in it")
     with output(path) as stream:
-        stream.writelines(f"{line}\n".encode() for line in comments)
+        stream.writelines(f"{line}\n".encode("utf-8", "replace") for line in comments)
         rest = iter(lines)
         while block := list(islice(rest, 8192)):
             stream.write("\n".join([*block, ""]).encode("ascii"))

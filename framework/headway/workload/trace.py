@@ -76,6 +76,7 @@ RECORD = "broken record"
 STEP = "part of a job, which the line of its job counts"
 GOES_ON = "job that has not ended"
 NEVER_RAN = "job that never ran"
+TOO_LARGE = "number that is no job's"
 NO_RUNTIME = "job without a known runtime"
 NO_SIZE = "header value that is no number"
 
@@ -88,25 +89,14 @@ UNKNOWN_JOB = "command for a job that the trace does not have"
 
 #: The kinds whose line gives no record.
 SKIPPED = frozenset(
-    {BLANK, TOO_FEW, NO_NUMBER, REQUEST_TYPE, NO_AMOUNT, PARTIAL, NO_SIZE, RECORD, STEP, GOES_ON, NEVER_RAN}
-)
+    (BLANK, TOO_FEW, NO_NUMBER, REQUEST_TYPE, NO_AMOUNT, PARTIAL, NO_SIZE, RECORD, STEP, GOES_ON, NEVER_RAN,
+     TOO_LARGE)
+)  # fmt: skip
 #: The kinds that break the format, so that strict reading stops at them.
 BROKEN = frozenset(
-    {
-        TOO_FEW,
-        NO_NUMBER,
-        PADDED,
-        CUT,
-        UNKNOWN,
-        FRACTION,
-        REQUEST_TYPE,
-        NO_AMOUNT,
-        NO_START,
-        IGNORED,
-        NO_SIZE,
-        RECORD,
-    }
-)
+    (TOO_FEW, NO_NUMBER, PADDED, CUT, UNKNOWN, FRACTION, REQUEST_TYPE, NO_AMOUNT, NO_START, IGNORED, NO_SIZE,
+     RECORD, TOO_LARGE)
+)  # fmt: skip
 
 
 class Issue(NamedTuple):

@@ -87,7 +87,7 @@ def test_names_broken_lines(headway: Headway, cloud: Path) -> None:
     [
         (["none.swf", "out.cwf"], "none.swf: cannot be read: No such file or directory"),
         (["log.txt", "out.cwf"], "log.txt: cannot be read: No such file or directory"),
-        (["log.cwf", "out"], "out: expected a name that ends in .cwf, .json, .swf, plain or with .gz, .bz2, .xz"),
+        (["log.cwf", "out"], "out: expected a name that ends in .cwf, .json, .swf, plain or with"),
         (["log.cwf", "none/out.cwf"], "none/out.cwf: cannot be written: No such file or directory"),
     ],
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from accounting_texts import HEADER, PBS, SACCT
+from accounting_texts import HEADER, LIMITED, PBS, SACCT
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -167,12 +167,6 @@ def test_what_is_wrong_with_lsfs_is_named(text, said):
     assert str(error.value).startswith(said)
 
 
-LIMITED = """JobIDRaw|User|Submit|Start|End|ElapsedRaw|TimelimitRaw|NCPUS|State|Partition
-7|ann|2026-11-20T08:59:00|2026-11-20T09:00:00|2026-11-20T09:01:00|60|10|4|COMPLETED|long
-8|bob|2026-11-20T09:00:00|2026-11-20T09:00:00|2026-11-20T09:01:00|60|UNLIMITED|1|FAILED|batch
-9|ann|2026-11-20T08:58:00|Unknown|2026-11-20T09:05:00|0|20|1|CANCELLED by 5|batch
-10|ann|2026-11-20T09:01:00|2026-11-20T09:01:30|2026-11-20T09:03:00|90|5|2|TIMEOUT|batch
-"""
 COLUMNS = [Column.NUMBER, Column.SUBMIT, Column.WAIT, Column.RUNTIME, Column.ALLOCATED, Column.ESTIMATE,
            Column.STATUS, Column.USER, Column.QUEUE]  # fmt: skip
 
