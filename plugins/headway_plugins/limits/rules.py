@@ -10,15 +10,18 @@ counted by itself::
       account: {physics: {processors: 512}}
       user+pool: {"*+debug": {jobs: 1}}
 
-``*`` is everybody whom nothing more exact names; of two lines that fit, the one with the earlier name spelt
-out counts. An account is counted with all accounts below it.
+``*`` is everybody. Each limit is taken by itself from the most exact line that says it, as PBS, Maui and
+Slurm's associations do: above, ann may run 20 jobs on 64 processors, and were ``jobs`` not in her line, 10 as
+everybody. ``null`` in a line says that there is no such limit, whatever less exact lines say. Of two lines
+that fit, the one with the earlier name spelt out is the more exact. An account is counted with all accounts
+below it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from typing import Annotated
+from typing import Annotated, Any
 
 import pydantic
 
@@ -45,7 +48,9 @@ class Largest(pydantic.BaseModel):
     processor_minutes: Weight | None = pydantic.Field(
         default=None, description="processors x limit of one job, in minutes"
     )
-    resources: dict[str, Weight] = pydantic.Field(default={}, description="generic resources of one job")
+    resources: dict[str, Weight | None] = pydantic.Field(
+        default={}, description="generic resources of one job"
+    )
 
 
 class Amounts(pydantic.BaseModel):
@@ -67,7 +72,9 @@ class Amounts(pydantic.BaseModel):
         default=None,
         description="minutes that jobs ran, whatever their size, and that running ones may still run",
     )
-    resources: dict[str, Weight] = pydantic.Field(default={}, description="generic resources, such as gpu")
+    resources: dict[str, Weight | None] = pydantic.Field(
+        default={}, description="generic resources, such as gpu"
+    )
     largest: Largest = pydantic.Field(default=Largest(), description="the same for one job, and walltime")
 
 
@@ -104,6 +111,31 @@ def names_of(key: str, dimensions: Sequence[str]) -> tuple[str, ...]:
     return found
 
 
+def inherited(lines: Sequence[Amounts]) -> Amounts:
+    """The limits of several lines, the most exact first: each limit from the first line that says it."""
+    said: dict[str, Any] = {}
+    for line in reversed(lines):
+        said = _overlaid(said, line.model_dump(exclude_unset=True))
+    return Amounts.model_construct(
+        **{
+            **said,
+            "resources": said.get("resources", {}),
+            "largest": Largest.model_construct(**said.get("largest", {})),
+        }
+    )
+
+
+def _overlaid(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``over`` says, and what ``under`` says of the rest; tables within are overlaid likewise."""
+    return {
+        **under,
+        **{
+            key: _overlaid(under.get(key, {}), value) if isinstance(value, dict) else value
+            for key, value in over.items()
+        },
+    }
+
+
 class Rule:
     """The limits of one kind of values, such as those of users."""
 
@@ -113,12 +145,13 @@ class Rule:
         self._table = {names_of(key, self.dimensions): amounts for key, amounts in table.items()}
 
     def amounts(self, names: tuple[str, ...]) -> Amounts | None:
-        """What is allowed these; None if nobody said."""
-        for spelt in product(*((name, ANY) for name in names)):
-            found = self._table.get(spelt)
-            if found is not None:
-                return found
-        return None
+        """What is allowed these, limit by limit from the most exact line; None if no line fits."""
+        lines = [
+            found
+            for spelt in product(*((name, ANY) for name in names))
+            if (found := self._table.get(spelt)) is not None
+        ]
+        return inherited(lines) if lines else None
 
     def label(self, names: tuple[str, ...]) -> str:
         """Whose limit it is, for a person."""

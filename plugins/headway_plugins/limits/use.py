@@ -66,15 +66,20 @@ def limits_of(amounts: Amounts) -> tuple[dict[str, float], dict[str, float]]:
         for name in ("jobs", "processors", "nodes", "memory", MINUTES, *SPENT)
         if (value := getattr(amounts, name)) is not None
     }
-    together |= {f"{RESOURCE}{name}": value for name, value in amounts.resources.items()}
+    together |= _of_resources(amounts.resources)
     largest = amounts.largest
     single = {
         name: float(value)
         for name in ("processors", "nodes", "memory", "walltime", MINUTES)
         if (value := getattr(largest, name)) is not None
     }
-    single |= {f"{RESOURCE}{name}": value for name, value in largest.resources.items()}
+    single |= _of_resources(largest.resources)
     return together, single
+
+
+def _of_resources(limits: Mapping[str, float | None]) -> dict[str, float]:
+    """Measure -> limit of generic resources that have one."""
+    return {f"{RESOURCE}{name}": value for name, value in limits.items() if value is not None}
 
 
 def _highest(limit: float) -> float:
