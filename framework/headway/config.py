@@ -73,6 +73,9 @@ class EmulationConfig(_Section):
     nodes: list[NodesConfig] = pydantic.Field(
         default_factory=list, description="nodes, instead of a flat pool"
     )
+    whole_nodes: bool = pydantic.Field(
+        default=False, description="each job has its nodes to itself, as with Slurm's select/linear"
+    )
     torus: TorusConfig | None = pydantic.Field(
         default=None, description="midplanes in wired partitions, instead of a flat pool"
     )
@@ -98,6 +101,8 @@ class EmulationConfig(_Section):
             raise ValueError("either processors (a flat pool) or nodes, not both")
         if self.torus is not None and (self.processors is not None or self.nodes):
             raise ValueError("either a torus or processors or nodes")
+        if self.whole_nodes and not self.nodes:
+            raise ValueError("whole_nodes only beside nodes, found no nodes")
         return self
 
     def description(self, processors: int | None = None) -> ClusterDescription | None:

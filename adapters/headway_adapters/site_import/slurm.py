@@ -1,22 +1,19 @@
 """Slurm's policy: ``slurm.conf`` or ``scontrol show config``, and what ``sacctmgr`` prints.
 
-Each file is known by what is in it: ``sacctmgr dump CLUSTER file=...``, ``sacctmgr -P show assoc tree``,
-``... show qos`` and ``... show user`` (parsable, with their header), ``scontrol show config``, else
-``slurm.conf``.
+How the files are read is in :mod:`headway_adapters.site_import.slurm_files`, what becomes of nodes and
+partitions in :mod:`headway_adapters.site_import.slurm_machine`.
 
 Decisions on what is left open:
 
 - Slurm's backfill books every job that it looks at, so it becomes ``conservative``, with Slurm's own defaults
   of ``bf_max_job_test``, ``bf_window`` and ``bf_resolution`` where the file names none.
 - What Slurm refuses by itself at submission (``AllowAccounts``, ``MaxSubmitJobs``) stays its own.
-- In a dry run all nodes are in one pool, the default partition's, because a trace knows no partitions.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -27,18 +24,15 @@ from headway_adapters.site_import.found import (
     Account,
     Imported,
     Line,
-    Remark,
-    readable,
     shown,
     tree_of,
     whole,
 )  # fmt: skip
-from headway_adapters.slurm import hostlist, values
+from headway_adapters.site_import.slurm_files import SlurmFiles, read_files
+from headway_adapters.site_import.slurm_machine import as_written, carry_machine
+from headway_adapters.slurm import values
 from headway_adapters.slurm.reader.policy import ASSOCIATIONS, QOS, USERS, read_policy
 
-_ASSIGNED = re.compile(r'([A-Za-z0-9_]+)\s*(?<!\+)\+?=\s*("[^"]*"|\S+)')
-_SHOWN_CONFIG = re.compile(r"([A-Za-z0-9_]+)\s+= ?(.*)")
-_COMMENT = re.compile(r"(?<!\\)#.*")
 _NOTHING = re.compile(r"|\(null\)|n/a|no|none|0( min)?|00:00:00|topology/(none|default|flat)", re.IGNORECASE)
 
 #: What is carried over, or says nothing of who starts when.
@@ -81,17 +75,6 @@ _RESETS = ("DAILY", "WEEKLY", "MONTHLY", "QUARTERLY", "YEARLY")
 _FLAGS_KNOWN = ("FAIR_TREE", "NO_FAIR_TREE", "SMALL_RELATIVE_TO_TIME")
 _GO = {"REQUEUE": "requeue", "CANCEL": "cancel", "SUSPEND": "suspend"}
 
-#: How columns of associations and QOS are called: in the dump, in headers, and here.
-_COLUMNS = {
-    "fairshare": "Share", "rawshares": "Share", "parname": "ParentName", "parentname": "ParentName",
-    "maxtresperjob": "MaxTRES", "maxtrespj": "MaxTRES", "maxtresminsperjob": "MaxTRESMins",
-    "maxtresminspj": "MaxTRESMins", "maxwalldurationperjob": "MaxWall", "maxwallpj": "MaxWall",
-    "maxtrespernode": "MaxTRESPerNode", "maxtrespn": "MaxTRESPerNode", "maxjobsperuser": "MaxJobsPU",
-    "maxtresperuser": "MaxTRESPU", "maxjobsperaccount": "MaxJobsPA", "maxtresperaccount": "MaxTRESPA",
-    "defacct": "DefaultAccount", "defaultaccount": "DefaultAccount", "qosname": "Name",
-    # Flags of a QOS have no counterpart in what is written down.
-    **{name.lower(): name for name in (*ASSOCIATIONS, *QOS, *USERS) if name != "Flags"},
-}  # fmt: skip
 #: A user has of these what its account says, where nothing else is said.
 _INHERITED = ("MaxJobs", "MaxTRES", "MaxTRESMins", "MaxWall", "MaxTRESPerNode")
 #: Columns of a QOS that have no counterpart, where they say something.
@@ -102,41 +85,12 @@ _QOS_LEFT = {
     "limitfactor": "limit factors", "maxtresrunminspa": "", "maxtresrunminspu": "", "maxtresrunmins": "",
     "maxtresrunminsperuser": "", "maxtresrunminsperaccount": "", "flags": "",
 }  # fmt: skip
-_INCLUDE = re.compile(r"include\s+(\S+).*", re.IGNORECASE)
-#: What a partition may be called.
-_PARTITION = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*")
-_DUMPED = re.compile(r"(Cluster|Parent|Account|User)\s*-\s*'?((?:[^':]|(?<=\\)')*)'?(.*)")
-_FIELD = re.compile(r":(\w+)=(?:'([^']*)'|([^:]*))")
-
-
-@dataclass
-class _Read:
-    """What the files say, before anything is made of it."""
-
-    #: Key, lower case -> value and line.
-    config: dict[str, tuple[str, Line]] = field(default_factory=dict)
-    partitions: list[tuple[dict[str, str], Line]] = field(default_factory=list)
-    nodes: list[tuple[dict[str, str], Line]] = field(default_factory=list)
-    associations: list[tuple[dict[str, str], Line]] = field(default_factory=list)
-    qos: list[tuple[dict[str, str], Line]] = field(default_factory=list)
-    users: list[tuple[dict[str, str], Line]] = field(default_factory=list)
-
-    def value(self, key: str) -> str:
-        """What a key of slurm.conf says; "" if nothing."""
-        text = self.config[key.lower()][0] if key.lower() in self.config else ""
-        return "" if text.upper() in ("(NULL)", "N/A") else text
-
-    def line(self, key: str) -> Line | None:
-        """Where it says that."""
-        return self.config[key.lower()][1] if key.lower() in self.config else None
 
 
 def import_slurm(files: Sequence[Sequence[Line]]) -> Imported:
     """What the files say; ``docs/operators/moving.md`` tells how it is written down."""
-    found, read = Imported("slurm"), _Read()
-    for lines in files:
-        _read(list(readable(lines, found)), read, found)
-    _leave_out_nameless(read, found)
+    found = Imported("slurm")
+    read = read_files(files, found)
     policy = _policy(read, found)
     tree = _tree(read, policy, found)
     _fair_share(read, policy, tree, found)
@@ -145,176 +99,15 @@ def import_slurm(files: Sequence[Sequence[Line]]) -> Imported:
     _preemption(read, found)
     _backfill(read, found)
     found.plugins["first-fit"] = {}
-    _cluster(read, found)
+    carry_machine(read, found)
     _others(read, found)
     return found
-
-
-# ---------------------------------------------------------------------- reading
-
-
-def _read(lines: list[Line], read: _Read, found: Imported) -> None:
-    said = [line for line in lines if line.text.strip() and not line.text.lstrip().startswith("#")]
-    if not said:
-        return
-    head = said[0].text
-    if any(_DUMPED.match(line.text.strip()) for line in said[:3]):
-        _read_dump(said, read, found)
-    elif "|" in head:
-        _read_table(said, read, found)
-    elif head.startswith("Configuration data as of") or sum(" = " in line.text for line in said[:20]) > 10:
-        for line in said:
-            match = _SHOWN_CONFIG.fullmatch(line.text.strip())
-            if match is not None and match[2].strip().upper() not in ("(NULL)", "N/A", ""):
-                read.config[match[1].lower()] = (match[2].strip(), line)
-    else:
-        _read_conf(lines, read, found)
-
-
-def _joined(lines: Sequence[Line]) -> Iterator[Line]:
-    """Without comments; lines that end with a backslash go on in the next one."""
-    begun, so_far = None, ""
-    for line in lines:
-        text = _COMMENT.sub("", line.text).rstrip()
-        begun = begun or line
-        if text.endswith("\\"):
-            so_far += text[:-1]
-            continue
-        if (so_far + text).strip():
-            yield Line(begun.file, begun.number, (so_far + text).strip())
-        begun, so_far = None, ""
-    if so_far.strip() and begun is not None:
-        yield Line(begun.file, begun.number, so_far.strip())
-
-
-def _read_conf(lines: Sequence[Line], read: _Read, found: Imported) -> None:
-    defaults: dict[str, dict[str, str]] = {"nodename": {}, "partitionname": {}}
-    for line in _joined(lines):
-        if (other := _INCLUDE.fullmatch(line.text)) is not None:
-            found.leave(line, f"{other[1]} is another file; give it as well")
-            continue
-        pairs = [(key.lower(), value.strip('"')) for key, value in _ASSIGNED.findall(line.text)]
-        rest = _ASSIGNED.sub("", line.text).strip()
-        if not pairs or rest:
-            found.broken(line, f"expected Key=Value, found {shown(rest or line.text)}")
-            if not pairs:
-                continue
-        kind = pairs[0][0]
-        if kind in defaults:
-            record = {**defaults[kind], **dict(pairs)}
-            if pairs[0][1].upper() == "DEFAULT":
-                defaults[kind] = {key: value for key, value in record.items() if key != kind}
-            elif kind == "nodename":
-                read.nodes.append((record, line))
-            else:
-                read.partitions.append((record, line))
-            continue
-        for key, value in pairs:
-            if key in read.config and key == "preemptmode":
-                continue
-            read.config[key] = (value, line)
-
-
-def _read_dump(lines: Sequence[Line], read: _Read, found: Imported) -> None:
-    parent = "root"
-    for line in lines:
-        match = _DUMPED.fullmatch(line.text.strip())
-        if match is None:
-            found.broken(line, f"expected \"Cluster - 'NAME'\", \"Parent - ...\", \"Account - ...\" or "
-                         f"\"User - ...\", found {shown(line.text)}")  # fmt: skip
-            continue
-        kind, name, rest = match.groups()
-        # As the reader of rows has it, in which a bar ends a cell.
-        name = _cell(name)
-        fields = {key.lower(): _cell(quoted or plain) for key, quoted, plain in _FIELD.findall(rest)}
-        row = {_COLUMNS.get(key, key): value for key, value in fields.items()}
-        if kind == "Parent":
-            parent = name
-        elif kind == "Account":
-            read.associations.append(({**row, "Account": name, "User": "", "ParentName": parent}, line))
-        elif kind == "User":
-            read.associations.append(({**row, "Account": parent, "User": name}, line))
-            if "DefaultAccount" in row:
-                read.users.append(({"User": name, "DefaultAccount": row["DefaultAccount"]}, line))
-        else:
-            # What a cluster is given holds for root.
-            read.associations.append(({**row, "Account": "root", "User": "", "ParentName": ""}, line))
-
-
-def _read_table(lines: Sequence[Line], read: _Read, found: Imported) -> None:
-    """What ``sacctmgr -P show`` prints, with its header."""
-    head, *rows = lines
-    names = [name.replace(" ", "").lower() for name in head.text.rstrip("|").split("|")]
-    columns = [_COLUMNS.get(name, name) for name in names]
-    if "Account" in columns and "User" in columns:
-        where = read.associations
-    elif "Name" in columns:
-        where = read.qos
-    elif "User" in columns and "DefaultAccount" in columns:
-        where = read.users
-    else:
-        found.broken(head, "expected the header of `sacctmgr -P show assoc`, `... qos` or `... user`, found "
-                     f"{shown(head.text)}")  # fmt: skip
-        return
-    if (
-        where is read.associations
-        and "ParentName" not in columns
-        and not any("| " in line.text for line in rows)
-    ):
-        found.leave(head, "accounts without the ones above them are all put at the top; add the "
-                          "word `tree`, or give "
-                    "the file of `sacctmgr dump`")  # fmt: skip
-    above: list[tuple[int, str]] = [(-1, "root")]
-    for line in rows:
-        cells = line.text.split("|")
-        if len(cells) == len(columns) + 1 and not cells[-1]:
-            cells.pop()
-        if len(cells) != len(columns):
-            found.broken(line, f"expected {len(columns)} columns, found {len(cells)}")
-            continue
-        row = dict(zip(columns, (cell.strip() for cell in cells), strict=True))
-        if where is read.associations and not row["User"] and "ParentName" not in row:
-            # With the word "tree" each account is set in from the one above it.
-            raw = cells[columns.index("Account")]
-            depth = len(raw) - len(raw.lstrip())
-            while above[-1][0] >= depth and len(above) > 1:
-                above.pop()
-            row["ParentName"] = above[-1][1] if row["Account"] != "root" else ""
-            above.append((depth, row["Account"]))
-        where.append((row, line))
-
-
-def _leave_out_nameless(read: _Read, found: Imported) -> None:
-    """Forget rows and partitions whose names are none, or are there already, with a remark."""
-    for rows, key in ((read.associations, "Account"), (read.qos, "Name"), (read.users, "User")):
-        for row, line in rows:
-            if not row[key]:
-                found.broken(line, f"expected a name, found {shown(line.text)}")
-        rows[:] = [(row, line) for row, line in rows if row[key]]
-    known: dict[str, Line] = {}
-    for row, line in read.qos:
-        first = known.setdefault(row["Name"], line)
-        if first is not line:
-            found.broken(line, f"QOS {row['Name']} is there already, in {first.where}")
-    read.qos = [(row, line) for row, line in read.qos if known[row["Name"]] is line]
-    names: set[str] = set()
-    partitions = []
-    for record, line in read.partitions:
-        name = record["partitionname"]
-        if _PARTITION.fullmatch(name) is None:
-            found.broken(line, f"PartitionName: expected a name, found {shown(name)}")
-        elif name in names:
-            found.broken(line, f"partition {name!r} is there already")
-        else:
-            names.add(name)
-            partitions.append((record, line))
-    read.partitions = partitions
 
 
 # ---------------------------------------------------------------------- what it means
 
 
-def _policy(read: _Read, found: Imported) -> SitePolicy:
+def _policy(read: SlurmFiles, found: Imported) -> SitePolicy:
     """What the files say as the reader of a running Slurm would have it."""
     _inherit(read)
     config = {key: text for key, (text, _) in read.config.items()}
@@ -359,15 +152,11 @@ _SPELT = {
 }  # fmt: skip
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", " ").strip()
-
-
 def _as_row(row: Mapping[str, str], names: Sequence[str]) -> str:
     return "|".join(row.get(name, "") for name in names)
 
 
-def _inherit(read: _Read) -> None:
+def _inherit(read: SlurmFiles) -> None:
     """Users have what their account, or one above it, says of each of its users."""
     accounts = {row["Account"]: row for row, _ in read.associations if not row["User"]}
     for row, _ in read.associations:
@@ -405,7 +194,7 @@ def _check_row(row: Mapping[str, str], line: Line, found: Imported) -> None:
             found.broken(line, f"{name}: expected minutes or D-HH:MM:SS, found {shown(text)}")
 
 
-def _tree(read: _Read, policy: SitePolicy, found: Imported) -> dict[str, Any]:
+def _tree(read: SlurmFiles, policy: SitePolicy, found: Imported) -> dict[str, Any]:
     """The accounts as options have them."""
     lines: dict[tuple[str, str], Line] = {}
     for row, line in read.associations:
@@ -445,7 +234,7 @@ def _tree(read: _Read, policy: SitePolicy, found: Imported) -> dict[str, Any]:
     return tree_of(list(accounts.values()), found)
 
 
-def _fair_share(read: _Read, policy: SitePolicy, tree: dict[str, Any], found: Imported) -> None:
+def _fair_share(read: SlurmFiles, policy: SitePolicy, tree: dict[str, Any], found: Imported) -> None:
     weighed = {"fairshare", "association"} & {name for name, weight in policy.weights.items() if weight > 0}
     if _is_basic(read) or not weighed:
         return
@@ -486,7 +275,7 @@ def _fair_share(read: _Read, policy: SitePolicy, tree: dict[str, Any], found: Im
     found.plugins["classic" if classic else "fair-tree"] = options
 
 
-def _billing(read: _Read, found: Imported) -> dict[str, float]:
+def _billing(read: SlurmFiles, found: Imported) -> dict[str, float]:
     """What a second costs; partitions may differ in Slurm, and may not here."""
     first: dict[str, float] = {}
     for record, line in read.partitions:
@@ -525,16 +314,16 @@ def _billing(read: _Read, found: Imported) -> dict[str, float]:
     return first
 
 
-def _flags(read: _Read) -> list[str]:
+def _flags(read: SlurmFiles) -> list[str]:
     return [flag.strip() for flag in read.value("PriorityFlags").upper().split(",") if flag.strip()]
 
 
-def _is_basic(read: _Read) -> bool:
+def _is_basic(read: SlurmFiles) -> bool:
     """Whether jobs are served in order of submission."""
     return read.value("PriorityType").lower() == "priority/basic"
 
 
-def _number(read: _Read, key: str, found: Imported) -> float | None:
+def _number(read: SlurmFiles, key: str, found: Imported) -> float | None:
     text, line = read.value(key), read.line(key)
     try:
         number = float(text)
@@ -547,7 +336,7 @@ def _number(read: _Read, key: str, found: Imported) -> float | None:
     return number
 
 
-def _tell_unread(read: _Read, found: Imported) -> None:
+def _tell_unread(read: SlurmFiles, found: Imported) -> None:
     """Remark what says how jobs are weighed and cannot be read."""
     for key in ("PriorityMaxAge", "PriorityCalcPeriod"):
         line = read.line(key)
@@ -559,7 +348,7 @@ def _tell_unread(read: _Read, found: Imported) -> None:
                      f"{shown(read.value('PriorityFavorSmall'))}")  # fmt: skip
     line = read.line("PriorityWeightTRES")
     for item in filter(None, read.value("PriorityWeightTRES").split(",")):
-        if line is not None and re.fullmatch(r"[^=]+=[0-9]+(\.[0-9]+)?", item.strip()) is None:
+        if line is not None and re.fullmatch(r"[^=]+=([0-9]+(\.[0-9]*)?|\.[0-9]+)", item.strip()) is None:
             found.broken(line, f"PriorityWeightTRES: expected items such as CPU=1000, found {shown(item)}")
     for record, line in read.partitions:
         text = record.get("priorityjobfactor", "0")
@@ -567,7 +356,7 @@ def _tell_unread(read: _Read, found: Imported) -> None:
             found.broken(line, f"PriorityJobFactor: expected a number from 0 on, found {shown(text)}")
 
 
-def _priorities(read: _Read, policy: SitePolicy, found: Imported) -> None:
+def _priorities(read: SlurmFiles, policy: SitePolicy, found: Imported) -> None:
     kind = read.value("PriorityType").lower()
     if kind and kind not in ("priority/multifactor", "priority/basic"):
         line = read.line("PriorityType")
@@ -608,7 +397,7 @@ def _sane(numbers: Mapping[str, float]) -> dict[str, float]:
     return {name: number if 0 <= number < _MOST else 0.0 for name, number in numbers.items()}
 
 
-def _limits(read: _Read, policy: SitePolicy, tree: dict[str, Any], found: Imported) -> None:
+def _limits(read: SlurmFiles, policy: SitePolicy, tree: dict[str, Any], found: Imported) -> None:
     enforced = read.value("AccountingStorageEnforce").lower()
     # Without the word Slurm enforces none; without any configuration nobody knows.
     line = read.line("AccountingStorageEnforce") or next((line for _, line in read.config.values()), None)
@@ -655,12 +444,12 @@ def _minutes(record: Mapping[str, str], key: str, line: Line, found: Imported) -
         return None
     told = values.minutes_text(text)
     if told is None or told >= _LONGEST_TIME:
-        found.broken(line, f"{_as_written(key, line)}: expected minutes or D-HH:MM:SS, found {shown(text)}")
+        found.broken(line, f"{as_written(key, line)}: expected minutes or D-HH:MM:SS, found {shown(text)}")
         return None
     return told
 
 
-def _preemption(read: _Read, found: Imported) -> None:
+def _preemption(read: SlurmFiles, found: Imported) -> None:
     kind, line = read.value("PreemptType").lower(), read.line("PreemptType")
     if kind in ("", "preempt/none") or line is None:
         return
@@ -727,7 +516,7 @@ def _by_mode(
     return by
 
 
-def _backfill(read: _Read, found: Imported) -> None:
+def _backfill(read: SlurmFiles, found: Imported) -> None:
     kind, said = read.value("SchedulerType").lower(), read.line("SchedulerType")
     if kind == "sched/builtin":
         found.plugins["strict"] = {}
@@ -757,105 +546,7 @@ def _backfill(read: _Read, found: Imported) -> None:
     found.plugins["conservative"] = options
 
 
-# ---------------------------------------------------------------------- the machine
-
-
-def _cluster(read: _Read, found: Imported) -> None:
-    names = [record["partitionname"] for record, _ in read.partitions]
-    for record, line in read.partitions:
-        for key, why in (("qos", "the limits of a partition's QOS"), ("gracetime", "time to end by itself"),
-                         ("maxcpuspernode", "limits per node")):  # fmt: skip
-            if record.get(key, "0").upper() not in ("0", "N/A", "UNLIMITED"):
-                found.leave(
-                    line, f"{key.upper() if key == 'qos' else key}={record[key]}: {why} are not carried over"
-                )
-    tiers = {record.get("prioritytier", "1") for record, _ in read.partitions}
-    if len(tiers) > 1 and "pool" not in found.plugins.get("multifactor", {}).get("weights", {}):
-        record, line = next((r, at) for r, at in read.partitions if "prioritytier" in r)
-        found.leave(
-            line,
-            "PriorityTier does not put a partition's jobs before another's; give the factor pool a weight",
-        )
-    found.options["partitions"] = names or ["batch"]
-    if not names:
-        found.remarks.append(_no_partitions(read))
-    default = next(
-        (r["partitionname"] for r, _ in read.partitions if r.get("default", "").upper() == "YES"), ""
-    )
-    kinds: list[dict[str, Any]] = []
-    for record, line in read.nodes:
-        kind = _node(record, line, found)
-        if kind is None:
-            continue
-        kind["pool"] = default or (names[0] if names else "batch")
-        same = next((one for one in kinds if {**one, "count": 0} == {**kind, "count": 0}), None)
-        if same is not None:
-            same["count"] += kind["count"]
-        else:
-            kinds.append(kind)
-    if kinds:
-        found.emulation["nodes"] = kinds
-    licences = {}
-    at = read.line("Licenses")
-    for item in filter(None, read.value("Licenses").split(",")):
-        name, _, count = re.sub(r"@[^:=]*", "", item.strip()).replace("=", ":").partition(":")
-        number = whole(count or "1")
-        if number is not None and name:
-            licences[name] = number
-        elif at is not None:
-            found.broken(at, f"Licenses: expected NAME:COUNT, found {shown(item)}")
-    if licences:
-        found.emulation["licences"] = licences
-
-
-def _no_partitions(read: _Read) -> Remark:
-    lines = [line for _, line in (*read.config.values(), *read.associations, *read.qos)]
-    line = lines[0] if lines else Line("slurm.conf", 1, "")
-    first = Line(line.file, 1, "")
-    return Remark(
-        first, "no partition was found (PartitionName=...): put yours into cluster.options.partitions"
-    )
-
-
-def _node(record: Mapping[str, str], line: Line, found: Imported) -> dict[str, Any] | None:
-    """Equal nodes of a dry run; None if they are not described."""
-
-    def amount(key: str, default: int = 1) -> int:
-        text = record.get(key, "")
-        if text and whole(text) is None:
-            found.broken(line, f"{key}: expected a number, found {shown(text)}")
-        return whole(text) or default
-
-    try:
-        count = len(hostlist.expand(record["nodename"]))
-    except (ValueError, OverflowError) as error:
-        found.broken(line, f"NodeName: expected a host list, found {shown(record['nodename'])} ({error})")
-        return None
-    processors = amount("cpus", 0) or amount("procs", 0) or (
-        amount("boards") * (amount("sockets", 0) or amount("socketsperboard")) * amount("corespersocket")
-        * amount("threadspercore")
-    )  # fmt: skip
-    kind: dict[str, Any] = {"count": count, "processors": processors}
-    if memory := amount("realmemory", 0):
-        kind["memory"] = memory * 2**20
-    gres: dict[str, int] = {}
-    for item in filter(None, record.get("gres", "").split(",")):
-        match = re.fullmatch(r"([^:()]+)(?::([^:()0-9][^:()]*))?(?::(\d+))?(?:\(.*\))?", item.strip())
-        if match is None:
-            found.broken(line, f"Gres: expected NAME:COUNT, found {shown(item)}")
-        else:
-            gres[match[1]] = gres.get(match[1], 0) + (whole(match[3] or "1") or 0)
-    if gres:
-        kind["gres"] = gres
-    features = [one for one in record.get("feature", record.get("features", "")).split(",") if one]
-    if features:
-        kind["features"] = features
-    if record.get("weight", "1") != "1":
-        found.leave(line, f"Weight={record['weight']}: nodes are not chosen by weight")
-    return kind
-
-
-def _others(read: _Read, found: Imported) -> None:
+def _others(read: SlurmFiles, found: Imported) -> None:
     """What else says who starts when."""
     for key, (text, line) in read.config.items():
         if _NOTHING.fullmatch(text) is not None or key in _CARRIED:
@@ -864,13 +555,8 @@ def _others(read: _Read, found: Imported) -> None:
             hint = nearest(key, _CARRIED)
             found.leave(
                 line,
-                f"{_as_written(key, line)} has no counterpart." + (hint if "Did you mean" in hint else ""),
+                f"{as_written(key, line)} has no counterpart." + (hint if "Did you mean" in hint else ""),
             )
         elif key in _LEFT and (_LEFT[key] or "LLN" in text.upper()):
             why = _LEFT[key] or "nodes are not chosen by load"
-            found.leave(line, f"{_as_written(key, line)}={text} is not carried over: {why}")
-
-
-def _as_written(key: str, line: Line) -> str:
-    match = re.search(re.escape(key), line.text, re.IGNORECASE)
-    return match[0] if match is not None else key
+            found.leave(line, f"{as_written(key, line)}={text} is not carried over: {why}")

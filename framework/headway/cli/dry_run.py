@@ -179,6 +179,7 @@ def command(
     from headway.workload.cpu_use import jobs_with_cpu_use, read_cpu_use
     from headway.workload.licence_use import jobs_with_licences, read_licence_use
     from headway.workload.switch_use import jobs_with_switches, read_switch_use
+    from headway.workload.whole_nodes import jobs_on_whole_nodes
 
     if sum((from_cluster, trace_path is not None, workload is not None)) != 1:
         raise click.UsageError("expected one of --trace FILE, --workload MODEL or -c CONFIG --from-cluster")
@@ -248,6 +249,8 @@ def command(
         work = replace(work, jobs=jobs_with_licences(work.jobs, read_licence_use(licences_path)))
     if switches_path is not None:
         work = replace(work, jobs=jobs_with_switches(work.jobs, read_switch_use(switches_path)))
+    if config.emulation.whole_nodes and work.cluster.nodes:
+        work = replace(work, jobs=jobs_on_whole_nodes(work.jobs))
     cluster = config.with_energy(work.cluster, energy)
     if any(one.adapter != "emulated" for _, one in config.clusters_by_place()):
         cluster = msgspec.structs.replace(cluster, stands_in=True)

@@ -8,14 +8,14 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from imports import FILES, made, said
 
 from headway.cli import cli
 from headway.config import parse_config
 from headway.plugins import Catalogue, Plugins
 from headway_adapters.site_import.command import imported
-from headway_adapters.site_import.found import Imported, Line, read_lines
+from headway_adapters.site_import.found import Imported, read_lines
 
-FILES = Path(__file__).parent / "files"
 GIVEN = {
     "slurm": ("slurm.conf", "slurm.dump", "qos.txt"),
     "maui": ("maui.cfg",),
@@ -26,19 +26,6 @@ GIVEN = {
 def of(system: str, *names: str) -> Imported:
     """What is made of these of the example files."""
     return imported(system, [read_lines(FILES / name) for name in names or GIVEN[system]], Catalogue())
-
-
-def made(system: str, **texts: str) -> Imported:
-    """What is made of files with these texts."""
-    files = [
-        [Line(name, at, line) for at, line in enumerate(text.split("\n"), 1)] for name, text in texts.items()
-    ]
-    return imported(system, files, Catalogue())
-
-
-def said(found: Imported) -> list[str]:
-    """The remarks, with the files' names alone."""
-    return [str(remark).removeprefix(f"{FILES}/") for remark in found.ordered()]
 
 
 # ---------------------------------------------------------------------- all of them

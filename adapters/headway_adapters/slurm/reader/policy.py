@@ -37,6 +37,8 @@ _WEIGHTS = {
     "PriorityWeightAge": "age", "PriorityWeightAssoc": "association", "PriorityWeightFairShare": "fairshare",
     "PriorityWeightJobSize": "size", "PriorityWeightPartition": "pool", "PriorityWeightQOS": "qos",
 }  # fmt: skip
+#: How a limit that there is not is written where it is written.
+NONE = "-1"
 _TRES = {"cpu": "processors", "node": "nodes", "mem": "memory"}
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)([KMGTP]?)", re.IGNORECASE)
 _GIB = {"K": 2.0**-20, "M": 2.0**-10, "": 2.0**-10, "G": 1.0, "T": 2.0**10, "P": 2.0**20}
@@ -215,7 +217,7 @@ class _Limits:
         walltime = values.minutes_text(row["MaxWall"])
         if walltime and math.isfinite(walltime):
             largest["walltime"] = walltime
-        if row["MaxTRESPerNode"]:
+        if row["MaxTRESPerNode"] and row["MaxTRESPerNode"] != NONE:
             self._notes.add(f"{where}: MaxTRESPerNode={row['MaxTRESPerNode']} is not carried over")
         return {"largest": largest} if largest else {}
 
@@ -224,6 +226,8 @@ class _Limits:
         found: dict[str, Any] = {}
         for item in filter(None, text.split(",")):
             name, _, amount = item.partition("=")
+            if amount.strip() == NONE:
+                continue
             size = _SIZE.fullmatch(amount)
             ours = _TRES.get(name.lower())
             if (
@@ -248,5 +252,6 @@ def _thousands(unit: str) -> float:
 
 
 def _count(text: str) -> int | None:
+    """A number from 0 on; None for no limit, and for what is none."""
     found = values.number(text)
-    return None if found is None or math.isinf(found) else int(found)
+    return None if found is None or math.isinf(found) or found < 0 else int(found)
