@@ -15,8 +15,9 @@ from typing import Any
 import yaml
 
 from headway.cli.printable import printable
-from headway.errors import HeadwayError, UserError
-from headway.plugins import Catalogue, PluginConfig, Plugins
+from headway.errors import UserError
+from headway.plugins import Catalogue
+from headway_adapters.site_import.refused import accepted
 
 #: Bytes of a file that are read; no site has more to say.
 LARGEST = 64_000_000
@@ -77,15 +78,15 @@ class Imported:
         self.remarks.append(Remark(line, why, broken=True))
 
     def check(self, catalogue: Catalogue, first: Line) -> None:
-        """Leave out the plugins whose options are refused, with a remark; ``first``: where it is said."""
+        """Leave out what plugins refuse of their options, with remarks; ``first``: where it is said."""
         for name in list(self.plugins):
-            try:
-                Plugins.load([PluginConfig(name, self.plugins[name], name)], catalogue, None)
-            except HeadwayError as error:
+            options, said = accepted(name, self.plugins[name], catalogue)
+            for why in said:
+                self.broken(first, why)
+            if options is None:
                 del self.plugins[name]
-                self.broken(
-                    first, f"what was read for the plugin {name} is refused, so it is left out: {error}"
-                )
+            elif said:
+                self.plugins[name] = options
         weights = self.plugins.get("multifactor", {}).get("weights", {})
         if not any(name in self.plugins for name in ("fair-tree", "classic", "windows")):
             for name in ("fairshare", "association"):

@@ -18,7 +18,6 @@ from typing import Any
 
 import msgspec
 
-from headway.errors import nearest
 from headway.model import SitePolicy
 from headway_adapters.site_import.found import (
     Account,
@@ -29,29 +28,11 @@ from headway_adapters.site_import.found import (
     whole,
 )  # fmt: skip
 from headway_adapters.site_import.slurm_files import SlurmFiles, read_files
+from headway_adapters.site_import.slurm_keys import without_counterpart
 from headway_adapters.site_import.slurm_machine import as_written, carry_machine
 from headway_adapters.slurm import values
 from headway_adapters.slurm.reader.policy import ASSOCIATIONS, QOS, USERS, read_policy
 
-_NOTHING = re.compile(r"|\(null\)|n/a|no|none|0( min)?|00:00:00|topology/(none|default|flat)", re.IGNORECASE)
-
-#: What is carried over, or says nothing of who starts when.
-_CARRIED = frozenset({
-    "prioritytype", "priorityweightage", "priorityweightassoc", "priorityweightfairshare",
-    "priorityweightjobsize", "priorityweightpartition", "priorityweightqos", "priorityweighttres",
-    "prioritymaxage", "priorityfavorsmall", "prioritycalcperiod", "prioritydecayhalflife",
-    "priorityusageresetperiod", "priorityflags", "fairsharedampeningfactor", "schedulertype",
-    "schedulerparameters", "preempttype", "preemptmode", "preemptexempttime", "accountingstorageenforce",
-    "licenses", "schedulertimeslice", "schedulerport",
-})  # fmt: skip
-_POLICY = ("priority", "sched", "preempt", "fairshare")
-_LEFT = {
-    "overtimelimit": "jobs are expected to end at their limits",
-    "topologyplugin": "placement does not follow the topology",
-    "selecttypeparameters": "",
-    "prioritysitefactorplugin": "a factor of the site's own has to become a plugin (docs/plugins.md)",
-    "prioritysitefactorparameters": "a factor of the site's own has to become a plugin (docs/plugins.md)",
-}
 #: Of SchedulerParameters: how Slurm's own loop goes, which headway's is not.
 _LOOP = re.compile(
     r"defer.*|bf_(continue|interval|yield_.*|max_time|busy_nodes|running_job_reserve|one_resv_per_job)|"
@@ -100,7 +81,8 @@ def import_slurm(files: Sequence[Sequence[Line]]) -> Imported:
     _backfill(read, found)
     found.plugins["first-fit"] = {}
     carry_machine(read, found)
-    _others(read, found)
+    for line, why in without_counterpart(read.config):
+        found.leave(line, why)
     return found
 
 
@@ -544,19 +526,3 @@ def _backfill(read: SlurmFiles, found: Imported) -> None:
         else:
             options.pop(name, None)
     found.plugins["conservative"] = options
-
-
-def _others(read: SlurmFiles, found: Imported) -> None:
-    """What else says who starts when."""
-    for key, (text, line) in read.config.items():
-        if _NOTHING.fullmatch(text) is not None or key in _CARRIED:
-            continue
-        if key.startswith(_POLICY) and key not in _LEFT:
-            hint = nearest(key, _CARRIED)
-            found.leave(
-                line,
-                f"{as_written(key, line)} has no counterpart." + (hint if "Did you mean" in hint else ""),
-            )
-        elif key in _LEFT and (_LEFT[key] or "LLN" in text.upper()):
-            why = _LEFT[key] or "nodes are not chosen by load"
-            found.leave(line, f"{as_written(key, line)}={text} is not carried over: {why}")

@@ -39,6 +39,8 @@ _OTHER_FILES = {
     "cgroupplugin": "cgroup.conf", "cgroupautomount": "cgroup.conf", "constrainramspace": "cgroup.conf",
     "dbdhost": "slurmdbd.conf",
 }  # fmt: skip
+#: First keys of lines whose other keys are about what the first names.
+_RECORDS = ("downnodes", "frontendname")
 #: What a partition may be called.
 _PARTITION = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*")
 _DUMPED = re.compile(r"(Cluster|Parent|Account|User)\s*-\s*'?((?:[^':]|(?<=\\)')*)'?(.*)")
@@ -241,7 +243,7 @@ def _read_conf(lines: Sequence[Line], read: SlurmFiles, found: Imported) -> None
             file = _OTHER_FILES[kind]
             found.leave(line, f"{line.text.split()[0]} is not carried over: it belongs to {file}")
         elif kind != "nodeset":
-            for key, value in pairs:
+            for key, value in pairs[:1] if kind in _RECORDS else pairs:
                 if key in read.config and key == "preemptmode":
                     continue
                 read.config[key] = (value, line)

@@ -226,6 +226,28 @@ def test_files_that_belong_elsewhere_are_named() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (
+            "SelecType=select/linear",
+            "SelecType is no key of slurm.conf that is known here. Did you mean 'selecttype'",
+        ),
+        ("SuspendProgram=/bin/off", "SuspendProgram=/bin/off is not carried over: no node is switched off"),
+        ("CompleteWait=30", "CompleteWait=30 is not carried over: jobs start while others complete"),
+        ("BurstBufferType=burst_buffer/lua", "BurstBufferType=burst_buffer/lua is not carried over"),
+        ("DownNodes=n1 State=DOWN", "DownNodes=n1 is not carried over: a dry run has these nodes"),
+        ("SelectTypeParameters=CR_Core,CR_LLN", "SelectTypeParameters=CR_Core,CR_LLN is not carried over"),
+        ("SchedulerNew=1", "SchedulerNew has no counterpart."),
+        ("KillWait=30 SlurmctldPort=6817", ""),
+        ("TopologyPlugin=topology/none", ""),
+    ],
+)
+def test_a_key_is_carried_over_known_to_say_nothing_or_named(line: str, why: str) -> None:
+    remarks = said(made("slurm", conf=f"PartitionName=p\n{line}"))
+    assert [text.removeprefix("conf:2: ")[: len(why)] for text in remarks] == ([why] if why else [])
+
+
 # ---------------------------------------------------------------------- weights, limits, tables
 
 

@@ -1,0 +1,121 @@
+"""The keys of ``slurm.conf`` that have no counterpart: which say who starts when, and which do not.
+
+The keys are those that ``scontrol`` of Slurm 22.05 and of 24.11 take, and a few of earlier versions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from headway.errors import nearest
+from headway_adapters.site_import.found import Line
+from headway_adapters.site_import.slurm_machine import as_written
+
+#: Values that say nothing.
+_NOTHING = re.compile(
+    r"|\(null\)|n/a|no|none|-1|infinite|0( (min|sec))?|00:00:00|topology/(default|flat)|[a-z]+/none",
+    re.IGNORECASE,
+)
+#: What is carried over.
+CARRIED = frozenset({
+    "prioritytype", "priorityweightage", "priorityweightassoc", "priorityweightfairshare",
+    "priorityweightjobsize", "priorityweightpartition", "priorityweightqos", "priorityweighttres",
+    "prioritymaxage", "priorityfavorsmall", "prioritycalcperiod", "prioritydecayhalflife",
+    "priorityusageresetperiod", "priorityflags", "fairsharedampeningfactor", "schedulertype",
+    "schedulerparameters", "preempttype", "preemptmode", "preemptexempttime", "accountingstorageenforce",
+    "licenses", "schedulertimeslice", "schedulerport", "schedulerauth",
+})  # fmt: skip
+#: Keys that begin so say who starts when, those of coming versions, too.
+_POLICY = ("priority", "sched", "preempt", "fairshare")
+#: Others that do, and what headway does instead.
+_LEFT = {
+    "overtimelimit": "jobs are expected to end at their limits",
+    "topologyplugin": "placement does not follow the topology",
+    "topologyparam": "placement does not follow the topology",
+    "prioritysitefactorplugin": "a factor of the site's own has to become a plugin (docs/plugins.md)",
+    "prioritysitefactorparameters": "a factor of the site's own has to become a plugin (docs/plugins.md)",
+    "suspendprogram": "no node is switched off (docs/operators/power.md has how headway does it)",
+    "completewait": "jobs start while others complete",
+    "burstbuffertype": "burst buffers are not waited for",
+    "nodefeaturesplugins": "no node is booted with other features",
+    "powerplugin": "power is not capped (docs/operators/power.md has how headway does it)",
+    "powerparameters": "power is not capped (docs/operators/power.md has how headway does it)",
+    "federationparameters": "jobs are not sent to other clusters",
+    "mcsplugin": "nodes are shared whatever the jobs' labels",
+    "downnodes": "a dry run has these nodes",
+    "frontendname": "a dry run has no front ends",
+}  # fmt: skip
+#: Words of SelectTypeParameters that choose nodes, and what headway does instead.
+_CHOOSING = {"LLN": "nodes are not chosen by load", "PACK_NODES": "nodes are not chosen to be packed"}
+#: All keys there are, in lower case.
+_NAMES = """
+    accountingstoragebackuphost accountingstorageenforce accountingstorageexternalhost
+    accountingstoragehost accountingstorageloc accountingstorageparameters accountingstoragepass
+    accountingstorageport accountingstoragetres accountingstoragetype accountingstorageuser
+    accountingstoreflags accountingstorejobcomment acctgatherenergytype acctgatherfilesystemtype
+    acctgatherinfinibandtype acctgatherinterconnecttype acctgathernodefreq acctgatherprofiletype
+    allowspecresourcesusage authaltparameters authalttypes authinfo authtype backupaddr backupcontroller
+    batchstarttimeout bcastexclude bcastparameters boot_time burstbufferparameters burstbuffertype
+    cachegroups certmgrparameters certmgrtype checkpointtype chosloc clifilterplugins clustername
+    communicationparameters completewait controladdr controlmachine corespecplugin cpufreqdef
+    cpufreqgovernors credtype cryptotype dataparserparameters debugflags defaultstoragehost
+    defaultstorageloc defaultstoragepass defaultstorageport defaultstoragetype defaultstorageuser
+    defcpupergpu defmempercpu defmempergpu defmempernode dependencyparameters disablerootjobs eiotimeout
+    enforcepartlimits epilog epilogmsgtime epilogslurmctld extsensorsfreq extsensorstype
+    fairsharedampeningfactor fastschedule federationparameters firstjobid getenvtimeout gpufreqdef
+    grestypes groupupdateforce groupupdatetime hash_val hashplugin healthcheckinterval
+    healthchecknodestate healthcheckprogram inactivelimit interactivestepoptions jobacctgatherfrequency
+    jobacctgatherparams jobacctgathertype jobacctlogfile jobcheckpointdir jobcomphost jobcomploc
+    jobcompparams jobcomppass jobcompport jobcomptype jobcompuser jobcontainertype
+    jobcredentialprivatekey jobcredentialpubliccertificate jobdefaults jobfileappend jobrequeue
+    jobsubmitplugins keepalivetime killonbadexit killwait launchparameters launchtype layoutspath
+    licenses logtimeformat maildomain mailprog maxarraysize maxbatchrequeue maxdbdmsgs maxjobcount
+    maxjobid maxmempercpu maxmempernode maxnodecount maxstepcount maxtaskspernode mcsparameters
+    mcsplugin memlimitenforce messagetimeout minjobage mpidefault mpiparams msgaggregationparams
+    multiple_slurmd next_job_id nodefeaturesplugins overtimelimit plugindir plugstackconfig
+    powerparameters powerplugin preemptexempttime preemptmode preemptparameters preempttype
+    prepparameters prepplugins prioritycalcperiod prioritydecayhalflife priorityfavorsmall priorityflags
+    prioritymaxage priorityparameters prioritysitefactorparameters prioritysitefactorplugin prioritytype
+    priorityusageresetperiod priorityweightage priorityweightassoc priorityweightfairshare
+    priorityweightjobsize priorityweightpartition priorityweightqos priorityweighttres privatedata
+    proctracktype prolog prologepilogtimeout prologflags prologslurmctld propagateprioprocess
+    propagateresourcelimits propagateresourcelimitsexcept rebootprogram reconfigflags requeueexit
+    requeueexithold resumefailprogram resumeprogram resumerate resumetimeout resvepilog resvoverrun
+    resvprolog returntoservice routeplugin sallocdefaultcommand sbcastparameters schedulerauth
+    schedulerparameters schedulerport schedulerrootfilter schedulertimeslice schedulertype
+    scronparameters selecttype selecttypeparameters slurm_conf slurm_version slurmctldaddr
+    slurmctlddebug slurmctldhost slurmctldlogfile slurmctldparameters slurmctldpidfile
+    slurmctldplugstack slurmctldport slurmctldprimaryoffprog slurmctldprimaryonprog slurmctldsyslogdebug
+    slurmctldtimeout slurmddebug slurmdlogfile slurmdparameters slurmdpidfile slurmdport slurmdspooldir
+    slurmdsyslogdebug slurmdtimeout slurmduser slurmschedlogfile slurmschedloglevel slurmuser srunepilog
+    srunportrange srunprolog statesavelocation suspendexcnodes suspendexcparts suspendexcstates
+    suspendprogram suspendrate suspendtime suspendtimeout switchparameters switchtype taskepilog
+    taskplugin taskpluginparam taskprolog tcptimeout tlsparameters tlstype tmpfs topologyparam
+    topologyplugin trackwckey treewidth unkillablestepprogram unkillablesteptimeout usepam vsizefactor
+    waittime x11parameters
+"""
+_KNOWN = frozenset(_NAMES.split())
+
+
+def without_counterpart(config: Mapping[str, tuple[str, Line]]) -> Iterator[tuple[Line, str]]:
+    """The lines of keys that are not carried over though they say who starts when, and of unknown keys."""
+    for key, (text, line) in config.items():
+        if key in CARRIED or (_NOTHING.fullmatch(text) is not None and key in _KNOWN):
+            continue
+        written = as_written(key, line)
+        if key in _LEFT:
+            yield line, f"{written}={text} is not carried over: {_LEFT[key]}"
+        elif key == "selecttypeparameters":
+            for word, why in _CHOOSING.items():
+                if word in text.upper():
+                    yield line, f"{written}={text} is not carried over: {why}"
+        elif key.startswith(_POLICY):
+            yield line, f"{written} has no counterpart.{_meant(key, CARRIED)}"
+        elif key not in _KNOWN:
+            yield line, f"{written} is no key of slurm.conf that is known here.{_meant(key, _KNOWN)}"
+
+
+def _meant(key: str, known: frozenset[str]) -> str:
+    hint = nearest(key, known)
+    return hint if "Did you mean" in hint else ""
