@@ -1,8 +1,9 @@
 """A real PBS or LSF of several hosts, and what tests do with it.
 
-They are started by launchers that are not part of this project: ``../shared/pbs/testserver`` and
-``../shared/lsf/testserver`` beside the checkout, or what ``HEADWAY_PBS_TESTSERVER`` and
-``HEADWAY_LSF_TESTSERVER`` name. The fixtures are in ``conftest.py``.
+They are started by launchers that are not part of this project: ``../shared/pbs/launcher`` and
+``../shared/lsf/launcher`` beside the checkout, or what ``HEADWAY_PBS_TESTSERVER`` and
+``HEADWAY_LSF_TESTSERVER`` name. A launcher starts what an administrator has installed on this machine, and
+says so where nothing is. The fixtures are in ``conftest.py``.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class BatchServer:
             [*self._launcher, verb, str(self.root), *words],
             capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL,
         )  # fmt: skip
-        assert done.returncode == 0, f"testserver {verb}: {done.stdout}{done.stderr}"
+        assert done.returncode == 0, f"{self._launcher[-1]} {verb}: {done.stdout}{done.stderr}"
         return done.stdout
 
     def inside(self, *argv: str, user: str = "headway", host: str = "", cwd: str = "") -> list[str]:
@@ -129,20 +130,31 @@ def why_missing(system: str) -> str:
     """Why no such server can be started here; "" if one can."""
     launcher = find_launcher(system)
     if not launcher.is_file():
-        variable = f"HEADWAY_{system.upper()}_TESTSERVER"
-        return f"needs a launcher of a real {system.upper()}: no file {launcher}; set {variable} to one"
+        where = f"no file {launcher}; set {_variable(system)} to one"
+        return f"needs a launcher of a real {system.upper()}: {where}"
     if os.geteuid() != 0:
         return f"a real {system.upper()} on several hosts needs root, for its namespaces"
     done = subprocess.run([str(launcher), "check"], capture_output=True, text=True, timeout=HANG)
     if done.returncode != 0:
-        return f"a real {system.upper()} needs packages: {' '.join((done.stdout + done.stderr).split())}"
+        said = " ".join((done.stdout + done.stderr).split())
+        what = "needs packages" if done.stdout.strip() else "cannot be started"
+        return f"a real {system.upper()} {what}: {said}"
     return ""
 
 
 def find_launcher(system: str) -> Path:
     """Where the launcher of this system would be."""
-    given = os.environ.get(f"HEADWAY_{system.upper()}_TESTSERVER")
-    return Path(given) if given else SHARED / system / "testserver"
+    given = os.environ.get(_variable(system))
+    return Path(given) if given else SHARED / system / "launcher"
+
+
+def is_promised(system: str) -> bool:
+    """Whether the environment names a launcher: then a server that cannot be started is a failure in CI."""
+    return bool(os.environ.get(_variable(system)))
+
+
+def _variable(system: str) -> str:
+    return f"HEADWAY_{system.upper()}_TESTSERVER"
 
 
 def _fast(launcher: Path) -> list[str]:
