@@ -355,8 +355,8 @@ _BEFORE_ALL = float("-inf")
 def in_order(events: Sequence[Event]) -> Sequence[Event]:
     """The events by time; at equal times completions, changes, arrivals; otherwise as given.
 
-    One exception keeps causes before effects: what happened to a job at the very second of its
-    own submission comes after the submission.
+    Two exceptions keep causes before effects: what happened to a job at the very second of its
+    own submission comes after the submission, and pools come before all that is told of their jobs and nodes.
     """
     before = _BEFORE_ALL
     previous: Event | None = None
@@ -364,6 +364,8 @@ def in_order(events: Sequence[Event]) -> Sequence[Event]:
         time = event.time
         # Arrivals and other events at one time may need their causes before their effects.
         if time <= before and (time < before or (previous is not None and event.phase != previous.phase)):
+            return _sorted(events)
+        if isinstance(event, PoolChanged) and previous is not None:
             return _sorted(events)
         before, previous = time, event
     return events
@@ -373,6 +375,8 @@ def _sorted(events: Sequence[Event]) -> Sequence[Event]:
     submitted = {e.job.id: e.time for e in events if isinstance(e, JobSubmitted)}
 
     def key(event: Event) -> tuple[float, int]:
+        if isinstance(event, PoolChanged):
+            return _BEFORE_ALL, event.phase
         if not isinstance(event, JobSubmitted):
             job_id = event.job.id if isinstance(event, JobChanged) else getattr(event, "job_id", "")
             born = submitted.get(job_id)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from headway import events as ev
 from headway.decisions import Start
-from headway.model import NodeDescription, Reservation
+from headway.model import NodeDescription, PoolDescription, Reservation
 
 END = ev.JobEnded(10, "a")
 HELD = ev.JobHeld(10, "b")
@@ -27,6 +27,12 @@ def test_earlier_events_come_first_whatever_they_are():
 def test_arrivals_at_one_time_keep_their_order():
     first, second = (ev.JobSubmitted(10, described(name)) for name in ("x", "y"))
     assert list(ev.in_order([first, second, END])) == [END, first, second]
+
+
+def test_pools_come_before_what_is_told_of_their_jobs_even_of_an_earlier_time():
+    pool = ev.PoolChanged(10, PoolDescription("late"))
+    early = ev.JobSubmitted(4, described("z", submit=4, pool="late"))
+    assert list(ev.in_order([early, END, pool])) == [pool, early, END]
 
 
 def test_what_is_in_order_is_handed_back_as_it_is():

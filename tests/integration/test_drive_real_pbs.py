@@ -24,6 +24,9 @@ from headway_adapters.pbs import PbsAdapter
 
 pytestmark = pytest.mark.pbs
 
+#: Times of commands are in it.
+UTC = {"TZ": "UTC"}
+
 
 @pytest.fixture
 def site(pbs_server: BatchServer) -> Iterator[Pbs]:
@@ -81,3 +84,40 @@ def test_a_running_job_gives_whole_hosts_back_and_no_part_of_one(site: Pbs) -> N
             time.sleep(0.5)
         moved = until(one, lambda event: isinstance(event, ev.JobMigrated), "the listing shows it")
         assert (moved.job_id, moved.placement) == (job, has[:2])
+
+
+def test_jobs_in_the_queue_of_a_reservation_are_load(site: Pbs) -> None:
+    server = site.server
+    server.restart("sched")
+    for line in ("set queue workq started = False", "set server scheduling = True"):
+        server.run("qmgr", "-c", line)
+    daemon = site.daemon(options={"reservations": True})
+    reserved = ""
+    try:
+        daemon.start()
+        begin = time.strftime("%Y%m%d%H%M.%S", time.gmtime(time.time() + 8))
+        shape = ("-l", "select=1:ncpus=4")
+        said = server.call("pbs_rsub", "-R", begin, "-D", "1:00:00", *shape, user="alice", environment=UTC)
+        reserved = said.stdout.split()[0]
+        queue = reserved.partition(".")[0]
+        server.until(lambda: f"queue = {queue}" in server.run("pbs_rstat", "-f", reserved), "it is confirmed")
+        inside = site.qsub("1:ncpus=2", "-q", queue, seconds=600, minutes=30)
+        daemon.until(
+            lambda: inside in {one.job_id for one in daemon.events(ev.JobStarted)},
+            what="the job that PBS started in the reservation is known",
+        )
+        assert queue in {one.pool.name for one in daemon.events(ev.PoolChanged)}
+        whole = site.submit(site.whole, nodes=site.nodes)
+        beside = site.submit(8, seconds=1)
+        daemon.until(
+            lambda: beside in {one.job_id for one in daemon.events(ev.JobEnded)}, what="others run beside it"
+        )
+        assert site.waits(whole)
+        assert daemon.stop() == 0
+        assert not daemon.events(ev.DecisionFailed)
+        daemon.assert_replays()
+    finally:
+        server.call("pbs_rdel", reserved, user="root")
+        for line in ("set server scheduling = False", "set queue workq started = True"):
+            server.run("qmgr", "-c", line)
+        server.kill("sched")

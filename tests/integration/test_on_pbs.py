@@ -13,6 +13,7 @@ from cases.bundling import Bundling
 from cases.clock import ClockSteps
 from cases.hostile import Hostile
 from cases.operating import Operating
+from cases.pools import ChangingPools
 from real_systems import Pbs
 
 pytestmark = pytest.mark.pbs
@@ -33,6 +34,9 @@ class TestHostile(Hostile): ...
 
 
 class TestClockSteps(ClockSteps): ...
+
+
+class TestChangingPools(ChangingPools): ...
 
 
 @pytest.mark.long

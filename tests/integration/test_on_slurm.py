@@ -10,6 +10,7 @@ import pytest
 from cases.clock import ClockSteps
 from cases.hostile import Hostile
 from cases.operating import Operating
+from cases.pools import ChangingPools
 from real_systems import Slurm
 from slurm_cluster import SlurmCluster
 
@@ -31,3 +32,6 @@ class TestHostile(Hostile): ...
 
 
 class TestClockSteps(ClockSteps): ...
+
+
+class TestChangingPools(ChangingPools): ...

@@ -34,13 +34,14 @@ from headway import decisions as d
 from headway.adapter import Check, Outcome
 from headway.errors import Failure, UserError
 from headway.model import ClusterDescription, NodeDescription, Reservation, SwitchDescription
-from headway_adapters.pbs import checks, cluster, documents, licences, reader, reservations, values, writer
+from headway_adapters.pbs import checks, cluster, documents, reader, reservations, values, writer
 from headway_adapters.pbs.client import PbsClient, is_silence
 from headway_adapters.pbs.listings import Listings
 from headway_adapters.pbs.look import PbsLook
 from headway_adapters.pbs.options import PbsOptions
 from headway_adapters.pbs.placement_sets import group_keys, placement_sets
 from headway_adapters.pbs.room import Room
+from headway_adapters.pbs.settings import Settings
 from headway_adapters.polling import Flight, Launch, Look, PollingAdapter, validated
 from headway_adapters.polling.client import Unanswered
 from headway_adapters.polling.licences import for_ours
@@ -53,8 +54,6 @@ CAPABILITIES: frozenset[type[d.Decision]] = frozenset(
         d.Resize, d.Signal,
     }
 )  # fmt: skip
-#: How long what the queues and the server are set to counts as it was seen, in poll intervals.
-_SETTINGS_FOR = 5.0
 
 
 @dataclass(frozen=True)
@@ -78,19 +77,6 @@ class _World:
     history: bool
     #: Resources by whose values vnodes are grouped.
     group_keys: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class _Settings:
-    """What only administrators change, seldom: it is looked at now and then."""
-
-    queues: Mapping[str, cluster.Queue]
-    servers: Mapping[str, Mapping[str, Any]]
-    notes: frozenset[str]
-    #: How much there is of what is counted for the whole server.
-    licences: Mapping[str, int]
-    #: On the monotonic clock.
-    until: float
 
 
 class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
@@ -128,11 +114,8 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
         )  # fmt: skip
         self.capabilities = _adjusted(self.capabilities, self.options)
         self._world: _World | None = None
-        self._settings: _Settings | None = None
-        self._settings_for = _SETTINGS_FOR * self.options.poll_interval
-        #: The site's own resources with their flags (None: not told), and what the server had then.
-        self._flags: Mapping[str, str] | None = None
-        self._flags_of: frozenset[str] = frozenset()
+        #: Made with it.
+        self._settings: Settings | None = None
 
     @classmethod
     def capable_of(
@@ -158,12 +141,16 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
             raise Unanswered("qstat -B: lists no server")
         name, server = next(iter(servers.items()))
         queues = cluster.read_queues(listings.objects(queues_out, "Queue", set()))
+        ours = sorted(name for name, queue in queues.items() if not queue.of_reservation)
         for queue in self.options.queues:
-            if queue not in queues:
-                known = ", ".join(sorted(queues)) or "none"
+            if queue not in ours:
+                known = ", ".join(ours) or "none"
                 raise UserError(
                     f"cluster.options.queues: PBS has no execution queue {queue!r}. Known: {known}."
                 )
+        self._settings = Settings(
+            self._client, listings, poll_interval=self.options.poll_interval, licences=not is_torque
+        )
         self._world = _World(
             name=name,
             site=cluster.Site(
@@ -215,22 +202,19 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
         notes: set[str] = set()
         now = self._clock()
         listings = world.listings
+        asked = self._settings
+        assert asked is not None
         commands = [listings.all_jobs_command(now), listings.nodes_command(now)]
-        settings = self._settings
-        if settings is None or time.monotonic() >= settings.until:
-            commands += [("qstat", "-Q", "-f", *listings.form), ("qstat", "-B", "-f", *listings.form)]
-        jobs_out, nodes_out, *settings_out = self._client.run_many(commands)
-        if settings_out:
-            settings = self._settings_of(settings_out, listings)
-        assert settings is not None
-        notes |= settings.notes
-        queues, servers = settings.queues, settings.servers
-        self._own_scheduler(servers, queues, notes)
+        jobs_out, nodes_out, *settings_out = self._client.run_many([*commands, *asked.due()])
         node_records = listings.nodes(nodes_out, now, notes)
         if not node_records:
             raise Unanswered("pbsnodes: lists none")
-        nodes = cluster.read_nodes(node_records, queues, notes)
         records, unprintable = listings.jobs(jobs_out, now, notes)
+        settings = asked.read(settings_out, named=cluster.queues_named(records, node_records))
+        notes |= settings.notes
+        queues, servers = settings.queues, settings.servers
+        self._own_scheduler(servers, queues, notes)
+        nodes = cluster.read_nodes(node_records, queues, notes)
         unread = {
             key for key in (before.jobs if before is not None else ())
             if key in unprintable or reader.array_of(key) in unprintable
@@ -252,6 +236,7 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
             # Whatever queue it came from: what runs on our vnodes is load.
             if job.job.pool in pools or (key in placed and any(name in mine for name, _ in job.placement))
         }
+        pools |= cluster.pools_of(jobs.values(), beside=pools)
         if before is not None:
             self._fill_in(before, jobs, unread, site, queues, nodes, notes)
         self._place_ended(jobs)
@@ -266,38 +251,6 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
             snapshot=snapshot, details=found.details, notes=frozenset(notes), hosts=nodes.hosts,
             vnodes=nodes.vnodes, reservations=ids, placed=placed, unread=frozenset(unread),
         )  # fmt: skip
-
-    def _settings_of(self, results: Sequence[Result], listings: Listings) -> _Settings:
-        """What the queues and the server are set to. Raises :class:`Unanswered`."""
-        for result in results:
-            if not result.ok:
-                raise Unanswered(f"{' '.join(result.argv[:3])}: {result.complaint()}")
-        notes: set[str] = set()
-        queues = cluster.read_queues(listings.objects(results[0], "Queue", notes))
-        if not queues:
-            raise Unanswered("qstat -Q: lists no execution queue")
-        servers = listings.objects(results[1], "Server", notes)
-        there = self._licences_of(servers, notes)
-        until = time.monotonic() + self._settings_for
-        self._settings = _Settings(queues, servers, frozenset(notes), there, until)
-        return self._settings
-
-    def _licences_of(self, servers: Mapping[str, Mapping[str, Any]], notes: set[str]) -> Mapping[str, int]:
-        """How much the server has of what is counted; the flags are asked for when a new name comes up, and
-        for as long as one lacks the flag, which the administrator may set at any time."""
-        there = licences.available(servers)
-        if self._torque or not there:
-            return {}
-        known = self._flags if there.keys() <= self._flags_of else None
-        if known is None or licences.uncounted(there, known):
-            result = self._client.run(licences.LIST)
-            if is_silence(result) and known is None:
-                raise Unanswered(f"qmgr: {result.complaint()}")
-            if not result.ok:
-                notes.add(f"which resources of the server PBS counts cannot be asked: {result.complaint()}")
-            self._flags = licences.flags(result.text) if result.ok else known
-            self._flags_of = frozenset(there)
-        return licences.totals(there, self._flags, notes)
 
     def _own_scheduler(
         self, servers: Mapping[str, Mapping[str, Any]], queues: Mapping[str, cluster.Queue], notes: set[str]

@@ -4,19 +4,21 @@
   left out; so is one of which PBS does not know the size yet.
 * A pool is an execution queue with the vnodes that its jobs may run on: those with the attribute
   ``queue`` of its name if there are any, else those without the attribute that have what the queue's
-  ``default_chunk`` asks for (``Qlist``). Queues that share vnodes with a managed one are closed pools.
+  ``default_chunk`` asks for (``Qlist``). Queues that share vnodes with a managed one are closed pools: the
+  queues of reservations (``R157``), too, on the vnodes that say that they belong to the reservation.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from headway.model import NodeDescription, PoolDescription
 from headway_adapters.pbs import values
-from headway_adapters.pbs.documents import NodeRecord
+from headway_adapters.pbs.documents import JobRecord, NodeRecord
+from headway_adapters.polling.snapshot import SnapshotJob
 
 #: States of a vnode that leave it usable; which jobs are on it is counted from the jobs.
 _USABLE = frozenset({"free", "job-busy", "job-exclusive", "job-sharing", "excl", "share"})
@@ -55,6 +57,11 @@ class Queue:
     open: bool = True
     #: Features that its default chunk asks for.
     features: tuple[str, ...] = ()
+
+    @property
+    def of_reservation(self) -> bool:
+        """PBS made it for a reservation."""
+        return _OF_RESERVATION.fullmatch(self.name) is not None
 
 
 @dataclass(frozen=True)
@@ -107,9 +114,7 @@ def read_queues(objects: Mapping[str, Mapping[str, Any]]) -> dict[str, Queue]:
     """Execution queues of ``qstat -Q -f``."""
     found: dict[str, Queue] = {}
     for name, record in objects.items():
-        if not values.text(record.get("queue_type")).startswith(("E", "e")) or _OF_RESERVATION.fullmatch(
-            name
-        ):
+        if not values.text(record.get("queue_type")).startswith(("E", "e")):
             continue
         longest = mapping(record.get("resources_max")).get("walltime")
         default = mapping(record.get("resources_default")).get("walltime")
@@ -129,6 +134,13 @@ def read_queues(objects: Mapping[str, Mapping[str, Any]]) -> dict[str, Queue]:
     return found
 
 
+def queues_named(jobs: Mapping[str, JobRecord], nodes: Mapping[str, NodeRecord]) -> set[str]:
+    """The queues that jobs are in and that vnodes are bound to."""
+    named = {values.text(record.queue) for records in (jobs, nodes) for record in records.values()}
+    reservations = (one for record in nodes.values() for one in values.text(record.resv).split(","))
+    return (named | {one.strip().partition(".")[0] for one in reservations}) - {""}
+
+
 def mapping(value: Any) -> Mapping[str, Any]:
     """A map, or an empty one for what is none."""
     return value if isinstance(value, Mapping) else {}
@@ -146,7 +158,7 @@ def read_nodes(records: Mapping[str, NodeRecord], queues: Mapping[str, Queue], n
     """``pbsnodes``: all vnodes with processors, each with the queues that it serves."""
     found = Nodes()
     bound = {values.text(record.queue) for record in records.values()} - {""}
-    general = [queue for name, queue in queues.items() if name not in bound]
+    general = [queue for name, queue in queues.items() if name not in bound and not queue.of_reservation]
     for name, record in records.items():
         available = mapping(record.resources_available)
         status = _status(record.status)
@@ -160,6 +172,8 @@ def read_nodes(records: Mapping[str, NodeRecord], queues: Mapping[str, Queue], n
         serves = [q.name for q in general if set(q.features) <= set(features)]
         if own:
             serves = [own] if own in queues else []
+        reserved = [full for one in values.text(record.resv).split(",") if (full := one.strip())]
+        serves += [queue for full in reserved if (queue := full.partition(".")[0]) in queues]
         usable, reason = _usable(name, record, notes)
         found.nodes[name] = NodeDescription(
             name=name,
@@ -174,9 +188,8 @@ def read_nodes(records: Mapping[str, NodeRecord], queues: Mapping[str, Queue], n
         host = values.text(available.get("host")) or values.text(record.Mom) or name
         found.hosts[name] = host
         found.vnodes.setdefault(host, []).append(name)
-        for reservation in values.text(record.resv).split(","):
-            if reservation.strip():
-                found.reserved.setdefault(reservation.strip(), set()).add(name)
+        for reservation in reserved:
+            found.reserved.setdefault(reservation, set()).add(name)
         states = values.text(record.state)
         if "sleep" in states:
             found.power[name] = "asleep"
@@ -249,3 +262,12 @@ def pools(queues: Mapping[str, Queue], nodes: Nodes, site: Site) -> dict[str, Po
         for name, queue in queues.items()
         if name in shared or name in managed
     }  # fmt: skip
+
+
+def pools_of(jobs: Iterable[SnapshotJob], beside: Container[str]) -> dict[str, PoolDescription]:
+    """Closed pools of jobs whose queue is not ``beside``: they are on our vnodes, wherever they came from."""
+    return {
+        job.job.pool: PoolDescription(name=job.job.pool, open=False)
+        for job in jobs
+        if job.job.pool not in beside
+    }

@@ -532,6 +532,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         since = old if old is not None else self._described
         self._described = None
         if since is not None:
+            events += differ.diff_pools(since, look.snapshot)
             events += differ.diff_nodes(since, look.snapshot)
             events += differ.diff_reservations(since, look.snapshot)
         events += self._licence_news(look.snapshot)

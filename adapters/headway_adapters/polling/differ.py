@@ -25,10 +25,11 @@ def diff(old: Snapshot | None, new: Snapshot) -> Sequence[ev.Event]:
     """The events from ``old`` to ``new``, in the order of :func:`headway.events.in_order`.
 
     ``old`` is None for the first look: then every job is reported and every node that is not on, while
-    nodes and reservations are not (``describe`` gives them, but knows no power states).
+    pools, nodes and reservations are not (``describe`` gives them, but knows no power states).
     """
     events = diff_jobs(old, new)
     if old is not None:
+        events += diff_pools(old, new)
         events += diff_nodes(old, new)
         events += diff_reservations(old, new)
     else:
@@ -210,6 +211,19 @@ def _end(job: SnapshotJob, now: float, events: list[ev.Event]) -> None:
             exit_code=job.exit_code,
         )
     )
+
+
+def diff_pools(old: Snapshot, new: Snapshot) -> list[ev.Event]:
+    """What happened to pools (not yet in order). One that is gone is closed: it may come back."""
+    events: list[ev.Event] = []
+    for name, pool in new.pools.items():
+        if old.pools.get(name) != pool:
+            events.append(ev.PoolChanged(time=new.time, pool=pool))
+    for name, known in old.pools.items():
+        if name not in new.pools and known.open:
+            closed = msgspec.structs.replace(known, open=False)
+            events.append(ev.PoolChanged(time=new.time, pool=closed))
+    return events
 
 
 def diff_nodes(old: Snapshot, new: Snapshot) -> list[ev.Event]:

@@ -131,8 +131,6 @@ class _World:
 
     name: str
     site: reader.Site
-    #: Partitions that share nodes with the managed ones, and these.
-    partitions: frozenset[str]
     nodes_as_json: Sequence[str] | None
     accounting: bool
     #: Slurm measures what nodes draw.
@@ -240,8 +238,6 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
             needs_qos="qos" in config.get("AccountingStorageEnforce", "").lower().split(","),
             behind={behind: front for front, behind in self.options.background.items()},
         )
-        nodes = {node for name in self.options.partitions for node in partitions[name].nodes}
-        sharing = frozenset(p.name for p in partitions.values() if nodes & set(p.nodes))
         storage = config.get("AccountingStorageType", "")
         accounting = self.options.accounting == "yes" or (
             self.options.accounting == "auto" and storage.endswith("slurmdbd")
@@ -254,7 +250,6 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         self._world = _World(
             name=config.get("ClusterName", "slurm"),
             site=site,
-            partitions=sharing | set(self.options.partitions),
             nodes_as_json=as_json,
             accounting=accounting,
             measures=config.get("AcctGatherEnergyType", "").rpartition("/")[2] not in ("", "none", "(null)"),
@@ -314,15 +309,16 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
             raise Unanswered("scontrol show partition: lists none")
         nodes = self._nodes(nodes_out, world, notes)
         found = reader.read_jobs(queue.stdout, now, world.site, partitions, nodes, notes, bounds)
+        ours = _ours(partitions, world.site.managed)
         pools = {
             name: partition.pool() if name in world.site.managed else _closed(partition)
             for name, partition in partitions.items()
-            if name in world.partitions and name not in world.site.behind
+            if name in ours and name not in world.site.behind
         }
         mine: dict[str, NodeDescription] = {
             name: _without_pools(node, world.site.behind)
             for name, node in nodes.nodes.items()
-            if world.partitions.intersection(node.pools)
+            if ours.intersection(node.pools)
         }
         reservations = {}
         unread: set[str] = set()
@@ -987,6 +983,13 @@ def _seconds_of(text: str) -> float:
 
 def _nodes_of(placement: Placement) -> tuple[str, ...]:
     return tuple(node for node, _ in placement)
+
+
+def _ours(partitions: Mapping[str, reader.Partition], managed: Iterable[str]) -> set[str]:
+    """The managed partitions that are there, and those that share nodes with them."""
+    there = set(managed) & partitions.keys()
+    nodes = {node for name in there for node in partitions[name].nodes}
+    return there | {name for name, partition in partitions.items() if nodes.intersection(partition.nodes)}
 
 
 def _closed(partition: reader.Partition) -> PoolDescription:

@@ -31,6 +31,7 @@ class PretendedPbs(Pretended):
         }
         self.gone: dict[str, dict[str, Any]] = {}
         self.nodes = json.loads(json.dumps(NODES))
+        self.queues: dict[str, dict[str, Any]] = json.loads(text_of("qstat_queue_json"))["Queue"]
 
     def listed(self, argv: tuple[str, ...]) -> Result:
         if "--version" in argv:
@@ -39,8 +40,10 @@ class PretendedPbs(Pretended):
             return result(argv, json.dumps(self.nodes) if "json" in argv else text_of("pbsnodes_text"))
         if argv[0] != "qstat":
             return result(argv)
-        if "-B" in argv or "-Q" in argv:
-            return result(argv, text_of("qstat_server_json" if "-B" in argv else "qstat_queue_json"))
+        if "-Q" in argv:
+            return result(argv, json.dumps({"Queue": self.queues}))
+        if "-B" in argv:
+            return result(argv, text_of("qstat_server_json"))
         asked = [word for word in argv[1:] if word[0].isdigit()]
         if not asked:
             return result(argv, listed(self.jobs, argv))

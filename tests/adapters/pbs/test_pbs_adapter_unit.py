@@ -23,7 +23,7 @@ from waiting import until
 from headway import decisions as d
 from headway import events as ev
 from headway.errors import Failure, UserError
-from headway.model import ClusterDescription
+from headway.model import ClusterDescription, PoolDescription
 from headway_adapters.pbs import PbsAdapter, PbsOptions, give_back
 from headway_adapters.pbs.client import PbsClient, only_reads
 from headway_adapters.transport import Result
@@ -469,6 +469,43 @@ def test_a_job_of_another_queue_is_load(pbs: PretendedPbs) -> None:
         told = [e for e in events(one) if isinstance(e, ev.JobStarted) and e.job_id == "7.pbshost"]
         assert [e.placement for e in told] == [(("pbshost[1]", 8),)]
         assert not one.apply(time.time(), [START])[0].accepted
+
+
+def pools_told(one: PbsAdapter) -> list[tuple[str, bool]]:
+    return [(e.pool.name, e.pool.open) for e in events(one) if isinstance(e, ev.PoolChanged)]
+
+
+def test_a_queue_that_is_created_opened_and_deleted_is_told(pbs: PretendedPbs) -> None:
+    with adapter(pbs) as one:
+        started(one)
+        pbs.queues["late"] = {"queue_type": "Execution", "started": "True"}
+        assert pools_told(one) == [("late", False)]
+        pbs.queues["workq"]["started"] = "False"
+        assert pools_told(one) == [("workq", False)]
+        pbs.queues["workq"]["started"] = "True"
+        assert pools_told(one) == [("workq", True)]
+        # It was closed to headway as it was.
+        del pbs.queues["late"]
+        assert pools_told(one) == []
+
+
+def test_a_new_queue_is_known_as_soon_as_it_has_a_job(pbs: PretendedPbs) -> None:
+    with adapter(pbs, poll_interval=3600.0) as one:
+        one.describe()
+        pbs.queues["late"] = {"queue_type": "Execution", "started": "True"}
+        pbs.jobs["7.pbshost"] = job(queue="late", **RUNS, exec_vnode="(pbshost[1]:ncpus=8)")
+        told = events(one)
+    assert told[0] == ev.PoolChanged(told[0].time, PoolDescription("late", open=False))
+    assert "7.pbshost" in {event.job_id for event in told if isinstance(event, ev.JobStarted)}
+
+
+def test_a_queue_that_is_not_listed_is_asked_for_once(pbs: PretendedPbs) -> None:
+    pbs.jobs["7.pbshost"] = job(queue="hidden", **RUNS, exec_vnode="(pbshost[1]:ncpus=8)")
+    with adapter(pbs, poll_interval=3600.0) as one:
+        assert PoolDescription("hidden", open=False) in one.describe().pools
+        pbs.said.clear()
+        one.look(None)
+        assert not [argv for argv in pbs.said if "-Q" in argv]
 
 
 def test_times_are_read_right_where_the_zone_is_not_passed_on(pbs: PretendedPbs) -> None:

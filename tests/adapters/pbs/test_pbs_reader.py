@@ -483,19 +483,22 @@ def test_which_vnodes_serve_which_queue() -> None:
             "R7": {"queue_type": "Execution"},
         }
     )
-    assert sorted(queues) == ["any", "fast", "own"]
+    assert sorted(queues) == ["R7", "any", "fast", "own"]
     records = {
         "a": documents.NodeRecord(state="free", resources_available={"ncpus": 4, "Qlist": "fast,slow"}),
         "b": documents.NodeRecord(state="free", resources_available={"ncpus": 4}, queue="own"),
-        "c": documents.NodeRecord(state="free", resources_available={"ncpus": 4}),
+        "c": documents.NodeRecord(state="free", resources_available={"ncpus": 4}, resv="R7.s, R8.s"),
         "d": documents.NodeRecord(state="free", resources_available={}),
     }
     found = cluster.read_nodes(records, queues, set())
     assert {name: node.pools for name, node in found.nodes.items()} == {
-        "a": ("any", "fast"), "b": ("own",), "c": ("any",),
+        "a": ("any", "fast"), "b": ("own",), "c": ("any", "R7"),
     }  # fmt: skip
     pools = cluster.pools(queues, found, cluster.Site(("fast",)))
     assert {name: pool.open for name, pool in pools.items()} == {"any": False, "fast": True}
+    # A reservation's queue shares its vnodes with those that are there without it.
+    pools = cluster.pools(queues, found, cluster.Site(("any",)))
+    assert {name: pool.open for name, pool in pools.items()} == {"any": True, "fast": False, "R7": False}
 
 
 def test_limits_of_queues() -> None:

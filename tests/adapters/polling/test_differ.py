@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway import events as ev
-from headway.model import JobDescription, NodeDescription, Request, Reservation
+from headway.model import JobDescription, NodeDescription, PoolDescription, Request, Reservation
 from headway_adapters.polling.differ import diff
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 
@@ -212,3 +212,28 @@ def test_whatever_is_seen_the_story_is_consistent(course: list[SnapshotJob | Non
             elif isinstance(event, ev.JobEnded):
                 known = on_nodes = False
         old = new
+
+
+OPEN, CLOSED = PoolDescription("late"), PoolDescription("late", open=False)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ({}, {"late": OPEN}, [OPEN]),
+        ({"late": OPEN}, {"late": OPEN}, []),
+        ({"late": OPEN}, {"late": CLOSED}, [CLOSED]),
+        # One that is gone starts nothing any more, and may come back.
+        ({"late": OPEN}, {}, [CLOSED]),
+        ({"late": CLOSED}, {}, []),
+    ],
+)
+def test_pools_that_come_change_and_go(
+    old: dict[str, PoolDescription], new: dict[str, PoolDescription], told: list[PoolDescription]
+) -> None:
+    assert list(diff(at(100.0, pools=old), at(120.0, pools=new))) == [ev.PoolChanged(120.0, p) for p in told]
+
+
+def test_a_pool_comes_before_the_jobs_that_were_in_it_before_it_was_seen() -> None:
+    new = at(120.0, changed(running(), pool="late"), pools={"late": OPEN})
+    assert isinstance(diff(at(100.0), new)[0], ev.PoolChanged)

@@ -145,6 +145,24 @@ class Pbs(RealSystem):
         self.server.run("pbsnodes", "-r", "pbsc", user="root")
 
     @contextlib.contextmanager
+    def another_pool(self) -> Iterator[str]:
+        """A queue that the operator makes, on all hosts; it is deleted afterwards."""
+        self.server.run("qmgr", "-c", "create queue extra queue_type=execution,enabled=True,started=True")
+        try:
+            yield "extra"
+        finally:
+            # PBS's history keeps a queue.
+            self.server.call("bash", "-c", "qselect -x -q extra | xargs -r qdel -x -W force", user="root")
+            self.server.until(lambda: not self.server.run("qselect", "-x", "-q", "extra"), "its jobs left")
+            self.server.run("qmgr", "-c", "delete queue extra")
+
+    def run_elsewhere(self, pool: str, processors: int) -> str:
+        """A job that runs in a pool that is not headway's; its id."""
+        job = self.qsub(f"1:ncpus={processors}", "-q", pool, seconds=600, minutes=30)
+        self.server.run("qrun", "-H", f"(pbsa:ncpus={processors})", job)
+        return job
+
+    @contextlib.contextmanager
     def outage(self) -> Iterator[None]:
         # One that crashes before a MoM has said that a job began requeues that job when it is back.
         self._begun()

@@ -119,6 +119,23 @@ class Slurm(RealSystem):
         self.cluster.run("scontrol", "update", "NodeName=node4", "State=RESUME", check=False)
 
     @contextlib.contextmanager
+    def another_pool(self) -> Iterator[str]:
+        """A partition that the operator makes, on all nodes; it is deleted afterwards."""
+        self.cluster.scontrol("create", "PartitionName=extra", "Nodes=ALL", "State=UP")
+        try:
+            yield "extra"
+        finally:
+            self.cluster.scontrol("delete", "PartitionName=extra")
+
+    def run_elsewhere(self, pool: str, processors: int) -> str:
+        """A job that runs in a pool that is not headway's; its id."""
+        job = self.sbatch("-p", pool, f"-n{processors}", "-t30")
+        # The filter holds it as any job.
+        self.cluster.run("scontrol", "release", job)
+        self.cluster.until(lambda: self.runs(job), what="it runs")
+        return job
+
+    @contextlib.contextmanager
     def outage(self) -> Iterator[None]:
         # In good order: killed at once it forgets what it said last.
         self.cluster.kill("slurmctld", "TERM")
