@@ -25,6 +25,8 @@ class Start(Decision, frozen=True):
     tier: str = "foreground"
     #: Hertz; None: the node's own.
     frequency: float | None = None
+    #: The pool in which a job of several starts; "": the only one that it has.
+    pool: str = ""
 
 
 class Hold(Decision, frozen=True):

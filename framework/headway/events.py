@@ -57,6 +57,8 @@ class JobStarted(Event, frozen=True):
     tier: str = "foreground"
     #: Hertz; None: the node's own.
     frequency: float | None = None
+    #: The pool in which a job of several runs; "": its only one, or the one that its start named.
+    pool: str = ""
 
 
 class JobEnded(Event, frozen=True):
@@ -104,6 +106,8 @@ class JobReleasing(Event, frozen=True):
     placement: Placement = ()
     #: Hertz, that was asked for with the start; None: the node's own.
     frequency: float | None = None
+    #: The pool in which a job of several is to start; "": its only one.
+    pool: str = ""
 
 
 class JobChanged(Event, frozen=True):

@@ -20,6 +20,7 @@ from headway.journal import HistoryEntry
 from headway.model import Placement
 from headway.scheduler import Scheduler
 from headway.state import Job, Status
+from headway.state.choices import facing_each, pools_of, why_not_in
 from headway.state.occupation import BACKGROUND, FOREGROUND
 from headway.state.records import ON_NODES
 from headway.view import Booking, View
@@ -108,7 +109,7 @@ def _array(
     queued = [job for job in groups.get("In the queue", ()) if job in job.pool.queue]
     if queued:
         first = min(queued, key=lambda job: job.pool.queue.index(job))
-        lines.append(f"The first of these is {first.id}. {' '.join(_in_queue(scheduler, first, clock))}")
+        lines.append(f"The first of these is {first.id}. {' '.join(_in_queues(scheduler, first, clock))}")
     return lines
 
 
@@ -148,15 +149,18 @@ def explain(
         more = f" and {len(request.parts) - _PARTS} more parts" if len(request.parts) > _PARTS else ""
         asks += f" ({sizes}{more}, together and each on nodes of its own)"
     asks += f" for {job.estimate:.0f} s"
-    first = f"Job {job.id} of {job.user or 'an unknown user'} asks for {asks} in pool {job.pool.name!r}"
+    pools = [job.pool] if job.status in ON_NODES else pools_of(job)
+    where = f"pool{'s' if len(pools) > 1 else ''} {' and '.join(repr(pool.name) for pool in pools)}"
+    first = f"Job {job.id} of {job.user or 'an unknown user'} asks for {asks} in {where}"
     lines = [f"{first}; it was submitted at {clock(job.submit_time)}."]
     if scheduler.state.predict is not None:
         lines.extend(_not_predicted(scheduler, job))
         lines.append(_predicted(scheduler, job))
     for decision in wished:
         if isinstance(decision, Start) and decision.job_id == job.id:
-            where = _where(decision.placement, decision.tier)
-            lines.append(f"It would be started now{where}: {decision.reason or 'it fits'}.")
+            place = _where(decision.placement, decision.tier)
+            place += f" in pool {decision.pool!r}" if decision.pool else ""
+            lines.append(f"It would be started now{place}: {decision.reason or 'it fits'}.")
             return lines
     if job.status in (Status.RUNNING, Status.SUSPENDED, Status.STARTING):
         verb = {"running": "runs", "suspended": "is suspended", "starting": "is being started"}[
@@ -164,10 +168,10 @@ def explain(
         ]
         # A move that would be decided now counts from then on; nobody has carried it out.
         placement, tier, _ = scheduler.state.before_move.get(job.id, (job.placement, job.tier, None))
-        where = _where(placement, tier)
+        place = _where(placement, tier)
         return [
             *lines,
-            f"It {verb}{where}, {_expected(job, clock)}.",
+            f"It {verb}{place}, {_expected(job, clock)}.",
             *_suspended(scheduler, job, clock),
             *_moved(job, wished),
         ]
@@ -175,7 +179,7 @@ def explain(
     if reason:
         lines.append(f"It cannot start: {reason}.")
         return lines
-    lines.extend(_in_queue(scheduler, job, clock))
+    lines.extend(_in_queues(scheduler, job, clock))
     return lines
 
 
@@ -238,6 +242,21 @@ def _predicted(scheduler: Scheduler, job: Job) -> str:
         f"Plugin {name!r} predicts that it runs for {job.expected_runtime:.0f} s{because}. "
         f"It is planned with that, and may run for {job.estimate:.0f} s."
     )
+
+
+def _in_queues(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> list[str]:
+    """Of each pool of a job that waits why it waits there."""
+    if not job.choices:
+        return _in_queue(scheduler, job, clock)
+    lines = []
+    for choice in facing_each(job):
+        where = f"In pool {choice.pool.name!r}"
+        if why := why_not_in(choice):
+            lines.append(f"{where}: {why}.")
+        elif job.id in choice.pool.shared:
+            first, *rest = _in_queue(scheduler, job, clock)
+            lines += [f"{where} {first[0].lower()}{first[1:]}", *rest]
+    return lines
 
 
 def _in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> list[str]:

@@ -43,6 +43,7 @@ from headway.observers import Observers
 from headway.plugins import HookCaller, Plugins, Problem
 from headway.requests import Answer
 from headway.state import Barrier, Foreseeable, Job, PoolState, State, Status
+from headway.state.choices import face_home, face_start
 from headway.state.moves import StaysForNow
 from headway.view import FlatView, NodeView, View
 
@@ -374,14 +375,14 @@ class Scheduler:
         if self._has_reactors:
             self._call_reactors(decisions)
         looking = self._cycle_seconds is None or self._looks(now, self._cycle_seconds)
-        for pool, view in self._pools:
-            if pool.changed and (looking or not pool.queue):
-                if state.bars is None:
-                    self._look(pool, view, decisions)
-                else:
-                    self._look_beside_bars(pool, view, decisions)
+        self._look_at_pools(looking, decisions)
+        if state.in_several:
+            self._look_at_shared(looking, decisions)
+            decisions = self._with_pools(decisions)
         if self._has_finishers:
             decisions = self._finish(decisions)
+        if state.in_several:
+            decisions = self._with_pools(decisions)
         if state.anomalies:
             self.problems.extend(Problem("state", "apply", text, "") for text in state.anomalies)
             state.anomalies.clear()
@@ -577,6 +578,41 @@ class Scheduler:
     def shutdown(self) -> None:
         """Tell the plugins that the run ends."""
         self._shutdown.all(self.state)
+
+    # ------------------------------------------------------------------ each pool
+
+    def _look_at_pools(self, looking: bool, decisions: list[Decision]) -> None:
+        """Have the policies look at the pools that something happened to."""
+        beside_bars = self.state.bars is not None
+        for pool, view in self._pools:
+            if pool.changed and (looking or not pool.queue):
+                shared = list(pool.shared.values()) if pool.shared else ()
+                for job in shared:
+                    job.pool = pool
+                if beside_bars:
+                    self._look_beside_bars(pool, view, decisions)
+                else:
+                    self._look(pool, view, decisions)
+                if shared:
+                    face_home(shared)
+
+    def _look_at_shared(self, looking: bool, decisions: list[Decision]) -> None:
+        """Look again at pools that a job left because it starts in another: what was kept for it is free."""
+        made, several = decisions, self.state.in_several
+        while any(isinstance(decision, Start) and decision.job_id in several for decision in made):
+            made = []
+            self._look_at_pools(looking, made)
+            decisions += made
+
+    def _with_pools(self, decisions: list[Decision]) -> list[Decision]:
+        """Each start of a job of several pools says in which of them it is."""
+        state = self.state
+        return [
+            msgspec.structs.replace(decision, pool=state.jobs[decision.job_id].pool.name)
+            if isinstance(decision, Start) and not decision.pool and decision.job_id in state.in_several
+            else decision
+            for decision in decisions
+        ]
 
     # ------------------------------------------------------------------ one pool
 
@@ -875,6 +911,8 @@ class Scheduler:
         try:
             if job is None:
                 raise StateError(f"job {start.job_id} is not known")
+            if job.choices:
+                face_start(self.state, job, start.placement, start.pool)
             self.state.begin(job, start.placement, start.tier, start.frequency)
         except StateError as error:
             self._refused(plugin, hook, f"{error}; not started")

@@ -289,7 +289,7 @@ class Bundles:
         if machine.power is not None:
             machine.activities.append(
                 Activity(
-                    bundle.job.id, member.start, end, machine.pool_of(member.job), processors,
+                    bundle.job.id, member.start, end, machine.pool_of(member), processors,
                     member.placement, member.frequency,
                 )
             )  # fmt: skip

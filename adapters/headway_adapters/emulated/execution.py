@@ -66,12 +66,19 @@ class Execution(msgspec.Struct, eq=False, gc=False):
     active_since: float | None = None
     #: The id of the job in whose bundle it is a member, or whose application it is; "": in none.
     bundle: str = ""
+    #: The pool that it runs in, where that is not its job's first.
+    other_pool: str = ""
 
     @classmethod
     def begin(
         cls, index: int, trace: TraceJob, job: JobDescription, start: float, placement: Placement
     ) -> Execution:
         return cls(index, trace, job, start, job.request.walltime, trace.runtime, start, placement)
+
+    @property
+    def pool(self) -> str:
+        """The pool that it runs in; "": the cluster's only one."""
+        return self.other_pool or self.job.pool
 
     def book(self, now: float) -> None:
         """Count the progress since the last change of rate."""

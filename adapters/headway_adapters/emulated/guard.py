@@ -33,10 +33,17 @@ class Guard:
         self._licences = Licences(machine, reservations, self._inside, licence_changes)
         self._reservations = reservations
         self._dependencies = dependencies
+        bounds = {pool.name: pool.bounds for pool in machine.cluster.pools if pool.bounds is not None}
+        self._longest = {name: each.max_walltime for name, each in bounds.items() if each.max_walltime}
         self._closed = frozenset(pool.name for pool in machine.cluster.pools if not pool.open)
 
-    def refusal(self, job: JobDescription, placement: Placement, tier: str = FOREGROUND) -> str:
-        """Why a job that waits may not start on these nodes now; "" if it may."""
+    def refusal(
+        self, job: JobDescription, placement: Placement, tier: str = FOREGROUND, pool: str = ""
+    ) -> str:
+        """Why a job that waits may not start on these nodes now; "" if it may. ``pool``: the one in which it
+        starts, if it was sent to several."""
+        if pool and pool not in job.pools:
+            return f"job {job.id} was sent to {', '.join(job.pools)}, not to {pool}"
         if job.held:
             return f"job {job.id} is held"
         if job.begin_time is not None and job.begin_time > self._machine.now:
@@ -45,8 +52,10 @@ class Guard:
             return f"job {job.id} waits for " + ", ".join(
                 f"job {each.job_id} ({each.kind})" if each.job_id else "its namesakes" for each in unmet
             )
-        pool = job.pool or self._machine.only
-        if full := self.no_room(job, placement, tier):
+        pool = pool or job.pool or self._machine.only
+        if beyond := self._beyond(job, pool):
+            return beyond
+        if full := self.no_room(job, placement, tier, pool):
             return full
         if job.request.licences and (lacking := self._licences.lacking(job)):
             return lacking
@@ -56,10 +65,17 @@ class Guard:
             return self._breaks(job, placement, pool)
         return ""
 
-    def no_room(self, job: JobDescription, placement: Placement, tier: str) -> str:
+    def _beyond(self, job: JobDescription, pool: str) -> str:
+        """Why the job is too long for the pool; "" if it is not."""
+        longest = self._longest.get(pool, 0.0)
+        if not 0 < longest < job.request.walltime:
+            return ""
+        return f"job {job.id} asks for {job.request.walltime:.0f} s, pool {pool!r} allows {longest:.0f} s"
+
+    def no_room(self, job: JobDescription, placement: Placement, tier: str, pool: str = "") -> str:
         """Why a job cannot have these processors in this tier; "" if it can."""
         machine = self._machine
-        pool = job.pool or machine.only
+        pool = pool or job.pool or machine.only
         free = machine.free.get(pool)
         if tier != FOREGROUND and tier != BACKGROUND:
             return f"job {job.id}: there is no tier {tier!r}"
@@ -83,7 +99,7 @@ class Guard:
         return total - sum(
             execution.job.request.processors
             for execution in machine.running.values()
-            if execution.tier == BACKGROUND and machine.pool_of(execution.job) == pool
+            if execution.tier == BACKGROUND and machine.pool_of(execution) == pool
         )
 
     # ------------------------------------------------------------------ reservations
@@ -156,7 +172,7 @@ class Guard:
         running = sorted(
             (_latest_end(execution, now), execution.job.request.processors, self._inside(execution.job))
             for execution in machine.running.values()
-            if machine.pool_of(execution.job) == pool and execution.tier == FOREGROUND
+            if machine.pool_of(execution) == pool and execution.tier == FOREGROUND
         )
         profile = Profile.of_releases(now, machine.free[pool], ((end, size) for end, size, _ in running))
         spans = []

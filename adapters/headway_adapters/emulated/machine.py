@@ -92,7 +92,8 @@ class Machine:
         """The job at this position."""
         return self.arrivals.jobs[index] if index >= 0 else self.further[~index]
 
-    def pool_of(self, job: JobDescription) -> str:
+    def pool_of(self, job: JobDescription | Execution) -> str:
+        """The pool that a job was sent to first, or that an execution is in."""
         return job.pool or self.only
 
     def refuse(self, decision: Any, message: str) -> Outcome:
@@ -105,7 +106,7 @@ class Machine:
     def occupy(self, execution: Execution) -> None:
         """A job takes its processors, in its tier."""
         request = execution.job.request
-        pool = execution.job.pool or self.only
+        pool = execution.pool or self.only
         if pool in self.free:
             if execution.tier == FOREGROUND:
                 self.free[pool] -= request.processors
@@ -118,7 +119,7 @@ class Machine:
         """What a job had is free again."""
         if self.left is not None:
             self.left(execution)
-        pool = execution.job.pool or self.only
+        pool = execution.pool or self.only
         if execution.lends:
             execution.lends = False
             if pool not in self.free:
@@ -133,7 +134,7 @@ class Machine:
 
     def lend(self, execution: Execution) -> None:
         """A suspended job keeps what it has but its processors."""
-        pool = execution.job.pool or self.only
+        pool = execution.pool or self.only
         if execution.tier == FOREGROUND and not execution.lends:
             execution.lends = True
             execution.spans = (*execution.spans, self._span(execution, self.now))
@@ -146,7 +147,7 @@ class Machine:
         """What it lends is its own again; why that cannot be, or ""."""
         if not execution.lends:
             return ""
-        job, pool = execution.job, execution.job.pool or self.only
+        job, pool = execution.job, execution.pool or self.only
         if pool in self.free:
             if job.request.processors > self.free[pool]:
                 return f"job {job.id} had {job.request.processors} processors, {self.free[pool]} are free"
@@ -180,7 +181,7 @@ class Machine:
     def cut(self, execution: Execution) -> None:
         """The job will run otherwise from now on: note what it did until now."""
         if self.power is not None:
-            done = activity(execution, self.now, self.pool_of(execution.job))
+            done = activity(execution, self.now, self.pool_of(execution))
             if done is not None:
                 self.activities.append(done)
             execution.active_since = self.now
@@ -220,7 +221,7 @@ class Machine:
             state,
             execution.consumed,
             execution.placement,
-            job.pool or self.only,
+            execution.pool or self.only,
             execution.trace.row,
             1,
             execution.frequency,

@@ -174,7 +174,7 @@ class Places:
     def _where(self, execution: Execution) -> Placement:
         if execution.placement:
             return execution.placement
-        return ((_POOL + self._machine.pool_of(execution.job), execution.job.request.processors),)
+        return ((_POOL + self._machine.pool_of(execution), execution.job.request.processors),)
 
     def _place(self, name: str, execution: Execution) -> Place:
         """A place that nobody was on before."""
@@ -182,7 +182,7 @@ class Places:
         if execution.placement:
             capacity = int(machine.nodes.total[machine.nodes.index[name]])
         else:
-            pool = machine.pool_of(execution.job)
+            pool = machine.pool_of(execution)
             capacity = next(p.processors for p in machine.cluster.pools if p.name == pool)
         place = self._places[name] = Place(capacity)
         return place

@@ -166,7 +166,7 @@ class Partitions:
         if decision.tier != FOREGROUND:
             return "a partition is for one job alone: there is no background"
         index, job = known
-        refusal = self._guard.refusal(job, decision.placement)
+        refusal = self._guard.refusal(job, decision.placement, pool=decision.pool)
         if refusal:
             return refusal
         said = (job.attributes or {}).get("connection") or self._default

@@ -28,7 +28,7 @@ class Rates:
         for module in self._physics:
             rate *= module.rate(execution, machine.now)
         if machine.power is not None:
-            rate *= machine.power.rate(execution, machine.pool_of(execution.job))
+            rate *= machine.power.rate(execution, machine.pool_of(execution))
         rate *= execution.pace
         execution.rate = rate
         machine.agenda.reschedule(execution)

@@ -48,7 +48,7 @@ class Sizes:
         old = execution.job
         new = _resized(old, decision.processors)
         machine.cut(execution)
-        pool = machine.pool_of(old)
+        pool = machine.pool_of(execution)
         more = decision.processors - old.request.processors
         if pool in machine.free:
             if more > machine.free[pool]:

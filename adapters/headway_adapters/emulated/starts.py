@@ -35,7 +35,7 @@ class Starts:
         if known is None:
             return f"job {decision.job_id} is not waiting"
         index, job = known
-        refusal = self._guard.refusal(job, decision.placement, decision.tier)
+        refusal = self._guard.refusal(job, decision.placement, decision.tier, decision.pool)
         if refusal:
             return refusal
         del submitted[job.id]
@@ -54,7 +54,7 @@ class Starts:
             work = machine.left_over.get(index, work)
         execution = Execution(
             index, trace, job, now, limit, work, now, decision.placement,
-            tier=tier, bounded=self._tiers.told,
+            tier=tier, bounded=self._tiers.told, other_pool=decision.pool,
         )  # fmt: skip
         machine.running[job_id] = execution
         if not has_nodes:
@@ -71,7 +71,8 @@ class Starts:
             self._rates.reconsider(execution)
         else:
             machine.agenda.complete(now + (work if work < limit else limit), execution)
-        machine.news.append(_JobStarted(now, job_id, decision.placement, tier, decision.frequency))
+        pool = decision.pool
+        machine.news.append(_JobStarted(now, job_id, decision.placement, tier, decision.frequency, pool))
         if bundled:
             self._bundles.enter(execution)
 

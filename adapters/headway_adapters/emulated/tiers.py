@@ -161,7 +161,7 @@ class Tiers:
             machine.vacate(execution)
         refusal, taken = "", 0
         for execution, placement, tier in moves:
-            refusal = self._guard.no_room(execution.job, placement, tier)
+            refusal = self._guard.no_room(execution.job, placement, tier, execution.pool)
             if refusal:
                 break
             self._take(execution, placement, tier)

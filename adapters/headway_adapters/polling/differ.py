@@ -71,7 +71,9 @@ def _appeared(job: SnapshotJob, now: float, events: list[ev.Event]) -> None:
     events.append(ev.JobSubmitted(time=min(description.submit_time, now), job=description, reason=why))
     if job.state == "pending":
         if job.releasing:
-            events.append(ev.JobReleasing(time=now, job_id=description.id, placement=job.pinned))
+            events.append(
+                ev.JobReleasing(time=now, job_id=description.id, placement=job.pinned, pool=job.pool)
+            )
         return
     if job.state in ON_NODES or job.placement:
         _start(job, now, events)

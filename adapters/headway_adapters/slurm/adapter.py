@@ -762,7 +762,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
             else:
                 launches[index] = Launch(self.refused(result))
                 if result is not None and not is_silence(result):
-                    self._leave_background(starts[index], plans[index], marked=index in marked)
+                    self._leave_partition(starts[index], plans[index], marked=index in marked)
         done = self._for_all([starts[index].job_id for index in released], writer.release_all)
         for index in released:
             start, plan = starts[index], plans[index]
@@ -783,11 +783,11 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         heard = all(answer is not None and not is_silence(answer) for answer in answers)
         return [launches[index] for index in range(len(starts))], heard
 
-    def _leave_background(self, start: d.Start, plan: writer.Plan, *, marked: bool) -> None:
-        """Slurm may refuse a pin, and put the job into the partition of background jobs all the same: it may
-        not be in it, and so cannot be changed there."""
+    def _leave_partition(self, start: d.Start, plan: writer.Plan, *, marked: bool) -> None:
+        """Slurm may refuse a pin, and put the job into the partition that was chosen (of its list, or that of
+        background jobs) all the same: it may not be in it, and so cannot be changed there."""
         home, detail = self._home(start), self.detail(start.job_id)
-        if home and plan.pin is not None and detail is not None:
+        if plan.pin is not None and (home or plan.pin.listed) and detail is not None:
             mark = marked and detail.comment_free
             self.change([writer.restore(start.job_id, plan.pin, mark=mark, partition=home)])
 
@@ -887,12 +887,12 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         reserved = self._is_reserved(start)
         partition = ""
         if start.tier != "foreground":
-            partition = self.options.background.get(job.job.pool, "")
+            pool = start.pool or job.job.pool
+            partition = self.options.background.get(pool, "")
             if not partition:
-                pool = job.job.pool
                 raise writer.Unfit(f"job {start.job_id}: no partition takes background jobs of {pool}")
         return writer.start(
-            start, detail, job.job.pool, reserved=reserved, at_once=moves, partition=partition,
+            start, detail, start.pool or job.job.pool, reserved=reserved, at_once=moves, partition=partition,
             bound=self._given_up(start, job.job.request.switches),
         )  # fmt: skip
 

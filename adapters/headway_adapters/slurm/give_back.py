@@ -79,6 +79,8 @@ def give_back(client: SlurmClient, partitions: tuple[str, ...]) -> Iterator[tupl
             yield record, _release_parts(client, record, detail)
             continue
         update = ["scontrol", "update", f"JobId={record}", "AdminComment="]
+        if detail.listed:
+            update.append(f"Partition={writer.partitions(detail.listed)}")
         if detail.pin is not None:
             update.append(f"ReqNodeList={writer.nodes(detail.pin.asked)}")
             if detail.pin.most:

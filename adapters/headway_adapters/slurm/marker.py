@@ -10,6 +10,7 @@ administrator's hold, whoever set it. The AdminComment (which only administrator
 ``headway:pin=n[1-2];asked=n1;``       pinned to n1 and n2 for a start; its user had asked for
 ``nodes=0-0;cpus=n1:4,n2:4;run=0``     node n1 and no number of nodes; execution number 0
 ``;resv=1``                            and put into the reservation that headway keeps for it
+``;list=a,b``                          and put into one of the partitions that its user had listed
 ``;excl=n7|n3,n4``                     sent there by excluding all other nodes, which changed the lists of
                                        a heterogeneous job's components: theirs, in order
 =====================================  =====================================================
@@ -47,6 +48,8 @@ class Pin(msgspec.Struct, frozen=True):
     #: Of a heterogeneous job's leader, whose node list Slurm does not change: what the users of its
     #: components, the leader first, had excluded.
     excluded: tuple[tuple[str, ...], ...] = ()
+    #: The partitions that the user listed, if more than one: Slurm shows the chosen one alone.
+    listed: tuple[str, ...] = ()
 
     def text(self) -> str:
         """The AdminComment. Names must have been validated."""
@@ -58,6 +61,7 @@ class Pin(msgspec.Struct, frozen=True):
             f"{PREFIX}pin={hostlist.compress(self.nodes)};asked={hostlist.compress(self.asked)};"
             f"nodes={self.least}-{self.most};cpus={cpus};run={self.restarts}"
             f"{';resv=1' if self.reserved else ''}"
+            f"{';list=' + ','.join(self.listed) if self.listed else ''}"
             f"{';excl=' + '|'.join(map(hostlist.compress, self.excluded)) if self.excluded else ''}"
         )
 
@@ -92,6 +96,7 @@ def parse(comment: str) -> Pin | None:
             restarts=int(fields.get("run", "0")),
             reserved=fields.get("resv") == "1",
             excluded=tuple(map(hostlist.expand, fields["excl"].split("|"))) if "excl" in fields else (),
+            listed=tuple(filter(None, fields.get("list", "").split(","))),
         )
     except (ValueError, KeyError):
         return None

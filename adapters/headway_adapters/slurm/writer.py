@@ -70,6 +70,11 @@ def name(text: str, what: str) -> str:
     return matching(text, _NAME, f"the name of {what}")
 
 
+def partitions(names: Iterable[str]) -> str:
+    """A list of partitions, each checked."""
+    return ",".join(name(one, "a partition") for one in names)
+
+
 def minutes(seconds: float) -> int:
     """Whole minutes, rounded up, at least one."""
     return max(1, math.ceil(time_limit(seconds) / 60 - 1e-9))
@@ -120,6 +125,7 @@ def start(
         placement=decision.placement,
         restarts=detail.restarts,
         reserved=reserved,
+        listed=detail.listed,
     )
     nodes(asked)
     update = ["scontrol", "update", f"JobId={job_id}", f"ReqNodeList={nodes(chosen)}"]
@@ -128,7 +134,8 @@ def start(
         update.append(f"NumNodes={count}-{count}")
     if at_once:
         update.append("StartTime=now")
-    if partition or detail.several_partitions or detail.behind:
+    if partition or detail.listed or detail.behind:
+        partitions(detail.listed)
         update.append(f"Partition={name(partition or pool, 'a partition')}")
     if reserved:
         update.append(f"ReservationName={own_reservation(job_id)}")
@@ -180,13 +187,13 @@ def restore(job_id: str, pin: marker.Pin, *, mark: bool, take: bool = False, par
 
     Slurm cannot forget a number of nodes: where the user stated none, the marker says so. ``take``: the hold
     that it has is the submit filter's, and becomes headway's. ``partition``: where it belongs, if it was to
-    start in the background.
+    start in the background; a job whose user listed several waits in all of these again.
     """
     argv = ["scontrol", "update", f"JobId={job(job_id)}", f"ReqNodeList={nodes(pin.asked)}"]
     if take:
         argv.append("Priority=0")
-    if partition:
-        argv.append(f"Partition={name(partition, 'a partition')}")
+    if pin.listed or partition:
+        argv.append(f"Partition={partitions(pin.listed or (partition,))}")
     if pin.most:
         argv.append(f"NumNodes={pin.least}-{pin.most}")
     if pin.reserved:

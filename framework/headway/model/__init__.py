@@ -13,7 +13,7 @@ emulation), memory is bytes, frequency hertz, power watts, energy joules.
 
 from headway.model.energy import EnergyProfile, FrequencyLevel, NodeClass, SleepState
 from headway.model.jobs import Dependency, JobDescription, Request
-from headway.model.nodes import ClusterDescription, NodeDescription, PoolDescription
+from headway.model.nodes import ClusterDescription, NodeDescription, PoolBounds, PoolDescription
 from headway.model.placements import Placement, processors_of
 from headway.model.policy import Association, SitePolicy
 from headway.model.reservations import FOR_JOB, Reservation
@@ -30,6 +30,7 @@ __all__ = [
     "NodeClass",
     "NodeDescription",
     "Placement",
+    "PoolBounds",
     "PoolDescription",
     "Request",
     "Reservation",

@@ -96,3 +96,10 @@ class JobDescription(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     #: What one plugin or trace format needs beyond this, such as ``{"requested_start": 36000}``.
     #: JSON values only.
     attributes: dict[str, Any] | None = None
+    #: Where it may run as well, in its user's order, if it was sent to several pools; ``pool`` is the first.
+    further_pools: tuple[str, ...] = ()
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """All pools in which it may run, in its user's order."""
+        return (self.pool, *self.further_pools)

@@ -33,6 +33,19 @@ class NodeDescription(msgspec.Struct, frozen=True, gc=False, omit_defaults=True)
     sizes: tuple[tuple[str, int], ...] = ()
 
 
+class PoolBounds(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What the batch system starts nothing beyond in a pool. 0: not bounded."""
+
+    #: Seconds.
+    max_walltime: float = 0.0
+    min_nodes: int = 0
+    max_nodes: int = 0
+    max_processors_per_node: int = 0
+    #: Bytes.
+    max_memory_per_node: int = 0
+    max_memory_per_processor: int = 0
+
+
 class PoolDescription(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Nodes, or a plain count of processors, that one queue discipline rules.
 
@@ -48,6 +61,8 @@ class PoolDescription(msgspec.Struct, frozen=True, gc=False, omit_defaults=True)
     open: bool = True
     #: Hardware class of a flat pool's processors ("" when all are alike).
     node_class: str = ""
+    #: What no job that runs there may exceed; None: the batch system has checked that at submission.
+    bounds: PoolBounds | None = None
 
     @property
     def flat(self) -> bool:

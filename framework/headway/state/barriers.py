@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from headway.state.barred import Barred
+from headway.state.choices import common_barrier, face_home, facing, pools_of
 from headway.state.facts import Facts
 from headway.state.kinds import barriers_of
-from headway.state.queues import leave_queue, sweep
+from headway.state.queues import leave_pool, leave_queue, sweep
 from headway.state.records import Barrier, Job, PoolState, Status
 from headway.state.waiting import barred_by, queue_or_wait, queue_together, wait_behind
 
@@ -70,7 +71,7 @@ def ask_again(state: Facts, jobs: Iterable[Job]) -> bool:
     """Ask again about these jobs that wait behind a barrier; whether any may start after all."""
     found = False
     for job in jobs:
-        if job.status is _WAITING and job.barrier is not None:
+        if (job.status is _WAITING and job.barrier is not None) or job.choices:
             queue_or_wait(state, job)
             found = found or job.status is _PENDING
     return found
@@ -78,14 +79,33 @@ def ask_again(state: Facts, jobs: Iterable[Job]) -> bool:
 
 def bar(state: Facts, job: Job, barrier: Barrier) -> None:
     """A job that waits in its queue may not start: it leaves it."""
-    if job.status is _PENDING:
+    if job.choices:
+        _bar_there(state, job, barrier)
+    elif job.status is _PENDING:
         leave_queue(state, job)
         wait_behind(state, job, barrier)
 
 
+def _bar_there(state: Facts, job: Job, barrier: Barrier) -> None:
+    """The job, one of several pools, may not start in the one that it faces: it leaves that queue."""
+    choice = facing(job)
+    if job.status is not _PENDING or job.id not in choice.pool.shared:
+        return
+    leave_pool(state, job, choice)
+    choice.barrier = barrier
+    if barrier.key is not None:
+        barred_by(state, barrier.key).put(job)
+    if not any(job.id in pool.shared for pool in pools_of(job)):
+        job.status, job.barrier = _WAITING, common_barrier(job.choices)
+
+
 def bar_queued(state: Facts, pool: PoolState) -> None:
     """Ask about all that wait in a pool's queue."""
+    shared = list(pool.shared.values())
+    for job in shared:
+        job.pool = pool
     _bar_all(state, _who_is_barred(state, pool.queue))
+    face_home(shared)
 
 
 def _bar_all(state: Facts, found: Sequence[tuple[Job, Barrier]], *, touch: bool = True) -> None:
@@ -95,6 +115,9 @@ def _bar_all(state: Facts, found: Sequence[tuple[Job, Barrier]], *, touch: bool 
     leaving: dict[str, list[Job]] = {}
     here, jobs, key, behind = None, list[Job](), None, Barred()
     for job, barrier in found:
+        if job.choices:
+            _bar_there(state, job, barrier)
+            continue
         if job.status is not _PENDING:
             continue
         # As `wait_behind`; most of them wait for one and the same.

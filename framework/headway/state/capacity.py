@@ -7,11 +7,12 @@ from collections.abc import Iterable
 import msgspec
 
 from headway import events as ev
+from headway.state.choices import choose, may_run_in, pools_of
 from headway.state.facts import Facts
 from headway.state.lending import lend
 from headway.state.occupation import describe_under, described
 from headway.state.queues import leave_queue
-from headway.state.records import PoolState, Status
+from headway.state.records import ON_NODES, PoolState, Status
 from headway.state.reservations import keep_from
 from headway.state.waiting import look_again, queue_or_wait
 
@@ -32,6 +33,7 @@ def pool_changed(state: Facts, event: ev.PoolChanged) -> None:
             state.pool_made(pool)
         for reservation in state.reservations.values():
             keep_from(state, pool, reservation)
+        _offer(state, pool)
     elif pool.flat is not description.flat:
         kind = "flat" if description.flat else "one of nodes"
         state.anomalies.append(f"pool {pool.name!r} cannot become {kind}; ignored")
@@ -41,10 +43,10 @@ def pool_changed(state: Facts, event: ev.PoolChanged) -> None:
             pool.total += description.processors - pool.description.processors
             pool.free += description.processors - pool.description.processors
             described_anew(state, pool)
-        pool.description = description
+        pool.description, pool.bounds = description, description.bounds
         if pool.open is not description.open:
             pool.open = description.open
-            for job in [job for job in state.jobs.values() if job.pool is pool]:
+            for job in [job for job in state.jobs.values() if may_run_in(job, pool)]:
                 if job.status is _PENDING:
                     leave_queue(state, job)
                     job.status = _WAITING
@@ -52,6 +54,18 @@ def pool_changed(state: Facts, event: ev.PoolChanged) -> None:
                     queue_or_wait(state, job)
     recount(state, (pool.name,))
     pool.touch()
+
+
+def _offer(state: Facts, pool: PoolState) -> None:
+    """A pool that appears is one more choice of the jobs that were sent to it and to others."""
+    for job in state.jobs.values():
+        if job.description.further_pools and pool.name in job.description.pools:
+            waits = job.status not in ON_NODES
+            if waits:
+                leave_queue(state, job)
+            choose(state, job)
+            if waits:
+                queue_or_wait(state, job)
 
 
 def node_up(state: Facts, event: ev.NodeUp) -> None:
@@ -123,7 +137,7 @@ def settle(state: Facts) -> None:
     if state.described:
         pools, state.described = state.described, set()
         for job in list(state.jobs.values()):
-            if job.pool.name in pools:
+            if not pools.isdisjoint([pool.name for pool in pools_of(job)]):
                 look_again(state, job)
     if state.newly_barred:
         jobs, state.newly_barred = state.newly_barred, []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from heapq import heappop
 
+from headway.state.choices import pools_of
 from headway.state.facts import Facts
 from headway.state.occupation import FOREGROUND, expected_end, limit, set_expected_end
 from headway.state.records import ON_NODES, Job, PoolState, RunningEntry, Status
@@ -30,7 +31,8 @@ def set_expectation(state: Facts, job: Job) -> None:
         start = job.start_time if job.start_time is not None else state.now
         set_expected_end(state, job, expected_end(job, start))
     else:
-        job.pool.by_size = None
+        for pool in pools_of(job):
+            pool.by_size = None
 
 
 def expect_again(state: Facts, job: Job) -> None:

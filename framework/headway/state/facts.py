@@ -105,13 +105,18 @@ class Facts:
         self.on_unknown: dict[str, set[str]] = {}
         #: Who is on which node; None until somebody asks (:func:`headway.state.background.watch_tenants`).
         self.tenants: Tenants | None = None
+        #: Jobs that may run in several pools, by id.
+        self.in_several: set[str] = set()
         #: Jobs of which there were subjobs (:mod:`headway.bundles`): their moves are about these.
         self.bundles: set[str] = set()
         #: Starts and frequencies of jobs that ran when an earlier run ended.
         self.remembered: dict[str, tuple[float, float | None]] = {}
 
     def pool_of(self, description: JobDescription) -> PoolState | None:
-        """The pool that a job was sent to; the only one if it names none."""
+        """The pool that a job was sent to, the first that there is of several; the only one if it names
+        none."""
+        if description.further_pools:
+            return next((self.pools[name] for name in description.pools if name in self.pools), None)
         if description.pool:
             return self.pools.get(description.pool)
         return next(iter(self.pools.values())) if len(self.pools) == 1 else None

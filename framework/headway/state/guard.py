@@ -7,6 +7,7 @@ from bisect import insort
 from headway.errors import StateError
 from headway.model import Placement
 from headway.state.belonging import confining, inside
+from headway.state.choices import guard_choice, why_not_in
 from headway.state.expectations import expect_again
 from headway.state.facts import Facts
 from headway.state.licences import guard_licences
@@ -44,6 +45,8 @@ def begin(
         return
     if job.status is not _PENDING:
         raise StateError(f"job {job.id} is {job.status.value}, not pending")
+    if job.choices:
+        guard_choice(job)
     if state.bars is not None and not allowed and (barrier := state.bars(job)) is not None:
         raise StateError(f"job {job.id} may not start: {barrier}")
     if state.licences is not None:
@@ -109,7 +112,20 @@ def undo(state: Facts, job: Job) -> None:
     release(state, job)
     expect_again(state, job)
     job.pool.touch()
-    if job in job.pool.queue:
+    if job.choices:
+        _wait_in_each_again(state, job)
+    elif job in job.pool.queue:
         job.status = _PENDING
     else:
         enqueue(state, job)
+
+
+def _wait_in_each_again(state: Facts, job: Job) -> None:
+    """A job of several pools does not start in the one that it faces: it waits in all of them as before."""
+    job.status = _PENDING
+    faced = job.pool
+    for choice in job.choices:
+        job.pool = choice.pool
+        if job.id not in choice.pool.shared and not why_not_in(choice):
+            enqueue(state, job)
+    job.pool = faced

@@ -19,7 +19,8 @@ _kind_and_size = attrgetter("bar_kind", "processors")
 def give_kind(state: Facts, job: Job) -> None:
     """Ask what bars the job by; it came, or changed."""
     if state.bar_kind is not None:
-        kind = state.bar_kind(job)
+        # The answer about a job of several pools is another in each of them.
+        kind = state.bar_kind(job) if not job.choices else None
         # A job of no kind is a kind of its own.
         job.bar_kind = kind if kind is not None else object()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from headway import events as ev
 from headway.decisions import Migrate, Start, SwapTiers
 from headway.state.bundles import whole
+from headway.state.choices import choose, face_start
 from headway.state.expectations import expect_again, predict
 from headway.state.facts import Facts
 from headway.state.foresight import Foreseeable, take_back
@@ -40,6 +41,8 @@ def submitted(state: Facts, event: ev.JobSubmitted) -> None:
     job = Job.arrived(description, pool, state.seq)
     job.hold_reason = event.reason
     state.jobs[job_id] = job
+    if description.further_pools:
+        choose(state, job)
     if description.attributes is not None and (parent := whole(state, description)):
         state.bundles.add(parent)
     if state.predict is not None:
@@ -61,6 +64,8 @@ def releasing(state: Facts, event: ev.JobReleasing) -> None:
     job = state.known(event.job_id, "on its way")
     if job is not None and job.status in (_PENDING, _WAITING):
         leave_queue(state, job)
+        if job.choices:
+            face_start(state, job, event.placement, event.pool)
         occupy(state, job, event.placement, event.time)
         job.status = _STARTING
         job.frequency = event.frequency
@@ -88,12 +93,17 @@ def started(state: Facts, event: ev.JobStarted) -> None:
         if job.start_time != event.time:
             job.start_time = event.time
             set_expected_end(state, job, expected_end(job, event.time))
-        if event.placement != job.placement and event.placement:
+        elsewhere = bool(job.choices and event.pool) and event.pool != job.pool.name
+        if elsewhere or (event.placement != job.placement and event.placement):
             release(state, job)
+            if job.choices:
+                face_start(state, job, event.placement, event.pool)
             occupy(state, job, event.placement, event.time)
     elif job.status in (_PENDING, _WAITING):
         # Started by somebody else, or seen for the first time.
         leave_queue(state, job)
+        if job.choices:
+            face_start(state, job, event.placement, event.pool)
         occupy(state, job, event.placement, event.time)
     else:
         state.anomalies.append(f"job {event.job_id} started again while {job.status.value}; the news is kept")
@@ -163,6 +173,8 @@ def ended(state: Facts, event: ev.JobEnded) -> None:
         settled(state, job)
     if state.returning:
         state.returning.discard(job.id)
+    if job.choices:
+        state.in_several.discard(job.id)
     if state.bundles:
         state.bundles.discard(job.id)
     if state.dependants:
@@ -201,6 +213,8 @@ def job_changed(state: Facts, event: ev.JobChanged) -> None:
         state.anomalies.append(f"job {job.id} moved to pool {new.pool!r}, which does not exist")
         pool = job.pool
     on_nodes = job.status in ON_NODES
+    if on_nodes and new.further_pools and job.pool.name in new.pools:
+        pool = job.pool
     if not on_nodes:
         leave_queue(state, job)
         if new.request != job.request:
@@ -216,6 +230,8 @@ def job_changed(state: Facts, event: ev.JobChanged) -> None:
         job.pool.background.pop(job.id, None)
         pool.background[job.id] = job
     job.pool = pool
+    if new.further_pools or job.choices:
+        choose(state, job)
     if state.predict is not None:
         predict(state, job)
     # It may come back to its queue.

@@ -13,6 +13,7 @@ from headway.errors import StateError
 from headway.model import Placement
 from headway.state.belonging import inside
 from headway.state.bundles import guard_bundle
+from headway.state.choices import guard_choice
 from headway.state.facts import Facts
 from headway.state.lending import lend
 from headway.state.licences import guard_licences
@@ -42,6 +43,8 @@ def begin_behind(state: Facts, job: Job, placement: Placement, tier: str, freque
     not pending, if a processor would have two processes there, or if a reservation would be broken."""
     if job.status is not Status.PENDING:
         raise StateError(f"job {job.id} is {job.status.value}, not pending")
+    if job.choices:
+        guard_choice(job)
     if state.bars is not None and (barrier := state.bars(job)) is not None:
         raise StateError(f"job {job.id} may not start: {barrier}")
     guard_licences(state, job)

@@ -17,6 +17,7 @@ import msgspec
 from headway.model import Request, Reservation
 from headway.placing_parts import can_host
 from headway.state.belonging import confining
+from headway.state.bounds import beyond_bounds
 from headway.state.facts import Facts
 from headway.state.records import Job, Obstacle, PoolState
 
@@ -32,6 +33,8 @@ def find_obstacle(state: Facts, job: Job) -> Obstacle | None:
         return missing
     pool = job.pool
     inside = confining(state, job) if job.description.reservation else None
+    if pool.bounds is not None and (beyond := beyond_bounds(state, pool, job.request)):
+        return Obstacle(beyond)
     if pool.flat:
         return _too_large(job.processors, pool, inside)
     if inside is not None:

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
+from headway.state.choices import pools_of
 from headway.state.facts import Facts
-from headway.state.records import Job, PoolState, Status
+from headway.state.records import Barrier, Choice, Job, PoolState, Status
 
 _order = attrgetter("order")
 _PENDING = Status.PENDING
@@ -27,6 +28,8 @@ def enqueue(state: Facts, job: Job) -> None:
     pool = job.pool
     queue = pool.queue
     job.status = _PENDING
+    if job.choices:
+        pool.shared[job.id] = job
     try:
         last = not queue or queue[-1].order < job.order
         if not last:
@@ -100,26 +103,51 @@ def enqueue_together(state: Facts, jobs: Sequence[Job]) -> None:
 
 def leave_queue(state: Facts, job: Job) -> None:
     """The job may no longer be started, or left; nor does it wait behind a barrier."""
+    if job.choices:
+        for choice in job.choices:
+            leave_pool(state, job, choice)
+        job.barrier = None
+        return
     if job.barrier is not None:
         unbar(state, job)
     if job.status is _PENDING:
-        drop(job.pool.queue, job)
-        if job.pool.by_size is not None:
-            job.pool.by_size.remove(job)
-        job.pool.touch()
+        _leave(job.pool, job)
+
+
+def leave_pool(state: Facts, job: Job, choice: Choice) -> None:
+    """The job, which may stand in the queues of others of its pools, may not be started in this one."""
+    if choice.barrier is not None:
+        _unbar(state, job, choice.barrier)
+        choice.barrier = None
+    if choice.pool.shared.pop(job.id, None) is not None:
+        _leave(choice.pool, job)
+
+
+def _leave(pool: PoolState, job: Job) -> None:
+    drop(pool.queue, job)
+    if pool.by_size is not None:
+        pool.by_size.remove(job)
+    pool.touch()
 
 
 def unbar(state: Facts, job: Job) -> None:
     """A barred job is barred no longer, or is to be asked about anew."""
-    key = job.barrier.key if job.barrier is not None else None
-    job.barrier = None
+    barrier, job.barrier = job.barrier, None
+    if barrier is not None:
+        _unbar(state, job, barrier)
+
+
+def _unbar(state: Facts, job: Job, barrier: Barrier) -> None:
+    key = barrier.key
     barred = state.barred.get(key) if key is not None else None
     if barred is not None and barred.drop(job) and not barred:
         del state.barred[key]
 
 
 def sweep(state: Facts, pool: PoolState, gone: Sequence[Job]) -> None:
-    """Take jobs that wait in the queue no longer out of it."""
+    """Take jobs that wait in the queue no longer out of it, and out of those of their other pools."""
+    if state.in_several:
+        _leave_others(state, pool, gone)
     queue = pool.queue
     if pool.by_size is not None:
         for job in gone:
@@ -137,6 +165,14 @@ def sweep(state: Facts, pool: PoolState, gone: Sequence[Job]) -> None:
             del queue[0]
         else:
             drop(queue, job)
+
+
+def _leave_others(state: Facts, pool: PoolState, gone: Sequence[Job]) -> None:
+    for job in gone:
+        for choice in job.choices:
+            if choice.pool is not pool:
+                leave_pool(state, job, choice)
+        pool.shared.pop(job.id, None)
 
 
 def give_key(state: Facts, job: Job) -> None:
@@ -171,14 +207,16 @@ def rekey(state: Facts, jobs: Iterable[Job], answers: Iterable[tuple[Any, ...]] 
             # As the scheduler writes down what it is answered.
             job.order = ((0, *answer), job.description.submit_time, job.seq)
             job.edition = edition
-            if job.pool is not pool and job.status is _PENDING:
+            if job.choices:
+                pools.update({choice.pool.name: choice.pool for choice in job.choices})
+            elif job.pool is not pool and job.status is _PENDING:
                 pool = job.pool
                 pools[pool.name] = pool
     else:
         for job in jobs:
             give_key(state, job)
             if job.status is _PENDING:
-                pools[job.pool.name] = job.pool
+                pools.update({each.name: each for each in pools_of(job)})
     for pool in pools.values():
         before = pool.queue
         try:

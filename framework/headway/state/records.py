@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from headway.model import JobDescription, Placement, PoolDescription, Request, Reservation
+from headway.model import JobDescription, Placement, PoolBounds, PoolDescription, Request, Reservation
 from headway.sizes import JobsBySize
 
 _INF = float("inf")
@@ -72,6 +72,14 @@ class Pace(msgspec.Struct, frozen=True):
     rate: float
     #: When a job that stands still goes on (absolute seconds), where that is known.
     resumes: float | None = None
+
+
+class Choice(msgspec.Struct, eq=False):
+    """One pool of a job that was sent to several, and what keeps the job out of that pool's queue."""
+
+    pool: PoolState
+    obstacle: Obstacle | None = None
+    barrier: Barrier | None = None
 
 
 def unconditional(description: JobDescription) -> bool:
@@ -160,6 +168,8 @@ class Job(msgspec.Struct, eq=False, weakref=True):
     bar_kind: Hashable = None
     #: See :func:`unconditional`.
     unconditional: bool = False
+    #: Its pools, if it was sent to several (:mod:`headway.state.choices`); ``pool`` is the one that it faces.
+    choices: tuple[Choice, ...] = ()
 
     @classmethod
     def arrived(cls, description: JobDescription, pool: PoolState, seq: int) -> Job:
@@ -274,9 +284,9 @@ class PoolState:
     """One pool: its queue, what runs in it, and what is free."""
 
     __slots__ = (
-        "arrivals", "background", "by_size", "changed", "description", "flat", "free", "fresh", "least",
-        "name", "obstacles", "open", "predicted", "queue", "reservations", "running", "small", "total",
-        "view",
+        "arrivals", "background", "bounds", "by_size", "changed", "description", "flat", "free", "fresh",
+        "least", "name", "obstacles", "open", "predicted", "queue", "reservations", "running", "shared",
+        "small", "total", "view",
     )  # fmt: skip
 
     def __init__(self, description: PoolDescription) -> None:
@@ -284,6 +294,8 @@ class PoolState:
         self.name: str = description.name
         self.flat: bool = description.flat
         self.open: bool = description.open
+        #: What a job there may not exceed; None: nothing is bounded.
+        self.bounds: PoolBounds | None = description.bounds
         #: Usable processors (nodes that are down do not count), and how many of them are free.
         self.total: int = description.processors
         self.free: int = description.processors
@@ -292,6 +304,8 @@ class PoolState:
         self.background: dict[str, Job] = {}
         #: Startable jobs in service order.
         self.queue: list[Job] = []
+        #: Those of them that were sent to other pools as well, by id.
+        self.shared: dict[str, Job] = {}
         #: Running and starting jobs by expected end.
         self.running: list[RunningEntry] = []
         #: Where jobs are predicted: a heap of the entries of ``running`` that end before their jobs' limits,

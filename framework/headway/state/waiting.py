@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from heapq import heappop
 
 from headway.state.barred import Barred
+from headway.state.choices import common_barrier, common_obstacle, face_home, in_each, pools_of, why_not_in
 from headway.state.dependencies import unmet_dependencies
 from headway.state.facts import Facts
 from headway.state.kinds import barriers_of
@@ -21,6 +22,35 @@ _WAITING = Status.WAITING
 
 def queue_or_wait(state: Facts, job: Job) -> None:
     """Put a job that is not on nodes where it belongs now."""
+    if job.choices:
+        _queue_in_each(state, job)
+        return
+    _queue_or_wait(state, job)
+
+
+def _queue_in_each(state: Facts, job: Job) -> None:
+    """The same for a job of several pools: it stands in the queue of each that could start it."""
+    leave_queue(state, job)
+    choices = job.choices
+    for choice in choices:
+        choice.obstacle = None
+    for choice in choices:
+        job.pool, job.barrier, job.obstacle = choice.pool, None, None
+        _queue_or_wait(state, job)
+        choice.obstacle, choice.barrier = job.obstacle, job.barrier
+        if job.status is _WAITING and not why_not_in(choice):
+            # The reason is the job's own, and the same in all pools.
+            break
+    job.barrier, job.obstacle = None, None
+    if any(job.id in choice.pool.shared for choice in choices):
+        job.status = _PENDING
+    else:
+        job.status = _WAITING
+        job.obstacle, job.barrier = common_obstacle(choices), common_barrier(choices)
+    face_home((job,))
+
+
+def _queue_or_wait(state: Facts, job: Job) -> None:
     if job.barrier is not None:
         unbar(state, job)
     waits = _waits_for_others(state, job)
@@ -104,6 +134,8 @@ def queue_together(state: Facts, jobs: Sequence[Job]) -> None:
             or job.held
             or not job.unconditional
             or job.refusal
+            or job.choices
+            or pool.bounds is not None
         ):
             queue_or_wait(state, job)
         else:
@@ -136,6 +168,8 @@ def nothing_else(state: Facts, job: Job) -> bool:
         job.unconditional
         and pool.open
         and pool.flat
+        and pool.bounds is None
+        and not job.choices
         and not job.held
         and not job.refusal
         and job.processors <= pool.total
@@ -162,6 +196,9 @@ def barred_by(state: Facts, key: Hashable) -> Barred:
 def look_again(state: Facts, job: Job) -> None:
     """The job's size or its pool's capacity changed: it may have become able to run, or unable."""
     if job.status is not _PENDING and (job.status is not _WAITING or job.held or job.refusal):
+        return
+    if job.choices:
+        queue_or_wait(state, job)
         return
     found = find_obstacle(state, job)
     if found is None:
@@ -195,7 +232,8 @@ def advance(state: Facts, now: float) -> None:
             if due.status is _WAITING:
                 queue_or_wait(state, due)
                 # It was known before: plugins may have booked something for it.
-                due.pool.touch()
+                for pool in pools_of(due):
+                    pool.touch()
         else:
             due.touch()
 
@@ -206,6 +244,8 @@ def why_waiting(state: Facts, job: Job, clock: Callable[[float], str] = "{:.0f}"
         return f"refused: {job.refusal}"
     if job.held:
         return "held" + (f" ({job.hold_reason})" if job.hold_reason else " by its user or an administrator")
+    if job.choices and job.status is _WAITING and all(map(why_not_in, job.choices)):
+        return in_each(job.choices)
     if job.obstacle is not None:
         return f"{job.obstacle}{f'; its last start failed ({job.hold_reason})' if job.failures else ''}"
     begin = job.description.begin_time

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headway.errors import Failure
-from headway.model import Dependency
+from headway.model import Dependency, PoolBounds
 from headway_adapters.polling.snapshot import SnapshotJob
 from headway_adapters.slurm import marker, reader
 
@@ -180,7 +181,7 @@ def test_later_versions_state_the_cpus_of_each_node() -> None:
     job = only(read(record))
     assert (job.state, job.start_time) == ("running", 1795244000)
     assert job.placement == (("node1", 4), ("node2", 1))
-    assert job.job.request.walltime == 86400  # the partition's largest
+    assert job.job.request.walltime == 365 * 86400
 
 
 def test_completing_jobs_still_have_their_nodes() -> None:
@@ -368,8 +369,79 @@ def test_jobs_of_other_partitions_are_seen_and_not_startable(jobs: reader.Jobs) 
     assert job.job.held and "not managed" in job.reason and not jobs.details["22"].managed
 
 
-def test_a_job_for_several_partitions_is_in_the_one_that_we_manage(jobs: reader.Jobs) -> None:
-    assert jobs.jobs["23"].job.pool == "fg" and jobs.details["23"].several_partitions
+@pytest.mark.parametrize(
+    ("partition", "comment", "pools", "listed"),
+    [
+        ("batch", "headway:held", ("batch",), ()),
+        ("batch,fg", "headway:held", ("batch", "fg"), ("batch", "fg")),
+        ("fg,batch", "", ("fg", "batch"), ("fg", "batch")),
+        ("fg,fg", "", ("fg",), ()),
+        ("other,fg", "", ("fg",), ("other", "fg")),
+        ("other,more", "", ("other",), ("other", "more")),
+        # Pinned for a start in fg, or requeued after it.
+        ("fg", "headway:pin=node1;nodes=0-0;run=0;list=batch,fg", ("batch", "fg"), ("batch", "fg")),
+        # Moved by somebody since.
+        ("other", "headway:pin=node1;nodes=0-0;run=0;list=batch,fg", ("other",), ()),
+        ("batch,x,fg", "headway:pin=node1;run=0;list=batch,fg", ("batch", "fg"), ("batch", "x", "fg")),
+    ],
+)  # fmt: skip
+def test_a_list_of_partitions_is_kept_in_its_order(
+    partition: str, comment: str, pools: tuple[str, ...], listed: tuple[str, ...]
+) -> None:
+    found = read(pending(partition=partition, admin_comment=comment))
+    assert only(found).job.pools == pools
+    (detail,) = found.details.values()
+    assert (detail.listed, detail.managed) == (listed, pools[0] in SITE.managed)
+
+
+def test_a_recorded_list_of_partitions(jobs: reader.Jobs) -> None:
+    assert jobs.jobs["23"].job.pools == ("fg",) and jobs.details["23"].listed == ("parked", "fg")
+
+
+def test_a_start_of_a_listed_job_on_its_way_says_its_partition() -> None:
+    comment = "headway:pin=node1;asked=;nodes=0-0;cpus=node1:4;run=0;list=batch,fg"
+    job = only(read(pending(
+        partition="fg", admin_comment=comment, required_nodes="node1", priority=10, state_reason="None",
+    )))  # fmt: skip
+    assert (job.releasing, job.pool, job.job.pools) == (True, "fg", ("batch", "fg"))
+
+
+def test_a_list_is_closed_where_all_of_its_partitions_are() -> None:
+    closed = {name: replace(partition, open=False) for name, partition in PARTITIONS.items()}
+    one = {**PARTITIONS, "batch": closed["batch"]}
+    for partitions, held in ((PARTITIONS, False), (one, False), (closed, True)):
+        data = json.dumps({"jobs": [pending(partition="batch,fg")]}).encode()
+        job = only(reader.read_jobs(data, NOW, SITE, partitions, NODES, set()))
+        assert (job.job.held, "closed" in job.reason) == (held, held)
+
+
+@pytest.mark.parametrize("state", ["PENDING", "RUNNING"])
+@pytest.mark.parametrize(
+    ("limit", "seconds"),
+    [(None, 365 * 86400), ({"set": True, "infinite": True, "number": 0}, 365 * 86400), (7, 420)],
+)
+def test_a_job_without_end_is_unlimited_whatever_its_partition_s_default(
+    limit: Any, seconds: float, state: str
+) -> None:
+    """``-t UNLIMITED``; Slurm 22.05 writes null for that, and a job without ``-t`` has the default."""
+    short = {"batch": replace(PARTITIONS["batch"], default_walltime=300.0)}
+    record = pending(time_limit=limit) if state == "PENDING" else {**RECORDS[7], "time_limit": limit}
+    data = json.dumps({"jobs": [record]}).encode()
+    job = only(reader.read_jobs(data, NOW, SITE, short, NODES, set()))
+    assert (job.state, job.job.request.walltime) == (state.lower(), seconds)
+
+
+def test_what_a_partition_bounds() -> None:
+    (found,) = reader.read_partitions(
+        "PartitionName=p Nodes=n[1-4] MaxTime=01:00:00 MinNodes=2 MaxNodes=3 MaxCPUsPerNode=8 "
+        "MaxMemPerNode=1000 State=UP"
+    ).values()
+    assert found.pool().bounds == PoolBounds(3600.0, 2, 3, 8, 1000 * MIB)
+    (free,) = reader.read_partitions(
+        "PartitionName=p Nodes=n[1-4] MaxTime=UNLIMITED MinNodes=0 MaxNodes=UNLIMITED "
+        "MaxCPUsPerNode=UNLIMITED MaxMemPerNode=UNLIMITED State=UP"
+    ).values()
+    assert free.pool().bounds is None
 
 
 def components(**leader: Any) -> list[dict[str, Any]]:

@@ -39,9 +39,27 @@ def test_a_start_writes_no_comment_over_somebody_elses() -> None:
     assert not any("AdminComment" in w for w in writer.start(d.Start("7", TWO), foreign, "batch").steps[0])
 
 
-def test_a_start_chooses_one_of_several_partitions() -> None:
-    many = Detail(held=True, several_partitions=True)
-    assert "Partition=batch" in writer.start(d.Start("7", TWO), many, "batch").steps[0]
+def test_a_start_chooses_one_of_several_partitions_and_writes_the_list_down() -> None:
+    many = Detail(held=True, listed=("fg", "batch"))
+    plan = writer.start(d.Start("7", TWO), many, "batch")
+    assert "Partition=batch" in plan.steps[0]
+    (comment,) = [word for word in plan.steps[0] if word.startswith("AdminComment=")]
+    told = marker.parse(comment.removeprefix("AdminComment="))
+    assert plan.pin is not None and told is not None
+    assert plan.pin.listed == told.listed == ("fg", "batch")
+
+
+def test_a_start_that_does_not_happen_gives_the_list_back() -> None:
+    pin = writer.start(d.Start("7", TWO), Detail(held=True, listed=("fg", "batch")), "batch").pin
+    assert pin is not None
+    assert "Partition=fg,batch" in writer.restore("7", pin, mark=True)
+    without = writer.restore("7", marker.Pin(("n1",)), mark=True)
+    assert not any(word.startswith("Partition=") for word in without)
+
+
+def test_a_list_with_a_name_that_is_none_is_refused() -> None:
+    with pytest.raises(writer.Unfit, match="partition"):
+        writer.start(d.Start("7", TWO), Detail(held=True, listed=("-a", "batch")), "batch")
 
 
 def test_a_start_without_the_nodes_that_the_user_named_is_refused() -> None:

@@ -30,8 +30,8 @@ class Detail:
     least_nodes: int = 0
     most_nodes: int = 0
     restarts: int = 0
-    #: More than one partition: a start must choose one.
-    several_partitions: bool = False
+    #: The partitions that its user listed, if more than one: a start must choose one.
+    listed: tuple[str, ...] = ()
     #: It waits in a partition of background jobs, from an earlier start.
     behind: bool = False
     #: What to name in a command that concerns this record: a job or the rest of an array.

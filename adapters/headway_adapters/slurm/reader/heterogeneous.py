@@ -119,7 +119,7 @@ def _pending(
         unmarked=any(detail.unmarked for detail in details),
         refused=any(detail.refused for detail in details),
         pin=next((detail.pin for detail in details if detail.pin is not None), None),
-        several_partitions=any(detail.several_partitions for detail in details),
+        listed=next((detail.listed for detail in details if detail.listed), ()),
         record=leader,
         managed=all(detail.managed for detail in details),
         parts=tuple((part.record, detail) for part, detail in zip(pending, details, strict=True)),
@@ -133,7 +133,7 @@ def _unfit(parts: Sequence[Component], pending: Sequence[Component], expected: i
     pools = sorted({part.job.job.pool for part in pending})
     if len(pools) > 1:
         return f"a heterogeneous job in several partitions ({', '.join(pools)}): headway starts one in one"
-    if any(part.detail is not None and part.detail.several_partitions for part in pending):
+    if any(part.detail is not None and part.detail.listed for part in pending):
         return "a heterogeneous job that names several partitions for a component: headway starts one in one"
     if len({part.job.job.reservation for part in pending}) > 1:
         return "a heterogeneous job whose components name different reservations"

@@ -211,17 +211,22 @@ class _Reading:
             return f"{array}_{int(task)}", str(array), int(task)
         return str(values.integer(record.job_id)), "", None
 
-    def _pool(self, record: JobRecord) -> str:
-        named = values.text(record.partition)
-        if "," not in named:
-            return self.site.behind.get(named, named)
-        choices = named.split(",")
-        return next((name for name in choices if name in self.managed), choices[0])
+    def _pools(self, record: JobRecord, listed: tuple[str, ...]) -> tuple[str, ...]:
+        """The pools in which it may run, in its user's order; ``listed``: the partitions of its user's list.
+
+        headway starts it in none that it does not manage, and Slurm does not start it while it is held.
+        """
+        if not listed:
+            named = values.text(record.partition).partition(",")[0]
+            return (self.site.behind.get(named, named),)
+        choices = tuple(dict.fromkeys(self.site.behind.get(name, name) for name in listed))
+        return tuple(name for name in choices if name in self.managed) or choices[:1]
 
     def _description(
-        self, record: JobRecord, pool: str, request: Request, *, held: bool, pending: bool, ranked: bool,
-        job_id: str, array_id: str, index: int | None, dependencies: tuple[Dependency, ...] = (),
-        either: bool = False, attributes: dict[str, Any] | None = None,
+        self, record: JobRecord, pools: tuple[str, ...], request: Request, *,
+        held: bool, pending: bool, ranked: bool, job_id: str, array_id: str, index: int | None,
+        dependencies: tuple[Dependency, ...] = (), either: bool = False,
+        attributes: dict[str, Any] | None = None,
     ) -> JobDescription:  # fmt: skip
         begin = values.begin(record.eligible_time) if pending else None
         priority = values.number(record.priority) if ranked else None
@@ -229,7 +234,8 @@ class _Reading:
             id=job_id,
             submit_time=values.seconds(record.submit_time) or self.now,
             request=request,
-            pool=pool,
+            pool=pools[0],
+            further_pools=pools[1:],
             name=values.text(record.name),
             user=values.text(record.user_name),
             group=values.text(record.group_name),
@@ -278,7 +284,9 @@ class _Reading:
 
     def _not_pending(self, record: JobRecord, state: str, outcome: str) -> None:
         job_id, array_id, index = self._identity(record)
-        pool = self._pool(record)
+        # Slurm shows of a list the partition in which the job runs.
+        pools = self._pools(record, partitions_listed(record, None))
+        pool = pools[0]
         placement = placement_of(record, self.nodes.threads)
         cpus = sum(count for _, count in placement) or values.integer(record.cpus)
         if array_id and state != "ended":
@@ -295,7 +303,7 @@ class _Reading:
             licences=licences(values.text(record.licenses_allocated) or values.text(record.licenses)) or (),
         )
         description = self._description(
-            record, pool, request, held=False, pending=False, ranked=False, job_id=job_id,
+            record, (pool,), request, held=False, pending=False, ranked=False, job_id=job_id,
             array_id=array_id, index=index,
         )  # fmt: skip
         reason = values.text(record.state_reason)
@@ -331,14 +339,16 @@ class _Reading:
             self.found.arrays[job_id] = self.found.jobs[job_id]
 
     def _pending(self, record: JobRecord, array: int | None, tasks: list[int] | None) -> None:
-        pool = self._pool(record)
         job_id, array_id, index = self._identity(record)
         comment = values.text(record.admin_comment)
         reason = values.text(record.state_reason)
         described = values.text(record.state_description)
         restarts = values.integer(record.restart_cnt)
-        managed = pool in self.managed
         pin = marker.parse(comment)
+        listed = partitions_listed(record, pin)
+        pools = self._pools(record, listed)
+        pool = pools[0]
+        managed = pool in self.managed
         node_list = node_names(record.required_nodes)
         least, most = nodes_asked(record)
         asked = node_list
@@ -380,9 +390,8 @@ class _Reading:
         dependencies, either, waits = read_dependencies(
             values.text(record.dependency), index, self.elements, self.notes
         )
-        partition = self.partitions.get(pool)
-        if not blocked and partition is not None and not partition.open:
-            blocked = f"partition {pool} is closed"
+        if not blocked and all(self._is_closed(name) for name in pools):
+            blocked = f"partition {' and '.join(pools)} is closed"
         if not blocked and unfit:
             blocked = unfit
         if not blocked and waits:
@@ -406,7 +415,7 @@ class _Reading:
             least_nodes=least,
             most_nodes=most,
             restarts=restarts,
-            several_partitions="," in values.text(record.partition),
+            listed=listed,
             behind=values.text(record.partition) in self.site.behind,
             record=job_id if tasks is None else f"{array}",
             managed=managed,
@@ -416,7 +425,7 @@ class _Reading:
         pinned = (pin.placement or tuple((name, 0) for name in pin.nodes)) if pin is not None else ()
         if tasks is None:
             self._put_pending(
-                record, pool, request, job_id, array_id, index, dependencies, either, attributes,
+                record, pools, request, job_id, array_id, index, dependencies, either, attributes,
                 blocked, held_by, reason, detail, pinned, releasing,
             )  # fmt: skip
             return
@@ -435,17 +444,18 @@ class _Reading:
             if any(d.job_id.endswith("_#") for d in dependencies):
                 own = tuple(Dependency(d.kind, d.job_id.replace("_#", f"_{task}")) for d in dependencies)
             self._put_pending(
-                record, pool, request, f"{array}_{task}", str(array), task, own, either, attributes,
+                record, pools, request, f"{array}_{task}", str(array), task, own, either, attributes,
                 why, by, reason, detail_of_rest, pinned, releasing,
             )  # fmt: skip
 
     def _put_pending(
-        self, record: JobRecord, pool: str, request: Request, job_id: str, array_id: str, index: int | None,
-        dependencies: tuple[Dependency, ...], either: bool, attributes: dict[str, Any] | None, blocked: str,
-        held_by: str, reason: str, detail: Detail, pinned: Placement, releasing: bool,
+        self, record: JobRecord, pools: tuple[str, ...], request: Request, job_id: str, array_id: str,
+        index: int | None, dependencies: tuple[Dependency, ...], either: bool,
+        attributes: dict[str, Any] | None, blocked: str, held_by: str, reason: str, detail: Detail,
+        pinned: Placement, releasing: bool,
     ) -> None:  # fmt: skip
         description = self._description(
-            record, pool, request, held=bool(blocked), pending=True,
+            record, pools, request, held=bool(blocked), pending=True,
             ranked=detail.managed and detail.pin is None, job_id=job_id, array_id=array_id, index=index,
             dependencies=dependencies, either=either, attributes=attributes,
         )  # fmt: skip
@@ -456,9 +466,14 @@ class _Reading:
             held_by=held_by,
             pinned=pinned,
             releasing=releasing,
+            pool=values.text(record.partition) if releasing and detail.listed else "",
             reason=blocked or reason,
             restarts=detail.restarts,
         )
+
+    def _is_closed(self, name: str) -> bool:
+        partition = self.partitions.get(name)
+        return partition is not None and not partition.open
 
     def _holder(self, reason: str, described: str, comment: str, from_filter: bool) -> tuple[str, str]:
         """Who holds a held job, and why headway may not start it ("" if it may)."""
@@ -478,6 +493,18 @@ def said_by_user(comment: str) -> tuple[str, str]:
         if comment.endswith(word):
             return comment.removesuffix(word).rstrip(), word
     return comment, ""
+
+
+def partitions_listed(record: JobRecord, told: marker.Pin | None) -> tuple[str, ...]:
+    """The partitions that a job's user listed, in that order; () if it is one.
+
+    ``told``: what headway wrote when it chose one of them for a start. If the job is in another one now,
+    somebody moved it since.
+    """
+    named = tuple(dict.fromkeys(filter(None, values.text(record.partition).split(","))))
+    if len(named) > 1:
+        return named
+    return told.listed if told is not None and named and named[0] in told.listed else ()
 
 
 def _how_many(numbers: str) -> int:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from headway.errors import Failure
-from headway.model import PoolDescription
+from headway.model import PoolBounds, PoolDescription
 from headway_adapters.slurm import values
-from headway_adapters.slurm.reader.documents import node_names, records
+from headway_adapters.slurm.reader.documents import MIB, node_names, records
 
 #: What bounds who may be in a partition, and how each says that it does not.
 _BOUNDS = {
@@ -45,7 +45,17 @@ class Partition:
 
     def pool(self) -> PoolDescription:
         limit = 0.0 if math.isinf(self.max_walltime) else self.max_walltime
-        return PoolDescription(name=self.name, max_walltime=limit, open=self.open)
+        bounds: PoolBounds | None = PoolBounds(
+            max_walltime=limit,
+            min_nodes=self.least_nodes if self.least_nodes > 1 else 0,
+            max_nodes=self.most.get("MaxNodes", 0),
+            max_processors_per_node=self.most.get("MaxCPUsPerNode", 0),
+            max_memory_per_node=self.most.get("MaxMemPerNode", 0) * MIB,
+            max_memory_per_processor=self.most.get("MaxMemPerCPU", 0) * MIB,
+        )
+        if bounds == PoolBounds():
+            bounds = None
+        return PoolDescription(name=self.name, max_walltime=limit, open=self.open, bounds=bounds)
 
 
 def read_partitions(text: str) -> dict[str, Partition]:

@@ -37,12 +37,16 @@ class Requests:
 
     def walltime(self, record: JobRecord, pool: str) -> float:
         """Its limit, or the partition's, seconds."""
-        minutes = values.number(record.time_limit)
+        # Slurm gives a job its partition's default at submission, and shows of a job without a limit the
+        # partition's longest time. So what is shown as infinite is; Slurm 22.05 writes null for that.
+        minutes = math.inf if record.time_limit is None else values.number(record.time_limit)
         partition = self.partitions.get(pool)
-        if minutes is not None and not math.isinf(minutes):
+        if minutes is not None and math.isinf(minutes):
+            return self.site.unlimited_walltime
+        if minutes is not None:
             # Limits are looked at now and then, so nothing ends with its start.
             return max(minutes, 1) * 60.0
-        if minutes is None and partition is not None and partition.default_walltime is not None:
+        if partition is not None and partition.default_walltime is not None:
             default = partition.default_walltime
             if not math.isinf(default):
                 return default
