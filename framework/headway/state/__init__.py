@@ -12,7 +12,8 @@ touched is not scheduled again.
 Each file holds one idea, and calls only files that stand above it here:
 
 ``records``, ``factors``, ``facts``, ``choices``
-    a job, a pool; what a property of jobs is that plugins register; all data of the state; jobs of several pools;
+    a job, a pool; what a property of jobs is that plugins register; all data of the state; jobs of several
+    pools;
 ``wakeups``, ``queues``, ``dependencies``, ``bounds``, ``obstacles``, ``kinds``, ``waiting``, ``barriers``
     what becomes due; the queues; a job that is not in its queue, and why; limits that bar it, and many alike;
 ``watchers``, ``occupation``, ``expectations``
