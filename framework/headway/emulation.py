@@ -11,7 +11,7 @@ import numpy as np
 import pydantic
 
 from headway import __version__, inputs
-from headway.adapter import ClusterAdapter, Outcome
+from headway.adapter import Outcome
 from headway.bundles import Oversubscription
 from headway.collector import quiet_collector
 from headway.config import adapter_class
@@ -20,16 +20,15 @@ from headway.decisions import Decision, PowerUp
 from headway.delays import Delays, MeasuredDelays
 from headway.engine import Engine, Mode
 from headway.errors import UserError
-from headway.events import Event, JobReleasing, JobStarted, JobSubmitted, NodePowerChanged
 from headway.journal import JournalWriter, RunInfo
 from headway.latencies import Latencies
-from headway.model import ClusterDescription, Placement
+from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig, Plugins, explain_validation
 from headway.results import DecisionRecord, JobResult, Refused, RunResult
 from headway.scheduler import Scheduler, plain_clock
 from headway.sharing import Sharing, with_cpu_use
 from headway.state import State
-from headway.workload.jobs import Follows, TraceCommand, TraceJob
+from headway.workload.jobs import Begun, Follows, TraceCommand, TraceJob
 
 
 def emulate(
@@ -50,7 +49,7 @@ def emulate(
     on_cycle: Callable[[float], None] | None = None,
     clock: Callable[[float], str] = plain_clock,
     start: float | None = None,
-    running: Sequence[tuple[str, float, Placement]] = (),
+    running: Sequence[Begun] = (),
     power: Mapping[str, str] | None = None,
     epoch: float = 0.0,
     cycle: float | None = None,
@@ -201,7 +200,7 @@ def _held_back(unsubmitted: Mapping[str, Follows]) -> list[Refused]:
 def _only_once(
     commands: Sequence[TraceCommand],
     faults: dict[str, Any] | None,
-    running: Sequence[tuple[str, float, Placement]],
+    running: Sequence[Begun],
     latencies: Latencies | Delays | None,
 ) -> str:
     """Why jobs of such a run cannot be run again as they were; empty if they can."""
@@ -258,42 +257,3 @@ def validated_faults(options: dict[str, Any], where: str = "emulation.faults") -
         return model.model_validate(options)
     except pydantic.ValidationError as error:
         raise UserError(explain_validation(error, where, model)) from error
-
-
-class Copy:
-    """A live cluster's queue and nodes, as the beginning of an emulation.
-
-    What nobody knows is assumed: each job runs for its estimate. A job that is held or waits for
-    something unknown stays as it is.
-    """
-
-    def __init__(self, adapter: ClusterAdapter) -> None:
-        """Read the cluster once. Raises :class:`headway.errors.Failure` if it does not answer."""
-        self.cluster: ClusterDescription = adapter.describe()
-        moment = adapter.wait(None)
-        self.now: float
-        self.events: Sequence[Event]
-        self.now, self.events = moment if moment is not None else (0.0, [])
-        started = {e.job_id: e for e in self.events if isinstance(e, JobStarted)}
-        submitted = sorted(
-            (e.job for e in self.events if isinstance(e, JobSubmitted)), key=lambda j: j.submit_time
-        )
-        self.jobs: list[TraceJob] = []
-        #: ``(job id, seconds since its start, placement)`` of what runs.
-        self.running: list[tuple[str, float, Placement]] = []
-        #: Nodes that are not on -> their power state.
-        self.power = {
-            e.node: e.power for e in self.events if isinstance(e, NodePowerChanged) and e.power != "on"
-        }
-        #: Starts that were on their way when the copy was made.
-        self.releasing = [e.job_id for e in self.events if isinstance(e, JobReleasing)]
-        pools = {p.name for p in self.cluster.pools}
-        only = len(pools) == 1
-        for job in submitted:
-            if job.pool not in pools and not (only and not job.pool):
-                continue
-            self.jobs.append(TraceJob(job, job.request.walltime))
-            event = started.get(job.id)
-            if event is not None:
-                elapsed = max(self.now - event.time, 0.0)
-                self.running.append((job.id, elapsed, event.placement))

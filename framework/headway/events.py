@@ -128,6 +128,12 @@ class JobResumed(Event, frozen=True):
     job_id: str
 
 
+class JobLeaving(Event, frozen=True):
+    """A job is over, and its nodes are not free of it yet: an epilog runs, or a node is silent."""
+
+    job_id: str
+
+
 class JobCheckpointed(Event, frozen=True):
     """A running job's progress is safe: a restart loses nothing before ``time``."""
 
@@ -328,6 +334,7 @@ AnyEvent = (
     | JobChanged
     | JobSuspended
     | JobResumed
+    | JobLeaving
     | JobCheckpointed
     | JobMigrated
     | JobTierChanged

@@ -25,10 +25,10 @@ from headway import events as ev
 from headway.adapter import Check, ClusterAdapter, Outcome
 from headway.bundles import Oversubscription
 from headway.delays import Delays
-from headway.model import ClusterDescription, Placement
+from headway.model import ClusterDescription
 from headway.results import Activity, CapacityChange, JobResult, NodePower, PartitionStep
 from headway.sharing import Sharing
-from headway.workload.jobs import Follows, TraceCommand, TraceJob
+from headway.workload.jobs import Begun, Follows, TraceCommand, TraceJob
 from headway_adapters.emulated import faults as _faults
 from headway_adapters.emulated.arrivals import INFINITY
 from headway_adapters.emulated.bundles import Bundles
@@ -103,7 +103,7 @@ class EmulatedAdapter(ClusterAdapter):
         faults: _faults.Faults | None = None,
         rng: np.random.Generator | None = None,
         start: float | None = None,
-        running: Sequence[tuple[str, float, Placement]] = (),
+        running: Sequence[Begun] = (),
         power: Mapping[str, str] | None = None,
         delays: Delays | None = None,
         sharing: Sharing | None = None,
@@ -113,9 +113,8 @@ class EmulatedAdapter(ClusterAdapter):
         """``jobs`` in order of submission, ``commands`` their users' elastic commands; ``rng`` draws
         the faults. ``chains``: jobs that come when others have ended, by id (:mod:`.chains`).
 
-        ``running`` are jobs of the workload that run already when the emulation begins, as
-        ``(job id, seconds since their start, placement)``; ``start`` is the time at which it begins
-        (default: the first submission). ``power`` are the power states of nodes that are not on then;
+        ``running`` are jobs of the workload that run already when the emulation begins; ``start`` is when it
+        begins (default: the first submission). ``power`` are the power states of nodes that are not on then;
         without an energy profile it says nothing. ``delays``: how long starts take, and what happens until
         it is known; by default no time. ``sharing``: what it costs jobs to share processors
         (:mod:`headway.sharing`), drawn by ``sharing_seed``; with it estimates bound work, and how far jobs
@@ -169,7 +168,7 @@ class EmulatedAdapter(ClusterAdapter):
             self._partitions = partitions = Partitions(
                 machine, starts, ends, guard, self._failures, self._faults, self._rng
             )
-            partitions.begin_with([job_id for job_id, _, _ in running])
+            partitions.begin_with([begun.job_id for begun in running])
             self._start = partitions.start
             kill, requeue = partitions.killing(ends.kill), partitions.requeueing(ends.requeue)
             power_up, power_down = partitions.power_up, partitions.power_down

@@ -13,7 +13,7 @@ import msgspec
 
 from headway.model import JobDescription, Placement
 from headway.results import Occupation
-from headway.workload.jobs import TraceJob
+from headway.workload.jobs import Begun, TraceJob
 
 FOREGROUND = "foreground"
 BACKGROUND = "background"
@@ -70,10 +70,16 @@ class Execution(msgspec.Struct, eq=False, gc=False):
     other_pool: str = ""
 
     @classmethod
-    def begin(
-        cls, index: int, trace: TraceJob, job: JobDescription, start: float, placement: Placement
+    def begun(
+        cls, index: int, trace: TraceJob, begun: Begun, now: float, *, bounded: bool = False
     ) -> Execution:
-        return cls(index, trace, job, start, job.request.walltime, trace.runtime, start, placement)
+        """One that is under way at ``now``."""
+        done = begun.elapsed if begun.done is None else begun.done
+        return cls(
+            index, trace, trace.job, now - begun.elapsed, trace.job.request.walltime,
+            max(trace.runtime - done, 0.0), now, begun.placement, done,
+            tier=begun.tier, frequency=begun.frequency, bounded=bounded,
+        )  # fmt: skip
 
     @property
     def pool(self) -> str:

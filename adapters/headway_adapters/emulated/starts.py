@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from headway import decisions as dec
 from headway import events as ev
-from headway.model import JobDescription, Placement
+from headway.model import JobDescription
+from headway.workload.jobs import Begun
 from headway_adapters.emulated.arrivals import INFINITY
 from headway_adapters.emulated.bundles import Bundles
 from headway_adapters.emulated.execution import FOREGROUND, Execution
@@ -76,23 +77,33 @@ class Starts:
         if bundled:
             self._bundles.enter(execution)
 
-    def begin_with(self, running: Sequence[tuple[str, float, Placement]]) -> None:
-        """Submit and start what runs already, as ``(job id, seconds since its start, placement)``."""
+    def begin_with(self, running: Sequence[Begun]) -> None:
+        """Submit and start what runs already."""
         machine = self._machine
-        positions = machine.arrivals.begin_with(job_id for job_id, _, _ in running)
-        for job_id, elapsed, placement in running:
-            index = positions[job_id]
+        positions = machine.arrivals.begin_with(begun.job_id for begun in running)
+        for begun in running:
+            index = positions[begun.job_id]
             trace = machine.arrivals.jobs[index]
-            job = trace.job
-            start = machine.now - elapsed
-            execution = Execution.begin(index, trace, job, start, placement)
-            machine.running[job_id] = execution
-            pool = machine.pool_of(job)
-            if pool in machine.free:
-                machine.free[pool] -= job.request.processors
-            else:
-                machine.nodes.take(job.request, placement)
-            execution.book(machine.now)
+            machine.news.append(ev.JobSubmitted(trace.job.submit_time, trace.job))
+            self._go_on(Execution.begun(index, trace, begun, machine.now, bounded=self._tiers.told))
+
+    def _go_on(self, execution: Execution) -> None:
+        """An execution that is under way has its processors, and is told of."""
+        machine, job_id, start = self._machine, execution.job.id, execution.start
+        machine.running[job_id] = execution
+        machine.occupy(execution)
+        if self._tiers.used:
+            self._tiers.enter(execution)
+        elif execution.tier != FOREGROUND:
+            self._tiers.watch()
+        if self._rates.uneven or execution.frequency is not None:
+            self._rates.reconsider(execution)
+        else:
             machine.agenda.reschedule(execution)
-            machine.news.append(ev.JobSubmitted(job.submit_time, job))
-            machine.news.append(ev.JobStarted(start, job_id, placement))
+        machine.news.append(
+            _JobStarted(start, job_id, execution.placement, execution.tier, execution.frequency)
+        )
+        if start + execution.consumed < machine.now:
+            # It stood still for the rest.
+            machine.news.append(ev.JobSuspended(start + execution.consumed, job_id))
+            machine.news.append(ev.JobResumed(machine.now, job_id))

@@ -282,6 +282,7 @@ class Federation(ClusterAdapter):
             shares_out=any(part.shares_out for part in parts),
             moves_take_time=any(part.moves_take_time for part in parts),
             suspended_lend=self.suspended_lend,
+            numbered=all(part.numbered for part in parts),
         )
 
     def _join(self, member: _Member) -> ClusterDescription:
@@ -302,6 +303,7 @@ class Federation(ClusterAdapter):
             shares_out=description.shares_out,
             moves_take_time=description.moves_take_time,
             suspended_lend=description.suspended_lend,
+            numbered=description.numbered,
         )
 
     def asked_before(self, starts: Mapping[str, float]) -> None:

@@ -55,6 +55,8 @@ JOB_STATES: dict[str, str] = {
     "C": "ended",
     "M": "ended",
 }
+#: The state of a job that is over and still has its vnodes.
+_EXITING = "E"
 #: Substates of R in which the job is sent to its vnodes but does not run yet.
 _SENT = 41
 #: The site's resource in which a job is told something.
@@ -240,6 +242,7 @@ class _Reader:
             exit_code=code,
             reason=reason,
             restarts=max(runs - 1, 0),
+            leaving=values.text(record.job_state) == _EXITING,
         )
 
     def _note_stuck(self, job_id: str, record: JobRecord, placement: list[tuple[str, int]]) -> None:

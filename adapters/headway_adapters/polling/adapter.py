@@ -421,6 +421,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
             shares_out=self.shares_out,
             moves_take_time=True,
             suspended_lend=self.suspended_lend,
+            numbered=True,
         )
 
     def switches(self, nodes: Mapping[str, NodeDescription]) -> tuple[SwitchDescription, ...]:

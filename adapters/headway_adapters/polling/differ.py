@@ -81,6 +81,8 @@ def _appeared(job: SnapshotJob, now: float, events: list[ev.Event]) -> None:
         _suspended(job, now, events)
     elif job.state == "ended":
         _end(job, now, events)
+    if job.leaving:
+        events.append(ev.JobLeaving(time=now, job_id=description.id))
 
 
 def _changed(old: SnapshotJob, new: SnapshotJob, now: float, events: list[ev.Event]) -> None:
@@ -116,6 +118,8 @@ def _changed(old: SnapshotJob, new: SnapshotJob, now: float, events: list[ev.Eve
         if not ran and new.placement:
             _start(new, now, events)
         _end(new, now, events)
+    if new.leaving and not old.leaving:
+        events.append(ev.JobLeaving(time=now, job_id=job_id))
 
 
 def _again(old: SnapshotJob, new: SnapshotJob) -> bool:

@@ -621,7 +621,8 @@ def copy_forward(
 ) -> tuple[RunResult, float]:
     """Run a copy of the live cluster into the future; returns when the copy was made (epoch second), too."""
     from headway.config import live_adapter
-    from headway.emulation import Copy, emulate
+    from headway.emulation import emulate
+    from headway.live_copy import Copy
 
     with live_adapter(config, read_only=True) as adapter:
         copy = Copy(adapter)

@@ -86,8 +86,9 @@ def command(job_id: str, config_path: Path, plugin_files: tuple[Path, ...], jour
 def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str]:
     """What the plugins make of the cluster as it is now."""
     from headway.config import live_adapter
-    from headway.emulation import Copy, emulate
+    from headway.emulation import emulate
     from headway.explain import explain, find_job
+    from headway.live_copy import Copy
     from headway.plugins import Plugins
     from headway.scheduler import Scheduler
 

@@ -27,6 +27,7 @@ HANDLERS: Mapping[type, Callable[[Any, Any], None]] = {
     ev.DecisionFailed: lifecycle.decision_failed,
     ev.JobSuspended: running.suspended,
     ev.JobResumed: running.resumed,
+    ev.JobLeaving: running.leaving,
     ev.JobMigrated: running.migrated,
     ev.JobTierChanged: running.tier_changed,
     ev.JobPaceChanged: running.pace_changed,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headway import events as ev
 from headway.decisions import Migrate, Start, SwapTiers
+from headway.numbering import number
 from headway.state.bundles import whole
 from headway.state.choices import choose, face_start
 from headway.state.expectations import expect_again, predict
@@ -38,7 +39,7 @@ def submitted(state: Facts, event: ev.JobSubmitted) -> None:
         state.anomalies.append(f"job {job_id} is in pool {description.pool!r}, which does not exist; ignored")
         return
     state.seq += 1
-    job = Job.arrived(description, pool, state.seq)
+    job = Job.arrived(description, pool, number(job_id) if state.cluster.numbered else state.seq)
     job.hold_reason = event.reason
     state.jobs[job_id] = job
     if description.further_pools:

@@ -18,6 +18,10 @@ _INF = float("inf")
 #: :attr:`PoolState.fresh` where expected ends have moved and nothing else happened.
 ENDS_MOVED = -2
 
+#: What breaks ties between jobs: the order of arrival (an int) or, where the batch system numbers its jobs,
+#: their numbers (:data:`headway.numbering.Number`); of one cluster all are alike.
+Seq = Any
+
 
 class Status(enum.Enum):
     """Where a job is in its life."""
@@ -99,8 +103,8 @@ class Job(msgspec.Struct, eq=False, weakref=True):
     id: str
     description: JobDescription
     pool: PoolState
-    #: Order of arrival over the whole cluster: breaks every tie.
-    seq: int
+    #: Breaks every tie, over the whole cluster.
+    seq: Seq
     submit_time: float
     #: The processors that it counts for.
     processors: int
@@ -172,7 +176,7 @@ class Job(msgspec.Struct, eq=False, weakref=True):
     choices: tuple[Choice, ...] = ()
 
     @classmethod
-    def arrived(cls, description: JobDescription, pool: PoolState, seq: int) -> Job:
+    def arrived(cls, description: JobDescription, pool: PoolState, seq: Seq) -> Job:
         """A job that nothing has happened to yet."""
         request = description.request
         submit, walltime = description.submit_time, request.walltime
@@ -277,7 +281,7 @@ class Outlook(Protocol):
 
 
 #: ``(expected end, seq, processors in this pool, job)``
-RunningEntry = tuple[float, int, int, Job]
+RunningEntry = tuple[float, Seq, int, Job]
 
 
 class PoolState:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headway import events as ev
-from headway.state.expectations import go_on
+from headway.state.expectations import go_on, leave
 from headway.state.facts import Facts
 from headway.state.lending import come_back, lend, resumed_as_decided
 from headway.state.moves import relocated
@@ -42,6 +42,13 @@ def resumed(state: Facts, event: ev.JobResumed) -> None:
                 resumed_as_decided(state, job)
             elif job.start_time is not None:
                 set_expected_end(state, job, expected_end(job, job.start_time))
+
+
+def leaving(state: Facts, event: ev.JobLeaving) -> None:
+    """It is over: it is expected to give back what it has at any moment."""
+    job = state.known(event.job_id, "leaving")
+    if job is not None:
+        leave(state, job)
 
 
 def migrated(state: Facts, event: ev.JobMigrated) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
-from headway.model import JobDescription
+from headway.model import JobDescription, Placement
 
 #: The attribute of a dedicated job (:attr:`headway.model.JobDescription.attributes`): absolute seconds.
 REQUESTED_START = "requested_start"
@@ -28,6 +30,20 @@ class TraceJob(msgspec.Struct, frozen=True, gc=False):
     outcome: str = "completed"
     #: Row of the trace's record array; -1: from no trace.
     row: int = -1
+
+
+class Begun(NamedTuple):
+    """A job of a workload that runs already when an emulation begins."""
+
+    job_id: str
+    #: Seconds since its start.
+    elapsed: float
+    placement: Placement
+    tier: str = "foreground"
+    #: Hertz; None: the nodes' own.
+    frequency: float | None = None
+    #: Seconds of its work that are done; None: it has run at full speed since its start.
+    done: float | None = None
 
 
 class Follows(msgspec.Struct, frozen=True, gc=False):

@@ -27,7 +27,7 @@ def cheapest(
     first = in_turn(candidates, fits)
     if first is None:
         return None
-    ranked = sorted(candidates, key=_cost, reverse=True)
+    ranked = _cheapest_first(candidates)[::-1]
     costs = {job.id: cost for cost, job in candidates}
     best = _Best(first, sum(costs[job.id] for job in first), questions)
     _search([job for _, job in ranked], [cost for cost, _ in ranked], 0, [], 0.0, fits, best)
@@ -36,7 +36,7 @@ def cheapest(
 
 def in_turn(candidates: Sequence[Candidate], fits: Callable[[Sequence[Job]], bool]) -> list[Job] | None:
     """The candidates by cost until it fits, less those that are not needed, the dearest first."""
-    ranked = [job for _, job in sorted(candidates, key=_cost)]
+    ranked = [job for _, job in _cheapest_first(candidates)]
     if not fits(ranked):
         return None
     low, high = 0, len(ranked)
@@ -80,5 +80,7 @@ def _search(
     _search(jobs, costs, at + 1, [*chosen, jobs[at]], cost + costs[at], fits, best)
 
 
-def _cost(candidate: Candidate) -> tuple[float, int]:
-    return candidate[0], -candidate[1].seq
+def _cheapest_first(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """By cost; at equal cost the job that came last is first."""
+    youngest_first = sorted(candidates, key=lambda candidate: candidate[1].seq, reverse=True)
+    return sorted(youngest_first, key=lambda candidate: candidate[0])

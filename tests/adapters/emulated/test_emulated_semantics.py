@@ -26,6 +26,7 @@ from headway.decisions import (
 from headway.errors import UserError
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription, Reservation
+from headway.workload.jobs import Begun
 from headway_adapters.emulated import EmulatedAdapter, Faults
 from headway_plugins.policies.easy import Easy
 from headway_plugins.policies.fcfs import Fcfs
@@ -423,14 +424,15 @@ def test_work_is_conserved_whatever_happens_to_the_rate(runtime, plan):
 
 def test_what_runs_already_goes_on():
     jobs = [traced("old", 6, 100, submit=0, runtime=80), traced("new", 4, 10, submit=50)]
-    run = emulate(FLAT, jobs, Fcfs(), start=60, running=[("old", 40, ())])
+    run = emulate(FLAT, jobs, Fcfs(), start=60, running=[Begun("old", 40, ())])
     assert run.starts == {"old": 20, "new": 100}
     assert run.results["old"].runtime == 80
 
 
 def test_what_runs_already_takes_its_nodes():
     jobs = [traced("old", 4, 100), traced("new", 8, 10, submit=50)]
-    run = emulate(node_cluster(*alike(2, 4)), jobs, Fcfs(), start=60, running=[("old", 10, (("n1", 4),))])
+    old = Begun("old", 10, (("n1", 4),))
+    run = emulate(node_cluster(*alike(2, 4)), jobs, Fcfs(), start=60, running=[old])
     assert run.starts["new"] == 150
 
 

@@ -20,6 +20,7 @@ from headway.journal import Journal, RunInfo
 from headway.latencies import SAVED_AS, Latencies, measured
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig
+from headway.workload.jobs import Begun
 from headway_plugins.policies.conservative import Conservative
 from headway_plugins.policies.easy import Easy
 from headway_plugins.policies.fcfs import Fcfs
@@ -98,7 +99,7 @@ def test_starts_of_one_second_are_stated_alike_where_seconds_are_whole() -> None
 def test_what_a_copy_begins_with_is_known() -> None:
     jobs = [traced("a", 1, 100, runtime=100), traced("b", 1, 100, submit=5, runtime=10)]
     run = emulate(
-        FLAT, jobs, Fcfs(), delays=taking((1.0,), (1.0,), (2.0,)), start=20.0, running=[("a", 20.0, ())]
+        FLAT, jobs, Fcfs(), delays=taking((1.0,), (1.0,), (2.0,)), start=20.0, running=[Begun("a", 20.0, ())]
     )
     now, events = run.adapter.rounds[0]
     assert now == 20.0 and {type(e) for e in events} == {ev.JobSubmitted, ev.JobStarted}

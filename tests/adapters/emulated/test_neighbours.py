@@ -24,7 +24,7 @@ def machine() -> Machine:
 def execution(number: int, nodes: list[int], tier: str, use: float) -> Execution:
     job = JobDescription(str(number), 0.0, Request(len(nodes), 10.0))
     placement = tuple((f"P{node + 1}", 1) for node in nodes)
-    made = Execution.begin(number, TraceJob(job, 10.0), job, 0.0, placement)
+    made = Execution(number, TraceJob(job, 10.0), job, 0.0, 10.0, 10.0, 0.0, placement)
     made.tier, made.use = tier, use
     return made
 

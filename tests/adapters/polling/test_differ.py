@@ -40,6 +40,7 @@ def changed(job: SnapshotJob, **fields: Any) -> SnapshotJob:
     return msgspec.structs.replace(job, job=msgspec.structs.replace(job.job, **fields))
 
 
+LEAVES = ev.JobLeaving(time=120.0, job_id="1")
 LEAVING = SnapshotJob(job=JOB, state="running", placement=ON_A, restarts=1, leaving=True)
 TELLS = {"notes": {"took": "SHA-512:1:0.5"}}
 TOLD = msgspec.structs.replace(JOB, attributes=TELLS)
@@ -55,6 +56,11 @@ COMPLETED = ev.JobEnded(time=115.0, job_id="1", outcome="completed", exit_code=0
         (None, pending(), [SUBMITTED]),
         (None, running(), [SUBMITTED, STARTED]),
         (None, ended(), [SUBMITTED, STARTED, COMPLETED]),
+        # It is over, and its nodes are not free of it.
+        (None, running(leaving=True), [SUBMITTED, STARTED, LEAVES]),
+        (running(), running(leaving=True), [LEAVES]),
+        (pending(), running(leaving=True), [STARTED, LEAVES]),
+        (running(leaving=True), ended(), [COMPLETED]),
         (pending(), pending(), []),
         (pending(), running(), [STARTED]),
         (pending(), running(state="starting"), [STARTED]),
@@ -72,7 +78,7 @@ COMPLETED = ev.JobEnded(time=115.0, job_id="1", outcome="completed", exit_code=0
         (ended(), ended(), []),
         (running(), pending(reason="Requeued"), [ev.JobRequeued(time=120.0, job_id="1", reason="Requeued")]),
         # Sent back, it is where it was until its nodes are free of it.
-        (running(), LEAVING, []), (LEAVING, LEAVING, []), (LEAVING, ended(restarts=1), [COMPLETED]),
+        (running(), LEAVING, [LEAVES]), (LEAVING, LEAVING, []), (LEAVING, ended(restarts=1), [COMPLETED]),
         (LEAVING, pending(restarts=1), [ev.JobRequeued(time=120.0, job_id="1")]),
         (LEAVING, running(restarts=1), [ev.JobRequeued(time=110.0, job_id="1"), STARTED]),
         (running(90.0), running(), [ev.JobRequeued(time=110.0, job_id="1"), STARTED]),

@@ -196,7 +196,7 @@ def test_one_that_was_requeued_has_no_start_while_it_completes() -> None:
     assert [(job.state, job.start_time) for job in looks] == [("running", None)] * 2
     assert looks[0].placement and looks[0].leaving
     first = only(read({**record, "restart_cnt": 0}))
-    assert first.start_time is not None and not first.leaving
+    assert first.start_time is not None and first.leaving
 
 
 def test_a_request() -> None:

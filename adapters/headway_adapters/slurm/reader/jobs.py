@@ -311,8 +311,8 @@ class _Reading:
         together = ended and not array_id and bool(values.text(record.array_task_string))
         restarts = values.integer(record.restart_cnt)
         started = values.seconds(record.start_time) if placement else None
-        leaving = restarts > 0 and "COMPLETING" in values.words(record.job_state)
-        if leaving:
+        leaving = "COMPLETING" in values.words(record.job_state)
+        if leaving and restarts:
             # It was requeued, and a node does not say that it is free of it: the time goes on with the clock.
             started = None
         self.found.jobs[job_id] = SnapshotJob(

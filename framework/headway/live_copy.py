@@ -1,0 +1,85 @@
+"""A copy of a live cluster, as the beginning of an emulation.
+
+It is made of the state after all events of the first look, so it holds what is true at the end of them,
+whatever they were: of jobs that are over there is nothing left.
+
+What nobody knows is assumed: each job runs for its estimate, a suspended job goes on at once, and a job that
+is leaving its nodes is gone. A job that is held or waits for something unknown stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from headway.adapter import ClusterAdapter
+from headway.events import Event, in_order
+from headway.model import ClusterDescription, Dependency, JobDescription
+from headway.state import Job, State
+from headway.state.dependencies import is_met
+from headway.state.records import ON_NODES
+from headway.workload.jobs import Begun, TraceJob
+
+
+class Copy:
+    """A live cluster's queue and nodes."""
+
+    def __init__(self, adapter: ClusterAdapter) -> None:
+        """Read the cluster once. Raises :class:`headway.errors.Failure` if it does not answer."""
+        described = adapter.describe()
+        moment = adapter.wait(None)
+        self.now: float
+        #: The first look, with what is over as well.
+        self.events: Sequence[Event]
+        self.now, self.events = moment if moment is not None else (0.0, [])
+        state = State(described)
+        state.now = self.now
+        state.apply(in_order(self.events))
+        self.cluster = _cluster(described, state)
+        #: Nodes that are not on -> their power state.
+        self.power = dict(state.nodes.power)
+        # As the scheduler numbers them: an emulation's jobs come in order of submission.
+        there = sorted(state.jobs.values(), key=lambda job: (job.submit_time, job.seq))
+        self.jobs = [_trace(state, job) for job in there]
+        #: What runs.
+        self.running = [_begun(state, job) for job in there if job.status in ON_NODES]
+
+
+def _cluster(described: ClusterDescription, state: State) -> ClusterDescription:
+    """The cluster with the pools, nodes, reservations and licences that it has now."""
+    nodes = state.nodes
+    return msgspec.structs.replace(
+        described,
+        pools=tuple(pool.description for pool in state.pools.values()),
+        nodes=tuple(
+            msgspec.structs.replace(node, available=bool(nodes.available[nodes.index[name]]))
+            for name, node in nodes.descriptions.items()
+        ),
+        reservations=tuple(state.reservations.values()),
+        licences=tuple(state.licences.total.items()) if state.licences is not None else (),
+    )
+
+
+def _trace(state: State, job: Job) -> TraceJob:
+    """The job as it is now, to run for its estimate; for what it has done, if it is on its way out."""
+    runtime = job.done(state.now) if job.leaving else job.request.walltime
+    return TraceJob(_described(state, job), runtime)
+
+
+def _described(state: State, job: Job) -> JobDescription:
+    """Its description, with what it still waits for."""
+    return msgspec.structs.replace(job.description, held=job.held, dependencies=_unmet(state, job))
+
+
+def _unmet(state: State, job: Job) -> tuple[Dependency, ...]:
+    """The dependencies that keep a job waiting."""
+    description = job.description
+    unmet = tuple(each for each in description.dependencies if not is_met(state, job, each))
+    return () if description.any_dependency and len(unmet) < len(description.dependencies) else unmet
+
+
+def _begun(state: State, job: Job) -> Begun:
+    now = state.now
+    start = now if job.start_time is None else min(job.start_time, now)
+    return Begun(job.id, now - start, job.placement, job.tier, job.frequency, job.done(now))
