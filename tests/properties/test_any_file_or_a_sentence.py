@@ -6,6 +6,7 @@ import bz2
 import gzip
 import json
 import lzma
+import re
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -29,7 +30,7 @@ CWF = b"""; MaxProcs: 64
 1 9 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 ET 60
 """
 GWF = b"# MaxProcs: 64\n" + b"".join(
-    b"%d\t%d\t5\t60\t4\t57.5\t-1\t4\t600\t-1\t1\tU1\tG0\tX2\tQ1\t-1\tA\tB\tUNITARY" % (number, 1109000000 + number)
+    b"%d\t%d\t5\t60\t4\t57.5\t-1\t4\t600\t-1\t1\tU1\tG0\tX2\tQ1\t-1\tA\tB\tC" % (number, 1109000000 + number)
     + b"\t-1" * 10 + b"\n"
     for number in (1, 2)
 )  # fmt: skip
@@ -54,9 +55,12 @@ SEEDS = {
     "lsf.txt": (FIXTURES / "lsb.events").read_bytes() + (FIXTURES / "lsb.acct").read_bytes(),
 }  # fmt: skip
 #: What somebody, or a bad disk, may put anywhere.
-WORDS = [b"nan", b"inf", b"-inf", b"1e308", b"-1e308", b"-0", b"", b"99999999999999999999", b"-1", b"0", b"1e-320",
-         b"\x00", b"\xff\xfe", b"\n", b"|", b";", b":", b'"', b"{", b"[" * 2000, b"\xef\xbb\xbf", b"1_0", b"9" * 400,
-         b"0x1F", "٣".encode(), b"12345678901", b"\r\n", b"\t", b" "]  # fmt: skip
+WORDS = (
+    b"nan", b"inf", b"-inf", b"1e308", b"-1e308", b"-0", b"", b"9" * 20, b"9" * 400, b"-1", b"0", b"1e-320",
+    b"12345678901", b"1_0", b"0x1F", "٣".encode(), b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"\n", b"\r\n",
+    b"\t", b" ", b"|", b";", b":", b'"', b"{", b"[" * 2000,
+)  # fmt: skip
+_WORD = re.compile(rb'[^\s|;:,="{}\[\]]+')
 COMMANDS = (
     ("analyze", "{}", "--processors", "64"),
     ("convert", "{}", "out.swf"),
@@ -77,8 +81,9 @@ def mutated(draw: st.DrawFn) -> tuple[str, bytes]:
     data = SEEDS[name]
     for _ in range(draw(st.integers(0, 4))):
         begin = draw(st.integers(0, len(data)))
-        # Whole words are exchanged more often than anything is cut.
-        end = begin + draw(st.sampled_from([0, 1, 2, 5, 10, 19]))
+        end = begin + draw(st.integers(0, 9))
+        if draw(st.booleans()) and (word := _WORD.search(data, begin)):
+            begin, end = word.span()
         data = data[:begin] + draw(st.sampled_from(WORDS) | st.binary(max_size=6)) + data[end:]
     return name, data
 

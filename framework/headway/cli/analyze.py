@@ -92,8 +92,8 @@ def command(
     strict_method: bool,
     verbose: bool,
 ) -> None:
-    """Tell what a workload looks like: a TRACE in any format that headway reads, a batch system's accounting
-    (the text of sacct -P, a PBS server's logs, LSF's lsb.events and lsb.acct), or a model's.
+    """Tell what a workload looks like: a TRACE in any format that headway reads (docs/workloads.md), such
+    as a batch system's accounting, or a model's.
 
     Short and long, narrow and wide jobs, lengths by processors, arrivals by hour, weekday and day, offered
     load, sizes, and how good users' estimates are. At the end stands which rules of the evaluation of

@@ -66,7 +66,7 @@ FACTOR = FiniteRange(min=0, min_open=True)
     ),
 )
 @click.option("--trace", "trace_path", type=click.Path(path_type=Path),
-              help="Trace: Standard (.swf) or Cloud Workload Format (.cwf), plain or .gz.")  # fmt: skip
+              help="Trace, in any format of docs/workloads.md: .swf, .cwf, .json, sacct.")  # fmt: skip
 @click.option("--workload", metavar="MODEL",
               help="Draw the jobs from a workload model; `headway generate` lists them.")  # fmt: skip
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
