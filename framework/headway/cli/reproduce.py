@@ -160,4 +160,5 @@ def in_force(name: str, settings: Sequence[str]) -> Iterator[None]:
         if not settings:
             raise
         said = " ".join(f"--set {setting}" for setting in settings)
-        raise UserError(f"{name} cannot be run with {said}: {type(error).__name__}: {error}") from error
+        reason = " ".join(str(error).split())[:300]
+        raise UserError(f"{name} cannot be run with {said}: {type(error).__name__}: {reason}") from error

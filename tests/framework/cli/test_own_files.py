@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import json
 import os
 import shutil
 import subprocess
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 from commandline import Headway
 
-from headway.cli.reproduce import in_force
+from headway.cli.reproduce import in_force, made
 from headway.errors import UserError
 from headway.workload import Column, read_swf
 
@@ -115,6 +118,23 @@ def test_what_cannot_be_is_refused_with_a_sentence(headway: Headway, arguments: 
 def test_a_link_to_the_input_is_the_input(headway: Headway) -> None:
     Path("link.swf").symlink_to("log.swf")
     assert headway("convert", "log.swf", "link.swf").code == 2
+
+
+PAPERS = {entry.name: entry.load() for entry in entry_points(group="headway.reproductions")}
+ODD = ["", "nan", ".nan", "-.inf", "1e308", "-1", "0", "[]", "[[1]]", "{a: 1}", "null", "true", "x",
+       "2026-01-01", "9" * 400, "[1, x]", "'5'"]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", ODD)
+@pytest.mark.parametrize(
+    ("paper", "parameter"),
+    [(name, one) for name, kind in PAPERS.items() for one in inspect.signature(kind).parameters],
+)
+def test_each_parameter_of_each_paper_takes_a_value_of_its_kind_or_refuses_it(
+    paper: str, parameter: str, value: str
+) -> None:
+    with contextlib.suppress(UserError):
+        made(PAPERS[paper], paper, [f"{parameter}={value}"])
 
 
 def test_experiments_that_break_under_given_values_say_under_which() -> None:
