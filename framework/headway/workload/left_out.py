@@ -9,6 +9,10 @@ from headway.errors import UserError
 from headway.workload.trace import RECORD, Issue
 
 
+class WholeFile(UserError):
+    """What is wrong with all of a file: no line of it may count, whatever the others say."""
+
+
 class LeftOut:
     """The lines of a file that gave no job, and those that were mended."""
 
@@ -35,7 +39,7 @@ class LeftOut:
         try:
             yield
         except UserError as error:
-            if self.strict:
+            if self.strict or isinstance(error, WholeFile):
                 raise
             self.note(number, RECORD, str(error).removeprefix(f"{self.place(number)}: "))
 

@@ -11,14 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from accounting_texts import HEADER, LIMITED, PBS, SACCT
+from accounting_texts import HEADER, LIMITED, PBS, SACCT, in_seconds
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from headway.errors import UserError
 from headway.workload import Column, read_swf, read_trace, write_swf
 from headway.workload import trace as kinds
-from headway.workload.accounting import accounted_trace, is_accounting, parse_accounting
+from headway.workload.accounting import accounted_trace, history_of, is_accounting, parse_accounting
 from headway.workload.filters import queue
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -272,3 +273,23 @@ def test_a_line_of_another_encoding_is_read_and_named(tmp_path):
     assert len(trace) == 3
     (issue,) = (one for one in trace.issues if one.kind == kinds.ENCODING)
     assert (issue.line_number, issue.text) == (3, "expected UTF-8, found byte 0xe9 at column 6")
+
+
+def test_a_broken_line_of_a_history_is_left_out_and_logged(tmp_path):
+    path = tmp_path / "used.txt"
+    path.write_text(in_seconds(LIMITED).replace("|60|10|", "|soon|10|"))
+    with capture_logs() as logged:
+        assert [job.job_id for job in history_of(path, None)] == ["8", "10", "9"]
+    (said,) = logged
+    assert (said["event"], said["lines"]) == ("broken lines of a history are left out", 1)
+    assert said["first"] == "line 2: ElapsedRaw: expected whole seconds from 0 on, found 'soon'"
+
+
+def test_a_history_without_one_good_line_is_refused(tmp_path):
+    path = tmp_path / "used.txt"
+    path.write_text(LIMITED)
+    with pytest.raises(ValueError, match=r"line 2: Start: expected seconds since 1970, as SLURM"):
+        history_of(path, None)
+    path.write_text(in_seconds(PBS).replace("start=", "began="))
+    with pytest.raises(ValueError, match=r"expected jobs that ended, found none; line 2: expected start="):
+        history_of(path, None)

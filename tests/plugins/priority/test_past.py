@@ -161,7 +161,7 @@ def test_it_is_told(tmp_path):
 @pytest.mark.parametrize(
     ("text", "more", "said"),
     [
-        ("no accounting\n", {}, "line 1: expected the column JobIDRaw of sacct -P"),
+        ("no accounting\n", {}, "expected a batch system's accounting, such as sacct -P"),
         (
             SACCT.replace("|100|", "|1970-01-01T00:01:40|"),
             {},

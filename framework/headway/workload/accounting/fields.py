@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from headway.errors import UserError
+from headway.workload.left_out import WholeFile
 
 #: What runs for longer than a hundred years does not.
 LONGEST = 100 * 366 * 86400.0
@@ -47,7 +48,7 @@ def moment(text: str, name: str, place: str, *, zoned: bool = False) -> float:
     if text.isascii() and text.isdigit() and len(text) < 16:
         return float(text)
     if zoned:
-        raise UserError(
+        raise WholeFile(
             f"{place}: {name}: expected seconds since 1970, as SLURM_TIME_FORMAT=%s has sacct write them, "
             f"found {text!r}, which says no time zone"
         )

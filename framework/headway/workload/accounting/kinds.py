@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import structlog
+
 from headway.errors import UserError
 from headway.inputs import text_of
 from headway.workload.accounting.records import trace_of
 from headway.workload.ended import Ended
 from headway.workload.format import Format, first_lines, installed
 from headway.workload.left_out import LeftOut
-from headway.workload.trace import Trace
+from headway.workload.trace import RECORD, Trace
 
 
 def is_accounting(text: str) -> bool:
@@ -44,13 +46,25 @@ def accounted_trace(text: str, source: str, *, strict: bool = True) -> Trace:
 
 def history_of(path: Path, context: Mapping[str, Any] | None) -> list[Ended]:
     """The jobs of a file that an option ``history`` names, by their ends; ValueError for its validator.
-    ``context`` is that of the validation. Times must say their zone: they are compared with the clock."""
+    ``context`` is that of the validation. Times must say their zone: they are compared with the clock.
+
+    Broken lines are left out, and said in the log; a file of nothing else is an error."""
+    left = LeftOut(str(path))
     try:
-        return parse_accounting(text_of(path, context), str(path), zoned=True)
+        found = parse_accounting(text_of(path, context), str(path), zoned=True, left=left)
+        broken = [issue for issue in left.issues if issue.kind == RECORD]
+        if broken and not found:
+            raise left.nothing("jobs that ended")
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"history: {path} cannot be read: {error}") from error
     except UserError as error:
         raise ValueError(str(error)) from error
+    if broken:
+        first = f"line {broken[0].line_number}: {broken[0].text}"
+        structlog.get_logger("headway.workload").warning(
+            "broken lines of a history are left out", file=str(path), lines=len(broken), first=first
+        )
+    return found
 
 
 def _kind(text: str) -> Format | None:
