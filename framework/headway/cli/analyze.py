@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headway.cli.asking import Duration
-from headway.cli.common import console, examples, messages, prepare_directory, say
+from headway.cli.common import console, examples, messages, prepare_directory, say, tell_issues
 from headway.cli.rules import ON_THE_SPOT, accepted, refuse_breaches, show_doubts, single_options
 from headway.errors import UserError
 from headway.extras import need_report
@@ -118,11 +118,7 @@ def command(
     else:
         assert trace_path is not None
         trace = read_trace(trace_path, strict=strict)
-        lines = trace.describe_issues(verbose=verbose)
-        for line in lines:
-            say(line, messages(), style="yellow")
-        if lines and not verbose:
-            say("(--verbose names the lines)", messages(), style="yellow")
+        tell_issues(trace, verbose)
     if queue is not None:
         trace = filters.queue(trace, queue)
     found = study(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from headway.plugins import Catalogue, PluginConfig
     from headway.report import Section
     from headway.results import RunResult
+    from headway.workload import Trace
     from headway.workload.jobs import TraceJob
 
 config_option = click.option(
@@ -44,7 +45,7 @@ _CYCLES_PER_UPDATE = 500
 #: Columns of tables that go to a file or a pipe; the variable COLUMNS says otherwise.
 _PIPED_WIDTH = 120
 #: The variable COLUMNS counts between these: with fewer nothing can be read, and lines are filled up to more.
-_WIDTHS = (20, 1000)
+_WIDTHS = (40, 1000)
 
 
 def examples(*lines: str) -> str:
@@ -94,6 +95,16 @@ def say(text: str, where: Console | None = None, style: str | None = None) -> No
     """Print sentences: folded between words on a terminal, left whole in a file or a pipe."""
     where = where if where is not None else console()
     where.print(text, style=style, markup=False, soft_wrap=not where.is_terminal)
+
+
+def tell_issues(trace: Trace, verbose: bool | None = None) -> None:
+    """Say what was wrong with a trace, on standard error; ``verbose``: line by line. None: the command has no
+    option for that."""
+    lines = trace.describe_issues(verbose=bool(verbose))
+    for line in lines:
+        say(line, messages(), style="yellow")
+    if lines and verbose is False:
+        say("(--verbose names the lines)", messages(), style="yellow")
 
 
 def set_up_log(config: LogConfig) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from headway.cli.common import examples, messages, say
+from headway.cli.common import examples, say, tell_issues
 from headway.cli.estimate_options import asked_model, estimates_option, estimates_set_option
 from headway.errors import UserError
 
@@ -73,11 +73,7 @@ def command(
     if target.exists() and source.exists() and target.samefile(source):
         raise UserError(f"{target}: expected another file than IN, found IN itself; nothing was written")
     trace = read_trace(source, strict=strict)
-    lines = trace.describe_issues(verbose=verbose)
-    for line in lines:
-        say(line, messages(), style="yellow")
-    if lines and not verbose:
-        say("(--verbose names the lines)", messages(), style="yellow")
+    tell_issues(trace, verbose)
     lost = form.loses(trace)
     if lost and not drop_extensions:
         raise UserError(

@@ -23,6 +23,7 @@ from headway.cli.common import (
     prepare_directory,
     say,
     set_up_log,
+    tell_issues,
     wall_clock,
 )
 from headway.cli.estimate_options import asked_model, estimates_option, estimates_set_option
@@ -233,7 +234,7 @@ def command(
             inferred = not recorded_chains(trace)
             trace = with_chains(trace)
         trace = filtered(trace, first, last, window, scale_arrivals, scale_runtimes)
-        _tell_issues(trace, verbose)
+        tell_issues(trace, verbose)
         if chosen is not None:
             trace = estimated_trace(trace, chosen, seed)
         cluster = machine(config, trace, processors)
@@ -587,14 +588,6 @@ def _tell_what_is_emulated_alone(
             "them instead",
             messages(), style="yellow",
         )  # fmt: skip
-
-
-def _tell_issues(trace: Trace, verbose: bool) -> None:
-    lines = trace.describe_issues(verbose=verbose)
-    for line in lines:
-        say(line, messages(), style="yellow")
-    if lines and not verbose:
-        say("(--verbose names the lines)", messages(), style="yellow")
 
 
 def _label(config: Config, configs: list[PluginConfig], catalogue: Catalogue) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headway.cli.common import examples, messages, say
+from headway.cli.common import examples, say, tell_issues
 from headway.errors import Failure, UserError
 
 if TYPE_CHECKING:
@@ -75,8 +75,7 @@ def fit(
         raise UserError(f"{output}: expected a file that ends in .yaml")
     kind = named_model(Catalogue(plugin_files), model)
     trace = read_trace(trace_path, strict=strict)
-    for line in trace.describe_issues():
-        say(line, messages(), style="yellow")
+    tell_issues(trace)
     options, jobs = _fitted(kind, model, trace)
     said: dict[str, Any] = {
         "model": model,

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from rich.table import Table
 
-from headway.cli.common import console, messages, new_progress
+from headway.cli.common import console, messages, new_progress, tell_issues
 from headway.cli.compare import SECONDS, in_time
 from headway.errors import UserError
 from headway.extras import need_report
@@ -84,7 +84,9 @@ def command(
     kind: Any = Catalogue().get(policy, "POLICY")
     name, choices = _choices(kind, policy, option, values)
     if trace_path is not None:
-        size = processors or read_trace(trace_path).max_processors
+        trace = read_trace(trace_path)
+        tell_issues(trace)
+        size = processors or trace.max_processors
         if size is None:
             raise UserError(f"{trace_path}: the header names no machine size; give --processors N")
         scenario = Scenario(trace_path.name, 0.0, size, trace=str(trace_path), limit=limit)

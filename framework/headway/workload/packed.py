@@ -55,6 +55,16 @@ _PACKINGS = (
     _Packing("xz", ".xz", b"\xfd7zXZ\x00", "lzma", "LZMAFile", {}),
 )
 
+#: What else people pack with: the first bytes, where they stand, what it is called, and what unpacks it.
+_OTHERS = (
+    (b"\x28\xb5\x2f\xfd", 0, "zstd", "zstd -d"),
+    (b"PK\x03\x04", 0, "zip", "unzip"),
+    (b"7z\xbc\xaf\x27\x1c", 0, "7-Zip", "7z x"),
+    (b"\x1f\x9d", 0, "compress", "uncompress"),
+    (b"\x04\x22\x4d\x18", 0, "lz4", "lz4 -d"),
+    (b"ustar", 257, "tar", "tar -xf"),
+)
+
 #: What a name may end in beside its format.
 ENDINGS = tuple(packing.ending for packing in _PACKINGS)
 
@@ -117,6 +127,12 @@ def _source(stream: IO[bytes], path: str) -> Source:
         unpacked = packing.reading(cast(IO[bytes], io.BufferedReader(whole)))
         whole = _Checked(unpacked, path, packed=True)
     beginning = whole.read_fully(BEGINNING)
+    for magic, at, name, command in _OTHERS:
+        if beginning.startswith(magic, at):
+            raise UserError(
+                f"{path}: expected a file that is plain, or packed with gzip, bzip2 or xz, "
+                f"found {name}; unpack it ({command})"
+            )
     return Source(path, beginning, cast(IO[bytes], _Prefixed(beginning, whole)))
 
 

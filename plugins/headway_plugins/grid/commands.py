@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headway.cli.common import console, examples, messages, say
+from headway.cli.common import console, examples, say, tell_issues
 from headway.errors import Failure, UserError
 
 if TYPE_CHECKING:
@@ -60,8 +60,7 @@ def fit(
     if output is not None and output.suffix not in (".yaml", ".yml"):
         raise UserError(f"{output}: expected a file that ends in .yaml")
     trace = read_trace(trace_path, strict=strict)
-    for line in trace.describe_issues():
-        say(line, messages(), style="yellow")
+    tell_issues(trace)
     found = fit_log(trace, by=by, method=method, estimator=estimator, whole_log=window == "log")
     if output is not None:
         _write(output, said(found, trace_path.name, by, method, estimator, window))
