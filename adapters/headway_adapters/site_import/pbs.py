@@ -27,27 +27,26 @@ from headway_adapters.site_import.found import (
     Account,
     Imported,
     Line,
-    queues_of,
     readable,
     shown,
     tree_of,
     whole,
 )  # fmt: skip
 from headway_adapters.site_import.maui import seconds
+from headway_adapters.site_import.pbs_attributes import without_counterpart
+from headway_adapters.site_import.pbs_limits import limits_of
+from headway_adapters.site_import.pbs_qmgr import (
+    SCHEDULER,
+    Objects,
+    is_command,
+    is_listed,
+    read_commands,
+    read_lists,
+)
 from headway_adapters.site_import.pbs_times import DAY, DEDICATED, Times, carry, read_dedicated, read_holidays
 
 _CONFIG = re.compile(r'([a-z_]+)\s*:\s*("[^"]*"|[^\s#]+)\s*([A-Za-z_]*)\s*(?:#.*)?')
 _GROUP = re.compile(r"(\S+)\s+(\d+)\s+(\S+)\s+(-?[0-9.]+)(?:\s.*)?")
-_QMGR = re.compile(
-    r"(create|set|unset|delete|import)\s+(server|queue|sched|hook|resource|node|pbshook)\b\s*(.*)",
-    re.IGNORECASE,
-)
-_LIMIT = re.compile(r"\[\s*([ugpo]):([^=\]]+)=([^\]]+)\]")
-#: Where PBS puts a limit of everybody, of whom no line speaks, and of all together.
-_WHO = {"PBS_GENERIC": "*", "PBS_ALL": ""}
-_OF = {"u": "user", "g": "group", "p": "account", "o": "all"}
-_RES = {"ncpus": "processors", "nodect": "nodes", "mem": "memory"}
-_BYTES = {"": 1.0, "b": 1.0, "kb": 2.0**10, "mb": 2.0**20, "gb": 2.0**30, "tb": 2.0**40, "pb": 2.0**50}
 _ORDERS = {
     ("ncpus", "HIGH"): "largest-first", ("ncpus", "LOW"): "smallest-first",
     ("walltime", "HIGH"): "longest-first", ("walltime", "LOW"): "shortest-first",
@@ -69,19 +68,17 @@ class _Read:
     #: Key of sched_config, lower case -> value and line.
     config: dict[str, tuple[str, Line]] = field(default_factory=dict)
     groups: list[tuple[str, str, float, Line]] = field(default_factory=list)
-    #: Queue ("" for the server, "@sched" for the scheduler) -> attribute -> values with their lines.
-    said: dict[str, dict[str, list[tuple[str, Line]]]] = field(default_factory=dict)
-    queues: dict[str, Line] = field(default_factory=dict)
+    #: What qmgr says.
+    objects: Objects = field(default_factory=Objects)
     times: Times = field(default_factory=Times)
+
+    def of_all(self, key: str) -> tuple[str, Line] | None:
+        """An attribute of the server, else of the scheduler."""
+        return self.objects.attribute("", key) or self.objects.attribute(SCHEDULER, key)
 
     def value(self, key: str, default: str = "") -> str:
         """Of sched_config."""
         return self.config[key][0] if key in self.config else default
-
-    def attribute(self, of: str, key: str) -> tuple[str, Line] | None:
-        """Of the server, a queue or the scheduler, what was said last."""
-        found = self.said.get(of, {}).get(key)
-        return found[-1] if found else None
 
 
 def import_pbs(files: Sequence[Sequence[Line]], zone: str | None = None) -> Imported:
@@ -95,16 +92,21 @@ def import_pbs(files: Sequence[Sequence[Line]], zone: str | None = None) -> Impo
         ]
         if said:
             _read(said, read, found)
-    queues = {name: line for name, line in read.queues.items() if _is_execution(name, read)}
+    read.objects.forget_refused(found)
+    for line, why in without_counterpart(read.objects):
+        found.leave(line, why)
+    queues = {name: line for name, line in read.objects.queues.items() if read.objects.is_execution(name)}
     others = carry(read.times, queues, _prefixes(read), zone, found)
     _fair_share(read, found)
     _order(read, found)
-    _limits(read, found)
+    limits = limits_of(read.objects, found)
+    if limits:
+        found.plugins["limits"] = {"of": limits}
     _preemption(read, found)
     _policy(read, found)
     found.plugins["first-fit"] = {}
     queues = {name: line for name, line in queues.items() if name not in others}
-    found.options["queues"] = queues_of(queues, found) or ["workq"]
+    found.options["queues"] = list(queues) or ["workq"]
     if not queues:
         first = next(
             (Line(line.file, 1, "") for lines in files for line in lines), Line("sched_config", 1, "")
@@ -123,7 +125,8 @@ def _read(lines: Sequence[Line], read: _Read, found: Imported) -> None:
     counts = {
         _read_config: sum(_CONFIG.fullmatch(text) is not None for text in texts),
         _read_groups: sum(_GROUP.fullmatch(text) is not None for text in texts),
-        _read_qmgr: sum(_QMGR.fullmatch(text) is not None for text in texts),
+        _read_commands: sum(map(is_command, texts)),
+        _read_lists: sum(map(is_listed, texts)),
         _read_dedicated: sum(DEDICATED.match(text) is not None for text in texts),
     }
     if any(text.upper().startswith("YEAR") for text in texts) and not counts[_read_config]:
@@ -172,34 +175,12 @@ def _read_dedicated(lines: Sequence[Line], read: _Read, found: Imported) -> None
     read_dedicated(lines, read.times, found)
 
 
-def _read_qmgr(lines: Sequence[Line], read: _Read, found: Imported) -> None:
-    for line in lines:
-        match = _QMGR.fullmatch(line.text.strip())
-        if match is None:
-            found.broken(line, f"expected set server, create queue and the like, found {shown(line.text)}")
-            continue
-        verb, kind, rest = match[1].lower(), match[2].lower(), match[3].strip()
-        if verb == "create" and kind == "queue" and rest:
-            read.queues.setdefault(rest, line)
-        if verb != "set" or kind not in ("server", "queue", "sched"):
-            continue
-        name = ""
-        if kind == "queue" or (kind == "sched" and re.match(r"\S+\s+\S+\s*\+?=", rest)):
-            name, _, rest = rest.partition(" ")
-        key, equals, value = rest.partition("=")
-        if not equals:
-            found.broken(line, f"expected ATTRIBUTE = VALUE, found {shown(rest)}")
-            continue
-        of = "@sched" if kind == "sched" else name
-        if kind == "queue":
-            read.queues.setdefault(name, line)
-        values = read.said.setdefault(of, {}).setdefault(key.rstrip("+ ").strip(), [])
-        values.append((value.strip().strip('"'), line))
+def _read_commands(lines: Sequence[Line], read: _Read, found: Imported) -> None:
+    read_commands(lines, read.objects, found)
 
 
-def _is_execution(name: str, read: _Read) -> bool:
-    kind = read.attribute(name, "queue_type")
-    return kind is None or kind[0].lower().startswith("e")
+def _read_lists(lines: Sequence[Line], read: _Read, found: Imported) -> None:
+    read_lists(lines, read.objects, found)
 
 
 def _prefixes(read: _Read) -> dict[str, str]:
@@ -312,8 +293,8 @@ def _order(read: _Read, found: Imported) -> None:
     if _is_on(read, "round_robin", found):
         found.leave(read.config["round_robin"][1], "round_robin: queues are not served in turn")
     priorities: dict[str, float] = {}
-    for name, line in read.queues.items():
-        told = read.attribute(name, "Priority")
+    for name, line in read.objects.queues.items():
+        told = read.objects.attribute(name, "Priority")
         if told is None:
             continue
         text, line = told
@@ -326,7 +307,9 @@ def _order(read: _Read, found: Imported) -> None:
         # A queue comes before all that is said of single jobs.
         options["weights"]["pool"] = 1e6
         options["pools"] = priorities
-    formula = read.attribute("", "job_sort_formula") or read.attribute("@sched", "job_sort_formula")
+    formula = read.objects.attribute("", "job_sort_formula") or read.objects.attribute(
+        SCHEDULER, "job_sort_formula"
+    )
     if formula is not None:
         found.leave(formula[1], f"job_sort_formula = {formula[0]}: write its parts as weights of multifactor")
     key = read.config.get("job_sort_key")
@@ -339,87 +322,13 @@ def _order(read: _Read, found: Imported) -> None:
             found.plugins[order] = {}
 
 
-def _limits(read: _Read, found: Imported) -> None:
-    of: dict[str, dict[str, dict[str, Any]]] = {}
-    for queue, attributes in read.said.items():
-        if queue == "@sched":
-            continue
-        for key, values in attributes.items():
-            name, _, resource = key.partition(".")
-            for text, line in values:
-                if name in ("max_run", "max_run_res"):
-                    _limit(queue, name, resource, text, line, of, found)
-                elif name == "resources_max" and queue:
-                    _largest(queue, resource, text, line, of, found)
-                elif name.startswith(
-                    ("max_run_soft", "max_run_res_soft", "max_user", "max_group", "max_running")
-                ):
-                    found.leave(line, f"{key} = {text} is not carried over (max_run and max_run_res are)")
-    if of:
-        found.plugins["limits"] = {"of": of}
-
-
-def _limit(
-    queue: str, name: str, resource: str, text: str, line: Line,
-    of: dict[str, dict[str, dict[str, Any]]], found: Imported,
-) -> None:  # fmt: skip
-    found_any = _LIMIT.findall(text)
-    if not found_any:
-        found.broken(line, f"{name}: expected [u:NAME=NUMBER] or the like, found {shown(text)}")
-    for letter, who, amount in found_any:
-        who = who.strip().strip('"')
-        key = "jobs" if name == "max_run" else _RES.get(resource)
-        value = _amount(resource, amount) if name == "max_run_res" else _amount("", amount)
-        if value is None:
-            found.broken(line, f"{name}: expected a number, found {shown(amount)}")
-            continue
-        everybody = letter == "o" or who == "PBS_ALL"
-        kind = "all" if everybody else _OF[letter]
-        names = "*" if everybody else _WHO.get(who, who)
-        if "+" in names:
-            found.leave(line, f"{name}: a name with a plus sign is not carried over")
-            continue
-        if queue:
-            kind, names = ("pool", queue) if everybody else (f"{kind}+pool", f"{names}+{queue}")
-        amounts = of.setdefault(kind, {}).setdefault(names, {})
-        if key is None:
-            amounts.setdefault("resources", {})[resource] = value
-        else:
-            amounts[key] = value if key == "memory" else int(value)
-
-
-def _largest(
-    queue: str, resource: str, text: str, line: Line,
-    of: dict[str, dict[str, dict[str, Any]]], found: Imported,
-) -> None:  # fmt: skip
-    key = "walltime" if resource == "walltime" else _RES.get(resource)
-    value = seconds(text) if key == "walltime" else _amount(resource, text)
-    if key is None:
-        found.leave(
-            line, f"resources_max.{resource} = {text} is not carried over; PBS refuses such jobs itself"
-        )
-    elif not value:
-        found.broken(line, f"resources_max.{resource}: expected an amount, found {shown(text)}")
-    else:
-        largest = of.setdefault("pool", {}).setdefault(queue, {}).setdefault("largest", {})
-        largest[key] = value if key in ("walltime", "memory") else int(value)
-
-
-def _amount(resource: str, text: str) -> float | None:
-    """A number, of memory in GiB."""
-    match = re.fullmatch(r"(\d{1,15})\s*([kmgtp]?b?)", text.strip().lower())
-    if match is None or (match[2] and resource != "mem") or (match[2] and match[2] not in _BYTES):
-        return None
-    return float(match[1]) * _BYTES[match[2]] / 2**30 if resource == "mem" else float(match[1])
-
-
 def _preemption(read: _Read, found: Imported) -> None:
     if not _is_on(read, "preemptive_sched", found):
         return
     line = read.config["preemptive_sched"][1]
 
     def told(key: str, default: str) -> tuple[str, Line]:
-        return read.attribute("@sched", key) or read.config.get(key, (default, line))
+        return read.objects.attribute(SCHEDULER, key) or read.config.get(key, (default, line))
 
     order, at = told("preempt_order", "SCR")
     how = next(({"R": "requeue", "D": "cancel"}[letter] for letter in order.upper() if letter in "RD"), None)
@@ -439,8 +348,8 @@ def _preemption(read: _Read, found: Imported) -> None:
         return
     express: list[str] = []
     others: list[str] = []
-    for name in filter(lambda queue: _is_execution(queue, read), read.queues):
-        priority = read.attribute(name, "Priority")
+    for name in filter(read.objects.is_execution, read.objects.queues):
+        priority = read.objects.attribute(name, "Priority")
         number = whole(priority[0]) if priority is not None else None
         is_express = number is not None and number >= least
         (express if is_express else others).append(name)
@@ -459,7 +368,9 @@ def _preemption(read: _Read, found: Imported) -> None:
 def _policy(read: _Read, found: Imported) -> None:
     strict = _is_on(read, "strict_ordering", found)
     starving = _is_on(read, "help_starving_jobs", found)
-    depth = read.attribute("", "backfill_depth") or read.attribute("@sched", "backfill_depth")
+    depth = read.objects.attribute("", "backfill_depth") or read.objects.attribute(
+        SCHEDULER, "backfill_depth"
+    )
     bookings = 1
     if depth is not None:
         number = whole(depth[0])
