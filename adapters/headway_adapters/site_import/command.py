@@ -43,6 +43,7 @@ def command(system: str, files: tuple[Path, ...], out: Path | None, force: bool,
     Exit code 1 if a line could not be read; the configuration is written all the same.
     """
     from headway.plugins import Catalogue
+    from headway.report.atomic import writing
     from headway_adapters.site_import.found import read_lines
 
     if out is not None and out.exists() and not force:
@@ -55,10 +56,8 @@ def command(system: str, files: tuple[Path, ...], out: Path | None, force: bool,
     found = imported(system, [read_lines(path) for path in files], Catalogue(), zone)
     text = found.text(f"{system}: {', '.join(str(path) for path in files)}")
     if out is not None:
-        try:
-            out.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise UserError(f"--out {out}: expected a file that can be written: {error.strerror}") from error
+        with writing(out) as stream:
+            stream.write(text)
     else:
         click.echo(text, nl=False)
     remarks, console = found.ordered(), messages()

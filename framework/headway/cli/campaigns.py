@@ -70,7 +70,7 @@ def run_in_folder(
 
     began = datetime.now(UTC)
     check_policies(plan)
-    files = files_of(plan, Catalogue())
+    files = files_of(plan, Catalogue(plan.plugin_files))
     runs = wanted(plan, files)
     named = files.named(folder)
     with _place(workers, scheduler) as (runner, where):
@@ -98,6 +98,7 @@ def run_in_folder(
                     "surroundings": surroundings(),
                     "folder": str(folder.resolve()),
                     "files": named,
+                    "plugins": list(plan.plugin_files),
                     "seeds": list(plan.seeds),
                     "where": where,
                     "began": began.isoformat(timespec="seconds"),

@@ -34,9 +34,23 @@ required_config_option = click.option(
     "-c", "--config", "config_path", type=click.Path(path_type=Path), required=True,
     help="Configuration file (YAML).",
 )  # fmt: skip
+
+
+def _with_those_before(
+    context: click.Context, _: click.Parameter, files: tuple[Path, ...]
+) -> tuple[Path, ...]:
+    """The files of a command, after those that stand before it: ``headway --plugin FILE COMMAND``."""
+    before: tuple[Path, ...] = context.find_root().params.get("plugin_files", ())
+    return (*(file for file in before if file not in files), *files)
+
+
 plugin_option = click.option(
-    "--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path),
+    "--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path), callback=_with_those_before,
     help="A Python file whose plugins are enabled before those of the configuration. Repeatable.",
+)  # fmt: skip
+policy_file_option = click.option(
+    "--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path), callback=_with_those_before,
+    help="A Python file whose plugins can be named as policies. Repeatable.",
 )  # fmt: skip
 
 #: How often a progress bar looks at the clock of the emulation.

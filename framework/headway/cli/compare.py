@@ -11,7 +11,7 @@ import click
 from rich.table import Table as ScreenTable
 
 from headway.cli.campaigns import all_failed, place_options, run_in_folder, write_all
-from headway.cli.common import console, messages
+from headway.cli.common import console, messages, policy_file_option
 from headway.extras import need_report
 
 if TYPE_CHECKING:
@@ -47,8 +47,17 @@ ENERGY_UNITS = {"energy": ("kWh", 3.6e6), "peak power": ("kW", 1e3)}
               help="Refuse a campaign that breaks a rule or leaves a question open.")  # fmt: skip
 @click.option("--anew", is_flag=True,
               help="Drop what has run before in the directory; without it a campaign goes on.")  # fmt: skip
+@policy_file_option
 @place_options
-def command(campaign: Path, out: Path, strict: bool, anew: bool, workers: int | None, scheduler: str) -> None:
+def command(
+    campaign: Path,
+    out: Path,
+    strict: bool,
+    anew: bool,
+    plugin_files: tuple[Path, ...],
+    workers: int | None,
+    scheduler: str,
+) -> None:
     """Run policies x workloads x loads x seeds, compare them with confidence intervals, and say which rules
     of the evaluation of schedulers were kept and which were broken.
 
@@ -71,9 +80,9 @@ def command(campaign: Path, out: Path, strict: bool, anew: bool, workers: int | 
     from headway.plugins import Catalogue
     from headway.report.campaign import write_campaign_page
 
-    plan = load_campaign(campaign)
+    plan = load_campaign(campaign, plugin_files=plugin_files)
     text = campaign.read_text(encoding="utf-8")
-    catalogue = Catalogue()
+    catalogue = Catalogue(plan.plugin_files)
     first = [(one, seeds_of(one, plan.seeds)[0]) for one in plan.scenarios]
     before = judge(
         evidence_of(
@@ -89,6 +98,7 @@ def command(campaign: Path, out: Path, strict: bool, anew: bool, workers: int | 
     def finish(ran: Ran) -> None:
         found.extend(judge(evidence_of(plan, catalogue, rows=ran.rows)))
         call = ["headway", "compare", str(campaign), "--out", str(out), *(["--strict"] if strict else [])]
+        call += [word for file in plugin_files for word in ("--plugin", str(file))]
         write_all(out, plan, ran, found, text=text, folder=campaign.parent, call=call)
 
     ran = run_in_folder(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headway.cli.common import examples, say, tell_issues
-from headway.errors import Failure, UserError
+from headway.errors import UserError
 
 if TYPE_CHECKING:
     from headway.workload import EstimateModel, Trace
@@ -69,6 +69,7 @@ def fit(
 
     from headway.estimates import named_model
     from headway.plugins import Catalogue
+    from headway.report.atomic import writing
     from headway.workload import Column, read_trace, run_jobs
 
     if output.suffix not in (".yaml", ".yml"):
@@ -94,10 +95,8 @@ def fit(
             own, jobs = _fitted(kind, model, part)
             said["queues"][names.get(number, number)] = own
             lines.append(f"queue {names.get(number, number)}: {jobs:,} jobs")
-    try:
-        output.write_text(yaml.safe_dump(said, sort_keys=False), encoding="utf-8")
-    except OSError as error:
-        raise Failure(f"{output}: the model file cannot be written: {error.strerror}") from error
+    with writing(output) as stream:
+        stream.write(yaml.safe_dump(said, sort_keys=False))
     for line in lines:
         say(line)
 

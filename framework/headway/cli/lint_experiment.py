@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from headway.cli.common import console
+from headway.cli.common import console, policy_file_option
 from headway.extras import need_report
 
 
@@ -14,7 +14,8 @@ from headway.extras import need_report
 @click.argument("what", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--strict", is_flag=True, help="Exit with 2 if a rule is broken or not answered.")
 @click.option("--definition-only", is_flag=True, help="Do not draw or read the workloads.")
-def command(what: Path, strict: bool, definition_only: bool) -> None:
+@policy_file_option
+def command(what: Path, strict: bool, definition_only: bool, plugin_files: tuple[Path, ...]) -> None:
     """Tell which rules of the evaluation of schedulers a campaign keeps and which it breaks.
 
     FILE is a campaign's definition (its workloads are drawn or read for the first seed, nothing is run), or a
@@ -28,12 +29,13 @@ def command(what: Path, strict: bool, definition_only: bool) -> None:
     from headway.experiment.rulebook import evidence_of, judge
     from headway.plugins import Catalogue
 
-    catalogue = Catalogue()
     if what.is_dir():
         campaign, rows = read_results(what)
+        catalogue = Catalogue(campaign.plugin_files)
         evidence = evidence_of(campaign, catalogue, rows=rows)
     else:
-        campaign = load_campaign(what)
+        campaign = load_campaign(what, plugin_files=plugin_files)
+        catalogue = Catalogue(campaign.plugin_files)
         workloads = []
         for scenario in () if definition_only else campaign.scenarios:
             seed = seeds_of(scenario, campaign.seeds)[0]

@@ -42,7 +42,7 @@ def command(result: Path, out: Path | None, anew: bool, workers: int | None, sch
     if out is not None and out.resolve() == result.resolve():
         raise UserError(f"--out {out}: expected another directory than that of the results")
     folder = files_beside(result) or result
-    catalogue = Catalogue()
+    catalogue = Catalogue(plan.plugin_files)
     named = files_of(plan, catalogue).named(folder)
     for name in changed(record["files"], named):
         found = f"SHA-256 {named[name][:12]}…" if named[name] else "no such file"

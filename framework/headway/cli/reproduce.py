@@ -64,6 +64,7 @@ def command(
     need_report("headway reproduce")
     from headway.experiment.published import UNDECLARED, published_rules
     from headway.experiment.reproduction import Context, claims_table
+    from headway.report.atomic import writing
 
     known = {entry.name: entry for entry in entry_points(group=GROUP)}
     screen = console()
@@ -100,10 +101,8 @@ def command(
     table = claims_table(claims)
     broken = broken_rules(context)
     head = f"# {paper.title}\n\n`{call}`; ± is half of the 95 % confidence interval over the seeds."
-    (out / "claims.md").write_text(
-        f"{head}\n\n{table}\n{section}{broken}",
-        encoding="utf-8",
-    )
+    with writing(out / "claims.md") as stream:
+        stream.write(f"{head}\n\n{table}\n{section}{broken}")
     for claim in claims:
         style = {"yes": "green", "no": "red"}.get(claim.holds, "yellow")
         size = f" [yellow]{claim.size}[/]" if claim.size else ""

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from rich.table import Table
 
-from headway.cli.common import console, messages, new_progress, tell_issues
+from headway.cli.common import console, messages, new_progress, policy_file_option, tell_issues
 from headway.cli.compare import SECONDS, in_time
 from headway.errors import UserError
 from headway.extras import need_report
@@ -46,6 +46,7 @@ TUNED = METRICS[:2]
 @click.option(
     "--against", multiple=True, default=("easy",), show_default=True, help="Policies to compare with."
 )
+@policy_file_option
 @click.option("--workers", type=click.IntRange(min=1), default=os.cpu_count() or 1, help="Processes.")
 @click.option("--out", type=click.Path(path_type=Path), help="Directory for rows.csv and the plot.")
 def command(
@@ -60,6 +61,7 @@ def command(
     metric: str,
     seeds: int,
     against: tuple[str, ...],
+    plugin_files: tuple[Path, ...],
     workers: int,
     out: Path | None,
 ) -> None:
@@ -81,7 +83,9 @@ def command(
 
     if (trace_path is None) == (workload is None):
         raise click.UsageError("expected either --trace FILE or --workload MODEL")
-    kind: Any = Catalogue().get(policy, "POLICY")
+    files = tuple(str(file.resolve()) for file in plugin_files)
+    catalogue = Catalogue(files)
+    kind: Any = catalogue.get(policy, "POLICY")
     name, choices = _choices(kind, policy, option, values)
     if trace_path is not None:
         trace = read_trace(trace_path)
@@ -97,12 +101,12 @@ def command(
     variants = [Variant(f"{name}={value}", (PluginConfig(policy, {name: value}),)) for value in choices]
     variants += [Variant(other, (PluginConfig(other),)) for other in against]
     both_ends = Method(warmup=Trim(automatic=True), cooldown=Trim(automatic=True))
-    plan = Campaign(tuple(variants), (scenario,), tuple(range(1, seeds + 1)), both_ends)
+    plan = Campaign(tuple(variants), (scenario,), tuple(range(1, seeds + 1)), both_ends, files)
     with new_progress() as progress:
         task = progress.add_task("emulations", total=plan.size())
         rows = run_campaign(plan, workers=workers, on_done=lambda n: progress.advance(task, n))
     means = {v.label: {m: interval(select(rows, m, variant=v.label)) for m in METRICS} for v in variants}
-    found = judge(evidence_of(plan, Catalogue(), rows=rows))
+    found = judge(evidence_of(plan, catalogue, rows=rows))
     left_out = {variant for _, _, variant in excluded(found)}
     judged = [value for value in choices if f"{name}={value}" not in left_out]
     best = min(judged or choices, key=lambda value: means[f"{name}={value}"][metric].mean)

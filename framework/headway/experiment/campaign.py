@@ -123,6 +123,8 @@ class Campaign:
     scenarios: tuple[Scenario, ...]
     seeds: tuple[int, ...]
     method: Method = field(default_factory=Method)
+    #: Absolute paths of Python files whose plugins the policies may name.
+    plugin_files: tuple[str, ...] = ()
 
     def size(self) -> int:
         """Number of emulations."""
@@ -249,9 +251,15 @@ def workload_models(catalogue: Catalogue) -> dict[str, Any]:
     return catalogue.registered("register_workloads")
 
 
-def _run_scenario(scenario: Scenario, seed: int, variants: Sequence[Variant], method: Method) -> list[Row]:
+def _run_scenario(
+    scenario: Scenario,
+    seed: int,
+    variants: Sequence[Variant],
+    method: Method,
+    plugin_files: Sequence[str] = (),
+) -> list[Row]:
     """All variants on one workload, measured on the same jobs; in a process of its own."""
-    catalogue = Catalogue()
+    catalogue = Catalogue(plugin_files)
     found = drawn(scenario, seed, catalogue)
     workload = found.workload
     facts = workload_facts(scenario, seed, found)
@@ -308,7 +316,7 @@ def tasks_of(campaign: Campaign) -> list[Task]:
         Task(
             tuple((scenario.label, scenario.x, variant.label, seed) for variant in campaign.variants),
             _run_scenario,
-            (scenario, seed, campaign.variants, campaign.method),
+            (scenario, seed, campaign.variants, campaign.method, campaign.plugin_files),
         )
         for scenario in campaign.scenarios
         for seed in seeds_of(scenario, campaign.seeds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -202,11 +203,14 @@ def plugin_configs(
     return tuple(found)
 
 
-def load_campaign(path: Path, beside: Path | None = None) -> Campaign:
+def load_campaign(path: Path, beside: Path | None = None, plugin_files: Iterable[Path] = ()) -> Campaign:
     """Read a campaign file; :class:`UserError` names file, key, what was expected and found.
 
-    Files that it names lie in the folder ``beside``; None: in its own.
+    Files that it names lie in the folder ``beside``; None: in its own. ``plugin_files``: Python files whose
+    plugins its policies and workloads may name.
     """
+    plugins = tuple(str(file.resolve()) for file in plugin_files)
+    catalogue = Catalogue(plugins)
     beside = beside or path.parent
     data = read_mapping(path, "the campaign", "processors (or nodes, or torus), policies, workloads")
     try:
@@ -226,13 +230,13 @@ def load_campaign(path: Path, beside: Path | None = None) -> Campaign:
     scenarios: list[Scenario] = []
     cluster = _machine(config, path, beside)
     for variant in variants:
-        Catalogue().check_energy(variant.plugins, cluster, "energy: PROFILE in the campaign")
+        catalogue.check_energy(variant.plugins, cluster, "energy: PROFILE in the campaign")
     method = _method(config.method, path, beside)
     for at, work in enumerate(config.workloads):
-        found = _with_estimates(_scenarios(work, cluster, beside), work, path, beside)
+        found = _with_estimates(_scenarios(work, cluster, beside), work, path, beside, catalogue)
         scenarios += _with_latencies(found, work, method.real, f"{path}: workloads[{at}].latencies")
     seeds = tuple(range(config.first_seed, config.first_seed + config.seeds))
-    return Campaign(variants, tuple(scenarios), seeds, method)
+    return Campaign(variants, tuple(scenarios), seeds, method, plugins)
 
 
 def _method(said: MethodConfig, path: Path, beside: Path) -> Method:
@@ -266,12 +270,11 @@ def _machine(config: CampaignConfig, path: Path, beside: Path) -> ClusterDescrip
 
 
 def _with_estimates(
-    scenarios: list[Scenario], work: WorkloadConfig, path: Path, beside: Path
+    scenarios: list[Scenario], work: WorkloadConfig, path: Path, beside: Path, catalogue: Catalogue
 ) -> list[Scenario]:
     """Each scenario with each of the estimate models, and the models checked."""
     if not work.estimates:
         return scenarios
-    catalogue = Catalogue()
     found = []
     for entry in work.estimates:
         said = entry if isinstance(entry, EstimatesConfig) else EstimatesConfig(model=entry)
@@ -362,7 +365,7 @@ def _scenarios(work: WorkloadConfig, cluster: ClusterDescription, beside: Path) 
 def check_policies(campaign: Campaign) -> None:
     """Raise :class:`UserError` for the first policy that refuses to begin on a machine of the campaign:
     what its plugins find wrong with each other, or with the machine."""
-    catalogue = Catalogue()
+    catalogue = Catalogue(campaign.plugin_files)
     machines = [one.cluster or ClusterDescription.flat(one.processors) for one in campaign.scenarios]
     for at, machine in enumerate(machines):
         if machine in machines[:at]:

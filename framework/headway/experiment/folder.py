@@ -90,7 +90,7 @@ def read_results(folder: Path) -> tuple[Campaign, list[Row]]:
     for name in (CAMPAIGN, ROWS, BATCHES, WORKLOADS):
         if not (folder / name).is_file():
             raise UserError(f"{folder}: expected the results of headway compare, found no {name}")
-    campaign = load_campaign(folder / CAMPAIGN, files_beside(folder))
+    campaign = load_campaign(folder / CAMPAIGN, files_beside(folder), _plugin_files(folder))
     facts: dict[tuple[str, float, int], WorkloadFacts] = {}
     try:
         for one in msgspec.json.decode((folder / WORKLOADS).read_bytes(), type=list[WorkloadFacts]):
@@ -111,6 +111,16 @@ def read_results(folder: Path) -> tuple[Campaign, list[Row]]:
         replace(row, batches=batches.get(row.key, {}), facts=facts.get((row.scenario, row.x, row.seed)))
         for row in read_rows(folder / ROWS)
     ]
+
+
+def _plugin_files(folder: Path) -> list[Path]:
+    """The files with plugins that the results were made with."""
+    if not (folder / RECORD).is_file():
+        return []
+    found = read_record(folder).get("plugins", [])
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise UserError(f"{folder / RECORD}: plugins: expected a list of files, found {found!r}")
+    return [Path(one) for one in found]
 
 
 def files_beside(folder: Path) -> Path | None:

@@ -77,9 +77,10 @@ class Files:
 
 def files_of(campaign: Campaign, catalogue: Catalogue) -> Files:
     """The files that a campaign reads: traces, estimate models, what was measured on a real
-    cluster, files that options of plugins name."""
+    cluster, files that options of plugins name, and those of plugins."""
     traces = {Path(one.trace).resolve() for one in campaign.scenarios if one.trace}
     others = {Path(one.estimates).resolve() for one in campaign.scenarios if Path(one.estimates).is_file()}
+    others |= {Path(one).resolve() for one in campaign.plugin_files}
     if campaign.method.measured:
         others.add(Path(campaign.method.measured).resolve())
     for variant in campaign.variants:

@@ -42,6 +42,7 @@ from headway.experiment.reproduction import Claim, Context, verdict
 from headway.experiment.rulebook import evidence_of, excluded, judge
 from headway.experiment.statistics import Interval, interval
 from headway.plugins import Catalogue, PluginConfig
+from headway.report.atomic import writing
 from headway.workload import Trace, estimated_trace, read_trace, run_jobs, write_swf
 from headway_plugins.reproductions import estimates
 from headway_plugins.reproductions.estimates import HOUR, Log
@@ -134,7 +135,8 @@ class EstimateRankings:
             claims += [claim_of(log.name, metric, of) for metric, of in found.items()]
         if len(tables) > 1:
             claims += [claim_of("all logs", metric, over_logs(tables, metric)) for metric in METRICS]
-        (context.out / "agreement.md").write_text(agreement_table(tables), encoding="utf-8")
+        with writing(context.out / "agreement.md") as stream:
+            stream.write(agreement_table(tables))
         return claims
 
     def _campaign(self, context: Context, log: Log, trace: Trace) -> Campaign:
