@@ -51,6 +51,11 @@ _WEIGHTS = frozenset({
     "FSACCOUNTWEIGHT", "CREDWEIGHT", "CLASSWEIGHT", "QOSWEIGHT", "USERWEIGHT", "GROUPWEIGHT", "ACCOUNTWEIGHT",
     "XFACTORWEIGHT", "RESWEIGHT", "PROCWEIGHT", "NODEWEIGHT", "MEMWEIGHT",
 })  # fmt: skip
+#: Other names that Maui's guide has for weights.
+_ALIASES = {
+    "UFSWEIGHT": "FSUSERWEIGHT", "GFSWEIGHT": "FSGROUPWEIGHT", "AFSWEIGHT": "FSACCOUNTWEIGHT",
+    "QFSWEIGHT": "FSQOSWEIGHT", "CFSWEIGHT": "FSCLASSWEIGHT",
+}  # fmt: skip
 #: Maui's own, where it is told nothing.
 _DEFAULTS = {
     "SERVICEWEIGHT": 1.0, "QUEUETIMEWEIGHT": 1.0, "FSWEIGHT": 1.0, "CREDWEIGHT": 1.0, "RESWEIGHT": 1.0,
@@ -94,25 +99,47 @@ def import_maui(files: Sequence[Sequence[Line]], zone: str | None = None) -> Imp
     ``zone``: where the server is."""
     found, read = Imported("pbs"), _Read()
     for lines in files:
-        for line in readable(lines, found):
+        said = [line for line in readable(lines, found) if line.text.split("#", 1)[0].strip()]
+        if said and not any(_is_known(line) for line in said):
+            found.broken(said[0], f"expected lines of maui.cfg, found none, but {shown(said[0].text)}")
+            continue
+        for line in said:
             _read(line, read, found)
+    _forget_refused_classes(read, found)
     carry_reservations(read.of.get("SRCFG", {}), zone, found)
     _fair_share(read, found)
     _priorities(read, found)
     _limits(read, found)
     _preemption(read, found)
     _backfill(read, found)
-    classes = {
-        name: min((line for _, line in about.values()), key=lambda line: line.number)
-        for name, about in read.of.get("CLASSCFG", {}).items()
-        if name != "DEFAULT" and about
-    }
-    queues = queues_of(classes, found)
+    queues = [name for name, about in read.of.get("CLASSCFG", {}).items() if name != "DEFAULT" and about]
     found.options.update(queues=queues or ["batch"], flavour="torque")
     if not queues:
         first = next((Line(line.file, 1, "") for lines in files for line in lines), Line("maui.cfg", 1, ""))
         found.leave(first, "no class is named (CLASSCFG[...]): put your queues into cluster.options.queues")
     return found
+
+
+def _is_known(line: Line) -> bool:
+    """Whether the line says something that Maui knows."""
+    match = _PARAMETER.fullmatch(line.text.split("#", 1)[0].strip())
+    name = match[1].upper() if match is not None and not match[3].startswith((":", "=")) else ""
+    return (
+        name in (*_CREDENTIALS, "SRCFG", *_KNOWN, *_WEIGHTS, *_ALIASES)
+        or bool(name and _SERVER.fullmatch(name))
+    )  # fmt: skip
+
+
+def _forget_refused_classes(read: _Read, found: Imported) -> None:
+    """Drop classes of which the adapter does not take the name, with a remark."""
+    classes = read.of.get("CLASSCFG", {})
+    lines = {
+        name: min((line for _, line in about.values()), key=lambda line: line.number)
+        for name, about in classes.items()
+        if name != "DEFAULT" and about
+    }
+    for name in lines.keys() - set(queues_of(lines, found)):
+        del classes[name]
 
 
 def _read(line: Line, read: _Read, found: Imported) -> None:
@@ -124,6 +151,7 @@ def _read(line: Line, read: _Read, found: Imported) -> None:
         found.broken(line, f"expected PARAMETER VALUE, found {shown(text)}")
         return
     name, index, value = match[1].upper(), match[2], match[3].strip()
+    name = _ALIASES.get(name, name)
     if name in _CREDENTIALS or name == "SRCFG":
         _read_of(name, index, value, line, read, found)
     elif name.endswith("WEIGHT"):
@@ -239,12 +267,17 @@ def _fair_share(read: _Read, found: Imported) -> None:
         about = _target(text, at, found)
         if about is None:
             continue
-        if name == "DEFAULT":
-            found.leave(at, f"{kind}CFG[DEFAULT] FSTARGET={text} {_OFTEN}: who has no target of "
-                            f"their own has a part of "
-                        "the rest, by shares")  # fmt: skip
-        else:
+        if name != "DEFAULT":
             named[name] = about
+    if "DEFAULT" in targets[kind]:
+        text, at = targets[kind]["DEFAULT"]
+        found.leave(
+            at,
+            f"{kind}CFG[DEFAULT] FSTARGET={text} {_OFTEN}: "
+            + ("a name without a target has its part of the rest, by shares" if named
+               else "no name has a target, so fair share is left out altogether (FSPOLICY, FSWEIGHT, "
+               f"FS{kind}WEIGHT)"),
+        )  # fmt: skip
     if kind == "USER":
         users = {name: {**about, "default": True} for name, about in named.items()}
         options["accounts"] = {"everybody": {"users": users}}

@@ -57,6 +57,12 @@ _OWN = re.compile(
     r"provision_policy|server_dyn_res|mom_resources|fairshare_decay_.*|fairshare_(entity|usage_res)|unknown_shares|"
     r"sync_time|sort_queues|max_starve|preempt_(prio|queue_prio|order|sort|starving)"
 )
+_HANDLED = frozenset({
+    "round_robin", "by_queue", "strict_ordering", "help_starving_jobs", "backfill", "fair_share",
+    "half_life", "preemptive_sched", "job_sort_key",
+})  # fmt: skip
+#: How nodes are chosen.
+_PLACING = ("node_sort_key", "smp_cluster_dist", "load_balancing")
 _PRIME = re.compile(r"prime_.*|backfill_prime")
 _TRUE, _FALSE = ("true", "yes", "t", "y", "1"), ("false", "no", "f", "n", "0")
 
@@ -144,6 +150,12 @@ def _read(lines: Sequence[Line], read: _Read, found: Imported) -> None:
 
 def _read_config(lines: Sequence[Line], read: _Read, found: Imported) -> None:
     """Lines of ``sched_config``: ``key: value [prime | non_prime | all]``."""
+    keys = {line.text.partition(":")[0].strip() for line in lines}
+    if not any(
+        key in _HANDLED or key in _PLACING or _OWN.fullmatch(key) or _PRIME.fullmatch(key) for key in keys
+    ):
+        found.broken(lines[0], f"expected keys of sched_config, found none, but {shown(lines[0].text)}")
+        return
     for line in lines:
         match = _CONFIG.fullmatch(line.text.strip())
         if match is None:
@@ -387,16 +399,12 @@ def _policy(read: _Read, found: Imported) -> None:
             )
     else:
         found.plugins["strict" if strict else "greedy"] = {}
-    handled = {
-        "round_robin", "by_queue", "strict_ordering", "help_starving_jobs", "backfill", "fair_share",
-        "half_life", "preemptive_sched", "job_sort_key",
-    }  # fmt: skip
     for key, (text, line) in read.config.items():
-        if key in handled or _OWN.fullmatch(key) is not None:
+        if key in _HANDLED or _OWN.fullmatch(key) is not None:
             continue
         if _PRIME.fullmatch(key) is not None and text.lower() in _FALSE:
             continue
-        if key in ("node_sort_key", "smp_cluster_dist", "load_balancing") and text.lower() in (
+        if key in _PLACING and text.lower() in (
             "sort_priority high", "pack", "false",
         ):  # fmt: skip
             continue

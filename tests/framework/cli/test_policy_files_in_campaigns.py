@@ -1,4 +1,4 @@
-"""A policy in a file runs in campaigns: `headway --plugin FILE` with compare, lint-experiment, tune, repeat."""
+"""A policy in a file runs in campaigns: `headway --plugin FILE` with compare, and others."""
 
 from __future__ import annotations
 
