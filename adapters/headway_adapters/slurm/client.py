@@ -26,6 +26,10 @@ _SILENCE = (
     "Zero Bytes were transmitted",
     "authentication error",
 )
+#: Slurm 24.11 without accounting answers so to about every second change of a job's partition, changes
+#: nothing, and does it when asked again; and how often it is asked.
+_ASK_AGAIN = "Resource temporarily unavailable"
+_ATTEMPTS = 16
 #: Seconds without questions to an accounting that did not answer.
 _ACCOUNTING_PAUSE = 10.0
 
@@ -50,6 +54,10 @@ def only_reads(argv: Sequence[str]) -> bool:
 def is_silence(result: Result) -> bool:
     """Whether a failed command failed because nobody answered."""
     return result.unanswered or (not result.ok and any(sign in result.stderr for sign in _SILENCE))
+
+
+def _wants_to_be_asked_again(result: Result | None) -> bool:
+    return result is not None and not result.ok and _ASK_AGAIN in result.stderr
 
 
 def environment(options: SlurmOptions) -> dict[str, str]:
@@ -89,6 +97,16 @@ class SlurmClient(CommandClient):
 
     def is_silence(self, result: Result) -> bool:
         return is_silence(result)
+
+    def change_all(self, argvs: Sequence[Sequence[str]]) -> list[Result | None]:
+        results = super().change_all(argvs)
+        for _ in range(_ATTEMPTS - 1):
+            again = [at for at, result in enumerate(results) if _wants_to_be_asked_again(result)]
+            if not again:
+                break
+            for at, result in zip(again, super().change_all([argvs[at] for at in again]), strict=True):
+                results[at] = result
+        return results
 
     def endings(self, job_ids: Sequence[str], *, accounting: bool) -> Endings:
         """How jobs ended that the listing no longer shows.

@@ -137,6 +137,27 @@ def test_what_counts_as_reading(slurm: PretendedSlurm, argv: tuple[str, ...], re
         assert not slurm.said
 
 
+@pytest.mark.parametrize(("refusals", "asked", "ok"), [(0, 1, True), (3, 4, True), (99, 16, False)])
+def test_what_slurm_wants_to_be_asked_again_is_asked_again(
+    slurm: PretendedSlurm, refusals: int, asked: int, ok: bool
+) -> None:
+    """Slurm 24.11 without accounting answers so to changes of a job's partition."""
+    said: list[tuple[str, ...]] = []
+
+    def answer(argv: tuple[str, ...]) -> Result | None:
+        said.append(argv)
+        if "Partition=b" in argv and said.count(argv) <= refusals:
+            return result(argv, rc=1, stderr="Resource temporarily unavailable for job 15")
+        return result(argv)
+
+    slurm.answer = answer
+    client = SlurmClient(SlurmOptions(partitions=("batch",)), read_only=False, transport=slurm)
+    moved, held = ("scontrol", "update", "JobId=15", "Partition=b"), ("scontrol", "hold", "16")
+    results = client.change_all([held, moved])
+    assert [each is not None and each.ok for each in results] == [True, ok]
+    assert (said.count(held), said.count(moved)) == (1, asked)
+
+
 def test_a_failed_pin_releases_nothing(slurm: PretendedSlurm) -> None:
     def answer(argv: tuple[str, ...]) -> Result | None:
         if argv[:2] == ("scontrol", "update"):
