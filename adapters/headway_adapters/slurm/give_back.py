@@ -87,9 +87,9 @@ def give_back(client: SlurmClient, partitions: tuple[str, ...]) -> Iterator[tupl
                 update.append(f"NumNodes={detail.pin.least}-{detail.pin.most}")
         problem = ""
         for argv in (update, ["scontrol", "release", record]):
-            (done,) = client.change_all([argv])
-            if done is None or not done.ok:
-                problem = "no answer" if done is None else done.complaint()
+            (answer,) = client.change_all([argv])
+            if answer is None or not answer.ok:
+                problem = "no answer" if answer is None else answer.complaint()
                 break
         yield record, problem
 
