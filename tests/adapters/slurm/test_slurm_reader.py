@@ -431,6 +431,35 @@ def test_a_job_without_end_is_unlimited_whatever_its_partition_s_default(
     assert (job.state, job.job.request.walltime) == (state.lower(), seconds)
 
 
+@pytest.mark.parametrize(
+    ("partition", "bounds", "fields", "shape"),
+    [
+        ("batch", {}, {"cpus": 4}, (4, 0, 0)),
+        ("batch", {"batch": {"least_nodes": 2}}, {"cpus": 1}, (2, 2, 1)),
+        ("batch", {"batch": {"least_nodes": 2}}, {"cpus": 8}, (8, 2, 4)),
+        ("batch", {"batch": {"least_nodes": 2}}, {"cpus": 1, "node_count": 1, "max_nodes": 1}, (1, 1, 0)),
+        ("batch", {"batch": {"least_nodes": 2}}, {"cpus": 4, "node_count": 1, "max_nodes": 3}, (4, 2, 2)),
+        ("batch", {"batch": {"most": {"MaxCPUsPerNode": 2}}}, {"cpus": 2}, (2, 0, 0)),
+        ("batch", {"batch": {"most": {"MaxCPUsPerNode": 2}}}, {"cpus": 4}, (4, 2, 2)),
+        ("batch", {"batch": {"most": {"MaxCPUsPerNode": 2}}}, {"cpus": 5}, (5, 3, 0)),
+        # As Slurm 24.11 shows one that states none.
+        ("batch", {"batch": {"most": {"MaxCPUsPerNode": 2}}},
+         {"cpus": 4, "node_count": 1, "max_nodes": 1}, (4, 2, 2)),
+        # fg asks for nothing, so that the job may lie on one node there; in batch it is kept out.
+        ("batch,fg", {"batch": {"least_nodes": 2}}, {"cpus": 4}, (4, 0, 0)),
+    ],
+)  # fmt: skip
+def test_what_partitions_ask_of_a_job_that_states_no_number_of_nodes(
+    partition: str, bounds: Any, fields: Any, shape: tuple[int, int, int]
+) -> None:
+    partitions = {**PARTITIONS, **{name: replace(PARTITIONS[name], **each) for name, each in bounds.items()}}
+    record = {**pending(partition=partition), "node_count": 0, "max_nodes": 0, "tasks_per_node": 0, **fields}
+    record |= {"tasks": fields["cpus"], "cpus_per_task": 1}
+    data = json.dumps({"jobs": [record]}).encode()
+    request = only(reader.read_jobs(data, NOW, SITE, partitions, NODES, set())).job.request
+    assert (request.processors, request.nodes, request.processors_per_node) == shape
+
+
 def test_what_a_partition_bounds() -> None:
     (found,) = reader.read_partitions(
         "PartitionName=p Nodes=n[1-4] MaxTime=01:00:00 MinNodes=2 MaxNodes=3 MaxCPUsPerNode=8 "

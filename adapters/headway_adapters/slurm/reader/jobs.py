@@ -386,7 +386,7 @@ class _Reading:
                 held_by, blocked = "user", "held by its user"
         if not blocked and not managed:
             blocked, held_by = f"partition {pool} is not managed by headway", "system"
-        unfit, request, attributes = self.requests.read(record, pool, asked, excluded, least, most)
+        unfit, request, attributes = self.requests.read(record, pools, asked, excluded, least, most)
         dependencies, either, waits = read_dependencies(
             values.text(record.dependency), index, self.elements, self.notes
         )

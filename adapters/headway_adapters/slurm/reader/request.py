@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headway.model import Request
 from headway_adapters.slurm import values
+from headway_adapters.slurm.reader.bounded import fewest_nodes
 from headway_adapters.slurm.reader.documents import MIB, JobRecord
 from headway_adapters.slurm.reader.gres import generic, gres
 from headway_adapters.slurm.reader.licences import licences
@@ -71,7 +72,7 @@ class Requests:
     def read(
         self,
         record: JobRecord,
-        pool: str,
+        pools: Sequence[str],
         asked: tuple[str, ...],
         excluded: tuple[str, ...],
         least: int,
@@ -79,11 +80,17 @@ class Requests:
     ) -> tuple[str, Request, dict[str, Any] | None]:
         """Why we cannot express it ("" if we can), the request, and what it has beside.
 
-        ``asked``, ``excluded``, ``least`` and ``most`` are the nodes that its user named and how many."""
+        ``asked``, ``excluded``, ``least`` and ``most`` are the nodes that its user named and how many.
+        ``pools``: where it may run; the shape is that of the first."""
+        pool = pools[0]
         attributes: dict[str, Any] = {}
         exclusive = self.exclusive(record, pool)
         cpus = max(values.integer(record.cpus, 1), 1)
-        nodes = least
+        known = [partition for name in pools if (partition := self.partitions.get(name)) is not None]
+        nodes = fewest_nodes(known, cpus, least, most)
+        wider = nodes > least
+        if wider:
+            cpus = max(cpus, nodes)
         if most > least > 0:
             attributes["most_nodes"] = most
         unfit = ""
@@ -107,6 +114,9 @@ class Requests:
             nodes = spread if spread > 1 else 0
             if nodes and not per_node and cpus % (nodes * per_task) == 0:
                 per_node = cpus // nodes
+        if wider and not per_node and cpus % nodes == 0:
+            # What asks for more nodes bounds what lies on each.
+            per_node = cpus // nodes
         if per_node and (cpus % per_node or (nodes and cpus != nodes * per_node)):
             per_node = 0
         if self.threads > 1 and not exclusive:
