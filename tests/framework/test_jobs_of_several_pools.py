@@ -25,7 +25,7 @@ from headway_plugins.policies.fcfs import Fcfs
 BOTH = {"pool": "a", "further_pools": ("b",)}
 
 
-def pools(a: int = 4, b: int = 4, **bounds: float) -> ClusterDescription:
+def pools(a: int = 4, b: int = 4, **bounds: Any) -> ClusterDescription:
     """Two flat pools; ``bounds`` are those of a."""
     bounded = PoolBounds(**bounds) if bounds else None
     return ClusterDescription("c", (PoolDescription("a", a, bounds=bounded), PoolDescription("b", b)))
@@ -183,6 +183,12 @@ def test_the_bounds_of_a_pool_are_an_obstacle_there_alone(bounds, request_, said
 def test_a_flat_pool_is_bounded_in_time_too(estimate, pool):
     s = driven(pools(max_walltime=60.0))
     assert starts(s.step(0, arrive(described("j", 1, estimate, **BOTH)))) == [("j", pool)]
+
+
+def test_a_bound_that_a_qos_lifts_does_not_hold_for_its_jobs():
+    s = driven(pools(max_walltime=60.0, lifted=(("max_walltime", "long"), ("max_nodes", "wide"))))
+    jobs = [described(qos or "none", 1, 100, qos=qos, **BOTH) for qos in ("long", "wide", "")]
+    assert starts(s.step(0, arrive(*jobs))) == [("long", "a"), ("wide", "b"), ("none", "b")]
 
 
 def test_a_bound_that_is_lifted_lets_the_job_in():

@@ -33,8 +33,7 @@ class Guard:
         self._licences = Licences(machine, reservations, self._inside, licence_changes)
         self._reservations = reservations
         self._dependencies = dependencies
-        bounds = {pool.name: pool.bounds for pool in machine.cluster.pools if pool.bounds is not None}
-        self._longest = {name: each.max_walltime for name, each in bounds.items() if each.max_walltime}
+        self._bounds = {pool.name: pool.bounds for pool in machine.cluster.pools}
         self._closed = frozenset(pool.name for pool in machine.cluster.pools if not pool.open)
 
     def refusal(
@@ -67,7 +66,8 @@ class Guard:
 
     def _beyond(self, job: JobDescription, pool: str) -> str:
         """Why the job is too long for the pool; "" if it is not."""
-        longest = self._longest.get(pool, 0.0)
+        bounds = self._bounds.get(pool)
+        longest = bounds.of(job.qos).max_walltime if bounds is not None else 0.0
         if not 0 < longest < job.request.walltime:
             return ""
         return f"job {job.id} asks for {job.request.walltime:.0f} s, pool {pool!r} allows {longest:.0f} s"

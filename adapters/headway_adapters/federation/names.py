@@ -25,6 +25,7 @@ from headway.model import (
     Dependency,
     JobDescription,
     NodeDescription,
+    PoolBounds,
     PoolDescription,
     Request,
     Reservation,
@@ -44,11 +45,14 @@ _FIELDS = {
 }  # fmt: skip
 #: What the fields of descriptions name.
 _OF: dict[type, dict[str, str]] = {
-    JobDescription: {"id": JOB, "array_id": JOB, "pool": POOL, "reservation": RESERVATION},
+    JobDescription: {
+        "id": JOB, "array_id": JOB, "pool": POOL, "further_pools": POOL, "reservation": RESERVATION,
+    },
     Request: {"required_nodes": NODE, "excluded_nodes": NODE, "licences": LICENCE},
     Dependency: {"job_id": JOB},
     NodeDescription: {"name": NODE, "pools": POOL},
     PoolDescription: {"name": POOL},
+    PoolBounds: {},
     SwitchDescription: {"name": NODE, "nodes": NODE, "switches": NODE},
     # Its own id is a matter of who made it: see Names.
     Reservation: {"pool": POOL, "nodes": NODE, "licences": LICENCE},

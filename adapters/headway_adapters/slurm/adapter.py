@@ -142,6 +142,8 @@ class _World:
     switches: tuple[SwitchDescription, ...] = ()
     #: Its JSON does not say on how few switches jobs want to be.
     lists_bounds: bool = False
+    #: Bounds of partitions that do not hold for jobs of a QOS.
+    lifted: tuple[tuple[str, str], ...] = ()
     config: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -256,10 +258,18 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
             remembers=_seconds_of(config.get("MinJobAge", "")),
             backfill_interval=reader.backfill_interval(config),
             switches=switches,
+            lifted=self._lifted() if storage.endswith("slurmdbd") else (),
             lists_bounds=bool(switches) and checks.version_of(version.text) < (23, 2),
             config=config,
         )
         return self._world
+
+    def _lifted(self) -> tuple[tuple[str, str], ...]:
+        """Which bounds of partitions do not hold for which QOS; as far as the accounting says it."""
+        (shown,) = self._client.run_many([reader.LIFTED])
+        if not shown.ok:
+            self.note([f"QOS that lift what partitions bound are not known: {shown.complaint()}"])
+        return reader.read_lifted(shown.text) if shown.ok else ()
 
     def _switches(self) -> tuple[SwitchDescription, ...]:
         """How nodes are connected; nothing where Slurm does not say it."""
@@ -311,7 +321,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         found = reader.read_jobs(queue.stdout, now, world.site, partitions, nodes, notes, bounds)
         ours = _ours(partitions, world.site.managed)
         pools = {
-            name: partition.pool() if name in world.site.managed else _closed(partition)
+            name: partition.pool(world.lifted) if name in world.site.managed else _closed(partition)
             for name, partition in partitions.items()
             if name in ours and name not in world.site.behind
         }

@@ -44,6 +44,13 @@ class PoolBounds(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     #: Bytes.
     max_memory_per_node: int = 0
     max_memory_per_processor: int = 0
+    #: ``(field, QOS)``: that one does not bound jobs of this QOS.
+    lifted: tuple[tuple[str, str], ...] = ()
+
+    def of(self, qos: str) -> PoolBounds:
+        """What bounds jobs of a QOS."""
+        lifted = {field: 0 for field, name in self.lifted if name == qos}
+        return msgspec.structs.replace(self, **lifted) if lifted else self
 
 
 class PoolDescription(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from headway.model import PoolBounds, Request
+from headway.model import JobDescription, PoolBounds, Request
 from headway.state.facts import Facts
 from headway.state.records import PoolState
 
 _MIB = 2**20
 
 
-def beyond_bounds(state: Facts, pool: PoolState, request: Request) -> str:
-    """Which of the pool's bounds the request exceeds, what it asks for and what is allowed; "" if none."""
-    bounds = pool.bounds
-    if bounds is None:
+def beyond_bounds(state: Facts, pool: PoolState, job: JobDescription) -> str:
+    """Which of the pool's bounds the job exceeds, what it asks for and what is allowed; "" if none."""
+    if pool.bounds is None:
         return ""
+    bounds, request = pool.bounds.of(job.qos), job.request
     if 0 < bounds.max_walltime < request.walltime:
         return (
             f"it asks for {request.walltime:.0f} s, and pool {pool.name!r} runs jobs of at most "

@@ -33,7 +33,7 @@ def find_obstacle(state: Facts, job: Job) -> Obstacle | None:
         return missing
     pool = job.pool
     inside = confining(state, job) if job.description.reservation else None
-    if pool.bounds is not None and (beyond := beyond_bounds(state, pool, job.request)):
+    if pool.bounds is not None and (beyond := beyond_bounds(state, pool, job.description)):
         return Obstacle(beyond)
     if pool.flat:
         return _too_large(job.processors, pool, inside)

@@ -17,6 +17,7 @@ from headway.model import (
     Dependency,
     JobDescription,
     NodeDescription,
+    PoolBounds,
     PoolDescription,
     Request,
     Reservation,
@@ -37,7 +38,9 @@ OTHERS_OF = {
     Request: {"gres_per_node", "features", "least_sizes", "parts"},
     Dependency: {"kind"},
     NodeDescription: {"gres", "features", "reason", "node_class", "sizes"},
-    PoolDescription: {"node_class"},
+    PoolDescription: {"node_class", "bounds"},
+    # Fields and QOS, which have the same names everywhere.
+    PoolBounds: {"lifted"},
     # Its id is renamed by who made it.
     Reservation: {"id", "users", "accounts", "reason"},
     SitePolicy: {
@@ -139,7 +142,7 @@ def test_what_goes_out_comes_back(kind: str) -> None:
 def test_each_name_is_prefixed() -> None:
     job = JobDescription(
         "12_3", 5, Request(4, 60, required_nodes=("n1",), excluded_nodes=("n2",)), pool="batch", name="x:y",
-        array_id="12", reservation="maint",
+        array_id="12", reservation="maint", further_pools=("long",),
         dependencies=(Dependency("ended", "7"), Dependency("singleton", "")),
     )  # fmt: skip
     out = Names().outward("siteA")
@@ -148,6 +151,7 @@ def test_each_name_is_prefixed() -> None:
         JobDescription(
             "siteA:12_3", 5, Request(4, 60, required_nodes=("siteA:n1",), excluded_nodes=("siteA:n2",)),
             pool="siteA:batch", name="x:y", array_id="siteA:12", reservation="siteA:maint",
+            further_pools=("siteA:long",),
             # Namesakes count on their own cluster only.
             dependencies=(Dependency("ended", "siteA:7"), Dependency("singleton", "siteA:")),
         ),

@@ -460,6 +460,15 @@ def test_what_partitions_ask_of_a_job_that_states_no_number_of_nodes(
     assert (request.processors, request.nodes, request.processors_per_node) == shape
 
 
+def test_which_qos_lift_what_partitions_bound() -> None:
+    text = "normal|\nlong|PartitionTimeLimit,DenyOnLimit\nwide|PartitionMinNodes,PartitionMaxNodes\nodd\n"
+    lifted = reader.read_lifted(text)
+    assert lifted == (("max_walltime", "long"), ("min_nodes", "wide"), ("max_nodes", "wide"))
+    bounded = reader.Partition("p", max_walltime=60.0).pool(lifted).bounds
+    assert bounded is not None and bounded.of("long").max_walltime == 0 and bounded.of("").max_walltime == 60
+    assert reader.Partition("p").pool(lifted).bounds is None
+
+
 def test_what_a_partition_bounds() -> None:
     (found,) = reader.read_partitions(
         "PartitionName=p Nodes=n[1-4] MaxTime=01:00:00 MinNodes=2 MaxNodes=3 MaxCPUsPerNode=8 "

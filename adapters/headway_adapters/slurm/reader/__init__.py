@@ -6,6 +6,7 @@ the versions write them (:mod:`headway_adapters.slurm.values`); what is unknown 
 its careful meaning and noted once.
 """
 
+from headway_adapters.slurm.reader.bounded import LIFTED, read_lifted
 from headway_adapters.slurm.reader.detail import Detail
 from headway_adapters.slurm.reader.documents import (
     JobRecord,
@@ -34,6 +35,7 @@ __all__ = [
     "BOUNDS",
     "JOB_STATES",
     "KINDS",
+    "LIFTED",
     "QOS",
     "RELEASED",
     "RESERVATION_PREFIX",
@@ -58,6 +60,7 @@ __all__ = [
     "read_job_text",
     "read_jobs",
     "read_licences",
+    "read_lifted",
     "read_nodes",
     "read_nodes_text",
     "read_partitions",

@@ -1,10 +1,28 @@
-"""On how many nodes a job must lie for its partitions' sake, where its user left that open."""
+"""What partitions ask of jobs: on how many nodes those lie that left it open, and which QOS are free of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from headway_adapters.slurm.reader.partitions import Partition
+
+#: What lists the flags of each QOS, for :func:`read_lifted`.
+LIFTED = ("sacctmgr", "-n", "-P", "show", "qos", "format=Name,Flags")
+#: A QOS's flag -> the bound of partitions that does not hold for its jobs.
+_LIFTS = {
+    "partitiontimelimit": "max_walltime", "partitionmaxnodes": "max_nodes", "partitionminnodes": "min_nodes",
+}  # fmt: skip
+
+
+def read_lifted(text: str) -> tuple[tuple[str, str], ...]:
+    """:data:`LIFTED` -> ``(bound, QOS)`` (:class:`headway.model.PoolBounds`)."""
+    found = []
+    for line in text.splitlines():
+        name, bar, flags = line.partition("|")
+        if bar:
+            lifted = (_LIFTS.get(flag.strip().lower()) for flag in flags.strip("|").split(","))
+            found += [(bound, name) for bound in lifted if bound is not None]
+    return tuple(found)
 
 
 def fewest_nodes(partitions: Sequence[Partition], processors: int, least: int, most: int) -> int:

@@ -391,7 +391,7 @@ class _Reading:
             values.text(record.dependency), index, self.elements, self.notes
         )
         if not blocked and all(self._is_closed(name) for name in pools):
-            blocked = f"partition {' and '.join(pools)} is closed"
+            blocked = _closed(pools)
         if not blocked and unfit:
             blocked = unfit
         if not blocked and waits:
@@ -505,6 +505,13 @@ def partitions_listed(record: JobRecord, told: marker.Pin | None) -> tuple[str, 
     if len(named) > 1:
         return named
     return told.listed if told is not None and named and named[0] in told.listed else ()
+
+
+def _closed(names: Sequence[str]) -> str:
+    """Why a job starts in none of its partitions."""
+    if len(names) == 1:
+        return f"partition {names[0]} is closed"
+    return f"partitions {' and '.join(names)} are closed"
 
 
 def _how_many(numbers: str) -> int:

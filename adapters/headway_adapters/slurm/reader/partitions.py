@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from headway.errors import Failure
 from headway.model import PoolBounds, PoolDescription
 from headway_adapters.slurm import values
@@ -43,7 +45,8 @@ class Partition:
     #: The QoS whose limits hold for all jobs there; "": none.
     qos: str = ""
 
-    def pool(self) -> PoolDescription:
+    def pool(self, lifted: tuple[tuple[str, str], ...] = ()) -> PoolDescription:
+        """Its pool; ``lifted``: of QOS (:func:`headway_adapters.slurm.reader.bounded.read_lifted`)."""
         limit = 0.0 if math.isinf(self.max_walltime) else self.max_walltime
         bounds: PoolBounds | None = PoolBounds(
             max_walltime=limit,
@@ -55,6 +58,8 @@ class Partition:
         )
         if bounds == PoolBounds():
             bounds = None
+        elif bounds is not None and lifted:
+            bounds = replace(bounds, lifted=lifted)
         return PoolDescription(name=self.name, max_walltime=limit, open=self.open, bounds=bounds)
 
 
