@@ -1,4 +1,4 @@
-"""What partitions ask of jobs: on how many nodes those lie that left it open, and which QOS are free of it."""
+"""What partitions ask of jobs: on how many nodes those lie that left it open, and which QOS are free."""
 
 from __future__ import annotations
 
