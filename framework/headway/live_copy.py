@@ -82,4 +82,5 @@ def _unmet(state: State, job: Job) -> tuple[Dependency, ...]:
 def _begun(state: State, job: Job) -> Begun:
     now = state.now
     start = now if job.start_time is None else min(job.start_time, now)
-    return Begun(job.id, now - start, job.placement, job.tier, job.frequency, job.done(now))
+    pool = job.pool.name if job.choices else ""
+    return Begun(job.id, now - start, job.placement, job.tier, job.frequency, job.done(now), pool)

@@ -123,8 +123,9 @@ class Bundles:
         if application is None:
             trace = self._machine.trace(bundle.index)
             application = Execution(
-                bundle.index, trace, bundle.job, now, INFINITY, bundle.safe, now, bundle=execution.bundle
-            )
+                bundle.index, trace, bundle.job, now, INFINITY, bundle.safe, now, bundle=execution.bundle,
+                pool=bundle.job.pool,
+            )  # fmt: skip
             bundle.application, bundle.gathers = application, True
         if application.start == now and bundle.gathers:
             bundle.active[execution.job.id] = execution.job.request.processors

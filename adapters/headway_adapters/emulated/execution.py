@@ -66,8 +66,8 @@ class Execution(msgspec.Struct, eq=False, gc=False):
     active_since: float | None = None
     #: The id of the job in whose bundle it is a member, or whose application it is; "": in none.
     bundle: str = ""
-    #: The pool that it runs in, where that is not its job's first.
-    other_pool: str = ""
+    #: The pool that it runs in; "": the cluster's only one.
+    pool: str = ""
 
     @classmethod
     def begun(
@@ -78,13 +78,8 @@ class Execution(msgspec.Struct, eq=False, gc=False):
         return cls(
             index, trace, trace.job, now - begun.elapsed, trace.job.request.walltime,
             max(trace.runtime - done, 0.0), now, begun.placement, done,
-            tier=begun.tier, frequency=begun.frequency, bounded=bounded,
+            tier=begun.tier, frequency=begun.frequency, bounded=bounded, pool=begun.pool or trace.job.pool,
         )  # fmt: skip
-
-    @property
-    def pool(self) -> str:
-        """The pool that it runs in; "": the cluster's only one."""
-        return self.other_pool or self.job.pool
 
     def book(self, now: float) -> None:
         """Count the progress since the last change of rate."""

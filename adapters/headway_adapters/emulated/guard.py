@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headway.errors import StateError
-from headway.model import FOR_JOB, JobDescription, Placement, Reservation
+from headway.model import FOR_JOB, JobDescription, Placement, PoolBounds, Reservation
 from headway.profile import Profile, next_after
 from headway_adapters.emulated.dependencies import Dependencies
 from headway_adapters.emulated.execution import BACKGROUND, FOREGROUND, Execution
@@ -52,7 +52,8 @@ class Guard:
                 f"job {each.job_id} ({each.kind})" if each.job_id else "its namesakes" for each in unmet
             )
         pool = pool or job.pool or self._machine.only
-        if beyond := self._beyond(job, pool):
+        bounds = self._bounds.get(pool)
+        if bounds is not None and (beyond := _beyond(job, pool, bounds)):
             return beyond
         if full := self.no_room(job, placement, tier, pool):
             return full
@@ -63,14 +64,6 @@ class Guard:
         if job.reservation or self._reservations.kept:
             return self._breaks(job, placement, pool)
         return ""
-
-    def _beyond(self, job: JobDescription, pool: str) -> str:
-        """Why the job is too long for the pool; "" if it is not."""
-        bounds = self._bounds.get(pool)
-        longest = bounds.of(job.qos).max_walltime if bounds is not None else 0.0
-        if not 0 < longest < job.request.walltime:
-            return ""
-        return f"job {job.id} asks for {job.request.walltime:.0f} s, pool {pool!r} allows {longest:.0f} s"
 
     def no_room(self, job: JobDescription, placement: Placement, tier: str, pool: str = "") -> str:
         """Why a job cannot have these processors in this tier; "" if it can."""
@@ -187,6 +180,14 @@ class Guard:
             )
         profile.reserve_all(spans)
         return profile
+
+
+def _beyond(job: JobDescription, pool: str, bounds: PoolBounds) -> str:
+    """Why the job is too long for the pool; "" if it is not."""
+    longest = bounds.of(job.qos).max_walltime
+    if not 0 < longest < job.request.walltime:
+        return ""
+    return f"job {job.id} asks for {job.request.walltime:.0f} s, pool {pool!r} allows {longest:.0f} s"
 
 
 def _latest_end(execution: Execution, now: float) -> float:

@@ -55,7 +55,7 @@ class Starts:
             work = machine.left_over.get(index, work)
         execution = Execution(
             index, trace, job, now, limit, work, now, decision.placement,
-            tier=tier, bounded=self._tiers.told, other_pool=decision.pool,
+            tier=tier, bounded=self._tiers.told, pool=decision.pool or job.pool,
         )  # fmt: skip
         machine.running[job_id] = execution
         if not has_nodes:
@@ -85,10 +85,11 @@ class Starts:
             index = positions[begun.job_id]
             trace = machine.arrivals.jobs[index]
             machine.news.append(ev.JobSubmitted(trace.job.submit_time, trace.job))
-            self._go_on(Execution.begun(index, trace, begun, machine.now, bounded=self._tiers.told))
+            execution = Execution.begun(index, trace, begun, machine.now, bounded=self._tiers.told)
+            self._go_on(execution, begun.pool)
 
-    def _go_on(self, execution: Execution) -> None:
-        """An execution that is under way has its processors, and is told of."""
+    def _go_on(self, execution: Execution, pool: str = "") -> None:
+        """An execution that is under way has its processors, and is told of (``pool``: as JobStarted)."""
         machine, job_id, start = self._machine, execution.job.id, execution.start
         machine.running[job_id] = execution
         machine.occupy(execution)
@@ -101,7 +102,7 @@ class Starts:
         else:
             machine.agenda.reschedule(execution)
         machine.news.append(
-            _JobStarted(start, job_id, execution.placement, execution.tier, execution.frequency)
+            _JobStarted(start, job_id, execution.placement, execution.tier, execution.frequency, pool)
         )
         if start + execution.consumed < machine.now:
             # It stood still for the rest.

@@ -44,6 +44,8 @@ class Begun(NamedTuple):
     frequency: float | None = None
     #: Seconds of its work that are done; None: it has run at full speed since its start.
     done: float | None = None
+    #: The pool in which a job of several runs; "": its only one.
+    pool: str = ""
 
 
 class Follows(msgspec.Struct, frozen=True, gc=False):
