@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import structlog
 
 from headway.adapter import ClusterAdapter, Outcome
-from headway.decisions import Decision
+from headway.decisions import Decision, Start
 from headway.events import Event
 from headway.journal import JournalWriter, NullJournal
 from headway.latencies import SAVED_AS, LatencyMeter
@@ -216,6 +216,7 @@ class Engine:
                 decision=type(decision).__name__,
                 job=getattr(decision, "job_id", None),
                 reason=getattr(decision, "reason", ""),
+                **({"pool": decision.pool} if isinstance(decision, Start) and decision.pool else {}),
             )
 
     def _report(self) -> None:

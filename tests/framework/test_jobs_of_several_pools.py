@@ -11,6 +11,7 @@ from building import OneOfEachUser, described, emulate, node_cluster, plugged, t
 
 from headway import events as ev
 from headway.decisions import Decision, Start
+from headway.emulation import Copy
 from headway.explain import explain
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription, NodeDescription, PoolBounds, PoolDescription
@@ -414,6 +415,17 @@ def test_the_emulated_cluster_runs_it_where_it_was_started_and_says_so():
     assert run.starts == {"long": 0, "j": 0, "k": 100}
     assert {name: result.pool for name, result in run.results.items()} == {"long": "a", "j": "b", "k": "b"}
     assert run.problems == []
+
+
+def test_a_copy_of_a_cluster_has_all_pools_of_its_jobs_and_their_bounds():
+    live = EmulatedAdapter(
+        pools(max_walltime=60.0), [traced("j", 1, 100, **BOTH), traced("k", 4, 50, pool="b")]
+    )
+    copy = Copy(live)
+    assert [job.job.pools for job in copy.jobs] == [("a", "b"), ("b",)]
+    run = emulate(copy.cluster, copy.jobs, Fcfs(), start=copy.now)
+    assert {name: result.pool for name, result in run.results.items()} == {"j": "b", "k": "b"}
+    assert run.starts == {"j": 0, "k": 100}
 
 
 def test_the_emulated_cluster_starts_nothing_beyond_a_bound_and_in_no_other_pool():

@@ -42,7 +42,7 @@ def queue_of(snapshot: Snapshot, pool: str) -> Queue:
     rest = {node: max(0, processors - used[node]) for node, processors in room.items()}
     memory = {node: snapshot.nodes[node].memory for node in room}
     waiting = sorted(
-        (job for job in snapshot.jobs.values() if job.job.pool == pool and _may_start(job, now)),
+        (job for job in snapshot.jobs.values() if pool in job.job.pools and _may_start(job, now)),
         key=lambda job: (-(job.job.priority or 0.0), job.job.submit_time, job.job.id),
     )
     return Queue(

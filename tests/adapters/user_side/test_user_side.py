@@ -13,6 +13,7 @@ from headway.errors import Failure, UserError
 from headway.model import JobDescription, NodeDescription, PoolDescription, Request, Reservation
 from headway.user_side import Allocation, Submission, load_user_side
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
+from headway_adapters.slurm import reader
 from headway_adapters.user_side import lsf, pbs, slurm
 from headway_adapters.user_side.listing import queue_of
 
@@ -117,7 +118,8 @@ def test_a_job_on_pbs_and_lsf_knows_it_too(tmp_path: Path) -> None:
 
 
 def job(key: str, processors: int, state: str = "pending", **more: Any) -> SnapshotJob:
-    described = {key: more.pop(key) for key in ("priority", "begin_time", "pool") if key in more}
+    own = ("priority", "begin_time", "pool", "further_pools")
+    described = {key: more.pop(key) for key in own if key in more}
     description = JobDescription(
         key, float(key), Request(processors, 100.0), user="alice", **{"pool": "batch", **described}
     )
@@ -186,6 +188,7 @@ def test_the_queue_as_users_see_it() -> None:
         job("5", 8, priority=99.0, held_by="user"),
         job("6", 8, priority=99.0, begin_time=2000.0),
         job("7", 8, priority=99.0, pool="other"),
+        job("9", 8, priority=7.0, pool="other", further_pools=("batch",)),
         job("8", 1, "ended", exit_code=3),
     ]
     reservations = [
@@ -198,7 +201,7 @@ def test_the_queue_as_users_see_it() -> None:
     )  # fmt: skip
     queue = queue_of(snapshot, "batch")
     assert queue.free == 1 + 3 + 4
-    assert [one.id for one in queue.waiting] == ["4", "3"]
+    assert [one.id for one in queue.waiting] == ["4", "9", "3"]
     assert queue.ends == ((1050.0, 3), (1090.0, 1))
     assert queue.jobs["8"].exit_code == 3 and queue.jobs["8"].end is None
 
@@ -208,7 +211,9 @@ def test_slurm_is_listed_asked_and_told_with_no_more_than_a_users_commands() -> 
     one = slurm.SlurmUser({"queue": "batch"}, transport=pretended)
     queue = one.look()
     assert queue.jobs and queue.free >= 0
-    assert all(words[0] in ("squeue", "sinfo", "scontrol", "sacct") for words in pretended.said)
+    # Every user may be shown the QOS.
+    asked = [words for words in pretended.said if words != reader.LIFTED]
+    assert all(words[0] in ("squeue", "sinfo", "scontrol", "sacct") for words in asked)
     assert not any("update" in words for words in pretended.said)
     pretended.answer = lambda argv: result(argv, "4711;cluster\n") if argv[0] == "sbatch" else None
     assert one.submit(submission()) == "4711"
