@@ -8,7 +8,7 @@ carries decisions out; it never decides.
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -127,6 +127,13 @@ class ClusterAdapter(abc.ABC):
         """Starts that earlier runs decided: job -> when (absolute seconds). Called before :meth:`describe`.
 
         One that is still on its way has had so much of its time."""
+
+    def submitted_before(self, known: Callable[[Collection[str]], Mapping[str, float]]) -> None:  # noqa: B027
+        """``known``: ids of jobs -> when they were submitted (absolute seconds), as far as earlier runs were
+        told it. Called before :meth:`describe`.
+
+        It is asked about jobs that went back to the queue, of which the batch system may state another
+        moment."""
 
     def wished_before(self, wishes: Mapping[str, WishedFrequency]) -> None:  # noqa: B027 (one that sets none)
         """Frequencies that earlier runs wanted, by job. Called before :meth:`describe`.

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from live_daemon import Daemon
 
+from headway.events import JobSubmitted
+
 pytestmark = pytest.mark.slurm
 
 ELEMENTS = 8
@@ -87,3 +89,29 @@ def test_explain_knows_the_place_in_the_queue_that_the_daemon_gives(daemon: Daem
     cluster.until(lambda: cluster.state(blocker) == "RUNNING", what="nothing is free")
     for job in (waiting[0], waiting[-ELEMENTS - 1], waiting[-ELEMENTS], waiting[-1]):
         assert place(daemon, job) == waiting.index(job) + 1
+
+
+def test_a_requeued_job_keeps_its_place_over_a_kill(daemon: Daemon) -> None:
+    """Slurm states that a requeued job was submitted when it was requeued."""
+    cluster = daemon.cluster
+    first = cluster.submit(16, 600, nodes=4, requeue=True)
+    daemon.start()
+    daemon.until(lambda: cluster.state(first) == "RUNNING", what="it runs")
+    second = cluster.submit(16, 1, nodes=4)
+    submitted = cluster.jobs()[first]["submit_time"]
+    daemon.until(lambda: second in {e.job.id for e in daemon.events(JobSubmitted)}, what="it is known")
+    daemon.kill()
+    cluster.scontrol("requeuehold", first)
+    cluster.until(lambda: cluster.state(first) == "PENDING", what="it waits")
+    assert cluster.jobs()[first]["submit_time"] > submitted
+    blocker = cluster.submit(16, 600, nodes=4, hold=False)
+    cluster.until(lambda: cluster.state(blocker) == "RUNNING", what="nothing is free")
+    cluster.scontrol("release", first)
+    # It may not begin for two minutes after a requeue, for the sake of what its nodes may still do.
+    cluster.scontrol("update", f"JobId={first}", "Priority=0", "StartTime=now")
+    assert [place(daemon, job) for job in (first, second)] == [1, 2]
+    daemon.start()
+    cluster.run("scancel", blocker)
+    daemon.until(lambda: len(daemon.starts()) >= 2, what="it is started again")
+    assert [start.job_id for _, start in daemon.starts()] == [first, first]
+    assert daemon.stop() == 0

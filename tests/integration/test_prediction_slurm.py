@@ -8,6 +8,7 @@ decision by decision, and the latencies may have no error that adds up.
 
 from __future__ import annotations
 
+import csv
 import random
 import time
 from collections.abc import Iterator, Sequence
@@ -231,3 +232,47 @@ def test_how_far_apart_many_are(daemon: Daemon, count: int) -> None:
     compared(lived, lived)
     found = compared(lived, before)
     assert found.foretold <= max(2.0, found.draws)
+
+
+#: Of jobs behind a history: their limit, and how long they really run.
+LIMIT, WORK = 60.0, 57.0
+
+
+@pytest.mark.alone
+@pytest.mark.benchmark
+def test_how_far_apart_starts_behind_a_history_are(daemon: Daemon, tmp_path: Path) -> None:
+    """Jobs of four hours ended after a second; then a cluster's queue is copied and run into the future."""
+    diary, draw = Diary(daemon.cluster), random.Random(5)
+    daemon.start()
+    past = [
+        daemon.cluster.submit(draw.choice([1, 2, 4, 4]), minutes=240, nodes=1, script=diary.script(1))
+        for _ in range(40)
+    ]
+    daemon.until(lambda: set(past) <= diary.executions().keys(), PATIENCE, "the past is over")
+    jobs = [
+        daemon.cluster.submit(draw.choice([2, 4, 4]), minutes=1, nodes=1, script=diary.script(WORK))
+        for _ in range(16)
+    ]
+    daemon.until(lambda: set(jobs) & diary.begun().keys(), PATIENCE, "some run")
+    began = set(jobs) & diary.begun().keys()
+    foretold = copied(daemon, tmp_path / "forecast")
+    assert set(jobs) <= foretold.keys() and not foretold.keys() & set(past)
+    daemon.until(lambda: set(jobs) <= diary.executions().keys(), PATIENCE, "all are over")
+    assert daemon.stop(seconds=PATIENCE) == 0
+    real = {job: one.begin for job, one in diary.executions().items() if job in jobs}
+    errors = sorted(abs(foretold[job] - real[job]) for job in jobs if job not in began)
+    rounds = (max(real.values()) - min(real.values())) / LIMIT
+    print(
+        f"{len(errors)} starts of {len(jobs)} jobs behind {len(past)} that are over: median "
+        f"{median(errors):.2f} s apart, most {errors[-1]:.2f} s"
+    )
+    # Each generation of jobs ends earlier than was foretold by what its limit leaves.
+    assert errors[-1] <= (rounds + 1) * (LIMIT - WORK + 5)
+
+
+def copied(daemon: Daemon, directory: Path) -> dict[str, float]:
+    """When a dry run of the cluster as it is now starts each job."""
+    done = daemon.command("dry-run", "--from-cluster", "--out", str(directory))
+    assert done.returncode == 0, done.stderr
+    with (directory / "jobs.csv").open() as file:
+        return {row["job_id"]: float(row["start_time"]) for row in csv.DictReader(file) if row["start_time"]}

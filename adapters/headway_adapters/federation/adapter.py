@@ -27,10 +27,11 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import msgspec
@@ -313,6 +314,10 @@ class Federation(ClusterAdapter):
                 {job.removeprefix(own): at for job, at in starts.items() if job.startswith(own)}
             )
 
+    def submitted_before(self, known: Callable[[Collection[str]], Mapping[str, float]]) -> None:
+        for name, member in self._members.items():
+            member.adapter.submitted_before(partial(_known_of, name, known))
+
     def wished_before(self, wishes: Mapping[str, WishedFrequency]) -> None:
         for name, member in self._members.items():
             own = f"{name}:"
@@ -564,3 +569,11 @@ def _together(outcomes: Sequence[Outcome]) -> Outcome:
         return outcomes[0]
     accepted = bool(outcomes) and all(outcome.accepted for outcome in outcomes)
     return Outcome(accepted, "; ".join(outcome.message for outcome in outcomes if outcome.message))
+
+
+def _known_of(
+    cluster: str, known: Callable[[Collection[str]], Mapping[str, float]], jobs: Collection[str]
+) -> dict[str, float]:
+    """What is known of a cluster's jobs, by its own names."""
+    own = f"{cluster}:"
+    return {job.removeprefix(own): at for job, at in known([own + job for job in jobs]).items()}

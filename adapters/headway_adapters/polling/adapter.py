@@ -67,7 +67,7 @@ from headway.errors import Failure, HeadwayError, UserError
 from headway.migration import ON_NODES, MigrationHandler
 from headway.model import ClusterDescription, NodeDescription, SwitchDescription
 from headway.plugins import explain_validation
-from headway_adapters.polling import differ
+from headway_adapters.polling import differ, submissions
 from headway_adapters.polling.actuators import ActuatorOptions, Actuators, capabilities
 from headway_adapters.polling.agents import BACKGROUND, FOREGROUND, AgentOptions, Agents
 from headway_adapters.polling.bell import Bell
@@ -234,6 +234,8 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         self._flights: dict[str, Flight[PayloadT]] = {}
         #: Job -> when an earlier run decided its start.
         self._asked_before: dict[str, float] = {}
+        #: When jobs were submitted, as earlier runs know it.
+        self._submitted_before: submissions.Known = submissions.nobody_knows
         #: Job -> the frequency that an earlier run wanted.
         self._wished_before: dict[str, WishedFrequency] = {}
         #: Jobs whose start was told with a frequency that is being set.
@@ -391,6 +393,9 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
     def asked_before(self, starts: Mapping[str, float]) -> None:
         self._asked_before = dict(starts)
 
+    def submitted_before(self, known: submissions.Known) -> None:
+        self._submitted_before = known
+
     def wished_before(self, wishes: Mapping[str, WishedFrequency]) -> None:
         self._wished_before = dict(wishes) if d.SetFrequency in self.capabilities else {}
 
@@ -517,7 +522,9 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         first = self._last is None
         old = self._last.snapshot if self._last is not None else None
         self._looks = (old.time, look.snapshot.time) if old is not None else None
-        look = as_it_is = look.kept_from(self._raw)
+        look = look.kept_from(self._raw)
+        kept = submissions.first_submitted(look.snapshot, self._raw, self._submitted_before)
+        look = as_it_is = replace(look, snapshot=kept)
         self._raw = look.snapshot
         flying = set(self._flights)
         if not self.read_only:

@@ -26,6 +26,7 @@ from headway.cli.common import (
     tell_issues,
     wall_clock,
 )
+from headway.cli.earlier_runs import first_submissions
 from headway.cli.estimate_options import asked_model, estimates_option, estimates_set_option
 from headway.cli.numbers import FiniteRange
 from headway.cli.rules import ON_THE_SPOT, accepted, refuse_breaches, show_doubts, single_options
@@ -618,6 +619,7 @@ def copy_forward(
     from headway.live_copy import Copy
 
     with live_adapter(config, read_only=True) as adapter:
+        adapter.submitted_before(partial(first_submissions, config))
         copy = Copy(adapter)
     jobs = copy.jobs if limit is None else copy.jobs[: limit + len(copy.running)]
     with job_progress(label, jobs) as advance:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from headway.cli.common import (
     wall_clock,
     when,
 )
+from headway.cli.earlier_runs import first_submissions, may_have_journal
 from headway.errors import HeadwayError, UserError
 
 if TYPE_CHECKING:
@@ -97,6 +99,7 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
         plugins = Plugins.load(configs, catalogue, None)
         if plugins.need_policy:
             adapter.tell_policy()
+        adapter.submitted_before(partial(first_submissions, config))
         copy = Copy(adapter)
         cluster = config.with_energy(copy.cluster)
         catalogue.check_energy(configs, cluster)
@@ -147,7 +150,7 @@ def _what_is_known(config: Config, plugins: Plugins, catalogue: Catalogue) -> di
     from headway.replay import learned_by_predictors, promised
 
     predicts = bool(plugins.implementations("predict_runtime"))
-    if not (predicts or plugins.promise) or not _there(config):
+    if not (predicts or plugins.promise) or not may_have_journal(config):
         return {}
     try:
         with Journal.open(config.journal, create=False, read_only=True) as journal:
@@ -159,11 +162,6 @@ def _what_is_known(config: Config, plugins: Plugins, catalogue: Catalogue) -> di
     except HeadwayError as error:
         say(f"What was learned of runtimes, or promised, is not known: {error}", messages(), style="yellow")
         return {}
-
-
-def _there(config: Config) -> bool:
-    """Whether there may be a journal."""
-    return "://" in config.journal or Path(config.journal).exists()
 
 
 def _from_journal(config: Config, catalogue: Catalogue, job_id: str) -> list[str]:
@@ -187,7 +185,7 @@ def _history(config: Config, job_id: str) -> tuple[list[str], str]:
     from headway.explain import last_failure
     from headway.journal import Journal
 
-    if not _there(config):
+    if not may_have_journal(config):
         return [], ""
     try:
         with Journal.open(config.journal, create=False, read_only=True) as journal:
@@ -201,7 +199,7 @@ def _elements(config: Config, array_id: str) -> list[str]:
     """The elements of an array that the journal tells of."""
     from headway.journal import Journal
 
-    if not _there(config):
+    if not may_have_journal(config):
         return []
     with Journal.open(config.journal, create=False, read_only=True) as journal:
         return journal.elements(array_id)

@@ -202,6 +202,7 @@ def serve(
             saved = {**_saved_states(journal, log), **_learned_since(journal, catalogue, log)}
             recent = clock() - RECENT
             adapter.asked_before(journal.recent_starts(recent))
+            adapter.submitted_before(journal.first_submissions)
             adapter.wished_before(journal.recent_frequencies(recent))
             adapter.tiers_before(journal.recent_tiers(clock() - TIERS))
             adapter.moving_before(journal.open_moves(recent))

@@ -30,7 +30,15 @@ from headway.decisions import (
     SwapTiers,
 )
 from headway.errors import Failure, UserError
-from headway.events import AnyEvent, DecisionFailed, Event, JobChanged, JobSubmitted, SitePolicyChanged
+from headway.events import (
+    AnyEvent,
+    DecisionFailed,
+    Event,
+    JobChanged,
+    JobEnded,
+    JobSubmitted,
+    SitePolicyChanged,
+)
 from headway.journal.database import Database, damaged
 from headway.journal.encoding import Decoder, encode
 from headway.journal.frequencies import wished_frequency
@@ -456,6 +464,26 @@ class Journal:
                 for job_id, time_ in connection.execute(query).all():
                     if _time(time_) > since:
                         found.setdefault(job_id, time_)
+        return found
+
+    def first_submissions(self, jobs: Collection[str]) -> dict[str, float]:
+        """When those of these jobs were submitted (absolute seconds) that were told of and are not over, as
+        it was told last: a run is told what the one before it knew."""
+        found: dict[str, float] = {}
+        kinds = (JobSubmitted.__name__, JobEnded.__name__)
+        table, asked = events.c, list(jobs)
+        with self._database.reading() as connection:
+            for at in range(0, len(asked), PAGE):
+                query = (
+                    select(table.job_id, table.payload)
+                    .where(table.job_id.in_(asked[at : at + PAGE]), table.kind.in_(kinds))
+                    .order_by(table.run_id, table.seq, table.position)
+                )
+                for job_id, payload in connection.execute(query).all():
+                    found.pop(job_id, None)
+                    event = self._decode(_decode_event, payload)
+                    if isinstance(event, JobSubmitted):
+                        found[job_id] = event.job.submit_time
         return found
 
     def recent_frequencies(self, since: float) -> dict[str, WishedFrequency]:
