@@ -25,6 +25,8 @@ class SnapshotJob(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     start_time: float | None = None
     #: Since when it is suspended, if it is and the batch system says so.
     suspended_since: float | None = None
+    #: Seconds since its start for which it was suspended, up to :attr:`suspended_since` or now.
+    paused: float = 0.0
     #: When it ended; for a job that has not ended this is None.
     end_time: float | None = None
     #: One of :data:`headway.events.OUTCOMES` for an ended job.

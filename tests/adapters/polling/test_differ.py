@@ -56,6 +56,13 @@ COMPLETED = ev.JobEnded(time=115.0, job_id="1", outcome="completed", exit_code=0
         (None, pending(), [SUBMITTED]),
         (None, running(), [SUBMITTED, STARTED]),
         (None, ended(), [SUBMITTED, STARTED, COMPLETED]),
+        # For so long it stood still before anybody looked.
+        (None, running(paused=3.0),
+         [SUBMITTED, STARTED, ev.JobSuspended(110.0, "1"), ev.JobResumed(113.0, "1")]),
+        (None, running(paused=3.0, state="suspended", suspended_since=118.0),
+         [SUBMITTED, STARTED, ev.JobSuspended(110.0, "1"), ev.JobResumed(113.0, "1"),
+          ev.JobSuspended(118.0, "1")]),
+        (None, ended(paused=3.0), [SUBMITTED, STARTED, COMPLETED]),
         # It is over, and its nodes are not free of it.
         (None, running(leaving=True), [SUBMITTED, STARTED, LEAVES]),
         (running(), running(leaving=True), [LEAVES]),

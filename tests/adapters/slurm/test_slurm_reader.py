@@ -199,6 +199,24 @@ def test_one_that_was_requeued_has_no_start_while_it_completes() -> None:
     assert first.start_time is not None and first.leaving
 
 
+@pytest.mark.parametrize(
+    ("state", "suspend_time", "ran", "paused"),
+    [
+        ("RUNNING", 0, 0, 0), ("SUSPENDED", 40, 40, 0), ("RUNNING", 69, 40, 29), ("SUSPENDED", 90, 61, 29),
+        # It says the same of an execution before this one.
+        ("RUNNING", -100, 0, 0),
+    ],
+)  # fmt: skip
+def test_a_job_was_suspended_for_what_it_has_not_run(
+    state: str, suspend_time: int, ran: int, paused: int
+) -> None:
+    start = RECORDS[36]["start_time"]
+    at = start + suspend_time if suspend_time else 0
+    for number in (ran, {"set": True, "infinite": False, "number": ran}):
+        record = {**RECORDS[36], "job_state": state, "suspend_time": at, "pre_sus_time": number}
+        assert only(read(record)).paused == paused
+
+
 def test_a_request() -> None:
     request = only(read(pending())).job.request
     assert (request.processors, request.nodes, request.walltime) == (8, 2, 7200)

@@ -71,6 +71,7 @@ class JobRecord(msgspec.Struct, gc=False):
     state_reason: Any = None
     submit_time: Any = None
     suspend_time: Any = None
+    pre_sus_time: Any = None
     tasks: Any = None
     tasks_per_node: Any = None
     time_limit: Any = None

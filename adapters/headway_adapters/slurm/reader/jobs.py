@@ -321,6 +321,7 @@ class _Reading:
             placement=placement,
             start_time=started,
             suspended_since=values.seconds(record.suspend_time) if state == "suspended" else None,
+            paused=_paused(record, started),
             end_time=(values.seconds(record.end_time) or self.now) if ended else None,
             outcome=outcome,
             exit_code=values.exit_code(record.exit_code) if ended else None,
@@ -512,6 +513,15 @@ def _closed(names: Sequence[str]) -> str:
     if len(names) == 1:
         return f"partition {names[0]} is closed"
     return f"partitions {' and '.join(names)} are closed"
+
+
+def _paused(record: JobRecord, started: float | None) -> float:
+    """Seconds for which a job was suspended since its start, before the moment of which Slurm says that it
+    was suspended, or resumed, last."""
+    changed, ran = values.seconds(record.suspend_time), values.number(record.pre_sus_time)
+    if started is None or changed is None or ran is None or math.isinf(ran):
+        return 0.0
+    return max(0.0, changed - started - ran)
 
 
 def _how_many(numbers: str) -> int:
