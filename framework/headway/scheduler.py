@@ -43,7 +43,7 @@ from headway.observers import Observers
 from headway.plugins import HookCaller, Plugins, Problem
 from headway.requests import Answer
 from headway.state import Barrier, Foreseeable, Job, PoolState, State, Status
-from headway.state.choices import face_home, face_start
+from headway.state.choices import face_home, face_start, name_pools
 from headway.state.moves import StaysForNow
 from headway.view import FlatView, NodeView, View
 
@@ -378,11 +378,11 @@ class Scheduler:
         self._look_at_pools(looking, decisions)
         if state.in_several:
             self._look_at_shared(looking, decisions)
-            decisions = self._with_pools(decisions)
+            decisions = name_pools(state, decisions)
         if self._has_finishers:
             decisions = self._finish(decisions)
         if state.in_several:
-            decisions = self._with_pools(decisions)
+            decisions = name_pools(state, decisions)
         if state.anomalies:
             self.problems.extend(Problem("state", "apply", text, "") for text in state.anomalies)
             state.anomalies.clear()
@@ -603,16 +603,6 @@ class Scheduler:
             made = []
             self._look_at_pools(looking, made)
             decisions += made
-
-    def _with_pools(self, decisions: list[Decision]) -> list[Decision]:
-        """Each start of a job of several pools says in which of them it is."""
-        state = self.state
-        return [
-            msgspec.structs.replace(decision, pool=state.jobs[decision.job_id].pool.name)
-            if isinstance(decision, Start) and not decision.pool and decision.job_id in state.in_several
-            else decision
-            for decision in decisions
-        ]
 
     # ------------------------------------------------------------------ one pool
 

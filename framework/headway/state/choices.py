@@ -13,6 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from msgspec.structs import replace
+
+from headway.decisions import Decision, Start
 from headway.errors import StateError
 from headway.model import JobDescription, Placement
 from headway.state.facts import Facts
@@ -86,6 +89,16 @@ def guard_choice(job: Job) -> None:
     if job.id not in job.pool.shared:
         why = why_not_in(facing(job)) or "it is not in that queue"
         raise StateError(f"job {job.id} may not start in pool {job.pool.name!r}: {why}")
+
+
+def name_pools(state: Facts, decisions: Iterable[Decision]) -> list[Decision]:
+    """The decisions; each start of a job of several pools says in which of them it is."""
+    return [
+        replace(decision, pool=state.jobs[decision.job_id].pool.name)
+        if isinstance(decision, Start) and not decision.pool and decision.job_id in state.in_several
+        else decision
+        for decision in decisions
+    ]
 
 
 def _has(state: Facts, pool: PoolState, nodes: Iterable[str]) -> bool:
