@@ -147,7 +147,10 @@ def explain(
     if request.parts:
         sizes = " and ".join(str(part.processors) for part in request.parts[:_PARTS])
         more = f" and {len(request.parts) - _PARTS} more parts" if len(request.parts) > _PARTS else ""
-        asks += f" ({sizes}{more}, together and each on nodes of its own)"
+        apart = "together"
+        if request.parts_apart:
+            apart += f" and each on {request.parts_apart} of its own"
+        asks += f" ({sizes}{more}, {apart})"
     asks += f" for {job.estimate:.0f} s"
     pools = [job.pool] if job.status in ON_NODES else pools_of(job)
     where = f"pool{'s' if len(pools) > 1 else ''} {' and '.join(repr(pool.name) for pool in pools)}"
@@ -331,8 +334,8 @@ def _beside_processors(job: Job) -> set[str]:
     request = job.request
     found = {f"licence {name!r}" for name, _ in request.licences}
     for part in request.parts or (request,):
-        found |= {name for name, _ in part.gres_per_node}
-        if part.memory_per_node or part.memory_per_processor:
+        found |= {name for name, _ in (*part.gres_per_node, *part.gres_per_chunk)}
+        if part.memory_per_node or part.memory_per_processor or part.memory_per_chunk:
             found.add("memory")
     return found
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from headway.errors import StateError
 from headway.model import NodeDescription, Placement, Request, Reservation
-from headway.parts import divided, placements_of
+from headway.parts import by_node, divided, placements_of
 from headway.profile import next_after
 
 Ints = NDArray[np.int64]
@@ -44,7 +44,34 @@ def memory_on_node(request: Request, processors: int) -> int:
     """
     if request.exclusive:
         return request.memory_per_node
-    return max(request.memory_per_node, request.memory_per_processor * processors)
+    by_size = request.memory_per_processor * processors
+    if request.memory_per_chunk:
+        by_size = max(by_size, request.memory_per_chunk * _chunks(request, processors))
+    return max(request.memory_per_node, by_size)
+
+
+def gres_on_node(request: Request, processors: int) -> tuple[tuple[str, int], ...]:
+    """Generic resources that a job takes on a node where it has ``processors``; as with memory."""
+    if request.exclusive or not request.gres_per_chunk:
+        return request.gres_per_node
+    count = _chunks(request, processors)
+    return (*request.gres_per_node, *((name, amount * count) for name, amount in request.gres_per_chunk))
+
+
+def _chunks(request: Request, processors: int) -> int:
+    return processors // (request.processors_per_chunk or 1)
+
+
+def takes_processors_alone(request: Request) -> bool:
+    """Whether a request takes nothing of a node but processors, and is of one part."""
+    return not (
+        request.memory_per_node
+        or request.memory_per_processor
+        or request.gres_per_node
+        or request.parts
+        or request.memory_per_chunk
+        or request.gres_per_chunk
+    )
 
 
 def layout_is_open(request: Request, placement: Placement) -> bool:
@@ -54,13 +81,6 @@ def layout_is_open(request: Request, placement: Placement) -> bool:
         return len(placement) > len(request.parts)
     fixed = request.exclusive or request.processors_per_node
     return len(placement) > 1 and not fixed and any(count > 1 for _, count in placement)
-
-
-def _takes_processors_alone(request: Request) -> bool:
-    """Whether a request of one part takes nothing of a node but processors."""
-    return not (
-        request.memory_per_node or request.memory_per_processor or request.gres_per_node or request.parts
-    )
 
 
 @dataclass
@@ -80,13 +100,13 @@ class Free:
 
     def take(self, request: Request, nodes: Sequence[int], counts: Sequence[int], sign: int = 1) -> None:
         """Take (or with ``sign=-1`` give back) what ``request`` uses for ``counts`` processors a node; no
-        node comes twice."""
+        node comes twice in a part."""
         self.changes += 1
         if request.parts:
             for part, its_nodes, its_counts in divided(request, nodes, counts):
                 self.take(part, its_nodes, its_counts, sign)
             return
-        if not (request.memory_per_node or request.memory_per_processor or request.gres_per_node):
+        if takes_processors_alone(request):
             if len(nodes) > _MANY:
                 self.processors[nodes] -= counts if sign > 0 else np.negative(counts)
             else:
@@ -98,13 +118,13 @@ class Free:
             memory = memory_on_node(request, count)
             if memory:
                 self.memory[node] -= sign * memory
-            for name, amount in request.gres_per_node:
+            for name, amount in gres_on_node(request, count):
                 if name in self.gres:
                     self.gres[name][node] -= sign * amount
 
     def take_at(self, request: Request, place: Located, sign: int = 1) -> None:
         """As :meth:`take`, of a placement's nodes."""
-        if place.arrays is None or not _takes_processors_alone(request):
+        if place.arrays is None or not takes_processors_alone(request):
             self.take(request, place.nodes, place.counts, sign)
             return
         self.changes += 1
@@ -117,13 +137,28 @@ class Free:
     def has(self, request: Request, nodes: Sequence[int], counts: Sequence[int]) -> bool:
         """Whether ``request`` could take ``counts`` processors of these nodes."""
         if request.parts:
-            return all(self.has(*share) for share in divided(request, nodes, counts))
+            if request.parts_apart:
+                return all(self.has(*share) for share in divided(request, nodes, counts))
+            return self.lacking(request, nodes, counts) is None
         return all(
             self.processors[node] >= count
             and self.memory[node] >= memory_on_node(request, count)
-            and all(name not in self.gres or self.gres[name][node] >= n for name, n in request.gres_per_node)
+            and all(
+                name not in self.gres or self.gres[name][node] >= n for name, n in gres_on_node(request, count)
+            )
             for node, count in zip(nodes, counts, strict=True)
         )
+
+    def lacking(self, request: Request, nodes: Sequence[int], counts: Sequence[int]) -> int | None:
+        """The first node that has too little for the parts of a request, which may share nodes; None: all
+        have enough."""
+        left = self.copy()
+        for part, its_nodes, its_counts in divided(request, nodes, counts):
+            for node, count in zip(its_nodes, its_counts, strict=True):
+                if not left.has(part, (node,), (count,)):
+                    return node
+                left.take(part, (node,), (count,))
+        return None
 
     def at_most(self, other: Free) -> Free:
         """The smaller of the two, node by node."""
@@ -482,7 +517,7 @@ class NodeTable:
         behind, place = self.behind, self.locate(placement)
         if sign < 0:
             self._located.pop(id(placement), None)
-        alone = _takes_processors_alone(request)
+        alone = takes_processors_alone(request)
         if place.arrays is not None and alone:
             nodes, counts = place.arrays
             behind[nodes] += sign * counts
@@ -514,7 +549,7 @@ class NodeTable:
         """All that a job has there but its processors."""
         place = self.locate(placement)
         self.lenders[place.nodes] += sign
-        if not _takes_processors_alone(request):
+        if not takes_processors_alone(request):
             self.free.take(request, place.nodes, place.counts, sign)
             for node, count in zip(place.nodes, place.counts, strict=True):
                 self.free.processors[node] += sign * count
@@ -582,6 +617,9 @@ class NodeTable:
         enough free processors, memory or generic resources, fewer processors than requested, a node
         named twice, or a node that an exclusive job would share."""
         self._guard_shape(request, placement)
+        if not request.parts_apart:
+            self._guard_shared(request, placement, pool)
+            return
         if request.parts:
             for part, its_own in zip(request.parts, placements_of(request, placement), strict=True):
                 self.guard(part, its_own, pool)
@@ -603,7 +641,7 @@ class NodeTable:
         and say why."""
         if len(placement) <= _MANY or self.power or self._same_pools is None or pool not in self._same_pools:
             return False
-        if request.memory_per_node or request.memory_per_processor or request.gres_per_node:
+        if not takes_processors_alone(request):
             return False
         place = self.locate(placement)
         if not place.clear or place.arrays is None:
@@ -618,9 +656,19 @@ class NodeTable:
             return False
         return not np.count_nonzero(left != self.total[nodes])
 
-    def offers(self, placement: Placement, free: Ints) -> bool:
+    def _guard_shared(self, request: Request, placement: Placement, pool: str) -> None:
+        """As :meth:`guard`, for parts that may have the same nodes."""
+        nodes = [self._guard_usable(name, max(count, 1), pool) for name, count in placement]
+        node = self.free.lacking(request, nodes, [count for _, count in placement])
+        if node is not None:
+            raise StateError(f"node {self.names[node]} has too little free for all that is to be there")
+
+    def offers(self, placement: Placement, free: Ints, *, shared: bool = False) -> bool:
         """Whether a placement names nodes that are known, each once, and of none more processors than are
-        ``free`` there."""
+        ``free`` there. ``shared``: parts may have the same nodes."""
+        if shared:
+            found = by_node(placement)
+            return all(name in self.index and n <= free[self.index[name]] for name, n in found.items())
         place = self._kept.get(id(placement))
         if place is not None and place.clear and place.arrays is not None:
             nodes, counts = place.arrays
@@ -635,7 +683,8 @@ class NodeTable:
         place = self.locate(placement)
         if place.processors < request.processors:
             raise StateError(f"{placement} has fewer than the {request.processors} processors asked for")
-        if not place.clear and len({name for name, _ in placement}) < len(placement):
+        named_twice = not place.clear and len({name for name, _ in placement}) < len(placement)
+        if named_twice and request.parts_apart:
             raise StateError(f"{placement} names a node twice")
 
     def _guard_usable(self, name: str, count: int, pool: str) -> int:
@@ -656,7 +705,7 @@ class NodeTable:
         memory = memory_on_node(request, count)
         if memory and memory > self.free.memory[node]:
             raise StateError(f"node {name} has {self.free.memory[node]} bytes free, not {memory}")
-        for resource, amount in request.gres_per_node:
+        for resource, amount in gres_on_node(request, count):
             if resource not in self.free.gres or amount > self.free.gres[resource][node]:
                 raise StateError(f"node {name} has too few {resource} free")
 
@@ -778,7 +827,7 @@ class NodeTable:
             request.exclusive
             and self._each
             and request.processors_per_chunk <= 1
-            and _takes_processors_alone(request)
+            and takes_processors_alone(request)
         ):
             # Nodes are idle or of no use: a set says all that there is to say.
             nodes = self.idle(free) & (bits(eligible) if among is None else among)
@@ -799,6 +848,13 @@ class NodeTable:
             slots = np.minimum(slots, free.memory // request.memory_per_processor)
         if request.memory_per_node:
             slots = np.where(free.memory >= request.memory_per_node, slots, 0)
+        chunk = request.processors_per_chunk or 1
+        if request.memory_per_chunk:
+            slots = np.minimum(slots, np.minimum(free.memory // request.memory_per_chunk, slots) * chunk)
+        for name, amount in request.gres_per_chunk:
+            if (have := free.gres.get(name)) is None:
+                return np.zeros(len(self.total), np.int64)
+            slots = np.minimum(slots, have // amount * chunk)
         for name, amount in request.gres_per_node:
             have = free.gres.get(name)
             if have is None:

@@ -1,7 +1,8 @@
 """A request of several parts: which nodes of its placement are whose.
 
-The parts start together or not at all, each on nodes of its own. A placement has the nodes of the first
-part, then those of the second, and so on; each part has as many as it takes to satisfy it.
+The parts start together or not at all. A placement has the nodes of the first part, then those of the
+second, and so on; each part has as many as it takes to satisfy it. Where parts may share nodes
+(``Request.parts_apart`` is ""), a node comes once for each part that has some of it.
 """
 
 from __future__ import annotations
@@ -51,3 +52,11 @@ def together(parts: Sequence[Request]) -> Request:
         parts=tuple(parts),
         licences=tuple(sorted(licences.items())),
     )
+
+
+def by_node(placement: Placement) -> dict[str, int]:
+    """The processors on each node, of all parts."""
+    found: dict[str, int] = {}
+    for name, count in placement:
+        found[name] = found.get(name, 0) + count
+    return found

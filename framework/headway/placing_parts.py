@@ -10,6 +10,7 @@ import numpy as np
 from headway.model import Placement, Request
 from headway.nodes import Bools, Free, NodeTable, Offer
 from headway.parts import placements_of
+from headway.placing_shared import place_shared
 
 #: Up to so many parts, every order of them is tried.
 _ALL_ORDERS = 4
@@ -28,9 +29,13 @@ def place_parts(
     none.
 
     ``place`` chooses for one part. Those that fewest nodes could host choose first; where that leads
-    nowhere, other orders are tried: all of a few parts, of many each of them first.
+    nowhere, other orders are tried: all of a few parts, of many each of them first. Parts that may share
+    nodes, or must not share hosts, have their own way (:mod:`headway.placing_shared`).
     """
     parts = request.parts
+    if request.parts_apart != "nodes" or any(part.one_host for part in parts):
+        whole = place_shared(table, request, pool, eligible, free, place, time)
+        return tuple(chain.from_iterable(whole)) if whole is not None else None
     named = [table.mask_of(part.required_nodes) for part in parts]
     slots = []
     for at, part in enumerate(parts):

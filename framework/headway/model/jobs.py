@@ -28,8 +28,12 @@ class Request(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     memory_per_node: int = 0
     #: Bytes for each processor.
     memory_per_processor: int = 0
+    #: Bytes for each chunk (``processors_per_chunk`` processors, or one).
+    memory_per_chunk: int = 0
     #: Generic resources for each node, such as ``(("gpu", 2),)``.
     gres_per_node: tuple[tuple[str, int], ...] = ()
+    #: Generic resources for each chunk.
+    gres_per_chunk: tuple[tuple[str, int], ...] = ()
     #: Features that each node must have, all of them.
     features: tuple[str, ...] = ()
     #: Nodes that the job must run on, when the user named them.
@@ -50,9 +54,14 @@ class Request(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     #: Seconds, from when it could have started on, for which it waits for nodes on so few switches; then it
     #: takes any. None: it was not said.
     switches_wait: float | None = None
-    #: Parts that start together or not at all, each on nodes of its own (:mod:`headway.parts`): then
-    #: ``processors`` is their sum and ``walltime`` the longest, and no other size is stated here.
+    #: Parts that start together or not at all (:mod:`headway.parts`): then ``processors`` is their sum and
+    #: ``walltime`` the longest, and no other size is stated here.
     parts: tuple[Request, ...] = ()
+    #: What no two parts may have in common: "nodes" or "hosts" (:attr:`NodeDescription.host`); "": nothing,
+    #: several parts may be on one node.
+    parts_apart: str = "nodes"
+    #: A part all of whose nodes are of one host.
+    one_host: bool = False
 
 
 class Dependency(msgspec.Struct, frozen=True, gc=False):

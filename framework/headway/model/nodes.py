@@ -31,6 +31,8 @@ class NodeDescription(msgspec.Struct, frozen=True, gc=False, omit_defaults=True)
     wake_time: float = 0.0
     #: What it has that no job takes anything of, such as ``(("disk", 10**12),)``: a job may ask for so much.
     sizes: tuple[tuple[str, int], ...] = ()
+    #: The machine that it is a part of, where several nodes are parts of one (PBS's vnodes); "": it is one.
+    host: str = ""
 
 
 class PoolBounds(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

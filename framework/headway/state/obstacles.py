@@ -97,10 +97,12 @@ def _what_is_missing(state: Facts, pool: PoolState, request: Request, inside: Re
         return f"it needs {request.nodes} nodes, and {where} has {count}"
     confined = inside.nodes if inside is not None else None
     for number, part in enumerate(request.parts):
-        if not can_host(nodes, part, pool.name, confined=confined, available_only=False):
+        alone = msgspec.structs.replace(request, parts=(part,), processors=part.processors)
+        if not can_host(nodes, alone, pool.name, confined=confined, available_only=False):
             return f"of its part {number}: {_what_is_missing(state, pool, part, inside)}"
     if request.parts:
-        return f"{where} has no nodes for all of its {len(request.parts)} parts beside each other"
+        beside = "beside each other" if request.parts_apart else "together"
+        return f"{where} has no nodes for all of its {len(request.parts)} parts {beside}"
     if missing := [name for name in request.required_nodes if not mask[nodes.mask_of((name,))].any()]:
         return f"it names {', '.join(missing)}, which {where} does not have"
     features = Request(0, 0.0, features=request.features)
@@ -131,7 +133,13 @@ def _asked(request: Request) -> str:
         parts.append(f"{request.memory_per_node / 2**20:g} MiB a node")
     if request.memory_per_processor:
         parts.append(f"{request.memory_per_processor / 2**20:g} MiB a processor")
+    if request.memory_per_chunk:
+        parts.append(f"{request.memory_per_chunk / 2**20:g} MiB with them")
     parts.extend(f"{amount} {name} a node" for name, amount in request.gres_per_node)
+    each = "with them" if request.processors_per_chunk else "a processor"
+    parts.extend(f"{amount} {name} {each}" for name, amount in request.gres_per_chunk)
+    if request.one_host:
+        parts.append("all on one host")
     parts.extend(f"feature {name}" for name in request.features)
     if request.required_nodes:
         parts.append(f"on {_some(request.required_nodes)}")

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from heapq import heappush
 
 from headway.model import Placement
+from headway.nodes import takes_processors_alone
 from headway.state.facts import Facts
 from headway.state.records import Job, PoolState, RunningEntry
 from headway.state.watchers import tell_gave, tell_took
@@ -162,7 +163,7 @@ def _release_behind(state: Facts, job: Job) -> None:
     pool.changed = True
     if job.taken is not None:
         state.nodes.give_back_behind(job.taken, job.placement)
-        if job.taken.memory_per_node or job.taken.memory_per_processor or job.taken.gres_per_node:
+        if not takes_processors_alone(job.taken):
             pool.touch()
         job.taken = None
         job.placement = ()

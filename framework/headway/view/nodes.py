@@ -303,7 +303,8 @@ class NodeView(View):
             placement = place_parts(table, request, self.pool.name, eligible, free, place, time)
         else:
             placement = self._place(job, offer, self)
-        if placement is not None and not table.offers(placement, free.processors):
+        shared = not request.parts_apart
+        if placement is not None and not table.offers(placement, free.processors, shared=shared):
             # The placement plugin's mistake, not the policy's: other jobs may have a place.
             self._state.anomalies.append(f"job {job.id} was placed on {placement}, which was not offered")
             return None
@@ -543,5 +544,6 @@ def _shape(request: Request, reservation: str) -> tuple[Any, ...]:
         request.processors, request.nodes, request.processors_per_node, request.memory_per_node,
         request.memory_per_processor, request.gres_per_node, request.features, request.required_nodes,
         request.excluded_nodes, request.exclusive, request.processors_per_chunk, request.least_sizes,
-        request.parts, request.switches, reservation,
+        request.parts, request.switches, request.memory_per_chunk, request.gres_per_chunk, request.parts_apart,
+        reservation,
     )  # fmt: skip

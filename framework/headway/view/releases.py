@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.model import Placement, Request
-from headway.nodes import Free, NodeTable, memory_on_node
+from headway.nodes import Free, NodeTable, gres_on_node, memory_on_node, takes_processors_alone
 from headway.parts import placements_of
 from headway.profile import next_after
 from headway.view.ahead import rounded_up
@@ -48,12 +48,14 @@ class Releases:
             taken = job.taken if job.taken is not None else job.request
             for request, placement in _shares(taken, job.placement):
                 place = locate(placement, passing=placement is not job.placement)
-                if request.memory_per_node or request.memory_per_processor or request.gres_per_node:
+                if not takes_processors_alone(request):
                     memory += [0] * (len(nodes) - len(memory))
                     memory += [memory_on_node(request, count) for count in place.counts]
-                    for resource, amount in request.gres_per_node:
-                        entries = gres.setdefault(resource, [])
-                        entries += [(at, node, amount) for at, node in enumerate(place.nodes, len(nodes))]
+                    for at, (node, count) in enumerate(
+                        zip(place.nodes, place.counts, strict=True), len(nodes)
+                    ):
+                        for resource, amount in gres_on_node(request, count):
+                            gres.setdefault(resource, []).append((at, node, amount))
                 nodes += place.nodes
                 counts += place.counts
                 released += place.processors

@@ -171,12 +171,16 @@ class Timeline:
         after = before - np.asarray(counts, np.int64)
         processors[at] = after
         taken = (np.maximum(before, 0) - np.maximum(after, 0)).sum(axis=1).tolist()
-        if request.memory_per_node or request.memory_per_processor:
+        if request.memory_per_node or request.memory_per_processor or request.memory_per_chunk:
             memory = [memory_on_node(request, count) for count in counts]
             self._memory.reshape(-1)[at] -= np.asarray(memory, np.int64)
         for name, amount in request.gres_per_node:
             if name in self._gres:
                 self._gres[name].reshape(-1)[at] -= amount
+        for name, amount in request.gres_per_chunk if not request.exclusive else ():
+            if name in self._gres:
+                chunks = np.asarray(counts, np.int64) // (request.processors_per_chunk or 1)
+                self._gres[name].reshape(-1)[at] -= amount * chunks
         others = 0
         for node, count in zip(nodes, counts, strict=True):
             if count:

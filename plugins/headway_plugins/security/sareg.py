@@ -728,7 +728,8 @@ def _lies(request: Request) -> bool:
     """Whether it says more than how many processors it needs."""
     per_node = request.processors_per_node or request.memory_per_node or request.gres_per_node
     together = request.processors_per_chunk or request.memory_per_processor or request.exclusive
-    return bool(request.nodes or request.required_nodes or request.parts or per_node or together)
+    per_chunk = request.memory_per_chunk or request.gres_per_chunk
+    return bool(per_chunk or request.nodes or request.required_nodes or request.parts or per_node or together)
 
 
 def drawn_steps(need: Need, seed: int, job_id: str) -> Steps:
