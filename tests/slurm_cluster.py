@@ -1,33 +1,25 @@
 """A real throw-away Slurm, and what tests do with it.
 
-Needs Debian's munge, slurmctld, slurmd and slurm-client. The fixtures that start one are in
+Which Slurm that can be stands in ``slurm_releases.py``. The fixtures that start one are in
 ``integration/conftest.py``.
 """
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
-import shutil
+import pwd
 import signal
 import subprocess
-import sys
 import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from slurm_releases import INSTALLED, SYSTEM, Release
 from waiting import HANG, until
 
-LAUNCHER = Path(__file__).parent / "integration" / "slurm" / "testcluster"
-SYSTEM = ":/usr/sbin:/usr/bin:/sbin:/bin"
-PROGRAMS = {
-    "munged": "munge",
-    "slurmctld": "slurmctld",
-    "slurmd": "slurmd",
-    "scontrol": "slurm-client",
-    "sbatch": "slurm-client",
-}
 #: Commands that change nothing.
 _READERS = frozenset({"squeue", "sinfo", "sacct"})
 
@@ -35,30 +27,47 @@ _READERS = frozenset({"squeue", "sinfo", "sacct"})
 class SlurmCluster:
     """A running test cluster and what tests do with it."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, release: Release = INSTALLED) -> None:
         self.root = root
+        self.release = release
         conf = str(root / "etc" / "slurm.conf")
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM", "SBATCH_", "SQUEUE_"))}
+        commands = [release.commands] if release.commands else []
+        path = ":".join([*commands, kept.get("PATH", "")]) + SYSTEM
         #: The environment that points Slurm's commands at this cluster.
-        self.env: dict[str, str] = {**kept, "SLURM_CONF": conf, "PATH": kept.get("PATH", "") + SYSTEM}
+        self.env: dict[str, str] = {**kept, "SLURM_CONF": conf, "PATH": path}
         self.conf = conf
+        #: The adapter's options that do so.
+        self.options: dict[str, Any] = {
+            "slurm_conf": conf, **({"bin_dir": release.commands} if release.commands else {}),
+        }  # fmt: skip
 
     def launcher(self, verb: str, *words: str) -> str:
         done = subprocess.run(
-            [sys.executable, str(LAUNCHER), verb, str(self.root), *words],
+            [*self.release.launcher, verb, str(self.root), *words],
             capture_output=True, text=True, timeout=HANG,
         )  # fmt: skip
         assert done.returncode == 0, f"testcluster {verb}: {done.stderr}"
         return done.stdout
 
+    def call(
+        self, *argv: str, user: str | None = None, timeout: float = HANG
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command against the cluster, whatever comes of it."""
+        env = {**self.env, "LC_ALL": "C.UTF-8"}
+        switch: dict[str, Any] = {}
+        if user is not None and user != getpass.getuser():
+            entry = pwd.getpwnam(user)
+            env |= {"HOME": entry.pw_dir, "USER": user, "LOGNAME": user}
+            switch = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": [], "cwd": "/"}
+        return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=timeout, **switch)
+
     def run(self, *argv: str, user: str | None = None, check: bool = True) -> str:
         """Run a command against the cluster; what it printed."""
-        if user is not None:
-            argv = (sys.executable, str(LAUNCHER), "exec", str(self.root), "--as", user, "--", *argv)
-        done = subprocess.run(argv, env=self.env, capture_output=True, text=True, timeout=HANG)
+        done = self.call(*argv, user=user)
         if done.returncode == -signal.SIGPIPE and argv[0] in _READERS:
             # A busy server may hang up on a question.
-            done = subprocess.run(argv, env=self.env, capture_output=True, text=True, timeout=HANG)
+            done = self.call(*argv, user=user)
         assert not check or done.returncode == 0, f"{argv}: {done.returncode} {done.stdout}{done.stderr}"
         return done.stdout.strip()
 
@@ -96,9 +105,10 @@ class SlurmCluster:
         return job_id
 
     def jobs(self) -> dict[str, dict[str, Any]]:
-        """Every job's record by id (array elements as ``12_3``), as ``squeue --json`` has it."""
+        """Every job's record by id (array elements as ``12_3``), as ``squeue --json`` of 22.05 has it."""
         found = {}
-        for record in json.loads(self.run("squeue", "--json", "-a", "-t", "all"))["jobs"]:
+        for written in json.loads(self.run("squeue", "--json", "-a", "-t", "all"))["jobs"]:
+            record = {key: _plain(value) for key, value in written.items()}
             task = record["array_task_id"]
             key = str(record["job_id"]) if task is None else f"{record['array_job_id']}_{task}"
             found[key] = record
@@ -150,7 +160,11 @@ class SlurmCluster:
         self.launcher("stop", "--purge")
 
 
-def missing_packages() -> list[str]:
-    path = os.environ.get("PATH", "") + SYSTEM
-    gone = {package for program, package in PROGRAMS.items() if shutil.which(program, path=path) is None}
-    return sorted(gone)
+def _plain(value: Any) -> Any:
+    """A number or a state as 22.05 writes it: later versions write objects, and lists of words."""
+    if isinstance(value, dict) and {"set", "infinite", "number"} <= value.keys():
+        return value["number"] if value["set"] and not value["infinite"] else None
+    if isinstance(value, list) and value and all(isinstance(word, str) and word.isupper() for word in value):
+        # Slurm shows the flag for a job that has it.
+        return "COMPLETING" if "COMPLETING" in value else value[0]
+    return value

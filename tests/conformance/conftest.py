@@ -7,6 +7,7 @@ see the operators' guide.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -28,13 +29,14 @@ from sites import (
     SlurmOverSsh,
     SlurmSite,
 )
-from slurm_cluster import SlurmCluster, missing_packages
+from slurm_cluster import SlurmCluster
+from slurm_releases import INSTALLED, SLURM24, Release
 from sshd import Sshd
 
 REAL = os.environ.get("HEADWAY_CONFORMANCE", "")
 ALL = (
-    "emulated", "pbs-emulator", "lsf-emulator-ibm", "lsf-emulator-volclava", "slurm", "slurm-over-ssh", "pbs",
-    "lsf",
+    "emulated", "pbs-emulator", "lsf-emulator-ibm", "lsf-emulator-volclava", "slurm", "slurm24",
+    "slurm-over-ssh", "pbs", "lsf",
 )  # fmt: skip
 
 
@@ -42,7 +44,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One test for each cluster, all tests of one cluster together."""
     if "site" in metafunc.fixturenames:
         names = (REAL,) if REAL else ALL
-        marks = {"slurm": [pytest.mark.slurm], "slurm-over-ssh": [pytest.mark.slurm, pytest.mark.sshd],
+        marks = {"slurm": [pytest.mark.slurm], "slurm24": [pytest.mark.slurm],
+                 "slurm-over-ssh": [pytest.mark.slurm, pytest.mark.sshd],
                  "pbs": [pytest.mark.pbs], "lsf": [pytest.mark.lsf]}  # fmt: skip
         # Each cluster is started where its tests are, and no worker has to take them all.
         groups = {name: pytest.mark.xdist_group(f"conformance-{name}") for name in names}
@@ -50,22 +53,30 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("site", parameters, indirect=True, scope="session")
 
 
-@pytest.fixture(scope="session")
-def throw_away_slurm() -> Iterator[SlurmCluster]:
-    """A Slurm for both ways to it."""
-    if packages := missing_packages():
-        text = f"Slurm is not installed; missing Debian packages: {' '.join(packages)}"
-        if os.environ.get("CI", "").lower() == "true":
-            pytest.fail(text)
-        pytest.skip(text)
+@contextlib.contextmanager
+def _throw_away(release: Release) -> Iterator[SlurmCluster]:
+    release.require()
     base = Path(tempfile.mkdtemp(prefix="hw-"))
     base.chmod(0o755)
-    cluster = SlurmCluster(base / "c")
+    cluster = SlurmCluster(base / "c", release)
     parameters = "SchedulerParameters=batch_sched_delay=0,bf_interval=1"
     cluster.launcher("start", "--nodes", "4", "--cpus", "4", "--set", parameters)
     yield cluster
     cluster.stop()
     shutil.rmtree(base, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def throw_away_slurm() -> Iterator[SlurmCluster]:
+    """A Slurm for both ways to it."""
+    with _throw_away(INSTALLED) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def throw_away_slurm24() -> Iterator[SlurmCluster]:
+    with _throw_away(SLURM24) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="session")
@@ -81,6 +92,8 @@ def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         made = EmulatedLsf(tmp_path_factory.mktemp("lsf"), name.rpartition("-")[2])
     elif name == "slurm":
         made = SlurmSite(request.getfixturevalue("throw_away_slurm"))
+    elif name == "slurm24":
+        made = SlurmSite(request.getfixturevalue("throw_away_slurm24"))
     elif name == "slurm-over-ssh":
         server: Sshd = request.getfixturevalue("sshd_factory")()
         made = SlurmOverSsh(request.getfixturevalue("throw_away_slurm"), server)

@@ -628,7 +628,7 @@ class SlurmSite(CommandSite):
     def settings(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The adapter's options."""
         pace = {**PACE, "start_timeout": 3.5}
-        return {"partitions": ["batch"], "slurm_conf": self.cluster.conf, **pace, **options}
+        return {"partitions": ["batch"], **self.cluster.options, **pace, **options}
 
     def adapter(self, *, read_only: bool = False, **options: Any) -> ClusterAdapter:
         settings = self.settings(options)

@@ -1,20 +1,21 @@
 """A real throw-away Slurm for each test, fixture ``slurm_cluster``, or for many, ``filtered_slurm``.
 
-Needs Debian's munge, slurmctld, slurmd and slurm-client. Where they are missing the tests are
-skipped with their names; with CI=true in the environment that is a failure instead.
+Each test runs on this machine's Slurm and on 24.11 (``slurm_releases.py``), on 24.11 as a ``slow`` one unless
+it is marked ``both_slurms``. Where a Slurm is missing its tests are skipped with the reason; with CI=true in
+the environment that is a failure instead.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
-from slurm_cluster import SlurmCluster, missing_packages
+from slurm_cluster import SlurmCluster
+from slurm_releases import INSTALLED, SLURM24, Release
 
 pytest.register_assert_rewrite("cases", "real_systems")
 
@@ -22,14 +23,27 @@ pytest.register_assert_rewrite("cases", "real_systems")
 FAILED = pytest.StashKey[bool]()
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test of a real Slurm is one for each release, those of each release in a group of their own."""
+    if "slurm" not in metafunc.fixturenames:
+        return
+    test = metafunc.definition
+    releases = [pytest.param(INSTALLED, id=INSTALLED.name)]
+    if not test.get_closest_marker("installed_slurm"):
+        group = test.get_closest_marker("xdist_group")
+        name = group.args[0] if group else test.nodeid.partition("::")[0]
+        marks = [pytest.mark.xdist_group(f"{name}@{SLURM24.name}")]
+        marks += [] if test.get_closest_marker("both_slurms") else [pytest.mark.slow]
+        releases.append(pytest.param(SLURM24, id=SLURM24.name, marks=marks))
+    metafunc.parametrize("slurm", releases, indirect=True, scope="session")
+
+
 @pytest.fixture(scope="session")
-def slurm() -> None:
-    """Skips, or fails in CI, where Slurm is not installed."""
-    if packages := missing_packages():
-        text = f"Slurm is not installed; missing Debian packages: {' '.join(packages)}"
-        if os.environ.get("CI", "").lower() == "true":
-            pytest.fail(text)
-        pytest.skip(text)
+def slurm(request: pytest.FixtureRequest) -> Release:
+    """The Slurm that clusters are of; skips, or fails in CI, where it is missing."""
+    release: Release = request.param
+    release.require()
+    return release
 
 
 @pytest.hookimpl(wrapper=True)
@@ -41,7 +55,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @contextlib.contextmanager
 def started_clusters(
-    keep_logs: Callable[[], Path | None] = lambda: None,
+    release: Release, keep_logs: Callable[[], Path | None] = lambda: None
 ) -> Iterator[Callable[..., SlurmCluster]]:
     """What starts clusters; they are gone afterwards, but for their logs if there is a place for them."""
     started: list[SlurmCluster] = []
@@ -50,7 +64,7 @@ def started_clusters(
     base.chmod(0o755)
 
     def start(*words: str, nodes: int = 4, cpus: int = 4) -> SlurmCluster:
-        cluster = SlurmCluster(base / f"c{len(started)}")
+        cluster = SlurmCluster(base / f"c{len(started)}", release)
         parameters = ("--set", "SchedulerParameters=batch_sched_delay=0")
         cluster.launcher("start", "--nodes", str(nodes), "--cpus", str(cpus), *parameters, *words)
         started.append(cluster)
@@ -70,7 +84,7 @@ def started_clusters(
 
 @pytest.fixture
 def slurm_factory(
-    slurm: None, request: pytest.FixtureRequest, tmp_path: Path
+    slurm: Release, request: pytest.FixtureRequest, tmp_path: Path
 ) -> Iterator[Callable[..., SlurmCluster]]:
     """Start clusters: ``slurm_factory(nodes=4, cpus=4, *more_words_of_testcluster_start)``.
 
@@ -80,7 +94,7 @@ def slurm_factory(
     def kept() -> Path | None:
         return tmp_path / "slurm-logs" if request.node.stash.get(FAILED, False) else None
 
-    with started_clusters(kept) as start:
+    with started_clusters(slurm, kept) as start:
         yield start
 
 
@@ -91,10 +105,10 @@ def slurm_cluster(slurm_factory: Callable[..., SlurmCluster]) -> SlurmCluster:
 
 
 @pytest.fixture(scope="session")
-def filtered_slurm(slurm: None) -> Iterator[SlurmCluster]:
+def filtered_slurm(slurm: Release) -> Iterator[SlurmCluster]:
     """The same with the submit filter, so that users' jobs enter held; for all tests: leave it as it was."""
     # Here, so that assertions in it are rewritten.
     from real_systems.slurm import FILTER
 
-    with started_clusters() as start:
+    with started_clusters(slurm) as start:
         yield start(*FILTER)

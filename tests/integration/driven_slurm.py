@@ -21,7 +21,7 @@ class Driven:
         self.cluster = cluster
         read_only = options.pop("read_only", False)
         settings = {
-            "partitions": ["batch"], "poll_interval": 0.5, "slurm_conf": cluster.conf, "start_timeout": 5.0,
+            "partitions": ["batch"], "poll_interval": 0.5, **cluster.options, "start_timeout": 5.0,
             **options,
         }  # fmt: skip
         self.adapter = SlurmAdapter(settings, read_only=read_only)

@@ -85,7 +85,7 @@ class Daemon:
         #: More that helps where it was waited for in vain.
         self.aside: Callable[[], str] = lambda: ""
         options = {
-            "partitions": ["batch"], "poll_interval": 0.4, "slurm_conf": cluster.conf,
+            "partitions": ["batch"], "poll_interval": 0.4, **cluster.options,
             **config.pop("options", {}),
         }  # fmt: skip
         self.config: dict[str, Any] = {

@@ -26,7 +26,7 @@ class Federated(Daemon):
         options = {"partitions": ["batch"], "poll_interval": 0.4, "command_timeout": 5.0}
         self.configure(
             clusters={
-                name: {"adapter": "slurm", "options": {**options, "slurm_conf": cluster.conf}}
+                name: {"adapter": "slurm", "options": {**options, **cluster.options}}
                 for name, cluster in clusters.items()
             }
         )

@@ -61,7 +61,7 @@ class Driven:
     """An adapter on a cluster, every event that it told and everything that it logged."""
 
     def __init__(self, cluster: Any, **options: Any) -> None:
-        settings = {"partitions": ["batch"], "poll_interval": 0.3, "slurm_conf": cluster.conf, **options}
+        settings = {"partitions": ["batch"], "poll_interval": 0.3, **cluster.options, **options}
         self.log: list[dict[str, Any]] = []
         self.events: list[ev.Event] = []
         self.programs = Path(cluster.root) / "log" / "power.out"

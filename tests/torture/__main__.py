@@ -7,29 +7,37 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-from batch_servers import why_missing
-from slurm_cluster import missing_packages
+from batch_servers import find_launcher, why_missing
 
 from torture.campaign import campaign
 from torture.lsf import Lsf
 from torture.pbs import Pbs
 from torture.report import report
-from torture.slurm import Slurm
+from torture.slurm import Slurm, Slurm24
 from torture.system import System
 
-SYSTEMS: Mapping[str, Callable[[Path], System]] = {"slurm": Slurm, "pbs": Pbs, "lsf": Lsf}
+SYSTEMS: Mapping[str, type[System]] = {
+    "slurm": Slurm, "slurm24": Slurm24, "pbs": Pbs, "lsf": Lsf,
+}  # fmt: skip
 
 
 def why_not(name: str) -> str:
     """Why this system cannot be tortured here; "" if it can."""
-    if name != "slurm":
+    system = SYSTEMS[name]
+    if not issubclass(system, Slurm):
         return why_missing(name)
-    if packages := missing_packages():
-        return f"Slurm is not installed; missing Debian packages: {' '.join(packages)}"
+    if why := system.release.why_missing():
+        return why
     return "" if os.geteuid() == 0 else "jobs of several users on a throw-away Slurm need root"
+
+
+def wanted(name: str) -> bool:
+    """Whether CI cannot do without it."""
+    system = SYSTEMS[name]
+    return system.release.wanted if issubclass(system, Slurm) else find_launcher(name).is_file()
 
 
 def start(name: str, root: Path) -> System:

@@ -9,9 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from batch_servers import find_launcher
 
-from torture.__main__ import start, why_not
+from torture.__main__ import start, wanted, why_not
 from torture.campaign import campaign
 from torture.report import report
 
@@ -19,8 +18,7 @@ from torture.report import report
 def torture(name: str, seed: int, kills: int = 10) -> None:
     """Fails with the report on an anomaly; the directory with all records then stays."""
     if why := why_not(name):
-        wanted = name == "slurm" or find_launcher(name).is_file()
-        if wanted and os.environ.get("CI", "").lower() == "true":
+        if wanted(name) and os.environ.get("CI", "").lower() == "true":
             pytest.fail(why)
         pytest.skip(why)
     base = Path(tempfile.mkdtemp(prefix="hwt-"))

@@ -10,8 +10,6 @@ What it forgets is all that came after its state file was written, whose age is 
 
 from __future__ import annotations
 
-import json
-import pwd
 import re
 import subprocess
 import sys
@@ -22,6 +20,7 @@ from pathlib import Path
 
 from live_daemon import Daemon
 from slurm_cluster import SlurmCluster
+from slurm_releases import INSTALLED, SLURM24, Release
 
 from headway_adapters.slurm import hostlist
 from torture.history import History
@@ -51,10 +50,12 @@ class Slurm(System):
     resumes = True
     # Limits are whole minutes.
     slow = frozenset({"overruns"})
+    #: This machine's own.
+    release: Release = INSTALLED
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
-        self.cluster = SlurmCluster(root)
+        self.cluster = SlurmCluster(root, self.release)
         self.cluster.launcher(
             "start", "--nodes", "4", "--cpus", "4", "--lua", str(ETC / "job_submit.lua"),
             "--set", "JobSubmitPlugins=lua", "--set", "SchedulerParameters=batch_sched_delay=0",
@@ -88,14 +89,7 @@ class Slurm(System):
     # -- its users and its administrator -------------------------------------------------------------
 
     def _call(self, *argv: str, user: str = "") -> subprocess.CompletedProcess[str]:
-        switch = {}
-        if user:
-            entry = pwd.getpwnam(user)
-            switch = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
-        return subprocess.run(
-            argv, env={**self.cluster.env, "LC_ALL": "C.UTF-8"}, capture_output=True, text=True,
-            timeout=TIMEOUT, cwd="/", **switch,
-        )  # type: ignore[call-overload, no-any-return]  # fmt: skip
+        return self.cluster.call(*argv, user=user or None, timeout=TIMEOUT)
 
     def submit(self, job: Wanted, command: list[str], after: str | None) -> Answer:
         argv = ["sbatch", "--parsable", "-o", "/dev/null", "-D", "/", "-J", job.name]
@@ -153,11 +147,13 @@ class Slurm(System):
         listed = self._call("squeue", "-h", "-r", "-o", "%i|%r").stdout.splitlines()
         if not any(row.endswith(words) for row in listed):
             return []
-        shown = self._call("squeue", "--json")
-        jobs = json.loads(shown.stdout)["jobs"] if shown.returncode == 0 else []
+        try:
+            jobs = self.cluster.jobs()
+        except AssertionError:
+            return []
         return [
-            f"{job['array_job_id']}_{job['array_task_id']}" if job["array_task_id"] else str(job["job_id"])
-            for job in jobs
+            key
+            for key, job in jobs.items()
             if job["state_description"] == words[1:] and job["state_reason"] == "JobHeldUser"
         ]
 
@@ -262,6 +258,13 @@ class Slurm(System):
             count, _, times = part.rstrip(")").partition("(x")
             shares += [int(count)] * int(times or 1)
         return dict(zip(hostlist.expand(nodes), shares, strict=True))
+
+
+class Slurm24(Slurm):
+    """The same with Slurm 24.11."""
+
+    name = "slurm24"
+    release = SLURM24
 
 
 def _time(text: str) -> float:

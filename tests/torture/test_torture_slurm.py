@@ -15,5 +15,6 @@ def test_three_kills() -> None:
 
 
 @pytest.mark.slow
-def test_ten_kills() -> None:
-    torture("slurm", seed=113)
+@pytest.mark.parametrize("system", ["slurm", "slurm24"])
+def test_ten_kills(system: str) -> None:
+    torture(system, seed=113)

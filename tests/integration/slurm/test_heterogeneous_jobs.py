@@ -169,7 +169,7 @@ def test_a_crash_on_the_way_leaves_nothing_behind(
 
 
 def test_one_that_enters_released_is_taken_over_and_given_back(
-    cluster: Any, drive: Callable[..., Driven], monkeypatch: pytest.MonkeyPatch
+    cluster: Any, drive: Callable[..., Driven]
 ) -> None:
     job = submit(cluster, "-n1", "-n16 -N4", hold=False)
     driven = drive()
@@ -178,8 +178,7 @@ def test_one_that_enters_released_is_taken_over_and_given_back(
         lambda: (driven.wait(0.5), all(cluster.jobs()[str(n)]["priority"] == 0 for n in numbers))[1], "held"
     )
     driven.adapter.close()
-    monkeypatch.setenv("SLURM_CONF", cluster.conf)
-    client = SlurmClient(SlurmOptions(partitions=("batch",)), read_only=False)
+    client = SlurmClient(SlurmOptions(partitions=("batch",), **cluster.options), read_only=False)
     assert list(give_back.give_back(client, ("batch",))) == [(job, "")]
     assert all(cluster.jobs()[str(n)]["priority"] > 0 for n in numbers)
     assert {fields(cluster, n).get("AdminComment", "") for n in numbers} == {""}

@@ -29,7 +29,7 @@ class Remote:
 
     def __init__(self, cluster: Any, server: Sshd, **options: Any) -> None:
         settings = {
-            "partitions": ["batch"], "poll_interval": 0.5, "slurm_conf": cluster.conf, "start_timeout": 5.0,
+            "partitions": ["batch"], "poll_interval": 0.5, **cluster.options, "start_timeout": 5.0,
             "ssh": server.options(), **options,
         }  # fmt: skip
         self.adapter = SlurmAdapter(settings)
@@ -85,12 +85,13 @@ def test_a_job_is_seen_started_and_seen_to_end(slurm_cluster: Any, sshd: Sshd, d
     assert f"127.0.0.1:{sshd.port}" in found["ssh"].detail
 
 
-def hesitating(directory: Path, *, before: str, after: str) -> str:
+def hesitating(directory: Path, commands: str, *, before: str, after: str) -> str:
     """A directory of Slurm's commands in which releasing a job takes its time."""
     directory.mkdir()
+    path = commands or "/usr/bin:/usr/local/bin"
     for name in ("squeue", "sinfo", "sacct", "scancel", "sdiag", "sacctmgr"):
-        (directory / name).symlink_to(str(shutil.which(name, path="/usr/bin:/usr/local/bin")))
-    real = shutil.which("scontrol", path="/usr/bin:/usr/local/bin")
+        (directory / name).symlink_to(str(shutil.which(name, path=path)))
+    real = shutil.which("scontrol", path=path)
     script = directory / "scontrol"
     script.write_text(
         '#!/bin/sh\ncase "$*" in *release*) ;; *) exec '
@@ -109,7 +110,10 @@ def test_cut_in_the_middle_of_a_start_the_next_look_decides(
 ) -> None:  # fmt: skip
     job = slurm_cluster.submit(1, 60)
     server = sshd_factory()
-    remote = drive(server, bin_dir=hesitating(tmp_path / "bin", before=before, after=after))
+    remote = drive(
+        server,
+        bin_dir=hesitating(tmp_path / "bin", slurm_cluster.release.commands, before=before, after=after),
+    )
     remote.until(ev.JobSubmitted, job)
     threading.Timer(4.0, server.cut).start()
     (outcome,) = remote.start(job)

@@ -43,7 +43,7 @@ def with_filter(slurm_factory: Callable[..., Any], lua: Path) -> Any:
 
 
 def options(cluster: Any) -> dict[str, Any]:
-    return {"partitions": ["batch"], "poll_interval": 0.3, "slurm_conf": cluster.conf}
+    return {"partitions": ["batch"], "poll_interval": 0.3, **cluster.options}
 
 
 def test_nobody_submits_to_the_partition_of_background_jobs_or_moves_a_job_there(
@@ -130,7 +130,9 @@ def nice(cluster: Any, job: str) -> None:
 
 
 def move_here(cluster: Any, job: str) -> None:
-    cluster.run("scontrol", "update", f"JobId={job}", "Partition=batch", user=USER)
+    # 24.11 moves it and says "Resource temporarily unavailable".
+    cluster.run("scontrol", "update", f"JobId={job}", "Partition=batch", user=USER, check=False)
+    cluster.until(lambda: cluster.jobs()[job]["partition"] == "batch", what="it is moved")
 
 
 def requeue(cluster: Any, job: str) -> None:
