@@ -80,18 +80,24 @@ class Engine:
         on_decisions: Callable[[float, Sequence[Decision], Sequence[Outcome]], None] | None = None,
         requests: RequestSource | None = None,
         latencies: LatencyMeter | None = None,
+        succeeds: Callable[[Stopped], bool] | None = None,
         log: Any = None,
     ) -> None:
         """``on_cycle(now)`` is called after each cycle (progress bars); ``on_decisions(now, decisions,
         outcomes)`` after decisions were applied, or only journalled in monitor mode. ``requests`` are
         users' wishes, which become events of the next cycle; who brings one wakes the adapter. ``latencies``
-        measures how long the cluster takes."""
+        measures how long the cluster takes.
+
+        ``succeeds(why)`` is asked after the cycle in which the run was told to end for another (a reload, the
+        clock), whether that one is ready; if not, this one goes on. It may be asked again before the end,
+        when it is told so again meanwhile. None: the run ends at once."""
         self.adapter = adapter
         self.scheduler = scheduler
         self.journal: JournalWriter = journal if journal is not None else NullJournal()
         self.mode = mode
         self.wall_seconds = 0.0
         self._on_cycle = on_cycle
+        self._succeeds = succeeds
         self._on_decisions = on_decisions
         self._requests = requests
         self._latencies = latencies
@@ -105,6 +111,11 @@ class Engine:
         """End after the current cycle. Safe to call from a signal handler."""
         self._stop = Stopped.STOPPED
         self.adapter.wake()
+
+    @property
+    def reload_is_due(self) -> bool:
+        """Whether a reload was asked for that has not been acted upon, such as one that came at the end."""
+        return self._stop is Stopped.RELOAD
 
     def reload(self) -> None:
         """End after the current cycle so that the caller can start again with a new configuration."""
@@ -134,13 +145,27 @@ class Engine:
             self.journal.checkpoint(self._seq, states)
         return reason
 
+    def remember(self) -> None:
+        """Write down what the plugins know, for a run that is to follow. Raises what the journal raises."""
+        if self.journal.enabled:
+            self._checkpoint()
+
+    def _end(self) -> Stopped | None:
+        """Why the run ends now; None while it goes on."""
+        while self._succeeds is not None and self._stop in (Stopped.RELOAD, Stopped.CLOCK):
+            # From here on an order is a new one: it is about what is read from now on.
+            why, self._stop = self._stop, None
+            if self._succeeds(why) and self._stop is None:
+                return why
+        return self._stop
+
     def _loop(self) -> Stopped:
         adapter, scheduler = self.adapter, self.scheduler
         wait, next_wakeup, step, apply = adapter.wait, scheduler.next_wakeup, scheduler.step, adapter.apply
         problems, notices = scheduler.problems, scheduler.notices
         on_cycle, on_decisions = self._on_cycle, self._on_decisions
         plain = not self.journal.enabled and self.mode is not Mode.MONITOR and self._requests is None
-        while self._stop is None:
+        while (ends := self._end()) is None:
             moment = wait(next_wakeup())
             if moment is None:
                 return Stopped.FINISHED
@@ -157,7 +182,7 @@ class Engine:
                 self._report()
             if on_cycle is not None:
                 on_cycle(now)
-        return self._stop or Stopped.FINISHED
+        return ends
 
     def _journalled(self, now: float, events: Sequence[Event]) -> None:
         """One cycle with everything written down before it has an effect."""

@@ -227,10 +227,14 @@ class Catalogue:
         if spec is None or spec.loader is None:
             raise UserError(f"--plugin {path}: expected a Python file with the ending .py")
         module = importlib.util.module_from_spec(spec)
+        before = sys.modules.get(name)
         sys.modules[name] = module
         try:
             spec.loader.exec_module(module)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
+            # A daemon goes on with the plugin that it has.
+            if before is not None:
+                sys.modules[name] = before
             line = _line_in(error, path)
             raise UserError(
                 f"--plugin {path}{line}: does not load: {type(error).__name__}: {error}"
@@ -249,7 +253,7 @@ class Catalogue:
             self.from_files.append(label)
 
 
-def _line_in(error: Exception, path: Path) -> str:
+def _line_in(error: BaseException, path: Path) -> str:
     if isinstance(error, SyntaxError) and error.lineno:
         return f", line {error.lineno}"
     here = path.resolve()
@@ -352,6 +356,9 @@ def make_plugin(cls: type, config: PluginConfig, files: InputFiles | None = None
         )
     except pydantic.ValidationError as error:
         raise UserError(explain_validation(error, place, model)) from error
+    except OSError as error:
+        # Of a file that an option names.
+        raise UserError(f"{place}: {error.filename}: cannot be read: {error.strerror or error}") from error
     return _made(cls, config, options)
 
 

@@ -15,8 +15,8 @@ import yaml
 from structlog.testing import capture_logs
 
 from headway import cli
-from headway.cli.run import _saved_states as saved_states
 from headway.config import parse_config
+from headway.daemon.memory import saved_states
 from headway.decisions import Reserve, Start
 from headway.emulation import emulate
 from headway.errors import UserError

@@ -161,6 +161,37 @@ def test_a_reload_ends_the_loop_for_the_caller_to_begin_again():
     assert loop.run() is Stopped.RELOAD
 
 
+def test_a_run_goes_on_until_the_next_one_is_ready():
+    answers = iter([False, True, True])
+    asked = []
+
+    def succeeds(why):
+        asked.append(why)
+        if len(asked) == 2:
+            # A second order while the first is acted upon is about what is read from now on.
+            loop.reload()
+        return next(answers)
+
+    script = Script()
+    loop = engine(script, succeeds=succeeds)
+    script.moments = [
+        lambda: (loop.reload(), arrival(0, "a"))[1],
+        lambda: (loop.reload(), arrival(5, "b"))[1],
+        arrival(9, "c"),
+    ]
+    assert loop.run() is Stopped.RELOAD
+    assert asked == [Stopped.RELOAD] * 3
+    assert script.log == [("applied", ["a"]), ("applied", ["b"])]
+    assert not loop.reload_is_due
+
+
+def test_a_stop_while_the_next_run_is_made_ends_both():
+    script = Script()
+    loop = engine(script, succeeds=lambda why: bool(loop.stop()) or True)
+    script.moments = [lambda: (loop.reload(), arrival(0, "a"))[1], arrival(5, "b")]
+    assert loop.run() is Stopped.STOPPED
+
+
 def test_a_stop_is_stronger_than_a_reload_whatever_comes_first():
     for order in (("stop", "reload"), ("reload", "stop")):
         loop = engine(Script(arrival(0, "a")))

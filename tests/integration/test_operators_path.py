@@ -102,12 +102,12 @@ def test_check_monitor_drive_give_back(daemon: Daemon) -> None:
     assert "waits for" in told and "expected to start" in told
 
     # A mistake in the file costs nothing.
-    before = len(daemon.said("started"))
     options = {**daemon.config["cluster"]["options"], "partitions": ["bacth"]}
     daemon.configure(cluster={"adapter": "slurm", "options": options})
     daemon.send(signal.SIGHUP)
-    daemon.until(lambda: len(daemon.said("started")) > before, what="it goes on as before")
-    (refused,) = daemon.said("the new configuration is wrong; the old one stays in force")
+    said = "the new configuration is wrong; the old one stays in force"
+    daemon.until(lambda: daemon.said(said), what="it is refused")
+    (refused,) = daemon.said(said)
     assert "bacth" in refused["error"]
 
     # Give back. Those that run are held for the case of a requeue.

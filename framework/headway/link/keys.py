@@ -18,10 +18,11 @@ def read_key(path: Path) -> bytes:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
         raise UserError(f"{path}: the key cannot be read: {error.strerror}") from error
+    found = os.fstat(file)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(file)
+        raise UserError(f"{path}: expected a plain file with the key")
     with os.fdopen(file, "rb") as opened:
-        found = os.fstat(opened.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            raise UserError(f"{path}: expected a plain file with the key")
         if found.st_mode & 0o077:
             mode = stat.S_IMODE(found.st_mode)
             raise UserError(

@@ -70,6 +70,25 @@ class _Client:
     future: Future[Reply] | None = None
 
 
+@dataclass(frozen=True)
+class Bound:
+    """A socket that is bound to its path, and listens."""
+
+    listener: socket.socket
+    #: The path's file, as it was when it was bound.
+    file: os.stat_result
+
+    @classmethod
+    def to(cls, path: Path) -> Bound:
+        """Raises what :class:`Server` does."""
+        listener = _listen(path)
+        try:
+            return cls(listener, os.stat(path))
+        except OSError as error:
+            listener.close()
+            raise Failure(f"service.socket: {path}: went away at once: {error.strerror or error}") from error
+
+
 class Server:
     """Serves one socket until closed; a context manager."""
 
@@ -84,9 +103,11 @@ class Server:
         limits: Limits | None = None,
         credentials: Callable[[socket.socket], int] = peer_uid,
         look_after: float = LOOK_AFTER,
+        bound: Bound | None = None,
         log: Any = None,
     ) -> None:
-        """Binds ``path`` at once. ``operators`` are users besides root and the daemon's own.
+        """Binds ``path`` at once, unless an earlier server has left it ``bound``. ``operators`` are users
+        besides root and the daemon's own.
 
         ``timeout``: seconds that a request waits for its cycle; ``client_timeout``: that a client may
         take to say its line, and to read its reply; ``limits``: how often a user may ask; ``look_after``:
@@ -107,8 +128,8 @@ class Server:
         #: Replies that came from the scheduler's thread.
         self._done: deque[_Client] = deque()
         self._closing = False
-        self._listener = _listen(path)
-        self._bound = os.stat(path)
+        self._bound = bound if bound is not None else Bound.to(path)
+        self._leaves_it = False
         self._look_after = look_after
         #: On the monotonic clock.
         self._next_look = time.monotonic() + look_after
@@ -118,7 +139,7 @@ class Server:
         for one in (self._poke_from, self._poke_to):
             one.setblocking(False)
         self._selector = selectors.DefaultSelector()
-        self._selector.register(self._listener, selectors.EVENT_READ, "listener")
+        self._selector.register(self._bound.listener, selectors.EVENT_READ, "listener")
         self._selector.register(self._poke_from, selectors.EVENT_READ, "poke")
         self._thread = threading.Thread(target=self._serve, name="headway-service", daemon=True)
         self._thread.start()
@@ -127,13 +148,23 @@ class Server:
         """Answer what is left, and take the socket away."""
         if self._closing:
             return
+        self._end()
+        if self._is_there():
+            with contextlib.suppress(OSError):
+                self.path.unlink()
+
+    def hand_over(self) -> Bound:
+        """Answer what is left, and leave the socket to another server: who connects meanwhile is not
+        refused, but waits for that one."""
+        self._leaves_it = True
+        self._end()
+        return self._bound
+
+    def _end(self) -> None:
         self._inbox.close()
         self._closing = True
         self._poke()
         self._thread.join(5.0)
-        if self._is_there():
-            with contextlib.suppress(OSError):
-                self.path.unlink()
 
     def __enter__(self) -> Server:
         return self
@@ -160,7 +191,8 @@ class Server:
             self._log.exception("the local socket is not served any more", error=str(error))
         finally:
             self._selector.close()
-            self._listener.close()
+            if not self._leaves_it:
+                self._bound.listener.close()
 
     def _attend(self, what: Any) -> None:
         if what == "listener":
@@ -191,7 +223,7 @@ class Server:
             now = os.stat(self.path)
         except OSError:
             return False
-        return (now.st_dev, now.st_ino) == (self._bound.st_dev, self._bound.st_ino)
+        return (now.st_dev, now.st_ino) == (self._bound.file.st_dev, self._bound.file.st_ino)
 
     def _look_after_socket(self) -> None:
         """Make the socket anew if somebody took it away, such as a job that tidies up old files."""
@@ -201,22 +233,21 @@ class Server:
         if self._is_there():
             return
         try:
-            listener = _listen(self.path)
-            bound = os.stat(self.path)
-        except (HeadwayError, OSError) as error:
+            bound = Bound.to(self.path)
+        except HeadwayError as error:
             if str(error) != self._not_bound:
                 self._not_bound = str(error)
                 self._log.error("the local socket went away and cannot be made anew", error=str(error))
             return
-        self._selector.unregister(self._listener)
-        self._listener.close()
-        self._listener, self._bound, self._not_bound = listener, bound, ""
-        self._selector.register(self._listener, selectors.EVENT_READ, "listener")
+        self._selector.unregister(self._bound.listener)
+        self._bound.listener.close()
+        self._bound, self._not_bound = bound, ""
+        self._selector.register(bound.listener, selectors.EVENT_READ, "listener")
         self._log.warning("the local socket went away; it was made anew", path=str(self.path))
 
     def _accept(self) -> None:
         try:
-            connection, _ = self._listener.accept()
+            connection, _ = self._bound.listener.accept()
         except OSError:
             # It went away, or there is no file left to open: the next attempt tells.
             time.sleep(0.01)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,65 +13,175 @@ from click.testing import CliRunner
 
 from headway.cli import run
 from headway.config import Config
+from headway.daemon import succession
+from headway.daemon.made import Unreached
 from headway.engine import Stopped
-from headway.errors import Failure, UserError
+from headway.errors import UserError
 
 
-def test_the_old_configuration_stays_in_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "site.yaml"
-    file.write_text("mode: drive\nseed: 1\n")
-    served: list[int] = []
+class Adapter:
+    def __init__(self) -> None:
+        self.away = False
 
-    def serve(config: Config, *rest: Any, patient: bool) -> Stopped:
-        served.append(config.seed)
-        if config.seed == 2:
-            raise UserError("cluster.options.partitions: Slurm has no partition 'bacth'.")
-        file.write_text("mode: drive\nseed: 2\n")
-        return Stopped.RELOAD if len(served) == 1 else Stopped.STOPPED
-
-    monkeypatch.setattr(run, "serve", serve)
-    done = CliRunner().invoke(run.command, ["-c", str(file)], catch_exceptions=False)
-    assert done.exit_code == 0
-    assert served == [1, 2, 1]
-    assert "the old one stays in force" in done.stderr and "'bacth'" in done.stderr
+    def outages(self) -> list[str]:
+        return ["away"] if self.away else []
 
 
-def test_at_the_beginning_there_is_no_old_configuration(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+class Run:
+    """A run that was made; it serves as its test says."""
+
+    def __init__(self, config: Config, before: Run | None, serves: Callable[..., Stopped]) -> None:
+        self.config = config
+        self.before = before
+        self.adapter = Adapter()
+        self.closed = False
+        self._serves = serves
+
+    def serve(self, orders_to: Any, succeeds: Any, each_cycle: Any) -> Stopped:
+        return self._serves(self, succeeds, each_cycle)
+
+    def close(self, heir: Run | None = None) -> None:
+        assert not self.closed
+        self.closed = True
+
+
+class Engine:
+    """What a run has to go on and to end with."""
+
+    def __init__(self) -> None:
+        self.orders: list[str] = []
+
+    def remember(self) -> None:
+        self.orders.append("remember")
+
+    def reload(self) -> None:
+        self.orders.append("reload")
+
+
+@pytest.fixture
+def daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Any, list[Run]]]:
+    """Runs the command with runs that serve and are made as the test says."""
+
+    def call(
+        serves: Callable[..., Stopped], wrong: Callable[[Config], None] = lambda config: None
+    ) -> tuple[Any, list[Run]]:
+        made: list[Run] = []
+
+        def make(config: Config, files: Any, clock: Any, before: Run | None = None) -> Run:
+            wrong(config)
+            made.append(Run(config, before, serves))
+            return made[-1]
+
+        monkeypatch.setattr(succession, "make_run", make)
+        done = CliRunner().invoke(run.command, ["-c", str(tmp_path / "site.yaml")], catch_exceptions=False)
+        return done, made
+
+    (tmp_path / "site.yaml").write_text("mode: drive\nseed: 1\n")
+    return call
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UserError("accounts.yaml: found rubbish"),
+        PermissionError(13, "Permission denied", "accounts.yaml"),
+        RuntimeError("accounts.yaml: what nobody foresaw"),
+    ],
+)
+@pytest.mark.parametrize("why", [Stopped.RELOAD, Stopped.CLOCK])
+def test_the_run_in_force_goes_on_until_the_next_one_is_made(
+    daemon: Any, tmp_path: Path, error: Exception, why: Stopped
 ) -> None:
-    file = tmp_path / "site.yaml"
-    file.write_text("mode: drive\n")
+    broken = True
 
-    def serve(config: Config, *rest: Any, patient: bool) -> Stopped:
-        raise UserError("cluster.options.partitions: Slurm has no partition 'bacth'.")
+    def wrong(config: Config) -> None:
+        if config.seed == 1 and first and broken:
+            raise error
 
-    monkeypatch.setattr(run, "serve", serve)
+    first: list[Run] = []
+
+    def serves(this: Run, succeeds: Any, each_cycle: Any) -> Stopped:
+        nonlocal broken
+        if this.before is not None:
+            assert this.before.closed
+            return Stopped.STOPPED
+        first.append(this)
+        assert not succeeds(Engine(), why)
+        assert not this.closed
+        broken = False
+        assert succeeds(Engine(), why)
+        assert not this.closed
+        return why
+
+    done, made = daemon(serves, wrong)
+    assert done.exit_code == 0
+    assert [one.closed for one in made] == [True, True]
+    assert "goes on" in done.stderr or "stays in force" in done.stderr
+    assert "accounts.yaml" in done.stderr
+
+
+def test_at_the_beginning_there_is_no_run_in_force(daemon: Any) -> None:
+    def wrong(config: Config) -> None:
+        raise UserError("Slurm has no partition 'bacth'.")
+
     with pytest.raises(UserError, match="bacth"):
-        CliRunner().invoke(run.command, ["-c", str(file)], catch_exceptions=False)
+        daemon(lambda *_: Stopped.STOPPED, wrong)
+
+
+def test_a_newer_order_takes_the_place_of_a_run_that_was_made(daemon: Any, tmp_path: Path) -> None:
+    def serves(this: Run, succeeds: Any, each_cycle: Any) -> Stopped:
+        if this.before is not None:
+            return Stopped.STOPPED
+        for seed in (2, 3):
+            (tmp_path / "site.yaml").write_text(f"mode: drive\nseed: {seed}\n")
+            assert succeeds(Engine(), Stopped.RELOAD)
+        return Stopped.RELOAD
+
+    _, made = daemon(serves)
+    assert [one.config.seed for one in made] == [1, 2, 3]
+    assert all(one.closed for one in made)
+
+
+def test_a_stop_gives_up_the_next_run_that_was_made(daemon: Any) -> None:
+    def serves(this: Run, succeeds: Any, each_cycle: Any) -> Stopped:
+        assert succeeds(Engine(), Stopped.RELOAD)
+        return Stopped.STOPPED
+
+    _, made = daemon(serves)
+    assert [one.closed for one in made] == [True, True]
 
 
 @pytest.mark.parametrize("same", [True, False])
 def test_the_driven_cluster_is_waited_for_and_another_one_must_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, same: bool
+    daemon: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, same: bool
 ) -> None:
-    file = tmp_path / "site.yaml"
-    file.write_text("mode: drive\n")
-    served: list[bool] = []
+    monkeypatch.setattr(succession, "RETRY_SECONDS", 0.0)
+    waits = "the cluster does not answer; waiting for it"
+    away = False
 
-    def serve(config: Config, *rest: Any, patient: bool) -> Stopped:
-        served.append(patient)
-        if len(served) == 1:
-            file.write_text("mode: drive\nseed: 1\n" + ("" if same else "cluster: {adapter: slurm}\n"))
-            return Stopped.RELOAD
-        if not patient:
-            raise run.Unreached("Slurm does not answer")
-        return Stopped.STOPPED
+    def wrong(config: Config) -> None:
+        if away:
+            raise Unreached("Slurm does not answer")
 
-    monkeypatch.setattr(run, "serve", serve)
-    done = CliRunner().invoke(run.command, ["-c", str(file)], catch_exceptions=False)
-    assert done.exit_code == 0
-    assert served == ([False, True] if same else [False, False, True])
+    def serves(this: Run, succeeds: Any, each_cycle: Any) -> Stopped:
+        nonlocal away
+        if this.before is not None:
+            return Stopped.STOPPED
+        away = this.adapter.away = True
+        (tmp_path / "site.yaml").write_text("mode: drive\n" + ("" if same else "cluster: {adapter: lsf}\n"))
+        engine = Engine()
+        assert not succeeds(engine, Stopped.RELOAD)
+        each_cycle(engine)
+        assert "reload" not in engine.orders
+        away = this.adapter.away = False
+        each_cycle(engine)
+        assert ("reload" in engine.orders) is same
+        return Stopped.RELOAD if same and succeeds(engine, Stopped.RELOAD) else Stopped.STOPPED
+
+    done, made = daemon(serves, wrong)
+    assert (waits in done.stderr) is same
     assert ("the old one stays in force" in done.stderr) is not same
+    assert len(made) == (2 if same else 1)
 
 
 class Told:
@@ -78,6 +189,7 @@ class Told:
 
     def __init__(self) -> None:
         self.orders: list[str] = []
+        self.reload_is_due = False
 
     def stop(self) -> None:
         self.orders.append("stop")
@@ -106,31 +218,11 @@ def test_a_signal_between_two_runs_is_given_to_the_next(number: signal.Signals, 
     assert signal.getsignal(number) is before
 
 
-class Away:
-    """A cluster that answers at the third attempt."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-
-    def describe(self) -> str:
-        self.asked += 1
-        if self.asked < 3:
-            raise Failure("nobody answers")
-        return "the cluster"
-
-
-def test_waiting_for_a_cluster_is_told_once_and_ends_when_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "RETRY_SECONDS", 0.01)
-    told: list[str] = []
-
-    class Log:
-        def error(self, said: str, **more: Any) -> None:
-            told.append(said)
-
+def test_a_reload_that_comes_while_an_engine_ends_is_given_to_the_next() -> None:
+    first, second = Told(), Told()
     with run.Orders() as orders:
-        assert run._describe(Away(), orders, True, Log()) == "the cluster"
-        assert told == ["the cluster does not answer; waiting for it"]
-        with pytest.raises(run.Unreached, match="nobody answers"):
-            run._describe(Away(), orders, False, Log())
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert run._describe(Away(), orders, True, Log()) is None
+        with orders.to(first):  # type: ignore[arg-type]
+            first.reload_is_due = True
+        with orders.to(second):  # type: ignore[arg-type]
+            pass
+    assert second.orders == ["reload"]

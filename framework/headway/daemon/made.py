@@ -1,0 +1,192 @@
+"""A run of the daemon that is complete before it begins.
+
+Everything that a run reads and builds is read and built by :func:`make_run`: plugin files, the files that
+options name, the adapter and its keys, the cluster, the scheduler with what its plugins knew, the journal and
+the socket. What is wrong with any of it is an error there, while the run before is still in force. What a
+made run does from then on goes by what is in memory, so a file that changes or vanishes later changes
+nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from headway import __version__, inputs
+from headway.clock import RunClock
+from headway.config import Config, live_adapter
+from headway.daemon.memory import remembered, states_at_the_end, states_now
+from headway.daemon.users import Users
+from headway.engine import Engine, Mode, Stopped
+from headway.errors import Failure, UserError
+from headway.journal import Journal, RunInfo
+from headway.latencies import SAVED_AS, LatencyMeter
+from headway.model import ClusterDescription
+from headway.plugins import Catalogue, Plugins
+from headway.scheduler import Scheduler
+
+#: How long a run's beginning may take to look for damage in the journal, seconds.
+LOOK_FOR_DAMAGE = 5.0
+
+#: While an engine runs in it, signals are the engine's.
+OrdersTo = Callable[[Engine], AbstractContextManager[None]]
+
+
+class Unreached(Failure):
+    """The cluster did not answer while a run was made."""
+
+
+@dataclass
+class MadeRun:
+    """One run, ready to begin."""
+
+    config: Config
+    adapter: Any
+    plugins: Plugins
+    cluster: ClusterDescription
+    scheduler: Scheduler
+    journal: Journal
+    users: Users
+    clock: RunClock
+    meter: LatencyMeter
+    states: dict[str, Any]
+    log: Any
+
+    def serve(
+        self,
+        orders_to: OrdersTo,
+        succeeds: Callable[[Engine, Stopped], bool],
+        each_cycle: Callable[[Engine], None],
+    ) -> Stopped:
+        """Run until told to stop, or until the next run is ready; returns why it ended.
+
+        ``succeeds``: make the next run, and say whether it is ready; see :class:`headway.engine.Engine`.
+        ``each_cycle`` is called after each cycle.
+        """
+        monitor = self.config.mode is Mode.MONITOR
+        run_id = self.journal.begin_run(self._info())
+        inbox = self.users.inbox
+        if inbox is not None:
+            inbox.began(run_id)
+        engine = Engine(
+            self.adapter, self.scheduler, self.journal, mode=self.config.mode, requests=inbox, log=self.log,
+            latencies=None if monitor else self.meter,
+            on_cycle=lambda _: each_cycle(engine), succeeds=lambda why: succeeds(engine, why),
+        )  # fmt: skip
+        self.log.info("started", mode=str(self.config.mode), cluster=self.cluster.name,
+                      plugins=list(self.plugins.by_name),
+                      pools=[p.name for p in self.cluster.pools], nodes=len(self.cluster.nodes))  # fmt: skip
+        reason = None
+        try:
+            self.clock.when_lost(engine.begin_anew)
+            with orders_to(engine):
+                reason = engine.run()
+        finally:
+            said = str(reason) if reason is not None else f"failed: {sys.exc_info()[1]}"
+            self.journal.end_run(said, ended_at=self.clock())
+        self.log.info("ended", reason=str(reason), cycles=self.scheduler.cycles,
+                      plugin_seconds={k: round(v, 3) for k, v in self.scheduler.seconds.items()})  # fmt: skip
+        return reason
+
+    def close(self, heir: MadeRun | None = None) -> None:
+        """Give up what it has, but what it shares with its ``heir``: the journal, and the socket."""
+        with ExitStack() as stack:
+            if heir is None or heir.journal is not self.journal:
+                stack.callback(self.journal.close)
+            stack.callback(self.adapter.close)
+            stack.callback(self.users.close, heir.users if heir is not None else None)
+
+    def _info(self) -> RunInfo:
+        texts = self.plugins.files.texts
+        return RunInfo(
+            self.config.mode,
+            self.clock(),
+            __version__,
+            self.config.text,
+            self.config.seed,
+            self.cluster,
+            {**self.states, **({inputs.SAVED_AS: texts} if texts else {})},
+        )
+
+
+def make_run(
+    config: Config,
+    plugin_files: tuple[Path, ...],
+    tell_time: Callable[[float], str],
+    before: MadeRun | None = None,
+) -> MadeRun:
+    """A run under ``config``, complete. ``tell_time`` writes moments in reasons.
+
+    ``before`` is the run that it is to follow, which has saved what its plugins know; until this one begins
+    it stays as it is. Raises :class:`Unreached` if the cluster does not answer, else a
+    :class:`headway.errors.HeadwayError` that says what is wrong.
+    """
+    log = structlog.get_logger("headway")
+    monitor = config.mode is Mode.MONITOR
+    with ExitStack() as made:
+        catalogue = Catalogue(plugin_files)
+        configs = catalogue.enabled(config.plugin_configs())
+        clock = RunClock(log=log)
+        adapter = live_adapter(config, read_only=monitor, clock=clock)
+        made.callback(adapter.close)
+        gives = catalogue.gives(configs) if adapter.moves else frozenset()
+        plugins = Plugins.load(configs, catalogue, adapter.capabilities | gives)
+        adapter.use_handlers(plugins.handlers(), gives)
+        if plugins.need_policy:
+            adapter.tell_policy()
+        if not plugins.implementations("schedule"):
+            raise UserError(f"{config.source}: plugins: no policy is enabled (such as easy)")
+        if before is not None and before.config.journal == config.journal:
+            journal, states = before.journal, states_now(before.journal)
+        else:
+            journal = made.enter_context(Journal.open(config.journal))
+            if not journal.verify(LOOK_FOR_DAMAGE):
+                log.info("the journal is large; damage was looked for in a part of it")
+            states = states_at_the_end(journal, catalogue, log)
+        memory = remembered(journal, states, clock())
+        adapter.asked_before(memory.starts)
+        adapter.submitted_before(journal.first_submissions)
+        adapter.wished_before(memory.frequencies)
+        adapter.tiers_before(memory.tiers)
+        adapter.moving_before(memory.moves)
+        cluster = config.with_energy(_described(adapter))
+        catalogue.check_energy(configs, cluster)
+        meter = LatencyMeter(states.get(SAVED_AS), cluster_of=_cluster_of(config))
+        scheduler = Scheduler(
+            cluster,
+            plugins,
+            seed=config.seed,
+            capabilities=adapter.capabilities,
+            clock=tell_time,
+            saved=states,
+            monitor=monitor,
+            cycle=config.cycle,
+            wait_for_down_nodes=config.wait_for_down_nodes,
+        )
+        users = Users(
+            config, adapter, cluster.name, list(plugins.by_name), clock, meter, log,
+            before=before.users if before is not None else None,
+        )  # fmt: skip
+        made.pop_all()
+        return MadeRun(
+            config, adapter, plugins, cluster, scheduler, journal, users, clock, meter, states, log
+        )
+
+
+def _described(adapter: Any) -> ClusterDescription:
+    try:
+        found: ClusterDescription = adapter.describe()
+    except Failure as error:
+        raise Unreached(str(error)) from error
+    return found
+
+
+def _cluster_of(config: Config) -> Callable[[str], str]:
+    """Job id -> the cluster of a federation that it belongs to; "" where there is only one."""
+    return (lambda job_id: job_id.partition(":")[0]) if config.clusters else (lambda job_id: "")

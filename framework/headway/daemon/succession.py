@@ -1,0 +1,128 @@
+"""One run of the daemon after another.
+
+A run that is to be followed by another (a reload, or a wall clock that was set back) stays in force until the
+next one is complete: see :mod:`headway.daemon.made`. What is wrong with the next one is logged, and costs
+nothing. A cluster that does not answer just then is waited for, while the run that is in force goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from headway.config import Config, load_config
+from headway.daemon.made import MadeRun, OrdersTo, Unreached, make_run
+from headway.engine import Engine, Mode, Stopped
+from headway.errors import HeadwayError, UserError
+
+#: Between two attempts to make a run of a cluster that did not answer, at least.
+RETRY_SECONDS = 2.0
+
+
+class Succession:
+    """Runs under the configuration of one file, as it is when it is read."""
+
+    def __init__(
+        self,
+        config: Config,
+        path: Path,
+        plugin_files: tuple[Path, ...],
+        orders_to: OrdersTo,
+        tell_time: Callable[[float], str],
+        *,
+        monitor: bool = False,
+    ) -> None:
+        """``monitor``: apply nothing, whatever the file at ``path`` says."""
+        self._first = config
+        self._path = path
+        self._plugin_files = plugin_files
+        self._orders_to = orders_to
+        self._tell_time = tell_time
+        self._monitor = monitor
+        self._log: Any = structlog.get_logger("headway")
+        #: What the next run is for, while the cluster is waited for.
+        self._waits: Stopped | None = None
+        #: When that was tried last (monotonic clock).
+        self._tried = 0.0
+        self._next: MadeRun | None = None
+
+    def run(self) -> None:
+        """Until told to stop. Raises what the first run cannot be made for, and what ends a run."""
+        current = self._make(self._first)
+        try:
+            while True:
+                reason = current.serve(
+                    self._orders_to, partial(self._succeeds, current), partial(self._try_again, current)
+                )
+                if reason not in (Stopped.RELOAD, Stopped.CLOCK) or self._next is None:
+                    return
+                before, current, self._next = current, self._next, None
+                before.close(current)
+        finally:
+            self._drop_next(current)
+            current.close()
+
+    def _make(self, config: Config, before: MadeRun | None = None) -> MadeRun:
+        return make_run(config, self._plugin_files, self._tell_time, before)
+
+    def _succeeds(self, current: MadeRun, engine: Engine, why: Stopped) -> bool:
+        """Make the run that is to follow; False if it cannot be made, or not yet, which is logged."""
+        waited, self._waits = self._waits, None
+        self._drop_next(current)
+        config = current.config
+        try:
+            if why is Stopped.RELOAD:
+                config = self._read_again()
+            engine.remember()
+            self._next = self._make(config, current)
+        except Exception as error:
+            if isinstance(error, Unreached) and _same_clusters(config, current.config):
+                self._waits, self._tried = why, time.monotonic()
+                if waited is None:
+                    self._log.error("the cluster does not answer; waiting for it", error=str(error))
+            else:
+                self._stays_in_force(why, error)
+            return False
+        if why is Stopped.RELOAD:
+            self._log.info("configuration read again", path=str(self._path))
+        return True
+
+    def _drop_next(self, current: MadeRun) -> None:
+        """The next run that was made will not be: there is a newer order."""
+        dropped, self._next = self._next, None
+        if dropped is not None:
+            dropped.close(current)
+
+    def _read_again(self) -> Config:
+        fresh = load_config(self._path)
+        if fresh.mode is Mode.DRY_RUN:
+            raise UserError(f"{self._path}: mode: a running daemon cannot change to dry-run")
+        if self._monitor:
+            fresh.mode = Mode.MONITOR
+        return fresh
+
+    def _try_again(self, current: MadeRun, engine: Engine) -> None:
+        """After a cycle: the cluster that was waited for may answer again."""
+        if self._waits is None or time.monotonic() < self._tried + RETRY_SECONDS:
+            return
+        if len(current.adapter.outages()) < len(current.config.clusters_by_place()):
+            engine.reload() if self._waits is Stopped.RELOAD else engine.begin_anew()
+
+    def _stays_in_force(self, why: Stopped, error: Exception) -> None:
+        unforeseen = None if isinstance(error, HeadwayError) else error
+        found = str(error) if unforeseen is None else f"{type(error).__name__}: {error}"
+        if why is Stopped.RELOAD:
+            wrong = "the new configuration is wrong; the old one stays in force"
+            self._log.error(wrong, error=found, exc_info=unforeseen)
+        else:
+            slow = "no run with the new time can begin; the old one goes on at half the speed"
+            self._log.error(slow, error=found, exc_info=unforeseen)
+
+
+def _same_clusters(one: Config, other: Config) -> bool:
+    return one.clusters_by_place() == other.clusters_by_place()

@@ -1,0 +1,93 @@
+"""The local socket of a run: users' requests come in through it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from headway.config import Config
+from headway.engine import Mode
+from headway.errors import HeadwayError
+from headway.latencies import LatencyMeter
+from headway.service import Inbox, Server
+from headway.service.limits import Allowance, Limits
+from headway.service.protocol import Report
+from headway.service.server import Bound
+
+
+class Users:
+    """The requests of one run, and the socket that brings them; without a socket there are none."""
+
+    def __init__(
+        self,
+        config: Config,
+        adapter: Any,
+        cluster: str,
+        plugins: list[str],
+        clock: Callable[[], float],
+        meter: LatencyMeter,
+        log: Any,
+        *,
+        before: Users | None = None,
+    ) -> None:
+        """Binds the socket at once, unless the run ``before`` has it and leaves it to this one.
+
+        Raises :class:`HeadwayError` if a socket that is configured cannot be bound; a default that cannot
+        be used costs the socket, not the daemon.
+        """
+        self.inbox: Inbox | None = None
+        self._config = config.service
+        self._log = log
+        self._server: Server | None = None
+        self._path = path = config.socket_path()
+        if path is None:
+            return
+        self.inbox = Inbox(
+            adapter.wake,
+            Report(str(config.mode), cluster, 0, clock(), tuple(plugins)),
+            watching=config.mode is Mode.MONITOR,
+            clock=clock,
+            outages=adapter.outages,
+            oddities=adapter.oddities,
+            watts=adapter.measured_watts,
+            latencies=meter.summary,
+        )
+        if before is not None and before.leaves_to(self):
+            return
+        try:
+            self._serve(path)
+        except HeadwayError as error:
+            if config.service.socket is not None:
+                raise
+            log.warning("users cannot reach the daemon, it has no socket", error=str(error))
+            self.inbox = None
+
+    def leaves_to(self, other: Users) -> bool:
+        """Whether the socket that is bound now is the one that ``other`` wants."""
+        return self._server is not None and self._path == other._path
+
+    def close(self, heir: Users | None = None) -> None:
+        """Answer what is left. The socket goes to the ``heir`` if it is his, else away."""
+        if self._server is None or self._path is None:
+            return
+        server, self._server = self._server, None
+        if heir is not None and heir._server is None and heir._path == self._path:
+            heir._serve(self._path, server.hand_over())
+        else:
+            server.close()
+
+    def _serve(self, path: Path, bound: Bound | None = None) -> None:
+        assert self.inbox is not None
+        config = self._config
+        users = Allowance(config.burst, config.rate)
+        operators = Allowance(config.operator_burst, config.operator_rate)
+        self._server = Server(
+            path,
+            self.inbox,
+            operators=config.operators,
+            timeout=config.timeout,
+            limits=Limits(users, operators),
+            bound=bound,
+            log=self._log,
+        )
