@@ -147,6 +147,10 @@ class ClusterAdapter(abc.ABC):
         :attr:`moves` is False). Called before :meth:`describe`. Raises :class:`UserError` for handlers that
         cannot serve here."""
 
+    def tell_words(self, words: Iterable[str]) -> None:  # noqa: B027 (one whose jobs have attributes)
+        """Attributes of jobs that the configuration names: users can say them with their jobs. Called before
+        :meth:`describe`."""
+
     def tell_policy(self) -> None:
         """Plugins go by the site's policy as the batch system has it. Called before :meth:`describe`; the
         first :meth:`wait` tells it (:class:`headway.events.SitePolicyChanged`), later ones when it has

@@ -46,6 +46,9 @@ Class attributes of a plugin that the framework reads, all optional:
 ``needs_lending``
     True: others must be able to have the processors of suspended jobs
     (:attr:`headway.model.ClusterDescription.suspended_lend`). May be set by the plugin as it is made.
+``job_words``
+    names of jobs' attributes that its options name, which users can then say with their jobs. May be set as
+    the plugin is made.
 ``needs_policy``
     True: it goes by what the batch system says of its site's policy, which the event ``SitePolicyChanged``
     tells before anything is decided. May be set by the plugin as it is made, since its options decide.

@@ -167,11 +167,11 @@ class MigrationHandler(Protocol):
 
 
 def handler_for(handlers: Sequence[Any], move: Move) -> tuple[Any, str]:
-    """The first handler that suits the move, or None and why none does."""
-    reasons = []
+    """The first handler that suits the move, or None; and why those before it do not."""
+    reasons: list[str] = []
     for handler in handlers:
         why = handler.suits(move)
         if not why:
-            return handler, ""
+            return handler, "; ".join(reasons)
         reasons.append(f"{handler.name}: {why}")
     return None, "; ".join(reasons) or "no migration handler is enabled (such as requeue)"

@@ -437,6 +437,13 @@ class Plugins:
         """Whether one of them promises something to jobs."""
         return any(getattr(plugin, "promises", False) for plugin in self.by_name.values())
 
+    @property
+    def job_words(self) -> frozenset[str]:
+        """The attributes of jobs that their options name, which users can say."""
+        return frozenset(
+            word for plugin in self.by_name.values() for word in getattr(plugin, "job_words", ())
+        )
+
     def handlers(self) -> list[Any]:
         """The migration handlers (hook ``migrate``), in configured order."""
         found = [function() for _, function in self.implementations("migrate")]

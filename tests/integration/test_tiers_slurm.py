@@ -243,3 +243,65 @@ def test_a_job_that_saves_itself_is_moved_and_goes_on(
     assert moved.placement == (("node2", 1),) and not moved.restarted and moved.seconds > 0
     assert not daemon.events(ev.JobRequeued)
     daemon.stop()
+
+
+GUIDE = Path(__file__).parents[2] / "docs" / "operators" / "migration.md"
+#: Counts and, when it is told to, writes how far it is, then the word that it is written. While it counts
+#: in a place that it was moved to, and may end there, it goes on to the end.
+SOLVER = """#!{python}
+import os, pathlib, signal, sys, time
+state = pathlib.Path(sys.argv[2])
+images = state.parent.parent
+number = int(state.read_text()) if state.exists() else 0
+asked = []
+signal.signal(signal.SIGUSR1, lambda *_: asked.append(1))
+with open(images / ("begun." + os.environ["SLURM_JOB_ID"]), "a") as file:
+    file.write("%d %s\\n" % (number, os.environ["SLURMD_NODENAME"]))
+while not (images / "may-end").exists():
+    time.sleep(0.1)
+    number += 1
+    if asked:
+        asked.clear()
+        time.sleep(1.0)
+        state.write_text(str(number))
+        (state.parent / "written").write_text("")
+(images / ("done." + os.environ["SLURM_JOB_ID"])).write_text(str(number))
+"""
+
+
+@pytest.mark.parametrize("says", [True, False])
+def test_the_guides_script_is_moved_with_what_it_has_done_if_the_job_says_the_configured_word(
+    slurm_factory: Callable[..., Any], site: Callable[..., Daemon], images: Path, tmp_path: Path, says: bool
+) -> None:
+    cluster = slurm_factory(*PARTITIONS, nodes=2, cpus=1)
+    solver, plugin, batch = tmp_path / "solver", tmp_path / "mover.py", tmp_path / "job.sh"
+    solver.write_text(SOLVER.format(python=sys.executable))
+    solver.chmod(0o755)
+    plugin.write_text(MOVER)
+    _, _, section = GUIDE.read_text().partition("## A job that saves itself")
+    script = section.partition("```bash\n")[2].partition("```")[0]
+    batch.write_text(script.replace("./solver", str(solver)).replace("/scratch/headway", str(images)))
+    saves = {"checkpoint-signal": {"directory": str(images), "spare": 0, "attribute": "saves-itself"}}
+    daemon = site(cluster, ["easy", "first-fit", saves, "requeue"])
+    word = {"comment": "headway:saves-itself"} if says else {}
+    job = cluster.submit(1, script=f"exec bash {batch}", requeue=True, **word)
+    if says:
+        # What a signal that came twice leaves behind.
+        (images / job).mkdir()
+        (images / job / "written").touch()
+    done = daemon.command("check").stdout
+    assert ("checkpoint-signal suits no job now" in done) is not says
+    daemon.start("--plugin", str(plugin))
+    daemon.until(lambda: daemon.events(ev.JobMigrated), what="it is moved")
+    (moved,) = daemon.events(ev.JobMigrated)
+    assert moved.restarted is not says
+    over = daemon.said("a move is over")[-1]["what"]
+    assert ("with what it has done" if says else "from its beginning") in over
+    passed_over = daemon.said("a move begins")[-1].get("passed_over", "")
+    assert ("the job does not say 'saves-itself'" in passed_over) is not says
+    (images / "may-end").touch()
+    daemon.until((images / f"done.{job}").exists, what="it finishes")
+    begun = [line.split() for line in (images / f"begun.{job}").read_text().splitlines()]
+    assert [node for _, node in begun] == ["node1", "node2"]
+    assert (int(begun[1][0]) > 0) is says
+    daemon.stop()

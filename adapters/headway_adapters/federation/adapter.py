@@ -341,6 +341,11 @@ class Federation(ClusterAdapter):
                 f"no migration handler, found {', '.join(names)}"
             )
 
+    def tell_words(self, words: Iterable[str]) -> None:
+        known = frozenset(words)
+        for member in self._members.values():
+            member.adapter.tell_words(known)
+
     # ------------------------------------------------------------------ wait
 
     def wait(self, deadline: float | None) -> tuple[float, Sequence[ev.Event]] | None:

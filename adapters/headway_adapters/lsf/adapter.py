@@ -234,7 +234,10 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
             self._log.error(
                 "a host does not wake; it counts as down", node=name, seconds=self.options.wake_timeout
             )
-        site = reader.Site(self.options.queues, self.options.unlimited_walltime, fills=not world.flavour.ibm)
+        site = reader.Site(
+            self.options.queues, self.options.unlimited_walltime, fills=not world.flavour.ibm,
+            words=self.words,
+        )  # fmt: skip
         found = reader.read_jobs(
             rows, facts, now, site, queues, nodes, world.static, world.groups, notes, before, there,
         )  # fmt: skip

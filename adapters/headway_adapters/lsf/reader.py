@@ -107,6 +107,8 @@ class Site:
     unlimited_walltime: float = 365 * 86400.0
     #: ``brun`` cannot say how many slots on each host, it fills them one after another up to their CPUs.
     fills: bool = False
+    #: Attributes of jobs that the configuration names, and that users can say in a job's description.
+    words: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -387,7 +389,7 @@ class _Reading:
             found["notes"] = notes
         if why := unwritable(description, ENDS):
             found[CANNOT_BE_TOLD] = why
-        return {**found, **marks(words)} or None
+        return {**found, **marks(words, self.site.words)} or None
 
     def _description(
         self, row: Row, told: Facts, request: Request, *, held: bool = False,

@@ -154,6 +154,7 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
         self._world = _World(
             name=name,
             site=cluster.Site(
+                words=self.words,
                 managed=self.options.queues,
                 array_limit=self.options.array_limit,
                 unlimited_walltime=self.options.unlimited_walltime,

@@ -79,6 +79,8 @@ class Site:
     licences: frozenset[str] = frozenset()
     #: The resources by whose values vnodes are grouped (:mod:`headway_adapters.pbs.placement_sets`).
     group_keys: tuple[str, ...] = ()
+    #: Attributes of jobs that the configuration names, and that users can say in the variable HEADWAY.
+    words: frozenset[str] = frozenset()
 
 
 @dataclass

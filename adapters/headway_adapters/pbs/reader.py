@@ -457,8 +457,8 @@ class _Reader:
         if not said:
             return marked or None
         words = re.split(r"[+,: ]", said)
-        if is_mark(words[0]) or asks_for_protection(words):
-            marked.update(marks(words))
+        if is_mark(words[0], self.site.words) or asks_for_protection(words):
+            marked.update(marks(words, self.site.words))
         elif not {"dedicated", "malleable"} & set(words):
             marked["comment"] = said[:LONGEST]
         if "dedicated" in words:

@@ -204,6 +204,8 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
                 "service, so it cannot put one to sleep either"
             )
         self.read_only = read_only
+        #: Attributes of jobs that the configuration names, and that users can say.
+        self.words: frozenset[str] = frozenset()
         self._client = client
         self._pace = pace
         self._log = log if log is not None else structlog.get_logger(f"headway.{self.system}")
@@ -361,6 +363,9 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         self._moves.use(handlers)
         self._given = gives
         self.capabilities = self.capabilities | gives
+
+    def tell_words(self, words: Iterable[str]) -> None:
+        self.words = frozenset(words)
 
     def tiers_before(self, tiers: Mapping[str, str]) -> None:
         self._agents.adopt(tiers)

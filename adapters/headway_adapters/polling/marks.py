@@ -8,14 +8,15 @@ so many (attribute ``moldable``); ``deadline=2026-11-24T06:00`` (UTC) or absolut
 (attribute ``security``); ``switches=2`` or ``switches=2@10m``: its nodes are to lie on at most so many
 switches, for which it waits so long (attribute ``switches``, as written). What is damaged is kept as it is
 written, so that whoever reads the attribute can say what is wrong with it; so are ``nan`` and ``inf``, which
-are no numbers of anything here. Words that nothing here reads are the attribute ``unread``: a user may have
-meant one of ours.
+are no numbers of anything here. A word that the configuration names as an attribute of jobs, such as
+``saves-itself``, is that attribute: true, or what stands behind its ``=``. Words that nothing here reads are
+the attribute ``unread``: a user may have meant one of ours.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -30,9 +31,9 @@ WORDS = ("dedicated", "malleable", "moldable", "switches", "deadline", "bytes", 
 UNREAD = "unread"
 
 
-def is_mark(word: str) -> bool:
-    """Whether a comment that begins with this word speaks of a job in our words."""
-    return _name(word) in WORDS
+def is_mark(word: str, named: Collection[str] = ()) -> bool:
+    """Whether a comment that begins with this word speaks of a job in our words, or in ``named`` ones."""
+    return _name(word) in WORDS or _name(word) in named
 
 
 def asks_for_protection(words: Iterable[str]) -> bool:
@@ -45,13 +46,14 @@ def _name(word: str) -> str:
     return word.strip().partition("=")[0]
 
 
-def marks(words: Iterable[str]) -> dict[str, Any]:
-    """The attributes that the words of a comment stand for."""
+def marks(words: Iterable[str], named: Collection[str] = ()) -> dict[str, Any]:
+    """The attributes that the words of a comment stand for; ``named`` are those that the configuration names
+    besides."""
     found: dict[str, Any] = {}
     task: dict[str, Any] = {}
     security: dict[str, Any] = {}
     words = list(words)
-    unread = [word.strip() for word in words if word.strip() and _name(word) not in WORDS]
+    unread = [word.strip() for word in words if word.strip() and not is_mark(word, named)]
     for word in words:
         name, equals, text = word.strip().partition("=")
         if name == "moldable":
@@ -66,6 +68,8 @@ def marks(words: Iterable[str]) -> dict[str, Any]:
             found["switches"] = text
         elif equals and name in _TASK:
             task[name] = _read(_TASK[name], text)
+        elif name in named and name not in WORDS:
+            found[name] = text if equals else True
     if "job" in task or "stage" in task:
         found["window"] = task
     if security:

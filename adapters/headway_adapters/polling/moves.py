@@ -140,7 +140,8 @@ class Moves:
         shown = msgspec.structs.replace(job, tier=tier)
         self._under_way[key] = _UnderWay(move, handler, machine, decision, shown)
         where = ", ".join(node for node, _ in target) or "its image"
-        self._log.info("a move begins", job=key, by=handler.name, to=where)
+        passed_over = {"passed_over": why} if why else {}
+        self._log.info("a move begins", job=key, by=handler.name, to=where, **passed_over)
         self._follow(key, machine.begin(time.monotonic()))
         self._drain()
         return Outcome(True)
@@ -276,8 +277,10 @@ class Moves:
         else:
             self._told.append(ev.DecisionFailed(now, decision, over.message))
         tell = self._log.info if over.outcome in ("moved", "saved") else self._log.warning
+        how = "from its beginning" if over.restarted else "with what it has done"
+        what = f"{over.message}; {how}" if over.outcome == "moved" else over.message
         tell("a move is over", job=key, outcome=over.outcome, by=one.handler.name,
-             what=over.message, stood=round(one.stood, 1))  # fmt: skip
+             what=what, stood=round(one.stood, 1))  # fmt: skip
         self._hands.poke()
 
     # ------------------------------------------------------------------ an earlier run's moves

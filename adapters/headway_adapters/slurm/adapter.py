@@ -239,6 +239,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
             backfills=reader.starts_heterogeneous(config),
             needs_qos="qos" in config.get("AccountingStorageEnforce", "").lower().split(","),
             behind={behind: front for front, behind in self.options.background.items()},
+            words=self.words,
         )
         storage = config.get("AccountingStorageType", "")
         accounting = self.options.accounting == "yes" or (

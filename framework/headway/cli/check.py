@@ -77,11 +77,13 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
         try:
             with live_adapter(config, read_only=True) as adapter:
                 adapter.use_handlers(plugins.handlers(), gives)
+                adapter.tell_words(plugins.job_words)
                 if plugins.need_policy:
                     adapter.tell_policy()
                 of_cluster.extend(adapter.check())
                 of_cluster.extend(_lacking(plugins, configs, catalogue, adapter))
                 of_cluster.extend(_missing(plugins, adapter))
+                of_cluster.extend(_suits_no_job(plugins, adapter))
                 # Those of this cluster, as far as it could be asked, and not of all of its kind.
                 capabilities = adapter.capabilities
         except UserError:
@@ -147,6 +149,34 @@ def _missing(plugins: Plugins, adapter: ClusterAdapter) -> list[Check]:
             remedy = "give it what it expects, or take that plugin out"
             found.append(Check("plugins", False, f"plugin {name!r}: {lacking}", remedy))
     return found
+
+
+def _suits_no_job(plugins: Plugins, adapter: ClusterAdapter) -> list[Check]:
+    """Migration handlers that are for jobs with an attribute that no job has now."""
+    from headway.adapter import Check
+    from headway.live_copy import Copy
+
+    asked = [
+        (plugin.name, word)
+        for plugin in plugins.handlers()
+        for word in sorted(getattr(plugin, "job_words", ()))
+    ]
+    if not asked:
+        return []
+    try:
+        jobs = Copy(adapter).events
+    except HeadwayError:
+        # It does not answer, and its own checks have said so.
+        return []
+    said = {word for event in jobs for word in getattr(getattr(event, "job", None), "attributes", None) or ()}
+    return [
+        Check(
+            "migration", True, f"{name} suits no job now: none says {word!r}, so later handlers move them",
+            f"users say it with their jobs, on Slurm: sbatch --comment=headway:{word}", known=False,
+        )
+        for name, word in asked
+        if word not in said
+    ]  # fmt: skip
 
 
 def _shown(text: str) -> str:

@@ -617,9 +617,11 @@ def copy_forward(
     from headway.config import live_adapter
     from headway.emulation import emulate
     from headway.live_copy import Copy
+    from headway.plugins import Plugins
 
     with live_adapter(config, read_only=True) as adapter:
         adapter.submitted_before(partial(first_submissions, config))
+        adapter.tell_words(Plugins.load(configs, catalogue, None).job_words)
         copy = Copy(adapter)
     jobs = copy.jobs if limit is None else copy.jobs[: limit + len(copy.running)]
     with job_progress(label, jobs) as advance:

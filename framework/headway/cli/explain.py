@@ -97,6 +97,7 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
     configs = catalogue.enabled(config.plugin_configs())
     with live_adapter(config, read_only=True) as adapter:
         plugins = Plugins.load(configs, catalogue, None)
+        adapter.tell_words(plugins.job_words)
         if plugins.need_policy:
             adapter.tell_policy()
         adapter.submitted_before(partial(first_submissions, config))

@@ -138,6 +138,7 @@ def make_run(
         gives = catalogue.gives(configs) if adapter.moves else frozenset()
         plugins = Plugins.load(configs, catalogue, adapter.capabilities | gives)
         adapter.use_handlers(plugins.handlers(), gives)
+        adapter.tell_words(plugins.job_words)
         if plugins.need_policy:
             adapter.tell_policy()
         if not plugins.implementations("schedule"):

@@ -339,7 +339,7 @@ class Consolidation(Plugin):
             if placement is None:
                 return False
             restart = variant == "keasy"
-            how = "begins again there" if restart else "moved there with what it has done"
+            how = "begins again there" if restart else "moved there"
             if view.move(job, placement, "foreground", restart=restart, reason=f"{why}; {how}") is None:
                 return False
             if not restart:

@@ -56,7 +56,7 @@ class ImageOptions(LeaveOptions):
     )
     attribute: str = Field(
         default="",
-        description="only jobs with this attribute (such as one that a submit filter sets); empty: all",
+        description="only jobs that say this word (Slurm: sbatch --comment=headway:WORD); empty: all",
     )
 
     @field_validator("directory")

@@ -27,6 +27,11 @@ class Saving:
         self.options = options
         self.images: Images = options.images(self.name, words)
 
+    @property
+    def job_words(self) -> tuple[str, ...]:
+        """The attribute that confines it, which users can say with their jobs."""
+        return (self.options.attribute,) if self.options.attribute else ()
+
     @hookimpl
     def migrate(self) -> MigrationHandler:
         return self

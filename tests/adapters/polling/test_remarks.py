@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway_adapters.polling.marks import marks
+from headway_adapters.polling.marks import is_mark, marks
 from headway_adapters.polling.remarks import LONGEST, noted, remarks, with_note
 
 
@@ -54,6 +54,14 @@ def test_notes_stand_behind_what_the_user_wrote_and_are_taken_off_again():
 )
 def test_deadlines_and_security_levels(words, attributes):
     assert marks(words) == attributes
+
+
+def test_attributes_that_the_configuration_names_can_be_said():
+    said = ["saves-itself", "kind=long", "saves_itself", "moldable"]
+    assert marks(said, {"saves-itself", "kind", "moldable"}) == {
+        "saves-itself": True, "kind": "long", "moldable": True, "unread": ["saves_itself"],
+    }  # fmt: skip
+    assert is_mark("saves-itself", {"saves-itself"}) and not is_mark("saves-itself")
 
 
 def test_words_that_nothing_reads_are_named():

@@ -272,7 +272,7 @@ class _Reading:
             marked["notes"] = notes
         if why := unwritable(comment):
             marked[CANNOT_BE_TOLD] = why
-        return {**marked, **marks(words)} or None
+        return {**marked, **marks(words, self.site.words)} or None
 
     def _reservation(self, record: JobRecord, job_id: str) -> str:
         """The reservation that its user named; "" for the one into which headway put it."""

@@ -28,3 +28,5 @@ class Site:
     needs_qos: bool = False
     #: Partition of background jobs -> the one that they belong to.
     behind: Mapping[str, str] = field(default_factory=dict)
+    #: Attributes of jobs that the configuration names, and that users can say in a comment.
+    words: frozenset[str] = frozenset()
