@@ -58,13 +58,17 @@ _GO = {"REQUEUE": "requeue", "CANCEL": "cancel", "SUSPEND": "suspend"}
 
 #: A user has of these what its account says, where nothing else is said.
 _INHERITED = ("MaxJobs", "MaxTRES", "MaxTRESMins", "MaxWall", "MaxTRESPerNode")
+#: Columns of associations that have none either.
+_THRESHOLDS = ("minpriothreshold", "minpriothresh", "minprio")
 #: Columns of a QOS that have no counterpart, where they say something.
 _QOS_LEFT = {
     "gracetime": "no time to end by itself is given", "usagethreshold": "usage thresholds",
     "preemptexempttime": "that of slurm.conf holds for all",
     "usagethres": "usage thresholds", "mintres": "smallest sizes", "mintresperjob": "smallest sizes",
-    "limitfactor": "limit factors", "maxtresrunminspa": "", "maxtresrunminspu": "", "maxtresrunmins": "",
-    "maxtresrunminsperuser": "", "maxtresrunminsperaccount": "", "flags": "",
+    "minpriothreshold": "priority thresholds", "minpriothresh": "priority thresholds",
+    "minprio": "priority thresholds", "limitfactor": "limit factors", "maxtresrunminspa": "",
+    "maxtresrunminspu": "", "maxtresrunmins": "", "maxtresrunminsperuser": "", "maxtresrunminsperaccount": "",
+    "flags": "",
 }  # fmt: skip
 
 
@@ -115,6 +119,10 @@ def _policy(read: SlurmFiles, found: Imported) -> SitePolicy:
             for note in sorted(notes):
                 found.leave(line, note)
             _check_row(row, line, found)
+    for row, line in read.associations:
+        for name in _THRESHOLDS:
+            if row.get(name, "") not in ("", "0", "-1"):
+                found.leave(line, f"{name}={row[name]} is not carried over: priority thresholds")
     for row, line in read.qos:
         for name, why in _QOS_LEFT.items():
             value = row.get(name, "")

@@ -44,7 +44,8 @@ _RECORDS = ("downnodes", "frontendname")
 #: What a partition may be called.
 _PARTITION = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*")
 _DUMPED = re.compile(r"(Cluster|Parent|Account|User)\s*-\s*'?((?:[^':]|(?<=\\)')*)'?(.*)")
-_FIELD = re.compile(r":(\w+)=(?:'([^']*)'|([^:]*))")
+#: Types of resources have colons and equals signs as well (``gres/gpu:a100=8``), but no capital letter.
+_FIELD = re.compile(r":([A-Z]\w*)=(?:'([^']*)'|((?:[^:]|:(?![A-Z]\w*=))*))")
 #: The line of dashes below the header of what is printed for people.
 _RULED = re.compile(r"-+(\s+-+)+")
 

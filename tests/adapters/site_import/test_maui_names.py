@@ -24,12 +24,12 @@ def test_the_weights_of_fair_share_have_two_names(weight: str, kind: str) -> Non
 
 
 def test_a_target_for_everybody_alone_is_said_to_be_left_out() -> None:
-    cfg = f"{POLICY}FSWEIGHT 100\nFSUSERWEIGHT 10\nUSERCFG[DEFAULT] FSTARGET=25.0\nCLASSCFG[batch] PRIORITY=0"
+    cfg = f"{POLICY}FSWEIGHT 100\nFSUSERWEIGHT 10\nUSERCFG[DEFAULT] FSTARGET=25.0\nCLASSCFG[q] PRIORITY=0"
     found = made("maui", cfg=cfg)
     assert "windows" not in found.plugins
     assert [text for text in said(found) if text.startswith("cfg:4")] == [
-        "cfg:4: USERCFG[DEFAULT] FSTARGET=25.0 is not carried over: no name has a target, so fair share is left "
-        "out altogether (FSPOLICY, FSWEIGHT, FSUSERWEIGHT)"
+        "cfg:4: USERCFG[DEFAULT] FSTARGET=25.0 is not carried over: no name has a target, so fair share is "
+        "left out altogether (FSPOLICY, FSWEIGHT, FSUSERWEIGHT)"
     ]
     found = made("maui", cfg=f"{cfg}\nUSERCFG[ann] FSTARGET=40")
     assert "windows" in found.plugins

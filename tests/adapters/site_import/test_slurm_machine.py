@@ -283,6 +283,17 @@ def test_a_users_minus_one_lifts_what_the_account_says_of_each_user() -> None:
     assert found.plugins["limits"]["of"] == {"association": {"a:bob": {"jobs": 3}}}
 
 
+def test_types_of_resources_in_a_dump_and_thresholds() -> None:
+    dump = (
+        "Cluster - 'c'\nParent - 'root'\n"
+        "Account - 'a':GrpTRES=cpu=9,gres/gpu:a100=8:GrpTRESMins=cpu=7:MinPrioThreshold=5\n"
+    )
+    found = made("slurm", conf=ENFORCED, dump=dump)
+    limits = {"processors": 9, "resources": {"gpu:a100": 8.0}, "budget": 7.0}
+    assert found.plugins["limits"]["of"] == {"account": {"a": limits}}
+    assert said(found) == ["dump:3: minpriothreshold=5 is not carried over: priority thresholds"]
+
+
 def test_a_table_for_people_is_one_sentence() -> None:
     qos = (
         "      Name   Priority     MaxWall\n---------- ---------- -----------\n"
