@@ -18,7 +18,8 @@ GIVEN = {
 PIECES = (
     "=", ":", ",", "|", "[", "]", "'", '"', "\\", "#", " ", "\t", "-1", "0", "1e400", "-", "+=", "UNLIMITED",
     "NONE", "9" * 30, "[1-", "DEFAULT", "ALL", "\N{SUPERSCRIPT TWO}", "\x85", "create queue a",
-    "PartitionName=", "NodeName=", "Gres=gpu:", "[u:", "PBS_GENERIC", "FSTARGET=", "Parent - '", "%", "{}", "!!python", "null",
+    "PartitionName=", "NodeName=", "Gres=gpu:", "[u:", "PBS_GENERIC", "FSTARGET=", "Parent - '", "%", "{}",
+    "!!python", "null",
 )  # fmt: skip
 
 
