@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import random
 
+import msgspec
+import pytest
+from building import described
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headway import events as ev
+from headway.model import ClusterDescription
 from headway.numbering import number
+from headway.state import State
 
 
 def test_the_number_comes_first_and_then_the_element() -> None:
@@ -32,3 +38,22 @@ def test_all_ids_compare_whatever_they_look_like(names: list[str]) -> None:
 @given(st.text(), st.text())
 def test_only_equal_ids_are_equal(one: str, other: str) -> None:
     assert (number(one) == number(other)) == (one == other)
+
+
+@pytest.mark.parametrize(
+    ("numbered", "order"), [(True, ["25_2", "25_10", "26_1"]), (False, ["26_1", "25_10", "25_2"])]
+)
+def test_ties_break_by_numbers_only_where_ids_are_the_batch_system_s(
+    numbered: bool, order: list[str]
+) -> None:
+    state = State(msgspec.structs.replace(ClusterDescription.flat(4), numbered=numbered))
+    state.now = 5.0
+    state.apply([ev.JobSubmitted(5.0, described(name, 1, 10, 5.0)) for name in ("26_1", "25_10", "25_2")])
+    assert [job.id for job in state.pools["pool"].queue] == order
+
+
+def test_a_cluster_that_was_recorded_without_numbers_has_the_order_of_then() -> None:
+    """So its journal replays."""
+    recorded = msgspec.to_builtins(ClusterDescription.flat(4))
+    del recorded["numbered"]
+    assert not msgspec.convert(recorded, ClusterDescription).numbered
