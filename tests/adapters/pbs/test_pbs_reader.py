@@ -573,3 +573,10 @@ def test_no_job_makes_the_reader_fail_or_hides_another(
 @given(st.dictionaries(st.sampled_from(documents.NodeRecord.__struct_fields__), ANYTHING))
 def test_no_vnode_makes_the_reader_fail(fields: dict[str, Any]) -> None:
     cluster.read_nodes({"a": documents.NodeRecord(**fields)}, QUEUES, set())
+
+
+@pytest.mark.parametrize(("letter", "leaves"), [("R", False), ("S", False), ("E", True), ("F", False)])
+def test_a_job_that_exits_is_over_and_has_its_vnodes(letter: str, leaves: bool) -> None:
+    job = one(job_state=letter, exec_vnode="(pbshost[0]:ncpus=1)")
+    assert job.leaving is leaves
+    assert job.placement
