@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.errors import UserError
@@ -148,6 +148,7 @@ rows = st.lists(
 ).map(lambda rows: sorted(rows, key=lambda row: row[Column.SUBMIT]))  # fmt: skip
 
 
+@settings(max_examples=30)
 @given(rows=rows, packing=st.sampled_from(["", ".gz", ".bz2", ".xz"]))
 def test_the_standard_format_survives_the_way_there_and_back(tmp_path_factory, rows, packing):
     place = tmp_path_factory.getbasetemp()
