@@ -11,9 +11,9 @@ from building import OneOfEachUser, described, emulate, node_cluster, plugged, t
 
 from headway import events as ev
 from headway.decisions import Decision, Start
-from headway.emulation import Copy
 from headway.explain import explain
 from headway.hookspecs import hookimpl
+from headway.live_copy import Copy
 from headway.model import ClusterDescription, NodeDescription, PoolBounds, PoolDescription
 from headway.scheduler import Scheduler, plain_clock
 from headway.state import Barrier, Job, State, Status
