@@ -26,6 +26,9 @@ local BEHIND = {}
 -- as, if that user submits jobs.
 local EXEMPT = { [0] = true }
 
+local NEW = "headway:new"
+-- The user stated no greatest number of nodes: Slurm 24.11 does not show that of a job that enters held.
+local ANY_NODES = ";nodes=any"
 local RELEASED = "headway:released"
 local USER_HOLD = "headway:user-hold"
 local PENDING = 0
@@ -87,7 +90,7 @@ function slurm_job_submit(job_desc, part_list, submit_uid)
    if is_managed(partition_of(job_desc, part_list)) and job_desc.priority ~= 0 then
       job_desc.priority = 0
       if job_desc.admin_comment == nil or job_desc.admin_comment == "" then
-         job_desc.admin_comment = "headway:new"
+         job_desc.admin_comment = NEW .. (job_desc.max_nodes == NO_VAL and ANY_NODES or "")
       end
    end
    return slurm.SUCCESS
@@ -106,7 +109,7 @@ function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)
    end
    local comment = job_desc.comment or job_rec.comment
    local note, before = job_desc.admin_comment, job_rec.admin_comment
-   if note ~= nil and string.sub(note, 1, 8) ~= "headway:" and before == "headway:new" and mark_of(comment) ~= USER_HOLD then
+   if note ~= nil and string.sub(note, 1, 8) ~= "headway:" and string.sub(before or "", 1, #NEW) == NEW and mark_of(comment) ~= USER_HOLD then
       -- An administrator writes over the mark that says whose hold this is: the comment says it from now on.
       comment = with_mark(comment, RELEASED)
       job_desc.comment = comment

@@ -3,26 +3,36 @@ jobs wait, and each runs once, on as many processors as planned."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from live_daemon import Daemon, Diary
+from real_systems.slurm import FILTER
 
 from headway import events as ev
 
-pytestmark = pytest.mark.slurm
+pytestmark = [pytest.mark.slurm, pytest.mark.both_slurms]
+
+PROLOG = Path(__file__).parents[2] / "etc" / "slurm" / "task_prolog.sh"
 
 #: Processes and minutes.
 BATCH = ((4, 3), (2, 5), (3, 2), (1, 4))
 
 
 def test_a_batch_is_planned_and_run_by_a1(slurm_factory: Callable[..., Any], tmp_path: Path) -> None:
-    cluster = slurm_factory(nodes=1, cpus=4)
-    diary = Diary(cluster)
+    prolog = tmp_path / "task_prolog.sh"
+    shutil.copy(PROLOG, prolog)
+    cluster = slurm_factory("--set", f"TaskProlog={prolog}", *FILTER, nodes=1, cpus=4)
+    diary, tasks = Diary(cluster), cluster.root / "tasks"
+    tasks.mkdir()
+    tasks.chmod(0o777)
+    srun = f"srun -o {tasks}/$SLURM_JOB_ID sh -c 'echo $SLURM_PROCID'; "
+    wanted = {"comment": "headway:moldable", "hold": False, "user": "nobody"}
     jobs = [
-        cluster.submit(size, minutes=minutes, script=diary.script(1), comment="headway:moldable")
+        cluster.submit(size, minutes=minutes, script=srun + diary.script(1), **wanted)
         for size, minutes in BATCH
     ]
     daemon = Daemon(cluster, tmp_path, plugins=[{"moldable": {"algorithm": "A1"}}, "first-fit"])
@@ -39,6 +49,8 @@ def test_a_batch_is_planned_and_run_by_a1(slurm_factory: Callable[..., Any], tmp
         # Of four processors nobody gets more than two; those behind start once these have ended.
         assert [sizes[job] for job in jobs[:2]] == [2, 2]
         assert sizes[jobs[3]] == 1
+        ran = {job: len((tasks / job).read_text().split()) for job in jobs}
+        assert ran == sizes, "a plain srun has as many tasks as the job has processors"
         limits = [
             event.job.request.walltime for event in daemon.events(ev.JobChanged) if event.job.id == jobs[0]
         ]

@@ -556,8 +556,8 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         detail = self.detail(key)
         refused = not late and detail is not None and detail.refused
         if refused and job is not None and self._last is not None:
-            nodes = [node for node, _ in flight.decision.placement]
-            self._refusals.learned(key, job.job.request, nodes, self._last.snapshot.nodes)
+            placement = flight.decision.placement
+            self._refusals.learned(key, job.job.request, placement, self._last.snapshot.nodes)
         if late:
             held = self.change([writer.hold(key)])[0]
             if held is None or not held.ok:
@@ -618,7 +618,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         now = time.monotonic()
         listed = {detail.record for detail in look.details.values()}
         self._refused = {key: again for key, again in self._refused.items() if key in listed}
-        takes: dict[str, bool] = {}
+        takes: dict[str, str] = {}
         clears: dict[str, tuple[str, ...]] = {}
         parts: dict[str, _Pinned] = {}
         details = list(look.details.items())
@@ -633,7 +633,9 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
                 continue
             try:
                 if detail.from_filter or detail.unmarked or detail.refused or not detail.held:
-                    takes.setdefault(writer.record(detail.record), detail.comment_free and detail.pin is None)
+                    may_mark = detail.comment_free and detail.pin is None
+                    mark = marker.held(nodes_open=detail.nodes_open) if may_mark else ""
+                    takes.setdefault(writer.record(detail.record), mark)
                 elif detail.pin is not None and job.held_by == "headway" and detail.parts:
                     pins = tuple(part.pin for _, part in detail.parts)
                     parts[key] = _Pinned(detail.pin, True, pins, detail)
@@ -648,8 +650,8 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         if not takes and not clears:
             return
         results: dict[str, Result | None] = {}
-        for mark in (True, False):
-            keys = [key for key, marked in takes.items() if marked is mark]
+        for mark in dict.fromkeys(takes.values()):
+            keys = [key for key, wanted in takes.items() if wanted == mark]
             # A list of an array's elements has commas of its own.
             plain = [key for key in keys if "[" not in key]
             write = partial(writer.take, mark=mark)

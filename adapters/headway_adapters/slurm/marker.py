@@ -7,6 +7,9 @@ administrator's hold, whoever set it. The AdminComment (which only administrator
 ``headway:new``                        set by the submit filter: held for headway. Slurm calls
                                        such a hold the user's; headway makes it its own.
 ``headway:held``                       held by headway
+``headway:new;nodes=any``              the same, of a job whose user stated no greatest number of nodes:
+``headway:held;nodes=any``             Slurm 24.11 shows the least as the greatest, too, while such a job
+                                       is held and was never looked at by its scheduler
 ``headway:pin=n[1-2];asked=n1;``       pinned to n1 and n2 for a start; its user had asked for
 ``nodes=0-0;cpus=n1:4,n2:4;run=0``     node n1 and no number of nodes; execution number 0
 ``;resv=1``                            and put into the reservation that headway keeps for it
@@ -28,6 +31,7 @@ from headway_adapters.slurm import hostlist
 PREFIX = "headway:"
 NEW = PREFIX + "new"
 HELD = PREFIX + "held"
+_ANY_NODES = ";nodes=any"
 
 
 class Pin(msgspec.Struct, frozen=True):
@@ -69,6 +73,16 @@ class Pin(msgspec.Struct, frozen=True):
 def is_ours(comment: str) -> bool:
     """Whether an AdminComment may be overwritten."""
     return not comment or comment.startswith(PREFIX)
+
+
+def held(*, nodes_open: bool) -> str:
+    """The mark of a job that headway holds. ``nodes_open``: its user stated no greatest number of nodes."""
+    return HELD + (_ANY_NODES if nodes_open else "")
+
+
+def says_nodes_open(comment: str) -> bool:
+    """Whether a mark says that the job's user stated no greatest number of nodes."""
+    return comment in (NEW + _ANY_NODES, HELD + _ANY_NODES)
 
 
 def parse(comment: str) -> Pin | None:

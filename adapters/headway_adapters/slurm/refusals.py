@@ -9,12 +9,12 @@ described anew, or a job with another request, is as good as new; so is everythi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, replace
 
 import msgspec
 
-from headway.model import NodeDescription, Request
+from headway.model import NodeDescription, Placement, Request
 from headway_adapters.polling.snapshot import SnapshotJob
 
 
@@ -35,10 +35,16 @@ class Refusals:
         self._names: dict[frozenset[NodeDescription], tuple[str, ...]] = {}
 
     def learned(
-        self, job_id: str, request: Request, names: Iterable[str], nodes: Mapping[str, NodeDescription]
+        self, job_id: str, request: Request, placement: Placement, nodes: Mapping[str, NodeDescription]
     ) -> None:
-        """Slurm refused a job with this ``request``, as the last look showed it, on these nodes."""
-        kinds = frozenset(_kind(nodes[name]) for name in names if name in nodes)
+        """Slurm refused a job with this ``request``, as the last look showed it, on this ``placement``.
+
+        Where that has fewer processors than it asks for, another request was refused: Slurm raises the
+        processors of a job to its tasks when it looks at it, which somebody had lowered alone.
+        """
+        if sum(count for _, count in placement) < request.processors:
+            return
+        kinds = frozenset(_kind(nodes[name]) for name, _ in placement if name in nodes)
         known = self._refused.get(job_id)
         if known is not None:
             self._refused[job_id] = replace(known, kinds=known.kinds | kinds)

@@ -175,11 +175,11 @@ def hold_all(job_ids: Iterable[str]) -> Argv:
     return ("scontrol", "hold", ",".join(job(one) for one in job_ids))
 
 
-def take(record_ids: Iterable[str], *, mark: bool) -> Argv:
-    """Hold for headway: as an administrator, and marked as ours."""
+def take(record_ids: Iterable[str], *, mark: str) -> Argv:
+    """Hold for headway: as an administrator, and marked as ours unless ``mark`` is empty."""
     named = ",".join(record(one) for one in record_ids)
     argv = ("scontrol", "update", f"JobId={named}", "Priority=0")
-    return (*argv, f"AdminComment={marker.HELD}") if mark else argv
+    return (*argv, f"AdminComment={mark}") if mark else argv
 
 
 def restore(job_id: str, pin: marker.Pin, *, mark: bool, take: bool = False, partition: str = "") -> Argv:

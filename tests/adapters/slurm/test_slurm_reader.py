@@ -243,8 +243,22 @@ def test_a_request_for_gpus_on_other_nodes(jobs: reader.Jobs) -> None:
         ({"tres_per_job": "gres:gpu:3", "cpus": 5, "tasks": 5}, 2, 0, 2),
         ({"tres_per_job": "gres:gpu:4", "cpus": 4, "tasks": 4, "node_count": 4, "max_nodes": 4}, 4, 0, 1),
         ({"tres_per_job": "gres:gpu:2", "cpus": 8, "tasks": 8}, 2, 4, 1),
-        # More than one node has, on one processor: never.
-        ({"tres_per_job": "gres:gpu:3", "cpus": 1, "tasks": 1}, 0, 0, 3),
+        # More than one node has, for one task: a processor a node.
+        ({"tres_per_job": "gres:gpu:3", "cpus": 1, "tasks": 1}, 2, 1, 2),
+        ({"tres_per_job": "gres:gpu:4", "cpus": 1, "tasks": 1}, 2, 1, 2),
+        ({"tres_per_job": "gres:gpu:6", "cpus": 1, "tasks": 1}, 3, 1, 2),
+        ({"tres_per_job": "gres:gpu:3", "cpus": 1, "tasks": 1, "max_nodes": 2}, 2, 1, 2),
+        ({"tres_per_job": "gres:gpu:5", "cpus": 1, "tasks": 2, "node_count": 2, "max_nodes": 3}, 3, 1, 2),
+        ({"tres_per_job": "gres:gpu:4", "cpus": 2, "tasks": 2, "tasks_per_node": 2}, 2, 2, 2),
+        # Too few nodes are allowed, or a task is not divided: never.
+        ({"tres_per_job": "gres:gpu:3", "cpus": 1, "tasks": 1, "max_nodes": 1}, 1, 0, 3),
+        ({"tres_per_job": "gres:gpu:5", "cpus": 1, "tasks": 1, "max_nodes": 2}, 1, 0, 5),
+        ({"tres_per_job": "gres:gpu:4", "cpus": 2, "tasks": 1, "cpus_per_task": 2}, 0, 0, 4),
+        ({"tres_per_task": "gres:gpu:3", "cpus": 1, "tasks": 1}, 0, 0, 3),
+        ({"tres_per_task": "gres:gpu:2", "cpus": 3, "tasks": 3}, 3, 1, 2),
+        # 24.11 shows one node as the most of a job that enters held; its mark says that none was stated.
+        ({"tres_per_job": "gres/gpu:3", "cpus": 1, "tasks": 1, "max_nodes": 1,
+          "admin_comment": "headway:held;nodes=any"}, 2, 1, 2),
         ({"tres_per_task": "gres:gpu:1", "cpus": 2, "tasks": 2}, 0, 0, 2),
         ({"tres_per_task": "gres:gpu:1", "cpus": 4, "tasks": 4}, 2, 2, 2),
         ({"tres_per_socket": "gres:gpu:1", "cpus": 2, "tasks": 2, "sockets_per_node": 2}, 0, 0, 2),

@@ -134,7 +134,7 @@ def test_a_job_that_enters_released_is_taken_over(slurm_cluster: Any, drive: Cal
         slurm_cluster.submit(4, 60, hold=False)
     late = slurm_cluster.submit(4, 60, hold=False)
     driven = drive()
-    driven.meanwhile(lambda: slurm_cluster.jobs()[late]["admin_comment"] == "headway:held")
+    driven.meanwhile(lambda: slurm_cluster.jobs()[late]["admin_comment"].startswith("headway:held"))
     record = slurm_cluster.jobs()[late]
     assert (record["priority"], record["state_reason"]) == (0, "JobHeldAdmin")
 

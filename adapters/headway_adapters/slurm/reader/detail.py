@@ -29,6 +29,8 @@ class Detail:
     node_list: tuple[str, ...] = ()
     least_nodes: int = 0
     most_nodes: int = 0
+    #: Its user stated no greatest number of nodes, which Slurm may not show of it later.
+    nodes_open: bool = False
     restarts: int = 0
     #: The partitions that its user listed, if more than one: a start must choose one.
     listed: tuple[str, ...] = ()

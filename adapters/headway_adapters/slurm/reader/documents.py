@@ -40,6 +40,7 @@ class JobRecord(msgspec.Struct, gc=False):
     exclusive: Any = None
     exit_code: Any = None
     features: Any = None
+    flags: Any = None
     gres_detail: Any = None
     group_name: Any = None
     hold: Any = None

@@ -33,7 +33,7 @@ from headway_adapters.slurm.reader.licences import licences
 from headway_adapters.slurm.reader.nodes import Nodes
 from headway_adapters.slurm.reader.partitions import Partition
 from headway_adapters.slurm.reader.placement import placement_of
-from headway_adapters.slurm.reader.request import Requests, nodes_asked
+from headway_adapters.slurm.reader.request import Requests, forgets_nodes, nodes_asked
 from headway_adapters.slurm.reader.reservations import RESERVATION_PREFIX
 from headway_adapters.slurm.reader.site import Site
 from headway_adapters.slurm.reader.states import job_state
@@ -415,6 +415,7 @@ class _Reading:
             node_list=node_list,
             least_nodes=least,
             most_nodes=most,
+            nodes_open=marker.says_nodes_open(comment) or forgets_nodes(record),
             restarts=restarts,
             listed=listed,
             behind=values.text(record.partition) in self.site.behind,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headway.model import Request
-from headway_adapters.slurm import values
+from headway_adapters.slurm import marker, values
 from headway_adapters.slurm.reader.bounded import fewest_nodes
 from headway_adapters.slurm.reader.documents import MIB, JobRecord
 from headway_adapters.slurm.reader.gres import generic, gres
@@ -16,9 +16,10 @@ from headway_adapters.slurm.reader.licences import licences
 from headway_adapters.slurm.reader.nodes import Nodes
 from headway_adapters.slurm.reader.partitions import Partition
 from headway_adapters.slurm.reader.site import Site
-from headway_adapters.slurm.reader.spread import Choice, Spread
+from headway_adapters.slurm.reader.spread import Choice, Spread, Wish
 from headway_adapters.slurm.reader.topology import Bounds, bound_of
 
+_NODES = re.compile(r"(?:^|,)node=([0-9]+)")
 _MEMORY = re.compile(r"(?:^|,)mem=([0-9.]+)([KMGTP]?)")
 
 
@@ -108,11 +109,14 @@ class Requests:
                     excluded = tuple(dict.fromkeys((*excluded, *without)))
         per_task = processors_per_task(record, cpus)
         per_node = values.integer(record.tasks_per_node) * per_task
-        if not nodes and (in_all := self._gres_in_all(record)):
+        if least != most or not least:
             choice = Choice(pool, features, asked, excluded)
-            spread = self._spread.fewest(choice, in_all, cpus, per_task, per_node)
-            nodes = spread if spread > 1 else 0
-            if nodes and not per_node and cpus % (nodes * per_task) == 0:
+            wish = self._wish(record, cpus, per_task, per_node, (least, most))
+            spread = self._spread.fewest(choice, wish) if wish.gres else 0
+            if spread > max(nodes, 1):
+                nodes = spread
+                cpus = max(cpus, nodes * (per_node or 1)) if wish.grows else cpus
+            if spread > 1 and not per_node and cpus % (nodes * per_task) == 0:
                 per_node = cpus // nodes
         if wider and not per_node and cpus % nodes == 0:
             # What asks for more nodes bounds what lies on each.
@@ -202,6 +206,17 @@ class Requests:
             return tuple((name, count * sockets) for name, count in per_socket)
         return tuple((name, -(-count // nodes)) for name, count in self._gres_in_all(record))
 
+    def _wish(
+        self, record: JobRecord, cpus: int, per_task: int, per_node: int, nodes: tuple[int, int]
+    ) -> Wish:
+        """What decides on how many nodes a job lies."""
+        of_tasks = generic(values.text(record.tres_per_task)) and not generic(
+            values.text(record.tres_per_job)
+        )
+        tasks = max(values.integer(record.tasks, 1), 1) if of_tasks else 0
+        exact = "EXACT_TASK_COUNT_REQUESTED" in values.words(record.flags)
+        return Wish(self._gres_in_all(record), cpus, per_task, per_node, tasks, nodes, exact)
+
     def _gres_in_all(self, record: JobRecord) -> tuple[tuple[str, int], ...]:
         """Generic resources that a job asks for in all (``--gpus``, ``--gpus-per-task``), and for no node.
 
@@ -254,7 +269,20 @@ def processors_per_task(record: JobRecord, cpus: int) -> int:
 
 
 def nodes_asked(record: JobRecord) -> tuple[int, int]:
-    """The least and most nodes that were asked for; 0: not stated."""
+    """The least and most nodes that were asked for; 0: not stated.
+
+    From some version on (24.11 does it, 22.05 does not) Slurm shows the least as the most, too, of a job that
+    entered held and states only tasks; a mark says where that is so.
+    """
     most = values.integer(record.max_nodes)
     least = values.integer(record.node_count)
+    if most == least and marker.says_nodes_open(values.text(record.admin_comment)):
+        stated = _NODES.search(values.text(record.tres_req_str))
+        if stated is not None and int(stated.group(1)) <= 1:
+            return 0, 0
     return (least, most) if most else (0, 0)
+
+
+def forgets_nodes(record: JobRecord) -> bool:
+    """Whether its most nodes are not stated, and Slurm is of a kind that may not show that later."""
+    return isinstance(record.max_nodes, dict) and not values.integer(record.max_nodes)

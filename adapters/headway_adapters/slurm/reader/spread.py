@@ -1,5 +1,8 @@
 """On how many nodes a job lies that asks for generic resources in all and leaves its nodes open: on the
-fewest of which each has an even share of them, among the nodes that it can have."""
+fewest of which each has an even share of them, among the nodes that it can have.
+
+As Slurm 22.05 and 24.11 do it, seen on both: a job of more nodes than tasks gets a task more for each node,
+unless its tasks have several processors or GPUs of their own; no task is divided."""
 
 from __future__ import annotations
 
@@ -23,6 +26,28 @@ class Choice(NamedTuple):
     excluded: tuple[str, ...]
 
 
+class Wish(NamedTuple):
+    """What a job asks for in all."""
+
+    gres: tuple[tuple[str, int], ...]
+    processors: int
+    #: Processors of a task, which lie together.
+    per_task: int = 1
+    #: At most so many processors on a node; 0: any number.
+    most: int = 0
+    #: Tasks among which the generic resources are divided; 0: they belong to no task.
+    tasks: int = 0
+    #: The least and most nodes that its user stated; 0: not stated.
+    nodes: tuple[int, int] = (0, 0)
+    #: Its user stated the number of tasks, which 24.11 then leaves as it is.
+    exact: bool = False
+
+    @property
+    def grows(self) -> bool:
+        """Whether Slurm adds tasks until each node has one."""
+        return self.per_task == 1 and not self.tasks and not self.exact
+
+
 class _Kinds(NamedTuple):
     """How many nodes there are of each kind, those that the job requires and the others."""
 
@@ -44,23 +69,20 @@ class Spread:
     def __init__(self, nodes: Mapping[str, NodeDescription]) -> None:
         self._nodes = nodes
         self._kinds: dict[tuple[Choice, bool], _Kinds | None] = {}
-        self._found: dict[tuple[Choice, tuple[tuple[str, int], ...], int, int, int], int] = {}
+        self._found: dict[tuple[Choice, Wish], int] = {}
 
-    def fewest(
-        self, choice: Choice, wanted: tuple[tuple[str, int], ...], cpus: int, per_task: int, most: int
-    ) -> int:
-        """The fewest nodes for ``wanted`` and ``cpus`` processors, ``per_task`` of them together and at most
-        ``most`` on a node (0: any number); 0 where no even shares fit.
+    def fewest(self, choice: Choice, wish: Wish) -> int:
+        """The fewest nodes for what a job asks for; 0 where no even shares fit.
 
         Nodes that take no jobs count only where the others cannot do.
         """
-        key = (choice, wanted, cpus, per_task, most)
+        key = (choice, wish)
         if (known := self._found.get(key)) is not None:
             return known
         found = 0
         for down in (False, True):
             kinds = self._kinds_of(choice, down)
-            if kinds is not None and (found := _fewest(kinds, dict(wanted), cpus, per_task, most)):
+            if kinds is not None and (found := _fewest(kinds, wish)):
                 break
         self._found[key] = found
         return found
@@ -85,36 +107,43 @@ class Spread:
         return self._kinds[key]
 
 
-def _fewest(kinds: _Kinds, wanted: dict[str, int], cpus: int, per_task: int, most: int) -> int:
-    required = _able(kinds.required, wanted, most)
-    others = _able(kinds.others, wanted, most)
+def _fewest(kinds: _Kinds, wish: Wish) -> int:
+    required = _able(kinds.required, wish)
+    others = _able(kinds.others, wish)
     named = sum(able.number for able in required)
     if named < kinds.required.total() or not (required or others):
         return 0
     there = named + sum(able.number for able in others)
     leasts = sorted({able.least for able in (*required, *others)})
+    stated, limit = wish.nodes
     # Each of those that are required has to have a share.
-    nodes = max(named, max((able.least for able in required), default=leasts[0]))
-    while nodes <= min(there, cpus):
+    nodes = max(named, stated, max((able.least for able in required), default=leasts[0]))
+    most = min(there, limit or there)
+    if not wish.grows:
+        most = min(most, wish.tasks or wish.processors // wish.per_task)
+    while nodes <= most:
         chosen = _largest(required, others, nodes)
         if chosen is None:
             # Too few have a share of that size: more do only from the next size on.
             nodes = next((least for least in leasts if least > nodes), there + 1)
-        elif _room(chosen, nodes, cpus, per_task):
+        elif _room(chosen, nodes, max(wish.processors, nodes), wish.per_task):
             return nodes
         else:
             nodes += 1
     return 0
 
 
-def _able(kinds: Counter[_Kind], wanted: dict[str, int], most: int) -> list[_Able]:
+def _able(kinds: Counter[_Kind], wish: Wish) -> list[_Able]:
     """Kinds of nodes that have all that is wanted, those with most processors first."""
     found = []
     for (gres, processors), number in kinds.items():
         has = dict(gres)
-        if all(has.get(name, 0) > 0 for name in wanted):
-            least = max(-(-count // has[name]) for name, count in wanted.items())
-            found.append(_Able(max(least, 1), min(processors, most or processors), number))
+        # A task's own lie together.
+        sizes = {name: count // wish.tasks if wish.tasks else 1 for name, count in wish.gres}
+        usable = {name: has.get(name, 0) // (size or 1) * (size or 1) for name, size in sizes.items()}
+        if all(usable.values()):
+            least = max(-(-count // usable[name]) for name, count in wish.gres)
+            found.append(_Able(max(least, 1), min(processors, wish.most or processors), number))
     return sorted(found, key=lambda able: -able.processors)
 
 
