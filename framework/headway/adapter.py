@@ -54,6 +54,12 @@ class Check(msgspec.Struct, frozen=True):
     remedy: str = ""
     #: False: nothing speaks against it (``ok`` is True), but it cannot be found out from here.
     known: bool = True
+    #: Only driving needs it: what only watches can do without.
+    driving: bool = False
+
+    def for_driving(self) -> Check:
+        """The same, of something that only driving needs."""
+        return msgspec.structs.replace(self, driving=True)
 
 
 class Outage(msgspec.Struct, frozen=True):

@@ -65,7 +65,7 @@ def run(client: CommandClient, options: LsfOptions, clock: Callable[[], float]) 
     try:
         queues_out, hosts_out = client.look([("bqueues", "-l"), ("bhosts", "-w")])
         found += _queues(listing.read_queues(queues_out.text), options)
-        found.append(_privilege(queues_out.text, kind, options, client))
+        found.append(_privilege(queues_out.text, kind, options, client).for_driving())
         found += _jobs(client, clock, listing.read_hosts(hosts_out.text))
     except Failure as error:
         found.append(Check("mbatchd", False, str(error), "start mbatchd (badmin mbdrestart), or wait for it"))

@@ -65,8 +65,8 @@ def run(client: PbsClient, options: PbsOptions, clock: Callable[[], float]) -> l
     name, attributes = next(iter(server.items()))
     state = values.text(attributes.get("server_state")) or "answers"
     found.append(Check("pbs server", True, f"{name}: {state}"))
-    found.append(_scheduling(attributes, options))
-    found.append(_privilege(client, attributes, flavour))
+    found.append(_scheduling(attributes, options).for_driving())
+    found.append(_privilege(client, attributes, flavour).for_driving())
     if flavour != "torque":
         found.append(_history(attributes))
     found += _queues(queues_out, options)

@@ -54,13 +54,13 @@ def run(client: SlurmClient, options: SlurmOptions, clock: Callable[[], float]) 
     config = reader.config(config_result.text)
     said = ping.text.strip().splitlines()
     found.append(Check("slurmctld", True, said[0] if said else "answers"))
-    found.append(_privilege(client, config))
-    found.append(_scheduler(config))
-    found.append(_delay(config))
+    found.append(_privilege(client, config).for_driving())
+    found.append(_scheduler(config).for_driving())
+    found.append(_delay(config).for_driving())
     if options.power:
-        found.append(_power(config))
+        found.append(_power(config).for_driving())
     found += _partitions(client, options)
-    found.append(_entry(client, config, options))
+    found.append(_entry(client, config, options).for_driving())
     found.append(_clock(client, clock))
     return found
 

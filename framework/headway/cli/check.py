@@ -18,6 +18,7 @@ from headway.errors import Damaged, HeadwayError, UserError
 if TYPE_CHECKING:
     from headway.adapter import Check, ClusterAdapter
     from headway.config import Config
+    from headway.engine import Mode
     from headway.plugins import Catalogue, PluginConfig, Plugins
 
 #: Characters of a check's detail that are shown.
@@ -102,12 +103,21 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
         table.add_column(overflow=overflow)
     for item in checks:
         word = "[red]FAIL[/]" if not item.ok else "[green]ok[/]" if item.known else "[yellow]?[/]"
+        if _is_for_later(item, config.mode):
+            word = "[yellow]later[/]"
         table.add_row(word, item.subject, _shown(item.detail))
         if not (item.ok and item.known) and item.remedy:
             table.add_row("", "", f"→ {_shown(item.remedy)}")
     console().print(table)
-    if not all(item.ok for item in checks):
+    if not all(item.ok or _is_for_later(item, config.mode) for item in checks):
         raise SystemExit(1)
+
+
+def _is_for_later(check: Check, mode: Mode) -> bool:
+    """Whether it is not in order, and only driving needs it, and headway only watches."""
+    from headway.engine import Mode
+
+    return mode is Mode.MONITOR and check.driving and not check.ok
 
 
 def _lacking(

@@ -30,9 +30,25 @@ if TYPE_CHECKING:
 config_option = click.option(
     "-c", "--config", "config_path", type=click.Path(path_type=Path), help="Configuration file (YAML)."
 )
+#: Where a site's configuration is looked for, in this order, if nobody names it.
+CONFIGS = (Path("headway.yaml"), Path("/etc/headway/headway.yaml"))
+
+
+def _site_config() -> Path:
+    """The configuration that is there; raises :class:`click.UsageError` if there is none."""
+    for path in CONFIGS:
+        if path.exists():
+            return path
+    looked = ", ".join(str(path) for path in CONFIGS)
+    raise click.UsageError(
+        f"expected a configuration: -c FILE, or HEADWAY_CONFIG in the environment; found none of {looked}"
+    )
+
+
 required_config_option = click.option(
-    "-c", "--config", "config_path", type=click.Path(path_type=Path), required=True,
-    help="Configuration file (YAML).",
+    "-c", "--config", "config_path", type=click.Path(path_type=Path), envvar="HEADWAY_CONFIG",
+    default=_site_config,
+    help="Configuration file (YAML). Default: HEADWAY_CONFIG, ./headway.yaml, /etc/headway/headway.yaml.",
 )  # fmt: skip
 
 

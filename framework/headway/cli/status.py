@@ -13,7 +13,7 @@ from headway.cli.common import console, examples, required_config_option, say, w
 from headway.errors import Failure
 
 if TYPE_CHECKING:
-    from headway.service.protocol import Report
+    from headway.service.protocol import PoolReport, Report
 
 
 @click.command("status", epilog=examples("headway status -c site.yaml"))
@@ -32,6 +32,12 @@ def command(config_path: Path, as_json: bool) -> None:
         click.echo(msgspec.json.encode(report))
     else:
         _show(report)
+
+
+def _counts(pool: PoolReport, tiers: bool) -> tuple[int, ...]:
+    """The columns of a pool behind its name."""
+    counts = (pool.total, pool.free, pool.queued, pool.running)
+    return (*counts, pool.background) if tiers else counts
 
 
 def _show(report: Report) -> None:
@@ -55,11 +61,12 @@ def _show(report: Report) -> None:
         f"{report.cycles} cycles, the last {age:.0f} s ago; {report.jobs} jobs, "
         f"{report.reservations} reservations"
     )
-    table = Table("pool", "processors", "free", "queued", "running")
+    tiers = any(pool.background for pool in report.pools)
+    table = Table("pool", "processors", "free", "queued", "running", *(["background"] if tiers else []))
     for column in table.columns[1:]:
         column.justify = "right"
     for pool in report.pools:
-        table.add_row(pool.name, *(str(n) for n in (pool.total, pool.free, pool.queued, pool.running)))
+        table.add_row(pool.name, *(str(n) for n in _counts(pool, tiers)))
     console().print(table)
     power = [f"{count} {state}" for state, count in sorted(report.power.items())]
     if report.watts:

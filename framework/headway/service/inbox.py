@@ -160,6 +160,7 @@ class Inbox:
                 len(pool.running),
                 head=pool.queue[0].processors if pool.queue else 0,
                 ends=tuple((end, processors) for end, _, processors, _ in pool.running[:_ENDS]),
+                background=len(pool.background),
             )
             for pool in state.pools.values()
         )

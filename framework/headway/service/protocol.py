@@ -68,6 +68,8 @@ class PoolReport(msgspec.Struct, frozen=True):
     #: When running jobs are expected to end (absolute seconds), and how many processors they have: the
     #: earliest.
     ends: tuple[tuple[float, int], ...] = ()
+    #: Jobs that run in the background; ``running`` are those in front.
+    background: int = 0
 
 
 class OutageReport(msgspec.Struct, frozen=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -364,6 +365,14 @@ def test_a_job_without_a_limit(queue: cluster.Queue, resources: dict[str, Any], 
     records["1.s"].Resource_List = {"select": "1:ncpus=1", **resources}
     found = reader.read_jobs(records, NOW, SITE, {"workq": queue}, NODES, set())
     assert only(found).job.request.walltime == walltime
+
+
+@pytest.mark.parametrize("words", [frozenset(), frozenset({"saves-itself"})])
+def test_an_attribute_that_the_configuration_names_can_be_said(words: frozenset[str]) -> None:
+    said = job(Variable_List={"HEADWAY": "saves-itself"})
+    found = read({"1.pbshost": said}, site=replace(SITE, words=words))
+    expected = {"saves-itself": True} if words else {"comment": "saves-itself"}
+    assert only(found).job.attributes == expected
 
 
 @pytest.mark.parametrize(

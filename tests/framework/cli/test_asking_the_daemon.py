@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,9 +14,11 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import click
+import msgspec
 import pytest
 
 from headway import cli
+from headway.cli import status
 from headway.cli.asking import DURATION, MOMENT
 from headway.config import parse_config
 from headway.errors import UserError
@@ -174,9 +177,22 @@ def test_status_shows_run_queues_and_problems(site: Any, capsys: Any) -> None:
         assert part in out
     assert headway("status", "--json", "-c", config) == 0
     report = json.loads(capsys.readouterr().out)
-    pool = {"name": "batch", "total": 16, "free": 4, "queued": 2, "running": 3, "head": 0, "ends": []}
+    pool = {
+        "name": "batch", "total": 16, "free": 4, "queued": 2, "running": 3, "head": 0, "ends": [],
+        "background": 0,
+    }  # fmt: skip
     assert report["pools"] == [pool]
     assert report["watts"] == {"n1": 200.4, "n2": 50.0} and report["power"] == {"asleep": 3, "waking": 1}
+
+
+def test_status_counts_jobs_in_the_background_where_there_are_some(capsys: Any) -> None:
+    plain = Report("drive", "tc", 3, 0.0, ("easy",), last_cycle=0.0)
+    for background, shown in ((0, False), (2, True)):
+        pools = (PoolReport("batch", 16, 4, 1, 3, background=background),)
+        status._show(msgspec.structs.replace(plain, pools=pools))
+        out = capsys.readouterr().out
+        assert ("background" in out) is shown
+        assert (re.findall("[0-9]+", out.split("batch")[1])[:5] == ["16", "4", "1", "3", "2"]) is shown
 
 
 def test_without_a_daemon_it_says_so(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:

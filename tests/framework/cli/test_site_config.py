@@ -1,0 +1,46 @@
+"""Which configuration a command takes if nobody names one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from headway.cli import common
+
+
+@click.command()
+@common.required_config_option
+def shows(config_path: Path) -> None:
+    click.echo(config_path)
+
+
+@pytest.fixture
+def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The system's configuration, which is not there yet; the test stands in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HEADWAY_CONFIG", raising=False)
+    found = tmp_path / "etc.yaml"
+    monkeypatch.setattr(common, "CONFIGS", (Path("headway.yaml"), found))
+    return found
+
+
+def taken(*arguments: str) -> str:
+    return CliRunner().invoke(shows, arguments).output.strip()
+
+
+def test_the_nearest_configuration_is_taken(system: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    system.touch()
+    assert taken() == str(system)
+    Path("headway.yaml").touch()
+    assert taken() == "headway.yaml"
+    monkeypatch.setenv("HEADWAY_CONFIG", "mine.yaml")
+    assert taken() == "mine.yaml"
+    assert taken("-c", "given.yaml") == "given.yaml"
+
+
+def test_where_there_is_none_it_says_where_it_looked(system: Path) -> None:
+    assert "found none of headway.yaml" in taken() and "HEADWAY_CONFIG" in taken()
+    assert "Default: HEADWAY_CONFIG" in taken("--help")
