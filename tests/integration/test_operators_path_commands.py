@@ -148,7 +148,7 @@ class Console:
         assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
 
     def failed(self) -> list[str]:
-        return [line for line in self.out.splitlines() if line.startswith("FAIL")]
+        return [line for line in self.out.splitlines() if line.startswith(("FAIL", "later"))]
 
 
 @pytest.mark.long

@@ -35,14 +35,15 @@ CONFIGS = (Path("headway.yaml"), Path("/etc/headway/headway.yaml"))
 
 
 def _site_config() -> Path:
-    """The configuration that is there; raises :class:`click.UsageError` if there is none."""
+    """The configuration that is there; raises :class:`click.MissingParameter` if there is none."""
     for path in CONFIGS:
         if path.exists():
             return path
     looked = ", ".join(str(path) for path in CONFIGS)
-    raise click.UsageError(
-        f"expected a configuration: -c FILE, or HEADWAY_CONFIG in the environment; found none of {looked}"
-    )
+    raise click.MissingParameter(
+        f"Expected -c FILE, or HEADWAY_CONFIG in the environment; found none of {looked}",
+        param_hint="'-c' / '--config'", param_type="option",
+    )  # fmt: skip
 
 
 required_config_option = click.option(

@@ -168,7 +168,7 @@ def test_a_mistake_is_named_with_its_place_what_was_expected_and_what_was_found(
         ("dry-run --trase x", "--trace"),
         ("dry-run --trace small.swf --limit 0", "'--limit': 0 is not in the range x>=1"),
         ("dry-run --trace small.swf --scale-arrivals 0", "'--scale-arrivals': 0.0 is not in the range x>0"),
-        ("run", "expected a configuration: -c FILE, or HEADWAY_CONFIG in the environment"),
+        ("run", "Missing option '-c' / '--config'"),
         ("run -c live.yaml --out out", "--out goes with mode dry-run; live.yaml says mode drive"),
         ("explain", "Missing argument 'JOB'"),
     ],
