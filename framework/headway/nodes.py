@@ -144,7 +144,8 @@ class Free:
             self.processors[node] >= count
             and self.memory[node] >= memory_on_node(request, count)
             and all(
-                name not in self.gres or self.gres[name][node] >= n for name, n in gres_on_node(request, count)
+                name not in self.gres or self.gres[name][node] >= amount
+                for name, amount in gres_on_node(request, count)
             )
             for node, count in zip(nodes, counts, strict=True)
         )

@@ -33,7 +33,7 @@ def place_parts(
     nodes, or must not share hosts, have their own way (:mod:`headway.placing_shared`).
     """
     parts = request.parts
-    if request.parts_apart != "nodes" or any(part.one_host for part in parts):
+    if request.parts_apart != "nodes" or any(part.one_host or not part.processors for part in parts):
         whole = place_shared(table, request, pool, eligible, free, place, time)
         return tuple(chain.from_iterable(whole)) if whole is not None else None
     named = [table.mask_of(part.required_nodes) for part in parts]

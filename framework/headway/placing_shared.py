@@ -1,7 +1,7 @@
 """Where the parts of a request find room that may have nodes, or hosts, in common with one another.
 
-A part is what a batch system places as it is: chunks of one kind, or one chunk that may lie on several nodes of
-one host. Each part takes what it gets before the next one looks: so do the batch systems that know such requests.
+A part is what a batch system places as it is: chunks of one kind, or one chunk that may lie on several nodes
+of one host. Each part takes what it gets before the next one looks, as batch systems with such requests do.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ Place = Callable[[Offer], Placement | None]
 def place_shared(
     table: NodeTable, request: Request, pool: str, eligible: Bools, free: Free, place: Place, time: float
 ) -> list[Placement] | None:
-    """A placement of each part, on nodes of ``eligible`` that have ``free`` left at ``time``; None if there is
-    none in any of the orders that are tried."""
+    """A placement of each part, on nodes of ``eligible`` that have ``free`` left at ``time``; None if none of
+    the orders that are tried leads to one."""
     masks: dict[int, Bools] = {}
     for part in request.parts:
         # Chunks of one kind are one and the same request.
         if id(part) not in masks:
             masks[id(part)] = eligible & table.eligible(part, pool, available_only=False)
-    hosts = _Hosts(table) if request.parts_apart == "hosts" or any(p.one_host for p in request.parts) else None
+    by_host = request.parts_apart == "hosts" or any(part.one_host for part in request.parts)
+    hosts = _Hosts(table) if by_host else None
     for order in _orders(request.parts):
         found = _in_turn(table, request, order, masks, free.copy(), place, time, hosts)
         if found is not None:
@@ -71,8 +72,9 @@ def _in_turn(
             placement = _without_processors(table, part, mask, left)
         else:
             slots = table.slots(part, mask, left)
+            spans = hosts is not None and part.one_host
             placement = None
-            for room in hosts.each(slots, part.processors) if hosts is not None and part.one_host else [slots]:
+            for room in hosts.each(slots, part.processors) if hosts is not None and spans else [slots]:
                 if int(room.sum()) >= part.processors:
                     placement = place(Offer(table, part, room, left, time))
                 if placement:

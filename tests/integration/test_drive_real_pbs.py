@@ -121,3 +121,44 @@ def test_jobs_in_the_queue_of_a_reservation_are_load(site: Pbs) -> None:
         for line in ("set server scheduling = False", "set queue workq started = True"):
             server.run("qmgr", "-c", line)
         server.kill("sched")
+
+
+#: What OpenPBS's own scheduler starts at once on three idle hosts of 8 processors and 4 GB.
+STARTED_AT_ONCE = (
+    ("1:ncpus=8+4:ncpus=1", "free"),
+    ("1:ncpus=1:mem=3gb+7:ncpus=2:mem=100mb", "free"),
+    ("3:ncpus=6", "free"),
+    ("1:ncpus=0", "free"),
+    ("3:ncpus=8+1:ncpus=0", "free"),
+    ("2:ncpus=0:mem=1gb+1:ncpus=4", "free"),
+    ("2:ncpus=4:host=pbsc+4:ncpus=4", "free"),
+    ("1:ncpus=2:vnode=pbsb+1:ncpus=2:host=pbsa", "free"),
+    ("2:ncpus=2+1:ncpus=8", "scatter"),
+    ("1:ncpus=4+4:ncpus=1", "pack"),
+    ("1:ncpus=8+4:ncpus=1", "excl"),
+    ("1:ncpus=1+1:ncpus=2", "exclhost"),
+    ("1:ncpus=1+1:ncpus=2+1:ncpus=3", "vscatter"),
+    ("6:ncpus=1:mem=2gb", "free"),
+    ("1:ncpus=7+1:ncpus=5+1:ncpus=5+1:ncpus=3+1:ncpus=3+1:ncpus=1", "free"),
+    ("1:ncpus=3+1:ncpus=5+1:ncpus=3+1:ncpus=5+1:ncpus=3+1:ncpus=5", "free"),
+    ("6:ncpus=3+6:ncpus=1", "free"),
+)
+
+
+def test_what_pbs_starts_at_once_on_idle_hosts_headway_starts_at_once(site: Pbs) -> None:
+    daemon = site.daemon()
+    daemon.start()
+    for select, place in STARTED_AT_ONCE:
+        job = site.qsub(select, "-l", f"place={place}", seconds=600)
+        daemon.until(
+            lambda job=job: job in {one.job_id for one in daemon.events(ev.JobStarted)},  # type: ignore[misc]
+            what=f"{select} ({place}) is started",
+        )
+        site.cancel(job)
+        daemon.until(
+            lambda job=job: job in {one.job_id for one in daemon.events(ev.JobEnded)},  # type: ignore[misc]
+            what="it is over",
+        )
+    assert daemon.stop() == 0
+    assert not daemon.events(ev.DecisionFailed)
+    daemon.assert_replays()

@@ -454,6 +454,12 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
         hosts = self._last.hosts if isinstance(self._last, PbsLook) else {}
         argv = writer.start(start, detail, hosts=hosts, torque=self._torque)
         room.take(start, job, detail)
+        if detail.shrinks_from:
+            # PBS's own scheduler gives such a job its walltime; without one it would run for ever.
+            (given,) = self.change([writer.limit(start.job_id, detail.shrinks_from)])
+            if given is None or not given.ok:
+                said = given.complaint() if given is not None else "PBS does not answer"
+                raise writer.Unfit(f"job {start.job_id}: it cannot be given a walltime: {said}")
         return argv
 
     @property

@@ -15,6 +15,8 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from headway.model import NodeDescription, PoolDescription
 from headway_adapters.pbs import values
 from headway_adapters.pbs.documents import JobRecord, NodeRecord
@@ -200,6 +202,10 @@ def read_nodes(records: Mapping[str, NodeRecord], queues: Mapping[str, Queue], n
             found.always_whole.add(name)
         elif sharing.startswith("default_excl"):
             found.default_whole.add(name)
+    for host, vnodes in found.vnodes.items():
+        if len(vnodes) > 1:
+            for name in vnodes:
+                found.nodes[name] = msgspec.structs.replace(found.nodes[name], host=host)
     return found
 
 

@@ -33,6 +33,7 @@ from headway.model import (
     Request,
 )
 from headway_adapters.pbs import licences, select, values
+from headway_adapters.pbs.chunk_parts import Group, lay_back
 from headway_adapters.pbs.cluster import Nodes, Queue, Site, mapping
 from headway_adapters.pbs.documents import JobRecord, Variables
 from headway_adapters.pbs.shapes import Shapes, largest_amounts, place_of, processors_of
@@ -95,6 +96,11 @@ class Detail:
     spread: bool = False
     #: Each chunk lies on a host of its own.
     apart: bool = False
+    #: Where its request has parts: the request, and which chunks each part has.
+    request: Request | None = None
+    groups: tuple[Group, ...] = ()
+    #: Seconds of walltime that it must be given before it starts (``max_walltime``); 0: none.
+    shrinks_from: float = 0.0
     managed: bool = True
     #: Its chunks as PBS lists them; "" where there are none of that form (Torque, elements of arrays).
     select: str = ""
@@ -219,6 +225,7 @@ class _Reader:
             exclusive=whole,
             licences=licences.asked(mapping(record.Resource_List), self.site.licences)[0],
         )
+        request, placement = self._in_parts(job_id, record, request, placement)
         if state == "running" and values.integer(record.substate) in _STARTING:
             state = "starting"
             self._note_stuck(job_id, record, placement)
@@ -244,6 +251,20 @@ class _Reader:
             restarts=max(runs - 1, 0),
             leaving=values.text(record.job_state) == _EXITING,
         )
+
+    def _in_parts(
+        self, job_id: str, record: JobRecord, request: Request, placement: list[tuple[str, int]]
+    ) -> tuple[Request, list[tuple[str, int]]]:
+        """The same for a job of several kinds of chunks, part by part as it was started."""
+        text = values.text(record.exec_vnode)
+        if "+" not in text or request.exclusive:
+            return request, placement
+        shape = self.shapes.of(record, 0)
+        laid = lay_back(shape.groups, text) if shape.groups and not shape.unfit else None
+        if laid is None or sum(count for _, count in laid) != sum(count for _, count in placement):
+            return request, placement
+        own = msgspec.structs.replace(shape.request, walltime=request.walltime, licences=request.licences)
+        return own, list(laid)
 
     def _note_stuck(self, job_id: str, record: JobRecord, placement: list[tuple[str, int]]) -> None:
         """Note a job of which its vnodes' MoMs have not said for long that it runs. It keeps its vnodes:
@@ -355,6 +376,9 @@ class _Reader:
             homes=shape.homes,
             spread=shape.spread,
             apart=shape.apart,
+            request=shape.request if shape.groups else None,
+            groups=shape.groups,
+            shrinks_from=self._shrinks_from(record, walltime),
             managed=managed,
             select="" if array else values.text(mapping(record.Resource_List).get("select")),
             notes=notes_of(record),
@@ -469,8 +493,15 @@ class _Reader:
             marked["malleable"] = True
         return marked or None
 
+    def _shrinks_from(self, record: JobRecord, walltime: float) -> float:
+        listed = mapping(record.Resource_List)
+        asks = listed.get("min_walltime") is not None or listed.get("max_walltime") is not None
+        return walltime if asks and listed.get("walltime") is None else 0.0
+
     def _walltime(self, record: JobRecord) -> float:
-        stated = values.duration(mapping(record.Resource_List).get("walltime"))
+        # A job that PBS may shrink has a walltime only once it was started.
+        listed = mapping(record.Resource_List)
+        stated = values.duration(listed.get("walltime")) or values.duration(listed.get("max_walltime"))
         if stated:
             return stated
         queue = self.queues.get(values.text(record.queue))

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headway import decisions as d
-from headway.model import Placement
+from headway.model import Placement, Request
 from headway.nodes import memory_on_node
+from headway.parts import by_node, placements_of
 from headway_adapters.pbs import reader, writer
 from headway_adapters.pbs.look import PbsLook
 from headway_adapters.polling import Look
@@ -41,11 +42,11 @@ class Room:
                 self._add(known, start.placement, start.tier)
 
     def _add(self, job: SnapshotJob, placement: Placement, tier: str) -> None:
-        for name, count in placement:
+        for name, count in by_node(placement).items():
             self._used[name, tier] = self._used.get((name, tier), 0) + count
             if job.job.request.exclusive:
                 self._whole.add(name)
-            memory = memory_on_node(job.job.request, count)
+        for name, memory in _memory(job.job.request, placement).items():
             self._memory[name] = self._memory.get(name, 0) + memory
 
     def _used_by_any(self, name: str) -> int:
@@ -56,7 +57,8 @@ class Room:
         job_id, behind = start.job_id, start.tier == BACKGROUND
         if behind and (detail.whole or detail.whole_hosts):
             raise writer.Unfit(f"job {job_id} is to have its vnodes whole: none is in the background")
-        for name, count in start.placement:
+        memories = _memory(job.job.request, start.placement)
+        for name, count in by_node(start.placement).items():
             node = self._nodes.get(name)
             if node is None:
                 raise writer.Unfit(f"job {job_id}: {name!r} is not a vnode of the managed queues")
@@ -74,7 +76,7 @@ class Room:
                 )
             if name in self._whole:
                 raise writer.Unfit(f"job {job_id}: vnode {name} belongs to a job that has it whole")
-            memory = memory_on_node(job.job.request, count)
+            memory = memories[name]
             if node.memory and memory > node.memory - self._memory.get(name, 0):
                 raise writer.Unfit(f"job {job_id}: vnode {name} has too little memory free")
             if detail.whole_hosts:
@@ -82,3 +84,15 @@ class Room:
                     if self._used_by_any(other):
                         raise writer.Unfit(f"job {job_id}: its host is to be had whole, {other} is in use")
         self._add(job, start.placement, start.tier)
+
+
+def _memory(request: Request, placement: Placement) -> dict[str, int]:
+    """Bytes on each vnode, of all parts."""
+    shares = [(request, placement)]
+    if request.parts:
+        shares = list(zip(request.parts, placements_of(request, placement), strict=True))
+    found: dict[str, int] = {}
+    for part, own in shares:
+        for name, count in own:
+            found[name] = found.get(name, 0) + memory_on_node(part, count)
+    return found

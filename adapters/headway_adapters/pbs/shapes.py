@@ -5,9 +5,8 @@ Choices that PBS leaves to us:
 * A job whose ``place`` is ``excl`` or ``exclhost`` has its vnodes whole, however few processors its
   chunks ask for.
 * With ``place=scatter`` each chunk gets a vnode of its own, with ``pack`` all get one together. PBS says
-  *host* in both: where hosts have several vnodes, see :mod:`headway_adapters.pbs.hosts`. ``free`` chunks of
-  one kind share vnodes; chunks of several kinds get a vnode each, and the job is planned as if all were as
-  large as its largest.
+  *host* in both: where hosts have several vnodes, see :mod:`headway_adapters.pbs.hosts`. ``free`` chunks
+  share vnodes, those of several kinds as the parts of one request (:mod:`headway_adapters.pbs.chunk_parts`).
 * A resource that no vnode offers is not looked at (PBS's scheduler has a list of those that it looks at).
 """
 
@@ -20,6 +19,7 @@ import msgspec
 
 from headway.model import NodeDescription, Request
 from headway_adapters.pbs import hosts, select, values
+from headway_adapters.pbs.chunk_parts import Group, Home, of_chunks, parted
 from headway_adapters.pbs.cluster import Nodes, feature, mapping
 from headway_adapters.pbs.documents import JobRecord
 from headway_adapters.pbs.placement_sets import leaf_key
@@ -40,6 +40,8 @@ class Shape(msgspec.Struct, frozen=True):
     unfit: str = ""
     spread: bool = False
     apart: bool = False
+    #: Which chunks each part of the request has, where it has parts.
+    groups: tuple[Group, ...] = ()
 
 
 class Shapes:
@@ -108,6 +110,8 @@ class Shapes:
                 + (f"{self._switch}, of the server's node_group_key" if self._switch else
                    "the server's node_group_key, which names none (or node_group_enable is not true)")
             )  # fmt: skip
+        if self._has_parts(chunks, place, pool):
+            return self._parted(chunks, place, pool, whole, total_memory)
         homes, wants, unfit = self._homes(chunks)
         required: tuple[str, ...] = ()
         without: set[str] = set()
@@ -118,10 +122,8 @@ class Shapes:
             required = tuple(sorted({next(iter(home)) for home in homes.values() if len(home) == 1}))
             if not together and len(required) < len(homes):
                 unfit = "its chunks name hosts in a way that headway cannot express"
-        kinds = {(chunk.ncpus, chunk.memory, chunk.amounts) for chunk in chunks}
+        kinds = set(chunks)
         count, largest = len(chunks), max(chunk.ncpus for chunk in chunks)
-        if any(chunk.ncpus < 1 for chunk in chunks):
-            unfit = unfit or "a chunk without processors cannot be placed by headway"
         memory = max(chunk.memory for chunk in chunks)
         amounts = self._counted(largest_amounts(chunk.amounts for chunk in chunks))
         shape: dict[str, Any]
@@ -142,12 +144,9 @@ class Shapes:
                 memory_per_node=min(sum(chunk.memory for chunk in chunks), values.LARGEST),
                 gres_per_node=self._counted(tuple(sorted(summed.items()))),
             )  # fmt: skip
-        elif place.arrangement == "free" and len(kinds) == 1 and not amounts and largest > 0 and not required:
-            shape = dict(
-                processors=count * largest,
-                processors_per_chunk=largest if largest > 1 else 0,
-                memory_per_processor=-(-memory // largest),
-            )
+        elif place.arrangement == "free" and len(kinds) == 1 and largest > 0 and not required:
+            kind = msgspec.structs.replace(chunks[0], amounts=amounts)
+            shape = dict(processors=count * largest, **of_chunks(kind))
         else:
             shape = dict(
                 processors=count * max(largest, 1), nodes=count, processors_per_node=max(largest, 1),
@@ -175,6 +174,52 @@ class Shapes:
             request, chunks, whole, place.sharing == "exclhost", homes, unfit,
             spread=on_hosts is not None, apart=place.arrangement == "scatter",
         )  # fmt: skip
+
+    def _has_parts(self, chunks: tuple[select.Chunk, ...], place: select.Place, pool: str) -> bool:
+        """Whether the chunks are parts of one request: of several kinds, without processors, or larger than
+        a vnode."""
+        several = self._hosts(pool)
+        if place.arrangement == "pack" or (several and place.sharing == "exclhost"):
+            return False
+        room = max((node.processors for vnodes in several.values() for node in vnodes), default=0)
+        if several and len(chunks) > 1 and any(chunk.ncpus > room for chunk in chunks):
+            return place.arrangement != "vscatter"
+        return len(set(chunks)) > 1 or any(chunk.ncpus < 1 for chunk in chunks)
+
+    def _parted(
+        self,
+        chunks: tuple[select.Chunk, ...],
+        place: select.Place,
+        pool: str,
+        whole: bool,
+        total_memory: int,
+    ) -> Shape:
+        several = self._hosts(pool)
+        room = max((node.processors for vnodes in several.values() for node in vnodes), default=0)
+        counted = [
+            msgspec.structs.replace(chunk, amounts=self._counted(chunk.amounts)) for chunk in chunks
+        ]
+        request, groups = parted(counted, place, whole=whole, largest_vnode=room, home=self._home)
+        if total_memory and request.processors:
+            each = -(-total_memory // request.processors)
+            parts = tuple(msgspec.structs.replace(part, memory_per_processor=each) for part in request.parts)
+            request = msgspec.structs.replace(request, parts=parts)
+        if place.group and place.group == self._switch:
+            request = msgspec.structs.replace(request, switches=1)
+        return Shape(request, chunks, whole, place.sharing == "exclhost", {}, groups=groups)
+
+    def _home(self, chunk: select.Chunk) -> Home:
+        """Where a chunk may lie by what it wants."""
+        wants = dict(chunk.wants)
+        host, vnode = wants.pop("host", ""), wants.pop("vnode", "")
+        allowed = [vnode] if vnode else (self._nodes.at_host(host) or [host]) if host else []
+        excluded = self._nodes.nodes.keys() - set(allowed) if len(allowed) > 1 else set[str]()
+        for key, value in wants.items():
+            if value == "False":
+                lacking = feature(key, "True")
+                excluded |= {name for name, node in self._nodes.nodes.items() if lacking in node.features}
+        features = tuple(feature(key, value) for key, value in wants.items() if value != "False")
+        return Home(features, allowed[0] if len(allowed) == 1 else "", tuple(sorted(excluded)))
 
     def _on_hosts(
         self, chunks: tuple[select.Chunk, ...], place: select.Place, pool: str, turn: int

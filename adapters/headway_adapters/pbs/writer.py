@@ -20,7 +20,9 @@ import msgspec
 
 from headway import decisions as d
 from headway.model import Placement, Reservation
+from headway.parts import by_node
 from headway_adapters.pbs import select, values
+from headway_adapters.pbs.chunk_parts import lie
 from headway_adapters.pbs.reader import NOTES, Detail
 from headway_adapters.pbs.reservations import PREFIX
 from headway_adapters.polling.remarks import with_note
@@ -95,11 +97,22 @@ def start(
     if not decision.placement:
         raise Unfit(f"job {job_id}: a start on PBS must name vnodes")
     counts = dict(decision.placement)
-    if len(counts) != len(decision.placement):
+    if len(counts) != len(decision.placement) and not detail.groups:
         raise Unfit(f"job {job_id}: a vnode is named twice")
     if not detail.chunks:
         raise Unfit(f"job {job_id}: what it asks for is not known")
     try:
+        if detail.request is not None:
+            laid = lie(
+                detail.request, detail.groups, detail.chunks, decision.placement, dict(hosts or {}),
+                whole=detail.whole,
+            )  # fmt: skip
+            if torque:
+                flat = _summed([share for chunk in laid for share in chunk])
+                where = "+".join(f"{host(vnode)}:ppn={ppn}" for vnode, ppn in flat.items())
+            else:
+                where = "+".join(f"({'+'.join(_share(*share) for share in chunk)})" for chunk in laid)
+            return ("qrun", "-H", where, job_id)
         if detail.spread and not torque:
             parts = select.spread(detail.chunks, counts, hosts or {}, apart=detail.apart)
             where = "+".join(f"({'+'.join(_share(*share) for share in chunk)})" for chunk in parts)
@@ -166,7 +179,7 @@ def plan(
     if isinstance(decision, d.Resume):
         return Plan((("qsig", "-s", "resume" if torque else "admin-resume", job(decision.job_id)),))
     if isinstance(decision, d.SetTimeLimit):
-        return Plan((("qalter", "-l", f"walltime={walltime(decision.walltime)}", job(decision.job_id)),))
+        return Plan((limit(decision.job_id, decision.walltime),))
     if isinstance(decision, d.Annotate):
         told = matching(with_note(notes, decision.key, decision.value), _NOTES, "a text that can be quoted")
         return Plan((("qalter", "-l", f'{NOTES}="{told}"', job(decision.job_id)),), noted=told)
@@ -181,6 +194,11 @@ def plan(
             raise Unfit(f"reservation {decision.reservation_id}: PBS has none of that name")
         return Plan((("pbs_rdel", name(reservation, "a reservation")),))
     raise Unfit(f"{type(decision).__name__} cannot be carried out on PBS")
+
+
+def limit(job_id: str, seconds: float) -> Argv:
+    """Another walltime for a job."""
+    return ("qalter", "-l", f"walltime={walltime(seconds)}", job(job_id))
 
 
 def signal(job_id: str, name: str) -> Argv:
@@ -216,7 +234,7 @@ def _other_size(decision: d.Resize, pending: Detail) -> Plan:
 def _shrink(decision: d.Resize, running_on: Placement, hosts: Mapping[str, str]) -> Plan:
     """A running job gives whole vnodes back; it keeps those of its first host, where its script runs."""
     job_id = job(decision.job_id)
-    has, kept = dict(running_on), dict(decision.placement)
+    has, kept = by_node(running_on), by_node(decision.placement)
     if not kept or not kept.keys() < has.keys():
         raise Unfit(f"job {job_id}: only giving whole vnodes of a running job back is possible on PBS")
     for one, count in kept.items():

@@ -544,6 +544,6 @@ def _shape(request: Request, reservation: str) -> tuple[Any, ...]:
         request.processors, request.nodes, request.processors_per_node, request.memory_per_node,
         request.memory_per_processor, request.gres_per_node, request.features, request.required_nodes,
         request.excluded_nodes, request.exclusive, request.processors_per_chunk, request.least_sizes,
-        request.parts, request.switches, request.memory_per_chunk, request.gres_per_chunk, request.parts_apart,
-        reservation,
+        request.parts, request.switches, request.memory_per_chunk, request.gres_per_chunk,
+        request.parts_apart, reservation,
     )  # fmt: skip

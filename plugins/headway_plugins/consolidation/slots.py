@@ -193,7 +193,7 @@ def is_plain(request: Request) -> bool:
     narrower: tuple[Any, ...] = (
         request.nodes, request.processors_per_node, request.processors_per_chunk, request.memory_per_node,
         request.memory_per_processor, request.gres_per_node, request.features, request.required_nodes,
-        request.excluded_nodes, request.exclusive, request.least_sizes, request.parts, request.memory_per_chunk,
-        request.gres_per_chunk,
+        request.excluded_nodes, request.exclusive, request.least_sizes, request.parts,
+        request.memory_per_chunk, request.gres_per_chunk,
     )  # fmt: skip
     return not any(narrower)

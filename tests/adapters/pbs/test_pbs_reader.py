@@ -84,7 +84,7 @@ def test_each_recorded_listing_of_jobs(name: str, expected: dict[str, tuple[Any,
 def test_the_recorded_vnodes() -> None:
     def vnode(at: int, **more: Any) -> NodeDescription:
         return NodeDescription(
-            f"pbshost[{at}]", 8, 4 * GB, features=("arch=linux",), pools=("workq",), **more
+            f"pbshost[{at}]", 8, 4 * GB, features=("arch=linux",), pools=("workq",), host="pbshost", **more
         )
 
     maintained = "in maintenance: a job was suspended by an administrator"
@@ -123,7 +123,6 @@ def test_a_recorded_job_in_full() -> None:
         ({"queue": "other"}, "system", "queue other is not managed by headway"),
         ({"job_state": "?"}, "system", "its state is '?'"),
         ({"select": "nonsense"}, "system", "what it asks for cannot be read: "),
-        ({"select": "1:ncpus=0"}, "system", "a chunk without processors cannot be placed by headway"),
     ],
 )
 def test_what_keeps_a_job_from_starting(fields: dict[str, Any], held_by: str, reason: str) -> None:
@@ -259,6 +258,19 @@ def test_going_back_to_the_queue_is_counted() -> None:
 # ---------------------------------------------------------------------- requests
 
 
+def test_a_job_that_may_be_shrunk_is_planned_and_started_with_its_longest_walltime() -> None:
+    asked = {"select": "1:ncpus=1", "min_walltime": "00:00:05", "max_walltime": "00:00:10"}
+    record = job()
+    record["Resource_List"] = {"ncpus": 1, "place": "pack", **asked}
+    found = read({"1.s": record})
+    assert only(found).job.request.walltime == 10.0
+    assert found.details["1.s"].shrinks_from == 10.0
+
+
+def parted(*parts: Request, apart: str = "") -> Request:
+    return Request(sum(part.processors for part in parts), 600, parts=parts, parts_apart=apart)
+
+
 ALL_FOUR = tuple(f"pbshost[{at}]" for at in range(4))
 
 
@@ -267,11 +279,32 @@ ALL_FOUR = tuple(f"pbshost[{at}]" for at in range(4))
     [
         ("1:ncpus=4:mem=1gb", "free", Request(4, 600, 1, 4, memory_per_node=GB)),
         ("16:ncpus=1:mem=1gb", "free", Request(16, 600, memory_per_processor=GB)),
-        ("4:ncpus=2:mem=1gb", "free", Request(8, 600, processors_per_chunk=2, memory_per_processor=GB // 2)),
+        ("4:ncpus=2:mem=1gb", "free", Request(8, 600, processors_per_chunk=2, memory_per_chunk=GB)),
         ("4:ncpus=2:mem=1gb", "vscatter", Request(8, 600, 4, 2, memory_per_node=GB)),
         ("4:ncpus=2:mem=1gb", "vscatter:excl", Request(8, 600, 4, 2, memory_per_node=GB, exclusive=True)),
         ("4:ncpus=2:mem=1gb", "pack", Request(8, 600, 1, 8, memory_per_node=4 * GB)),
-        ("1:ncpus=1+2:ncpus=8", "free", Request(24, 600, 3, 8)),
+        ("1:ncpus=1+2:ncpus=8", "free", parted(Request(1, 1), Request(16, 1, processors_per_chunk=8))),
+        (
+            "1:ncpus=8+1:ncpus=0", "free",
+            parted(Request(8, 1, processors_per_chunk=8), Request(0, 1, nodes=1)),
+        ),
+        ("1:ncpus=0", "free", parted(Request(1, 1, 1, 1))),
+        ("2:ncpus=12", "free", parted(*[Request(12, 1, one_host=True)] * 2)),
+        (
+            "1:ncpus=1+2:ncpus=2", "vscatter",
+            parted(Request(1, 1, 1, 1), Request(4, 1, 2, 2), apart="nodes"),
+        ),
+        (
+            "1:ncpus=1+2:ncpus=2", "excl",
+            parted(
+                Request(1, 1, exclusive=True), Request(4, 1, processors_per_chunk=2, exclusive=True),
+                apart="nodes",
+            ),
+        ),
+        (
+            "1:ncpus=1:arch=linux+1:ncpus=1:arch=aix", "free",
+            parted(Request(1, 1, features=("arch=linux",)), Request(1, 1, features=("arch=aix",))),
+        ),
         ("1:ncpus=1+2:ncpus=8", "pack:excl", Request(17, 600, exclusive=True)),
         (
             "1:ncpus=1+2:ncpus=8", "pack:exclhost",
@@ -282,7 +315,10 @@ ALL_FOUR = tuple(f"pbshost[{at}]" for at in range(4))
         ("1:ncpus=2:host=gone", "free", Request(2, 600, 1, 2, required_nodes=("gone",))),
         (
             "1:ncpus=2:vnode=pbshost[1]+1:ncpus=2:vnode=pbshost[0]", "free",
-            Request(4, 600, 2, 2, required_nodes=("pbshost[0]", "pbshost[1]")),
+            parted(
+                Request(2, 1, 1, 2, required_nodes=("pbshost[1]",)),
+                Request(2, 1, 1, 2, required_nodes=("pbshost[0]",)),
+            ),
         ),
         ("2:ncpus=2:vnode=pbshost[1]", "free", Request(4, 600, 1, 4, required_nodes=("pbshost[1]",))),
         ("2:ncpus=2:host=pbshost", "free", Request(4, 600, processors_per_chunk=2)),
@@ -292,15 +328,6 @@ def test_what_a_job_asks_for(chunks: str, place: str, request_: Request) -> None
     found = one(select=chunks, place=place)
     assert found.job.request == request_
     assert not found.job.held
-
-
-@pytest.mark.parametrize(
-    "chunks", ["1:ncpus=1:model=a+1:ncpus=1:model=b", "1:ncpus=1:host=x+1:ncpus=1:host=pbshost"]
-)
-def test_chunks_that_want_different_things_cannot_be_expressed(chunks: str) -> None:
-    found = one(select=chunks)
-    assert found.job.held
-    assert "headway cannot express" in found.reason
 
 
 def test_more_chunks_than_there_are_processors_are_not_counted_out() -> None:
@@ -322,7 +349,7 @@ def test_resources_that_are_counted_and_those_that_no_vnode_has() -> None:
     gpus = nodes({"offers": {"ngpus": 4, "scratch": "1tb"}}, {})
     assert gpus.nodes["a"].gres == (("ngpus", 4), ("scratch", 1 << 40))
     found = only(read({"1.s": job(select="2:ncpus=1:ngpus=2:vmem=4gb")}, nodes=gpus, notes=notes))
-    assert found.job.request == Request(2, 600, 2, 1, gres_per_node=(("ngpus", 2),))
+    assert found.job.request == Request(2, 600, gres_per_chunk=(("ngpus", 2),))
     assert notes == {"no vnode offers the resource 'vmem': it is not looked at"}
 
 
