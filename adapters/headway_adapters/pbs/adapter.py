@@ -56,6 +56,10 @@ CAPABILITIES: frozenset[type[d.Decision]] = frozenset(
 )  # fmt: skip
 
 
+#: What is said when no more commands may be run in this minute.
+BUDGET_SPENT = "starts wait for their turn, the minute's commands are used up"
+
+
 @dataclass(frozen=True)
 class Later:
     """A start that was accepted and whose command is still to be run."""
@@ -374,10 +378,19 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
         done = self.change([argvs[index] for index in now]) if now else []
         for index, result in zip(now, done, strict=True):
             launches[index] = self._launched(starts[index].job_id, argvs[index], result)
+        self._tell_waiting(len(argvs.keys() - launches.keys()))
         for index in argvs.keys() - launches.keys():
             said = "its turn comes when PBS has connections again"
             launches[index] = Launch(Outcome(True, said), Later(argvs[index]))
         return [launches[index] for index in range(len(starts))]
+
+    def _tell_waiting(self, starts: int) -> None:
+        """Say it in the log and in ``headway status`` when starts wait for PBS's connections."""
+        if starts:
+            allowed = self.options.commands_per_minute
+            self._log.warning(BUDGET_SPENT, starts=starts, commands_per_minute=allowed)
+            detail = f"{starts} of them; commands_per_minute: {allowed}; their processors stay reserved"
+            self._odd.saw(BUDGET_SPENT, detail)
 
     def _starts_left(self) -> int | None:
         """How many starts may be run now; None: any number."""

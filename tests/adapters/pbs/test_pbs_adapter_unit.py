@@ -25,6 +25,7 @@ from headway import events as ev
 from headway.errors import Failure, UserError
 from headway.model import ClusterDescription, PoolDescription
 from headway_adapters.pbs import PbsAdapter, PbsOptions, give_back
+from headway_adapters.pbs.adapter import BUDGET_SPENT
 from headway_adapters.pbs.client import PbsClient, only_reads
 from headway_adapters.transport import Result
 
@@ -268,8 +269,13 @@ def test_starts_beyond_the_budget_have_their_turn_later(
         monkeypatch.setattr(budget, "_clock", lambda: clock[0])
         monkeypatch.setattr(budget, "wait", lambda commands: None)
         started(one)
-        outcomes = one.apply(time.time(), placed)
+        with capture_logs() as logs:
+            outcomes = one.apply(time.time(), placed)
         assert all(outcome.accepted for outcome in outcomes)
+        (said,) = [entry for entry in logs if entry["event"] == BUDGET_SPENT]
+        assert (said["starts"], said["commands_per_minute"]) == (4, 30)
+        (odd,) = one.oddities()
+        assert odd.what == BUDGET_SPENT and odd.detail.startswith("4 of them; commands_per_minute: 30")
         assert [outcome.message for outcome in outcomes].count(
             "its turn comes when PBS has connections again"
         ) == 4
