@@ -162,3 +162,17 @@ def test_what_pbs_starts_at_once_on_idle_hosts_headway_starts_at_once(site: Pbs)
     assert daemon.stop() == 0
     assert not daemon.events(ev.DecisionFailed)
     daemon.assert_replays()
+
+
+def test_a_job_that_may_be_shrunk_ends_at_its_longest_walltime(site: Pbs) -> None:
+    daemon = site.daemon()
+    daemon.start()
+    asked = ("-l", "select=1:ncpus=1", "-l", "min_walltime=00:00:02,max_walltime=00:00:05")
+    words = ("qsub", *asked, "-o", "/dev/null", "-e", "/dev/null", str(site.script(600)))
+    job = site.server.run(*words, user="alice")
+    daemon.until(
+        lambda: [one.outcome for one in daemon.events(ev.JobEnded) if one.job_id == job] == ["timed out"],
+        what="PBS ends it at its limit",
+    )
+    assert daemon.stop() == 0
+    daemon.assert_replays()
