@@ -50,7 +50,7 @@ _OF: dict[type, dict[str, str]] = {
     },
     Request: {"required_nodes": NODE, "excluded_nodes": NODE, "licences": LICENCE},
     Dependency: {"job_id": JOB},
-    NodeDescription: {"name": NODE, "pools": POOL},
+    NodeDescription: {"name": NODE, "host": NODE, "pools": POOL},
     PoolDescription: {"name": POOL},
     PoolBounds: {},
     SwitchDescription: {"name": NODE, "nodes": NODE, "switches": NODE},

@@ -35,7 +35,7 @@ OTHERS = {
 OTHERS_OF = {
     JobDescription: {"request", "name", "user", "group", "account", "qos", "dependencies", "attributes"},
     # Parts are requests.
-    Request: {"gres_per_node", "features", "least_sizes", "parts"},
+    Request: {"gres_per_node", "gres_per_chunk", "features", "least_sizes", "parts", "parts_apart"},
     Dependency: {"kind"},
     NodeDescription: {"gres", "features", "reason", "node_class", "sizes"},
     PoolDescription: {"node_class", "bounds"},
