@@ -4,7 +4,8 @@ jobs wait, and each runs once, on as many processors as planned."""
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,18 @@ PROLOG = Path(__file__).parents[2] / "etc" / "slurm" / "task_prolog.sh"
 BATCH = ((4, 3), (2, 5), (3, 2), (1, 4))
 
 
-def test_a_batch_is_planned_and_run_by_a1(slurm_factory: Callable[..., Any], tmp_path: Path) -> None:
-    prolog = tmp_path / "task_prolog.sh"
-    shutil.copy(PROLOG, prolog)
+@pytest.fixture
+def open_directory() -> Iterator[Path]:
+    """A directory that every user may read."""
+    with tempfile.TemporaryDirectory(prefix="hw-", dir="/tmp") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def test_a_batch_is_planned_and_run_by_a1(
+    slurm_factory: Callable[..., Any], tmp_path: Path, open_directory: Path
+) -> None:
+    prolog = Path(shutil.copy(PROLOG, open_directory))
     cluster = slurm_factory("--set", f"TaskProlog={prolog}", *FILTER, nodes=1, cpus=4)
     diary, tasks = Diary(cluster), cluster.root / "tasks"
     tasks.mkdir()
