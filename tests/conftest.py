@@ -29,6 +29,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )  # fmt: skip
 settings.load_profile("headway")
+#: Marks of tests that drive a real batch system.
+REAL = ("slurm", "pbs", "lsf")
+#: Characters of what such a test's system logged that the summary shows if the test was run twice.
+LOG_TAIL = 4000
 #: Characters of a test's own directory that leave enough for what tests and headway add to it.
 LONGEST_PATH = 80
 #: Where hypothesis keeps what `@settings` gave a test.
@@ -51,7 +55,20 @@ def _described(name: str, items: list[pytest.Item]) -> Group:
     def any_is(*marks: str) -> bool:
         return any(item.get_closest_marker(mark) for item in items for mark in marks)
 
-    return Group(name, len(items), any_is("slurm", "pbs", "lsf"), any_is("long", "slow", "torture"))
+    return Group(name, len(items), any_is(*REAL), any_is("long", "slow", "torture"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name the tests of a real system that failed and passed when they were run once more."""
+    failed = {report.nodeid for kind in ("failed", "error") for report in terminalreporter.stats.get(kind, [])}
+    reports = [report for report in terminalreporter.stats.get("rerun", []) if report.nodeid not in failed]
+    if reports:
+        terminalreporter.section("FLAKY")
+    for report in reports:
+        terminalreporter.write_line(f"FLAKY {report.nodeid}", yellow=True)
+        terminalreporter.write_line(report.longreprtext)
+        for title, said in report.sections:
+            terminalreporter.write_line(f"--- {title}\n{said[-LOG_TAIL:]}")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -74,6 +91,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         groups.setdefault(_group(item), []).append(item)
     turns = in_turn([_described(name, members) for name, members in groups.items()])
     items[:] = [item for name in turns for item in groups[name]]
+    for item in items:
+        if any(item.get_closest_marker(mark) for mark in REAL):
+            # Its daemons have races of their own. A test that is FLAKY again and again is a defect.
+            item.add_marker(pytest.mark.flaky(reruns=1))
     if not EXAMPLES:
         return
     for test in {getattr(item, "obj", None) for item in items if item.get_closest_marker("hypothesis")}:
