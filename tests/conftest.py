@@ -60,8 +60,9 @@ def _described(name: str, items: list[pytest.Item]) -> Group:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Name the tests of a real system that failed and passed when they were run once more."""
-    failed = {report.nodeid for kind in ("failed", "error") for report in terminalreporter.stats.get(kind, [])}
-    reports = [report for report in terminalreporter.stats.get("rerun", []) if report.nodeid not in failed]
+    told = terminalreporter.stats
+    failed = {report.nodeid for kind in ("failed", "error") for report in told.get(kind, [])}
+    reports = [report for report in told.get("rerun", []) if report.nodeid not in failed]
     if reports:
         terminalreporter.section("FLAKY")
     for report in reports:
