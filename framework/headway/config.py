@@ -422,6 +422,12 @@ def live_adapter(config: Config, *, read_only: bool, clock: Callable[[], float] 
 def _live_adapter(
     cluster: ClusterConfig, where: str, read_only: bool, clock: Callable[[], float] | None
 ) -> Any:
+    kind, options = live_options(cluster, where)
+    return kind(options, read_only=read_only, clock=clock)
+
+
+def live_options(cluster: ClusterConfig, where: str) -> tuple[Any, pydantic.BaseModel]:
+    """The adapter class of a real cluster, and its validated options; ``where`` they stand, for messages."""
     kind = adapter_class(cluster.adapter, f"{where}.adapter")
     model = getattr(kind, "Options", None)
     if model is None:
@@ -433,4 +439,4 @@ def _live_adapter(
         options = model.model_validate(cluster.options)
     except pydantic.ValidationError as error:
         raise UserError(explain_validation(error, f"{where}.options", model)) from error
-    return kind(options, read_only=read_only, clock=clock)
+    return kind, options

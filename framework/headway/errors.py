@@ -9,7 +9,8 @@ message alone, without a traceback.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class HeadwayError(Exception):
@@ -22,6 +23,26 @@ class UserError(HeadwayError):
     """A file, key, option or name that is wrong: the message says where, what was expected, what found."""
 
     exit_code = 2
+
+
+class Mistakes:
+    """Several mistakes of a user, told as one :class:`UserError` with a line each."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, None] = {}
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """What is done here goes on after a mistake, which is told by :meth:`tell`."""
+        try:
+            yield
+        except UserError as error:
+            self._lines[str(error)] = None
+
+    def tell(self) -> None:
+        """Raise :class:`UserError` if there were any."""
+        if self._lines:
+            raise UserError("\n".join(self._lines))
 
 
 class Failure(HeadwayError):

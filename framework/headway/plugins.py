@@ -23,7 +23,7 @@ import pluggy
 import pydantic
 
 from headway.decisions import Decision
-from headway.errors import UserError, nearest
+from headway.errors import Mistakes, UserError, nearest
 from headway.events import Event
 from headway.extras import extra_of, how_to_install
 from headway.hookspecs import PROJECT, HookSpecs
@@ -336,13 +336,19 @@ def make_plugin(cls: type, config: PluginConfig, files: InputFiles | None = None
     """An instance with validated options; :class:`UserError` names place, key, expected, found.
 
     ``files`` are those that options name, as the context of their validation has them."""
+    options = options_of(cls, config, files)
+    return _made(cls, config) if options is None else _made(cls, config, options)
+
+
+def options_of(cls: type, config: PluginConfig, files: InputFiles | None = None) -> pydantic.BaseModel | None:
+    """The validated options of :func:`make_plugin`; None for a class without any."""
     model: type[pydantic.BaseModel] | None = getattr(cls, "Options", None)
     if model is None:
         if config.options:
             raise UserError(
                 f"{config.where}: plugin {config.name!r} has no options, found {dict(config.options)}"
             )
-        return _made(cls, config)
+        return None
     place = f"{config.where}: {config.name}"
     if model.model_config.get("extra") is None:
         # pydantic would ignore them, and a misspelt option would be its default without a word.
@@ -359,7 +365,7 @@ def make_plugin(cls: type, config: PluginConfig, files: InputFiles | None = None
     except OSError as error:
         # Of a file that an option names.
         raise UserError(f"{place}: {error.filename}: cannot be read: {error.strerror or error}") from error
-    return _made(cls, config, options)
+    return options
 
 
 def _made(cls: type, config: PluginConfig, *options: Any) -> Any:
@@ -400,18 +406,21 @@ class Plugins:
         capabilities: frozenset[type[Decision]] | None,
         files: InputFiles | None = None,
     ) -> Plugins:
-        """Make and register what the configuration enables.
+        """Make and register what the configuration enables; all mistakes in it are told at once.
 
         ``capabilities`` are those of the cluster's adapter; a plugin that needs more is refused
         with a message that names both. None: do not check. ``files``: those of a run that is repeated.
         """
         plugins = cls()
         plugins.files = files if files is not None else plugins.files
+        mistakes = Mistakes()
         for config in catalogue.expanded(configs):
-            kind = catalogue.get(config.name, config.where)
-            if capabilities is not None:
-                _check_needs(kind, config, capabilities)
-            plugins.add(config.name, make_plugin(kind, config, plugins.files), config.where)
+            with mistakes.noted():
+                kind = catalogue.get(config.name, config.where)
+                if capabilities is not None:
+                    _check_needs(kind, config, capabilities)
+                plugins.add(config.name, make_plugin(kind, config, plugins.files), config.where)
+        mistakes.tell()
         return plugins
 
     @staticmethod

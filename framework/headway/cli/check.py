@@ -13,7 +13,7 @@ from rich.table import Table
 
 from headway.cli.common import console, examples, plugin_option, required_config_option, set_up_log
 from headway.cli.printable import printable
-from headway.errors import Damaged, HeadwayError, UserError
+from headway.errors import Damaged, HeadwayError, Mistakes, UserError
 
 if TYPE_CHECKING:
     from headway.adapter import Check, ClusterAdapter
@@ -52,6 +52,7 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
     checks = [Check("configuration", True, f"{config_path}: mode {config.mode}")]
     catalogue = Catalogue(plugin_files)
     configs = catalogue.enabled(config.plugin_configs())
+    _tell_mistakes(config, catalogue, configs)
     stand_in = config.with_energy(ClusterDescription.flat(1))
     catalogue.check_energy(configs, stand_in)
     gives = catalogue.gives(configs)
@@ -159,6 +160,23 @@ def _missing(plugins: Plugins, adapter: ClusterAdapter) -> list[Check]:
             remedy = "give it what it expects, or take that plugin out"
             found.append(Check("plugins", False, f"plugin {name!r}: {lacking}", remedy))
     return found
+
+
+def _tell_mistakes(config: Config, catalogue: Catalogue, configs: list[PluginConfig]) -> None:
+    """Raise :class:`UserError` with all that is wrong in the options of clusters and plugins."""
+    from headway.config import live_options
+    from headway.engine import Mode
+    from headway.plugins import options_of
+
+    mistakes = Mistakes()
+    if config.mode is not Mode.DRY_RUN:
+        for where, cluster in config.clusters_by_place():
+            with mistakes.noted():
+                live_options(cluster, where)
+    for plugin in catalogue.expanded(configs):
+        with mistakes.noted():
+            options_of(catalogue.get(plugin.name, plugin.where), plugin)
+    mistakes.tell()
 
 
 def _suits_no_job(plugins: Plugins, adapter: ClusterAdapter) -> list[Check]:

@@ -247,3 +247,15 @@ def test_a_full_disk_under_the_journal_is_found(
     ran = headway("check", "-c", config)
     assert ran.code == 1 and lines(ran.out)["journal"] == "FAIL"
     assert "3 MB are free" in " ".join(ran.out.split()) and "make room" in ran.out
+
+
+def test_all_mistakes_of_a_configuration_are_told_at_once(headway: Headway, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.yaml"
+    path.write_text(
+        "cluster: {adapter: slurm, options: {partitons: [a]}}\n"
+        "plugins: [easyy, {limits: {limit: 3}}, {multifactor: {weihgts: {}}}]\n"
+    )
+    ran = headway("check", "-c", path)
+    assert ran.code == 2
+    for told in ("partitons: unknown key", "'easyy'", "limits: limit: unknown key", "weihgts: unknown key"):
+        assert told in ran.err
