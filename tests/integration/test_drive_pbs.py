@@ -53,7 +53,7 @@ class Site:
         }  # fmt: skip
 
     def daemon(self) -> Daemon:
-        one = Daemon(SimpleNamespace(conf=""), self.directory)
+        one = Daemon(SimpleNamespace(conf="", options={}), self.directory)
         one.configure(cluster={"adapter": "pbs", "options": self.options()})
         return one
 

@@ -40,7 +40,7 @@ def daemon(emulator: Emulator, tmp_path: Path) -> Iterator[Daemon]:
     clock.chmod(0o755)
     # Nobody writes to it: who reads from it hangs.
     os.mkfifo(tmp_path / "pipe")
-    one = Daemon(SimpleNamespace(conf=""), tmp_path)
+    one = Daemon(SimpleNamespace(conf="", options={}), tmp_path)
     options = {
         "queues": ["workq"], "bin_dir": str(emulator.bin), "poll_interval": 0.3, "commands_per_minute": None,
         "actuators": {

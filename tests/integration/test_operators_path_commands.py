@@ -107,7 +107,7 @@ def daemon(tmp_path: Path) -> Iterator[Callable[..., Daemon]]:
         config = yaml.safe_load((ROOT / "etc" / laptop.system / "headway.yaml").read_text())
         config["cluster"]["options"] |= {"bin_dir": str(laptop.bin), "poll_interval": 0.4}
         config |= {"journal": str(tmp_path / "journal.sqlite"), **changes}
-        made.append(Daemon(SimpleNamespace(conf=""), tmp_path))
+        made.append(Daemon(SimpleNamespace(conf="", options={}), tmp_path))
         made[-1].configure(**config)
         return made[-1]
 

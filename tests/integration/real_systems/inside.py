@@ -18,6 +18,6 @@ class InsideDaemon(Daemon):
 
     def __init__(self, server: BatchServer, directory: Path, options: dict[str, Any], **config: Any) -> None:
         self.server = server
-        super().__init__(SimpleNamespace(conf=""), directory)
+        super().__init__(SimpleNamespace(conf="", options={}), directory)
         self.program = server.inside(str(HEADWAY), user="root")
         self.configure(cluster={"adapter": server.system, "options": options}, **config)
