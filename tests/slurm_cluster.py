@@ -60,7 +60,11 @@ class SlurmCluster:
             entry = pwd.getpwnam(user)
             env |= {"HOME": entry.pw_dir, "USER": user, "LOGNAME": user}
             switch = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": [], "cwd": "/"}
-        return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=timeout, **switch)
+        try:
+            return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=timeout, **switch)
+        except OSError as error:
+            # As a shell says of a program that the user cannot run.
+            return subprocess.CompletedProcess(argv, 126, "", str(error))
 
     def run(self, *argv: str, user: str | None = None, check: bool = True) -> str:
         """Run a command against the cluster; what it printed."""
