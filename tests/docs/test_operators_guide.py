@@ -170,7 +170,7 @@ def messages() -> set[str]:
     for name in (
         "framework/headway/engine.py", "framework/headway/clock.py", "framework/headway/daemon/made.py",
         "framework/headway/daemon/memory.py", "framework/headway/daemon/succession.py",
-        "framework/headway/daemon/users.py",
+        "framework/headway/daemon/users.py", "framework/headway/workload/accounting/kinds.py",
         "framework/headway/service/server.py", "adapters/headway_adapters/polling/adapter.py",
         "adapters/headway_adapters/slurm/adapter.py", "adapters/headway_adapters/polling/actuators.py",
         "adapters/headway_adapters/lsf/adapter.py", "adapters/headway_adapters/federation/adapter.py",
