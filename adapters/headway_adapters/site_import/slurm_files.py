@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from headway_adapters.site_import.found import Imported, Line, readable, shown, whole
+from headway_adapters.site_import.slurm_record_keys import unknown_keys
 from headway_adapters.slurm import hostlist
 from headway_adapters.slurm.reader.policy import ASSOCIATIONS, QOS, USERS
 
@@ -53,7 +54,8 @@ _RULED = re.compile(r"-+(\s+-+)+")
 _COLUMNS = {
     "fairshare": "Share", "rawshares": "Share", "parname": "ParentName", "parentname": "ParentName",
     "maxtresperjob": "MaxTRES", "maxtrespj": "MaxTRES", "maxtresminsperjob": "MaxTRESMins",
-    "maxtresminspj": "MaxTRESMins", "maxwalldurationperjob": "MaxWall", "maxwallpj": "MaxWall",
+    "maxtresminspj": "MaxTRESMins", "maxwalldurationperjob": "MaxWall", "maxwallduration": "MaxWall",
+    "maxwallpj": "MaxWall",
     "maxtrespernode": "MaxTRESPerNode", "maxtrespn": "MaxTRESPerNode", "maxjobsperuser": "MaxJobsPU",
     "maxtresperuser": "MaxTRESPU", "maxjobsperaccount": "MaxJobsPA", "maxtresperaccount": "MaxTRESPA",
     "defacct": "DefaultAccount", "defaultaccount": "DefaultAccount", "qosname": "Name",
@@ -233,6 +235,8 @@ def _read_conf(lines: Sequence[Line], read: SlurmFiles, found: Imported) -> None
     for line, pairs in _assigned(lines, found):
         kind = pairs[0][0]
         if kind in defaults:
+            for key, why in unknown_keys(kind, [key for key, _ in pairs]):
+                found.leave(line, f"{as_written(key, line)} {why}")
             record = {**defaults[kind], **dict(pairs)}
             if pairs[0][1].upper() == "DEFAULT":
                 defaults[kind] = {key: value for key, value in record.items() if key != kind}
@@ -261,7 +265,10 @@ def _read_dump(lines: Sequence[Line], read: SlurmFiles, found: Imported) -> None
         kind, name, rest = match.groups()
         # As the reader of rows has it, in which a bar ends a cell.
         name = _cell(name)
-        fields = {key.lower(): _cell(quoted or plain) for key, quoted, plain in _FIELD.findall(rest)}
+        told = _FIELD.findall(rest)
+        for key, why in unknown_keys("", [key for key, _, _ in told]):
+            found.leave(line, f"{key} {why}")
+        fields = {key.lower(): _cell(quoted or plain) for key, quoted, plain in told}
         row = {_COLUMNS.get(key, key): value for key, value in fields.items()}
         if kind == "Parent":
             parent = name
@@ -349,3 +356,9 @@ def _leave_out_nameless(read: SlurmFiles, found: Imported) -> None:
 def _cell(text: str) -> str:
     """A name or value as a row of columns can have it."""
     return text.replace("|", " ").strip()
+
+
+def as_written(key: str, line: Line) -> str:
+    """A key with the capital letters that it has in its line."""
+    match = re.search(re.escape(key), line.text, re.IGNORECASE)
+    return match[0] if match is not None else key

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from headway.errors import nearest
 from headway_adapters.site_import.found import Line
-from headway_adapters.site_import.slurm_machine import as_written
+from headway_adapters.site_import.slurm_files import as_written
 
 #: Values that say nothing.
 _NOTHING = re.compile(

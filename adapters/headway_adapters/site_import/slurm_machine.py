@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headway_adapters.site_import.found import Imported, Line, Remark, shown, whole
-from headway_adapters.site_import.slurm_files import Record, SlurmFiles
+from headway_adapters.site_import.slurm_files import Record, SlurmFiles, as_written
 from headway_adapters.slurm import hostlist
 
 _GRES = re.compile(r"([^:]+)(?::([^:0-9][^:]*))??(:no_consume)?(?::(\d+)([KMGTP]?))?", re.IGNORECASE)
@@ -248,9 +248,3 @@ def _tell_of_gres(read: SlurmFiles, found: Imported) -> None:
             found.leave(
                 line, f"Name={record['name']}: no node has it in slurm.conf (Gres=), so none has it here"
             )
-
-
-def as_written(key: str, line: Line) -> str:
-    """A key with the capital letters that it has in its line."""
-    match = re.search(re.escape(key), line.text, re.IGNORECASE)
-    return match[0] if match is not None else key

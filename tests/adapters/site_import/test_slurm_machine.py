@@ -303,3 +303,25 @@ def test_a_table_for_people_is_one_sentence() -> None:
         "qos:1: expected columns with bars between them, found a table for people, whose columns may be cut; "
         "print it with `sacctmgr -P show ...`"
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (f"{NODE}PartitionName=p Nodes=n1 MaxTim=1-0", "MaxTim is no key of a partition's line"),
+        (f"{NODE}PartitionName=p Nodes=n1 AlowAccounts=a", "Did you mean 'AllowAccounts'"),
+        ("NodeName=n1 CPUs=4 RealMemry=1000\nPartitionName=p Nodes=n1", "RealMemry is no key of a node's"),
+    ],
+)
+def test_a_mistyped_key_of_a_node_or_partition_is_named(line: str, told: str) -> None:
+    assert any(told in remark for remark in said(made("slurm", conf=line)))
+
+
+def test_a_mistyped_key_of_a_dumped_account_is_named() -> None:
+    dump = (
+        "Cluster - 'c':Fairshaer=3\nParent - 'root'\n"
+        "Account - 'teach':Description='t':Organization='o':GrpTRESS=cpu=8:MaxWallDuration=240\n"
+    )
+    found = made("slurm", conf=f"{NODE}PartitionName=p Nodes=n1", dump=dump)
+    assert any("Fairshaer is no key" in remark for remark in said(found))
+    assert any("GrpTRESS is no key" in remark for remark in said(found))
