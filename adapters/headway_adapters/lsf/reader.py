@@ -123,6 +123,8 @@ class Detail:
     #: Slots that it asks for, the least and the most.
     least: int = 1
     most: int = 1
+    #: It has its hosts to itself, whatever slots it asks for there.
+    exclusive: bool = False
     #: In a queue that we manage.
     managed: bool = True
     #: Its description (``bsub -Jd``), notes and all.
@@ -436,11 +438,13 @@ class _Reading:
             # LSF puts the rest on one more host, which a request cannot say.
             self.notes.add(f"span[ptile={per_node}] does not divide {told.least} slots; it is not kept")
             per_node = 0
+        slots = max(told.least, 1)
         if self.site.fills:
-            nodes, per_node, unfit = self._filled(row.queue, told, nodes, per_node)
+            slots, nodes, per_node, unfit = self._filled(row.queue, told, nodes, per_node)
             if unfit:
                 return unfit, {}
         return "", {
+            "processors": slots,
             "nodes": nodes,
             "processors_per_node": per_node,
             "memory_per_node": asked.memory,
@@ -450,24 +454,32 @@ class _Reading:
             "licences": tuple((name, amount) for name, amount, _ in asked.licences),
         }
 
-    def _filled(self, queue: str, told: Facts, nodes: int, per_node: int) -> tuple[int, int, str]:
-        """The shape of a request such that ``brun`` can give it: on one host, or on whole ones."""
+    def _filled(self, queue: str, told: Facts, nodes: int, per_node: int) -> tuple[int, int, int, str]:
+        """Slots and shape of a request such that ``brun`` can give it: on one host, or on whole ones. A job
+        of ``bsub -n LEAST,MOST`` gets all that its hosts have."""
         if queue not in self._cpus:
             of_queue = [self.static[name].processors for name in self.nodes.members.get(queue, ())
                         if name in self.static]  # fmt: skip
             self._cpus[queue] = (min(of_queue, default=0), max(of_queue, default=0))
         least, most = self._cpus[queue]
-        if nodes == 1 or told.least <= 1:
-            return nodes, per_node, ""
+        slots = max(told.least, 1)
+        if told.most > slots and not told.exclusive and least == most and least:
+            hosts = -(-slots // least)
+            if hosts * least > told.most or (nodes == 1 and hosts > 1):
+                why = f"this LSF's brun gives whole hosts of {least} slots"
+                return slots, 0, 0, f"{why} to a job of {told.least} to {told.most}: none is right for it"
+            return hosts * least, hosts, least if hosts > 1 else 0, ""
+        if nodes == 1 or slots == 1:
+            return slots, nodes, per_node, ""
         if per_node:
             if per_node == least == most:
-                return nodes, per_node, ""
-            return 0, 0, f"this LSF's brun cannot give {per_node} slots on each of several hosts"
-        if told.least <= most:
-            return 1, 0, ""
-        if least == most and least and told.least % least == 0:
-            return 0, least, ""
-        return nodes, per_node, ""
+                return slots, nodes, per_node, ""
+            return slots, 0, 0, f"this LSF's brun cannot give {per_node} slots on each of several hosts"
+        if slots <= most:
+            return slots, 1, 0, ""
+        if least == most and least and slots % least == 0:
+            return slots, 0, least, ""
+        return slots, nodes, per_node, ""
 
     def _not_asked(self, queue: str, names: tuple[str, ...]) -> tuple[str, ...]:
         """Hosts of the queue that ``bsub -m`` leaves out."""
@@ -548,11 +560,12 @@ class _Reading:
             held_by = "system"
         least = max(told.least, 1)
         request = Request(
-            processors=least, walltime=self._walltime(row, told), exclusive=told.exclusive, **more
-        )
+            processors=more.pop("processors", least), walltime=self._walltime(row, told),
+            exclusive=told.exclusive, **more,
+        )  # fmt: skip
         self.found.details[row.job_id] = Detail(
             held=held, waits=condition.waits, least=least, most=max(told.most, least), managed=managed,
-            description=told.description,
+            exclusive=told.exclusive, description=told.description,
         )  # fmt: skip
         self.found.jobs[row.job_id] = SnapshotJob(
             job=self._description(row, told, request, held=bool(blocked), condition=condition),

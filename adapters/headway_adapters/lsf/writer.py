@@ -100,6 +100,9 @@ def _where(
         raise Unfit(f"job {job_id}: a host is named twice")
     if len(names) > MOST_HOSTS:
         raise Unfit(f"job {job_id}: LSF takes at most {MOST_HOSTS} hosts in one start")
+    if detail.exclusive and fills(tuple(names), cpus, detail):
+        # Its hosts are whole, and LSF counts the slots that it asks for.
+        return " ".join(names)
     total = sum(count for _, count in placement)
     if any(count < 1 for _, count in placement) or not detail.least <= total <= detail.most:
         asked = str(detail.least) if detail.least == detail.most else f"{detail.least} to {detail.most}"

@@ -225,3 +225,9 @@ def test_nothing_strange_ever_becomes_part_of_a_command(text: str) -> None:
 def test_hosts_are_closed_with_the_reason_and_opened() -> None:
     assert writer.drain("h1", "headway: asleep") == ("badmin", "hclose", "-C", "headway: asleep", "h1")
     assert writer.undrain("h1") == ("badmin", "hopen", "h1")
+
+
+@pytest.mark.parametrize("ibm", [False, True])
+def test_a_job_that_has_its_host_to_itself_is_started_there_whatever_slots_it_asks_for(ibm: bool) -> None:
+    alone = Detail(held=False, least=1, most=1, exclusive=True)
+    assert started([("h1", 4)], alone, ibm=ibm) == ("brun", "-m", "h1", "5")
