@@ -2,9 +2,7 @@
 
 A reproduction is an object behind an entry point of the group ``headway.reproductions``: it has a
 ``title``, what the paper says of its experiments (``published``), and a method ``run(context)`` that returns
-its claims. Verdicts come from confidence
-intervals over seeds by one rule for all papers: :func:`verdict` for the direction, :func:`size_verdict`
-beside a paper's number, never from a tolerance around it.
+its claims. Their verdicts are those of :mod:`headway.experiment.judging`, one rule for all papers.
 """
 
 from __future__ import annotations
@@ -18,7 +16,6 @@ from headway.experiment.campaign import Campaign, Row, Task, tasks_of
 from headway.experiment.execution import run_tasks
 from headway.experiment.kept import KeptRows
 from headway.experiment.published import Published
-from headway.experiment.statistics import Interval
 
 
 @dataclass(frozen=True)
@@ -28,9 +25,10 @@ class Claim:
     where: str
     paper: str
     measured: str
-    #: Whether its direction holds: "yes", "in part" or "no"; "not run" with the reason in ``measured``.
+    #: Whether it holds: "yes", "in part" or "no"; "fitted" where a parameter was chosen so that it does; "not
+    #: run" with the reason in ``measured``.
     holds: str
-    #: How what we measured compares with the paper's figure (:func:`size_verdict`); "" if it has none.
+    #: How what we measured compares with the paper's figure (``size_verdict``); "" if it has none.
     size: str = ""
 
 
@@ -110,31 +108,6 @@ class Reproduction(Protocol):
     published: Published | str | None
 
     def run(self, context: Context) -> list[Claim]: ...
-
-
-def verdict(improvements: Sequence[Interval]) -> str:
-    """Whether "better" holds over several points, each an improvement with its interval.
-
-    "yes": significantly better at some point, significantly worse at none; "no": significantly
-    better at none; "in part": both occur.
-    """
-    better = any(point.low > 0 for point in improvements)
-    worse = any(point.high < 0 for point in improvements)
-    if not better:
-        return "no"
-    return "in part" if worse else "yes"
-
-
-def size_verdict(published: float, measured: Interval) -> str:
-    """How large an improvement is beside the published one, both in percent.
-
-    "as published" if the confidence interval contains the published figure, else "smaller" or "larger",
-    with the measured mean's share of it.
-    """
-    if measured.low <= published <= measured.high:
-        return "as published"
-    word = "smaller" if measured.mean < published else "larger"
-    return f"{word}: {measured.mean / published:.2f} of it"
 
 
 def claims_table(claims: Sequence[Claim]) -> str:

@@ -38,7 +38,7 @@ def interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
     if count == 1:
         return Interval(float(data[0]), float("nan"), 1)
     scale = float(data.std(ddof=1)) / count**0.5
-    return Interval(float(data.mean()), _student(0.5 + confidence / 2, count - 1) * scale, count)
+    return Interval(float(data.mean()), student(0.5 + confidence / 2, count - 1) * scale, count)
 
 
 #: Student's t of 30 batches at 95 %: SciPy takes longer to load than a small run takes, and a dry run does
@@ -46,7 +46,8 @@ def interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
 _OF_BATCHES = {(0.975, 29): 2.045229642132703}
 
 
-def _student(quantile: float, degrees: int) -> float:
+def student(quantile: float, degrees: int) -> float:
+    """The quantile of Student's t with so many degrees of freedom."""
     known = _OF_BATCHES.get((quantile, degrees))
     if known is not None:
         return known
@@ -61,6 +62,17 @@ def paired(ours: Sequence[float], theirs: Sequence[float], confidence: float = 0
     with np.errstate(divide="ignore", invalid="ignore"):
         change = 100.0 * (a - b) / b
     return interval(change[np.isfinite(change)].tolist(), confidence)
+
+
+def share(hits: int, of: int) -> Interval:
+    """The share of so many, with the 95 % interval of E. B. Wilson (Journal of the American Statistical
+    Association 22, 1927), around whose middle it is given; raises ValueError for the share of none."""
+    if of < 1:
+        raise ValueError("expected the share of at least one")
+    z = 1.959963984540054
+    found, scale = hits / of, 1 + z * z / of
+    half = z * (found * (1 - found) / of + z * z / (4 * of * of)) ** 0.5 / scale
+    return Interval((found + z * z / (2 * of)) / scale, half, of)
 
 
 #: Batches of a single long run, and how many jobs a long run has for each (Frachtenberg and Feitelson 2005,

@@ -24,9 +24,10 @@ import numpy as np
 from headway.emulation import emulate
 from headway.energy.profiles import load_profile, with_energy
 from headway.experiment.campaign import Campaign, Row, Scenario, Variant, select, workload_of
+from headway.experiment.judging import held, verdict
 from headway.experiment.plots import bar_plot, box_plot
 from headway.experiment.published import Published
-from headway.experiment.reproduction import Claim, Context, verdict
+from headway.experiment.reproduction import Claim, Context
 from headway.experiment.statistics import Interval, paired
 from headway.model import ClusterDescription, NodeDescription, PoolDescription
 from headway.plugins import Catalogue, PluginConfig
@@ -205,7 +206,7 @@ class EnergyPoliciesReproduction:
         ]
         order = ", ".join(f"{p} {means[p] / 3600:.1f} h" for p in sorted(means, key=lambda p: means[p]))
         measured = f"right for {sum(right)} of {len(right)} pairs of policies: {order}"
-        holds = "yes" if all(right) else "in part" if any(right) else "no"
+        holds = held(right)
         return Claim(f"Table 6, {name}", paper, measured, holds)
 
     # ------------------------------------------------------------------ energy

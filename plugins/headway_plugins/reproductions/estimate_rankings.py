@@ -37,8 +37,9 @@ from headway.errors import UserError
 from headway.estimates import chosen_model
 from headway.experiment.agreement import Pairs, decisions, kendall, orders, pairs, taus
 from headway.experiment.campaign import Campaign, Row, Scenario, Variant
+from headway.experiment.judging import verdict
 from headway.experiment.method import Method, Trim
-from headway.experiment.reproduction import Claim, Context, verdict
+from headway.experiment.reproduction import Claim, Context
 from headway.experiment.rulebook import evidence_of, excluded, judge
 from headway.experiment.statistics import Interval, interval
 from headway.plugins import Catalogue, PluginConfig

@@ -21,8 +21,9 @@ import numpy as np
 
 from headway.errors import UserError
 from headway.experiment.campaign import Campaign, Row, Scenario, Variant, select
+from headway.experiment.judging import verdict
 from headway.experiment.published import Published
-from headway.experiment.reproduction import Claim, Context, verdict
+from headway.experiment.reproduction import Claim, Context
 from headway.experiment.statistics import Interval, interval
 from headway.plugins import PluginConfig
 from headway.workload import Column, Trace, read_trace, run_jobs, write_swf

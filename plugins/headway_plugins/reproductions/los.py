@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from headway.experiment.campaign import Campaign, Row, Scenario, Variant, select
+from headway.experiment.judging import Of, held, size_verdict, verdict
 from headway.experiment.plots import line_plot
 from headway.experiment.published import Published
-from headway.experiment.reproduction import Claim, Context, size_verdict, verdict
+from headway.experiment.reproduction import Claim, Context
 from headway.experiment.statistics import Interval, interval, paired
 from headway.plugins import PluginConfig
 from headway.workload import offered_load, read_swf
@@ -148,12 +149,11 @@ class LosReproduction:
             x_label="factor on the times between arrivals", title=label,
         )  # fmt: skip
         gains = [improvement(rows, "LOS", "EASY", "mean wait", factor).mean for factor in ARRIVALS]
-        better = sum(gain > 0 for gain in gains)
         load = offered_load(trace, size)
         measured = f"{label} (offered load of the log {load:.2f}): wait lower by " + ", ".join(
             f"{gain:.1f} % (x {factor:g})" for gain, factor in zip(gains, ARRIVALS, strict=True)
         )
-        holds = "yes" if better == len(gains) else "in part" if better else "no"
+        holds = held([gain > 0 for gain in gains])
         return Claim(f"Figure 1, {log}", REAL_LOG, measured, holds)
 
     def _skip_counts(self, context: Context) -> list[Claim]:
@@ -229,7 +229,9 @@ class LosReproduction:
                     f"worse at {sum(g.high < 0 for g in gains)}"
                 )
                 size = size_verdict(numbers[at], gains[best]) if numbers else ""
-                claims.append(Claim(where, f"{chosen[0].label}: {paper}", measured, verdict(gains), size))
+                # "Up to" is a claim on some loads.
+                holds = verdict(gains, Of.SOME if numbers else Of.ALL)
+                claims.append(Claim(where, f"{chosen[0].label}: {paper}", measured, holds, size))
         if worse:
             gains = [improvement(rows, worse[1], worse[0], "mean wait", load) for load in LOADS]
             measured = "wait of {1} against {0}: ".format(*worse) + ", ".join(_signed(g) for g in gains)
@@ -259,12 +261,12 @@ class LosReproduction:
                     )
                 )
             near = [improvement(rows, "Delayed-LOS", "EASY", "mean wait", load) for load in LOADS]
-            same = all(g.low <= 0 <= g.high for g in near)
+            same = [g.low <= 0 <= g.high for g in near]
             claims.append(
                 Claim(
                     f"Figure 8, P_S {small:g}", "Delayed-LOS is close to EASY",
                     "wait lower by " + ", ".join(_signed(g) for g in near),
-                    "yes" if same else "in part",
+                    held(same),
                 )
             )  # fmt: skip
         return claims

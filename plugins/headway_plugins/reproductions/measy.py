@@ -21,9 +21,10 @@ import numpy as np
 from headway.emulation import emulate
 from headway.estimates import chosen_model
 from headway.experiment.campaign import Row, Task, select, workload_models
+from headway.experiment.judging import Of, held, size_verdict, verdict
 from headway.experiment.plots import line_plot
 from headway.experiment.published import Published
-from headway.experiment.reproduction import Claim, Context, size_verdict, verdict
+from headway.experiment.reproduction import Claim, Context
 from headway.experiment.statistics import Interval, interval, paired
 from headway.metrics.jobs import BOUND
 from headway.model import ClusterDescription
@@ -209,7 +210,7 @@ class MeasyReproduction:
             mean_of_all = interval([_mean_gain(rows, number, metric) for number in batches])
             claims.append(
                 Claim("Figures 6, 7", f"up to {most} % better than EASY by {metric}",
-                      f"{percent(found[best])} ({where(best)})", verdict([found[best]]),
+                      f"{percent(found[best])} ({where(best)})", verdict([*found.values()], Of.SOME),
                       size_verdict(most, found[best]))
             )  # fmt: skip
             claims.append(
@@ -305,7 +306,7 @@ class MeasyReproduction:
                 like = [abs(gain.mean) <= COMPARABLE for gain in dear.values()]
                 claims.append(
                     Claim(figure, f"comparable by {metric} from {above:g} s on (within {COMPARABLE:g} %)",
-                          told(dear), "yes" if all(like) else "in part" if any(like) else "no")
+                          told(dear), held(like))
                 )  # fmt: skip
         return claims
 
@@ -328,10 +329,10 @@ class MeasyReproduction:
         single = [0.80 <= one.single <= 1.0 for one in usual]
         several = [one.several < one.single for one in usual]
         return [
-            Claim("Section 2.1", said[0], shares("loss", usual), _all_or_some(small)),
+            Claim("Section 2.1", said[0], shares("loss", usual), held(small)),
             Claim("Section 2.1", said[1],
                   f"one process: {shares('single', usual)}; two: {shares('several', usual)}",
-                  _all_or_some([*single, *several])),
+                  held([*single, *several])),
             Claim("Section 2.1", said[2], f"of full speed: {100 * full.single * (1 - full.use):.1f} %",
                   "yes" if full.single * (1 - full.use) < 0.05 else "no"),
         ]  # fmt: skip
@@ -386,7 +387,3 @@ def told(found: Mapping[Key, Interval]) -> str:
     behind = sum(gain.high < 0 for gain in found.values())
     extremes = " to ".join(f"{percent(found[key])} ({where(key)})" for key in (order[0], order[-1]))
     return f"{extremes}; significantly better at {ahead}, worse at {behind} of {len(found)} points"
-
-
-def _all_or_some(held: Sequence[bool]) -> str:
-    return "yes" if all(held) else "in part" if any(held) else "no"

@@ -21,9 +21,10 @@ import numpy as np
 from headway.errors import UserError
 from headway.experiment.campaign import Row, select
 from headway.experiment.campaign import Task as Work
+from headway.experiment.judging import Of, held, verdict
 from headway.experiment.plots import line_plot
 from headway.experiment.published import Published
-from headway.experiment.reproduction import Claim, Context, verdict
+from headway.experiment.reproduction import Claim, Context
 from headway.experiment.statistics import Interval, paired
 from headway.workload import Trace, read_trace
 from headway_plugins.moldable.algorithms import ALGORITHMS
@@ -176,13 +177,13 @@ class MoldableReproduction:
                 for name, found in over.items()
             )
             gaps = [gap for found in over.values() for gap in found]
-            claims.append(Claim(where, "A1 is generally best", said, verdict(gaps)))
+            claims.append(Claim(where, "A1 is generally best", said, verdict(gaps, Of.MOST)))
             near = [abs(gap.mean) <= NEAR for gap in gaps]
             claims.append(
                 Claim(
                     where, "A2 and A3 are alike and very close to A1",
                     f"within {NEAR:g} % of A1 at {sum(near)} of {len(near)} points",
-                    "yes" if all(near) else "in part" if any(near) else "no",
+                    held(near),
                 )
             )  # fmt: skip
         return claims
@@ -206,7 +207,7 @@ class MoldableReproduction:
             worst = max(found, key=lambda x: found[x])
             places.append(f"{scenario}: {found[worst]:.3f} at {worst:g}")
             near.append(0.5 <= worst <= 1.0)
-        holds = "yes" if all(near) else "in part" if any(near) else "no"
+        holds = held(near)
         return Claim("E3", "generated tasks: A4 is worst where there is about a task for each processor",
                      "; ".join(places), holds)  # fmt: skip
 
@@ -222,7 +223,7 @@ class MoldableReproduction:
             "plain LTF is usually far from optimal",
             f"{longer}, more than {NEAR:g} % at {far} of {len(gaps)} points; {mean_range(rows, 'LTF')} x the "
             f"lower bound",
-            "yes" if far > len(gaps) / 2 else "in part" if far else "no",
+            held([gap.mean > NEAR for gap in gaps], Of.MOST),
         )
 
     def _alike(self, rows: Sequence[Row], logged: Sequence[Row], missing: str) -> list[Claim]:
@@ -233,7 +234,7 @@ class MoldableReproduction:
         worst = {name: (mean_of(rows, name), mean_of(logged, name)) for name in ("A1", "A2", "A3")}
         text = ", ".join(f"{name} {a:.3f} and {b:.3f}" for name, (a, b) in worst.items())
         near = [abs(a - b) <= 0.05 for a, b in worst.values()]
-        holds = "yes" if all(near) else "in part" if any(near) else "no"
+        holds = held(near)
         return [
             Claim(
                 "E5", said, f"mean over all points, generated and logs: {text} (similar: within 0.05)", holds

@@ -20,9 +20,10 @@ import numpy as np
 from headway.emulation import emulate
 from headway.errors import UserError
 from headway.experiment.campaign import Row, Task, select
+from headway.experiment.judging import verdict
 from headway.experiment.plots import line_plot
 from headway.experiment.published import Published
-from headway.experiment.reproduction import Claim, Context, verdict
+from headway.experiment.reproduction import Claim, Context
 from headway.experiment.statistics import Interval, paired
 from headway.model import JobDescription, Request
 from headway.partitions.cycle import PRESETS

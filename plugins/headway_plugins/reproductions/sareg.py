@@ -22,10 +22,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from headway.experiment import judging
 from headway.experiment.campaign import Row, Task, select
+from headway.experiment.judging import size_verdict
 from headway.experiment.plots import line_plot
 from headway.experiment.published import Published
-from headway.experiment.reproduction import Claim, Context, size_verdict
+from headway.experiment.reproduction import Claim, Context
 from headway.experiment.statistics import Interval, interval, paired
 from headway.workload import read_swf, trace_jobs
 from headway_plugins.security.grid import Course, Grid, GridJob, Placed, Rule, batch, sareg
@@ -275,7 +277,7 @@ class SaregReproduction:
             "Figure 4(a)",
             "the guarantee ratios of SAREG and NS-EDF differ by less than 2 %",
             told,
-            _holds(small),
+            judging.held(small),
         )
 
     def _ahead(
@@ -285,7 +287,7 @@ class SaregReproduction:
         held = [gain.low > least if gain.count > 1 else gain.mean > least for gain in gains.values()]
         order = sorted(gains, key=lambda key: gains[key].mean)
         told = " to ".join(f"{_percent(gains[k])} ({k[0]} at {k[1]:g})" for k in (order[0], order[-1]))
-        return Claim(where, said, f"{sum(held)} of {len(held)} points; {told}", _holds(held))
+        return Claim(where, said, f"{sum(held)} of {len(held)} points; {told}", judging.held(held))
 
     def _rises(
         self, rows: Sequence[Row], metric: str, where: str, said: str, names: Sequence[str] | None = None
@@ -295,7 +297,7 @@ class SaregReproduction:
             means = [_mean(rows, metric, name, x) for x in _xs(rows)]
             held.append(all(b >= a for a, b in pairwise(means)))
             told.append(f"{name} {', '.join(f'{mean:.4g}' for mean in means)}")
-        return Claim(where, said, "; ".join(told), _holds(held))
+        return Claim(where, said, "; ".join(told), judging.held(held))
 
     def _tighter(self, rows: Sequence[Row], other: str) -> Claim:
         gains = [_paired_at(rows, x, OSP, "SAREG", other) for x in _xs(rows)]
@@ -345,7 +347,7 @@ class SaregReproduction:
             "4 to 32 sites: the gain over Min-Min and Sufferage hardly changes (within 10 points), "
             f"mapping {_when(at)}",
             "; ".join(told),
-            _holds(held),
+            judging.held(held),
         )
 
     def _gains_little(self, rows: Sequence[Row], at: str) -> Claim:
@@ -359,7 +361,7 @@ class SaregReproduction:
             "Min-Min and Sufferage gain little guarantee ratio from faster processors (under 10 %), "
             f"mapping {_when(at)}",
             "; ".join(told),
-            _holds(held),
+            judging.held(held),
         )
 
     def _second(self, rows: Sequence[Row]) -> Claim:
@@ -370,7 +372,7 @@ class SaregReproduction:
             "Section 5.2",
             "NS-EDF is second by security value",
             f"at {sum(held)} of {len(held)} points",
-            _holds(held),
+            judging.held(held),
         )
 
     def _time(self, rows: Sequence[Row]) -> Claim:
@@ -440,10 +442,6 @@ def _paired_at(rows: Sequence[Row], x: float, metric: str, ours: str, theirs: st
 def _gain(ours: float, theirs: float) -> float:
     """Percent; infinite beside nothing."""
     return 100 * (ours / theirs - 1) if theirs else float("inf")
-
-
-def _holds(checks: Sequence[bool]) -> str:
-    return "yes" if all(checks) else "in part" if any(checks) else "no"
 
 
 def _percent(gain: Interval) -> str:

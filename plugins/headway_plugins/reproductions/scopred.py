@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from headway.experiment.campaign import Row
+from headway.experiment.judging import held
 from headway.experiment.published import Published
 from headway.experiment.reproduction import Claim, Context
 from headway_plugins.prediction.applications import Application
@@ -112,7 +113,7 @@ def claims_of(found: list[Found]) -> list[Claim]:
     claims = [_table(table, of(table)) for table in tables]
 
     def claim(where: str, says: str, measured: str, *holds: bool) -> None:
-        verdict = "yes" if all(holds) else "in part" if any(holds) else "no"
+        verdict = held(holds)
         claims.append(Claim(where, says, measured, verdict))
 
     ep = [[one for one in of("2") if f"class {c}" in one.case.what] for c in "AB"]
@@ -257,7 +258,7 @@ def _table(table: str, found: list[Found]) -> Claim:
         f"Table {table}",
         f"{len(printed)} predictions, {low:g} to {high:g} s",
         f"{sum(near)} of {len(near)} the same; largest difference {worst:.3f} s",
-        "yes" if all(near) else "in part" if any(near) else "no",
+        held(near),
     )
 
 

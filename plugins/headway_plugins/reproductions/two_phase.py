@@ -15,9 +15,10 @@ import numpy as np
 
 from headway.errors import UserError
 from headway.experiment.campaign import Row, Task, select
+from headway.experiment.judging import Of, doubt, held, joined, size_verdict, verdict
 from headway.experiment.plots import line_plot
 from headway.experiment.published import Published
-from headway.experiment.reproduction import Claim, Context, size_verdict, verdict
+from headway.experiment.reproduction import Claim, Context
 from headway.experiment.statistics import Interval, interval, paired
 from headway_plugins.windows import nights
 from headway_plugins.windows.dispatch import ORDERS, Outcome, dispatch
@@ -258,7 +259,7 @@ class TwoPhaseReproduction:
         top = interval(select(rows, RATIO, scenario="X1", variant="LCPF", x=best))
         claims.append(
             Claim("E2", "LCPF has its maximum of about 0.84 at r = 0.87",
-                  f"{top} at {best:g}", "yes" if 0.85 <= best <= 0.9 else "in part",
+                  f"{top} at {best:g}", held([0.85 <= best <= 0.9]),
                   size_verdict(0.84, top))
         )  # fmt: skip
         high = [lcpf[r] for r in shares if r >= 0.85]
@@ -282,7 +283,7 @@ class TwoPhaseReproduction:
         claims.append(
             Claim("E5", "STCPU is better than RANDOM for r from 0.92 on, worse up to 0.87",
                   f"above it from {min(cross):g} on" if cross else "nowhere above it",
-                  both(verdict(better), verdict(worse)))
+                  joined(verdict(better), verdict(worse)))
         )  # fmt: skip
         first, last = min(shares), max(shares)
         falls = less(rows, "X1", last, "RANDOM", "RANDOM", first)
@@ -328,7 +329,8 @@ class TwoPhaseReproduction:
             Claim("E9, Figure 15", "LCPF and STCPU: a minimum at about 5 stages, where the path is about D/2",
                   "; ".join(f"{name} {found[name][s]:.3f} at {s} stages, path {paths[s]:.2f} D"
                             for name, s in worst.items()) + " (r = 0.85)",
-                  both(*("yes" if abs(s - 5) <= 1 else "no" for s in worst.values())))
+                  joined(*(self._minimum(rows, at, name, s) for name, s in worst.items()),
+                       held([abs(paths[s] - 0.5) <= FAR for s in worst.values()])))
         )  # fmt: skip
         falls = [less(rows, f"X2, r = {r:g}", 3, "RANDOM", "RANDOM", 10) for r in SHARES if r < 1]
         claims.append(
@@ -343,19 +345,33 @@ class TwoPhaseReproduction:
                   f"10 stages, r = 0.85: {found['LCPF'][10]:.3f} and {found['STCPU'][10]:.3f}",
                   "yes" if ahead.low > FAR else "in part" if ahead.low > 0 else "no")
         )  # fmt: skip
-        wins = {
-            r: sum(min(mean(rows, f"X2, r = {r:g}", name, s) for name in ("LCPF", "STCPU"))
-                   > mean(rows, f"X2, r = {r:g}", "RANDOM", s) for s in STAGES)
+        # At each point that of the two by which it is less ahead.
+        leads = {
+            r: [
+                max((less(rows, f"X2, r = {r:g}", s, n, "RANDOM") for n in ("LCPF", "STCPU")), key=doubt)
+                for s in STAGES
+            ]
             for r in SHARES
         }  # fmt: skip
-        won, of = sum(wins.values()), len(SHARES) * len(STAGES)
+        wins = {r: sum(lead.mean > 0 for lead in found) for r, found in leads.items()}
+        points = [lead for found in leads.values() for lead in found]
         claims.append(
             Claim("E12", "LCPF and STCPU are above RANDOM for most r and numbers of stages",
-                  f"both above it at {won} of {of} points: "
+                  f"both above it at {sum(wins.values())} of {len(points)} points: "
                   + ", ".join(f"{n} (r = {r:g})" for r, n in wins.items()),
-                  "yes" if won > of / 2 else "in part" if won else "no")
+                  verdict(points, Of.MOST))
         )  # fmt: skip
         return claims
+
+    @staticmethod
+    def _minimum(rows: Sequence[Row], scenario: str, name: str, stages: int) -> str:
+        """Whether a dispatcher's least ratio is at about 5 stages: significantly below its neighbours."""
+        at = STAGES.index(stages)
+        if abs(stages - 5) > 1 or not 0 < at < len(STAGES) - 1:
+            return "no"
+        return verdict(
+            [less(rows, scenario, s, name, name, stages) for s in (STAGES[at - 1], STAGES[at + 1])]
+        )
 
     # ------------------------------------------------------------------ tasks that are split
 
@@ -381,7 +397,7 @@ class TwoPhaseReproduction:
             Claim("E14, Figure 21", "lambda = 0.2 is consistently better than 0; both are far above 1",
                   f"0.2 ahead at {sum(i.mean > 0 for i in over)} of {len(over)} paths, behind by at most "
                   f"{-min(i.mean for i in over):.3f}; above lambda = 1 by {min(i.mean for i in far):.3f} to "
-                  f"{max(i.mean for i in far):.3f}", verdict(over))
+                  f"{max(i.mean for i in far):.3f}", joined(verdict(over), verdict(far)))
         )  # fmt: skip
         if {0.55, 0.8} <= set(paths):
             worse = [less(rows, at, 0.8, name, name, 0.55) for name in ("LCPF", "STCPU")]
@@ -408,7 +424,8 @@ class TwoPhaseReproduction:
         claims = [
             Claim("E17, nights like the trace's", said,
                   f"{gain.mean:+.1f} ± {gain.half:.1f} % on {gain.count} overloaded nights (rewards of ours)",
-                  verdict([gain]), "within" if 9 <= gain.mean <= 32 else "outside of 9 to 32")
+                  joined(verdict([gain]), held([gain.low <= 32 and gain.high >= 9])),
+                  "within" if 9 <= gain.mean <= 32 else "outside of 9 to 32")
         ]  # fmt: skip
         earned = {name: float(np.mean(select(rows, REWARD, variant=name))) for name in FULL}
         ends = {name: float(np.nanmean(select(rows, ENDS, variant=name))) for name in (SELECTED, SHORT)}
@@ -418,7 +435,7 @@ class TwoPhaseReproduction:
                   ", ".join(f"r = {FULL[name]:g}: {value:.1f}" for name, value in earned.items())
                   + f"; jobs in time end at {ends[SELECTED]:.2f} D (LCPF) and {ends[SHORT]:.2f} D (STCPU) on "
                   f"average",
-                  both("yes" if spread <= FAR else "no",
+                  joined("yes" if spread <= FAR else "no",
                        "yes" if ends[SELECTED] - ends[SHORT] > FAR else "no"))
         )  # fmt: skip
         return claims
@@ -436,8 +453,3 @@ def less(
     mine = select(rows, RATIO, scenario=scenario, variant=ours, x=x)
     other = select(rows, RATIO, scenario=scenario, variant=theirs, x=x if of is None else of)
     return interval([a - b for a, b in zip(mine, other, strict=True)])
-
-
-def both(one: str, other: str) -> str:
-    """A claim of two parts."""
-    return one if one == other else "in part"

@@ -9,8 +9,7 @@ import pytest
 from headway.errors import UserError
 from headway.experiment import interval, paired
 from headway.experiment.campaign import read_rows
-from headway.experiment.reproduction import Claim, claims_table, size_verdict, verdict
-from headway.experiment.statistics import Interval
+from headway.experiment.reproduction import Claim, claims_table
 
 
 def test_an_interval_is_students():
@@ -37,31 +36,6 @@ def test_pairs_are_compared_seed_by_seed():
 
 def test_pairs_without_a_ratio_are_left_out():
     assert paired([1, 90], [0, 100]).count == 1
-
-
-@pytest.mark.parametrize(
-    ("points", "expected"),
-    [
-        ([(5, 1), (0, 1)], "yes"),
-        ([(5, 1), (-5, 1)], "in part"),
-        ([(0.5, 1), (-0.5, 1)], "no"),
-        ([(-5, 1)], "no"),
-    ],
-)
-def test_a_claim_holds_where_it_is_significant_and_nowhere_against(points, expected):
-    assert verdict([Interval(mean, half, 10) for mean, half in points]) == expected
-
-
-@pytest.mark.parametrize(
-    ("measured", "expected"),
-    [
-        ((10.8, 2.0), "smaller: 0.34 of it"),
-        ((30.0, 2.0), "as published"),
-        ((40.0, 2.0), "larger: 1.25 of it"),
-    ],
-)
-def test_a_size_is_judged_beside_the_published_one(measured, expected):
-    assert size_verdict(31.88, Interval(*measured, 10)) == expected
 
 
 def test_claims_are_a_markdown_table():
