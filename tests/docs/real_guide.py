@@ -78,8 +78,11 @@ class Guide:
 
 
 def failed(said: str, mark: str = "FAIL") -> list[str]:
-    """The subjects of a check's lines that are not in order; ``mark`` "?": that cannot be found out."""
-    return [line[6:].split("  ")[0] for line in said.splitlines() if line.startswith(mark)]
+    """The subjects of a check's lines that are not in order, or have to be before headway drives; ``mark``
+    "?": that cannot be found out."""
+    marks = (mark, "later") if mark == "FAIL" else (mark,)
+    lines = [line for line in said.splitlines() if line.startswith(marks)]
+    return [line.split(maxsplit=1)[1].split("  ")[0] for line in lines]
 
 
 def _installed(server: BatchServer, directory: Path) -> tuple[bool, dict[str, str]]:
