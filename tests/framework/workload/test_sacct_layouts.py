@@ -169,3 +169,9 @@ def test_a_file_without_one_good_line_says_what_is_wrong_with_the_first():
         "a: expected jobs that ran and ended, found none; "
         "line 2: End: expected a time such as 2026-11-22T09:30:00, found 'soon'"
     )
+
+
+def test_a_line_of_blanks_is_no_line_of_dashes():
+    header, _, *rows = in_widths((NAMES, *ROWS), [19] * len(NAMES)).splitlines()
+    with pytest.raises(UserError, match="expected columns with a separator"):
+        seen("\n".join([header, " " * 40, *rows]))

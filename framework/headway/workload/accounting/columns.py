@@ -85,7 +85,7 @@ def _ways(line: str, split: Split | None, header: str, place: str) -> list[Row]:
 
 
 def _is_rule(line: str) -> bool:
-    return set(line) <= {"-", " "}
+    return "-" in line and set(line) <= {"-", " "}
 
 
 def _names(header: str) -> tuple[list[str], str] | None:
@@ -97,7 +97,7 @@ def _names(header: str) -> tuple[list[str], str] | None:
 
 
 def _layout(header: str, below: str, place: str) -> tuple[list[str], Split]:
-    if below and _is_rule(below):
+    if _is_rule(below):
         return _of_widths(header, below)
     named = _names(header)
     if named is None or not named[1].strip(" "):
