@@ -1,9 +1,11 @@
 -- Slurm submit filter for headway: every job of a managed partition enters held, and only headway
 -- takes that hold away.
 --
--- Install beside slurm.conf on the slurmctld host, set JobSubmitPlugins=lua in slurm.conf, then
--- "scontrol reconfigure" (switching plugins on for the first time needs a restart of slurmctld).
--- To switch it off, empty MANAGED: Slurm reads this file again by itself when it changes.
+-- Install beside slurm.conf on the slurmctld host, set JobSubmitPlugins=lua in slurm.conf, then restart
+-- slurmctld: it starts only with a file that is there and not broken.
+-- To switch it off, empty MANAGED. At the next submission slurmctld loads a file that was modified after its
+-- last loading. It goes on with the script that it has when this file comes with an older time ("cp -p"; touch
+-- it), is broken (slurmctld.log says so) or is gone. "headway check" says what it has, as far as can be seen.
 --
 -- Slurm counts a filter's hold as the user's own. The AdminComment "headway:new" tells headway
 -- that it is not, and headway then holds the job as administrator. A job that its user submitted with

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from headway.adapter import Check
 from headway.errors import Failure
-from headway.shipped import shipped
-from headway_adapters.slurm import reader
+from headway_adapters.slurm import reader, submit_filter
 from headway_adapters.slurm.admittance import narrower
 from headway_adapters.slurm.client import SlurmClient
 from headway_adapters.slurm.options import SlurmOptions
@@ -17,10 +15,6 @@ from headway_adapters.slurm.options import SlurmOptions
 #: Slurm before this writes no JSON of its queue that we know.
 OLDEST = (21, 8)
 _VERSION = re.compile(r"([0-9]+)\.([0-9]+)")
-#: A partition in the filter's table: ``batch = true`` or ``["my-batch"] = true``.
-_MANAGED_NAME = re.compile(r"""([A-Za-z0-9_.-]+)["']?\]?\s*=\s*true""")
-#: The submit filter, in ``etc/``.
-_FILTER = "slurm/job_submit.lua"
 _PROGRAMS = ("squeue", "sinfo", "scontrol", "scancel")
 
 
@@ -60,7 +54,7 @@ def run(client: SlurmClient, options: SlurmOptions, clock: Callable[[], float]) 
     if options.power:
         found.append(_power(config).for_driving())
     found += _partitions(client, options)
-    found.append(_entry(client, config, options).for_driving())
+    found.append(submit_filter.check(client, config, options, ping.text).for_driving())
     found.append(_clock(client, clock))
     return found
 
@@ -172,55 +166,6 @@ def _tiers(partitions: Mapping[str, reader.Partition], options: SlurmOptions) ->
     ]
     more = f" (not looked at: what the QoS {', '.join(unread)} limits)" if unread else ""
     return Check("two tiers", True, f"jobs share processors in {', '.join(names)}{more}")
-
-
-def _entry(client: SlurmClient, config: dict[str, str], options: SlurmOptions) -> Check:
-    """Whether jobs enter held: a submit filter, or at least no released job waiting now."""
-    plugins = config.get("JobSubmitPlugins", "")
-    if "lua" in plugins:
-        return _filter(client, config, options, plugins)
-    argv = ("squeue", "-h", "-t", "PD", "-p", ",".join(options.partitions), "-o", "%i|%Q")
-    shown = client.run(argv)
-    waiting = [line for line in shown.text.splitlines() if "|" in line]
-    loose = [line for line in waiting if line.rpartition("|")[2].strip() != "0"]
-    return Check(
-        "jobs enter held",
-        False,
-        f"no submit filter; {len(loose)} of {len(waiting)} pending jobs are not held",
-        f"install {shipped(_FILTER)} and set JobSubmitPlugins=lua; until then Slurm may start a job "
-        "before headway has seen it",
-    )
-
-
-def _filter(client: SlurmClient, config: dict[str, str], options: SlurmOptions, plugins: str) -> Check:
-    """The submit filter, where its text can be read from here."""
-    subject, seen = "jobs enter held", f"JobSubmitPlugins={plugins}"
-    path = Path(config.get("SLURM_CONF", "")).parent / "job_submit.lua"
-    try:
-        text = "" if client.where else path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        text = ""
-    if not text:
-        return Check(subject, True, f"{seen} (its job_submit.lua cannot be read from here)")
-    remedy = f"install {shipped(_FILTER)} as {path}"
-    managed = re.search(r"MANAGED\s*=\s*\{([^}]*)\}", text)
-    listed = _MANAGED_NAME.findall(managed.group(1)) if managed else []
-    behind = re.search(r"BEHIND\s*=\s*\{([^}]*)\}", text)
-    closed = _MANAGED_NAME.findall(behind.group(1)) if behind else []
-    open_ = sorted(set(options.background.values()).difference(closed))
-    missing = [name for name in options.partitions if name not in listed]
-    if managed is None or missing:
-        found = f"MANAGED of {path} lacks {', '.join(missing)}" if managed else f"{path} is not headway's"
-        return Check(subject, False, found, remedy + " and set MANAGED to cluster.options.partitions")
-    if reader.RELEASED not in text:
-        found = f"{path} lets users start held jobs past headway (it has no slurm_job_modify of headway's)"
-        return Check(subject, False, found, remedy)
-    if reader.USER_HOLD not in text:
-        return Check(subject, False, f"{path} loses users' holds of jobs that headway holds", remedy)
-    if open_:
-        found = f"BEHIND of {path} lacks {', '.join(open_)}: users may submit to it, past headway"
-        return Check(subject, False, found, f"{remedy} and set BEHIND to the partitions of background jobs")
-    return Check(subject, True, f"{seen}, MANAGED names {', '.join(options.partitions)}")
 
 
 def _clock(client: SlurmClient, clock: Callable[[], float]) -> Check:
