@@ -92,11 +92,11 @@ def _queues(queues: dict[str, listing.Queue], options: LsfOptions) -> list[Check
         elif not queue.inactive:
             remedy = f"to drive: badmin qinact {name} (badmin qact {name} gives it back)"
             said = f"{queue.status}: LSF starts its jobs by itself"
-            found.append(Check(f"queue {name}", False, said, remedy))
+            found.append(Check(f"queue {name}", False, said, remedy).for_driving())
         elif queue.window_closed:
             remedy = f"badmin qinact {name}, else LSF starts its jobs when the window opens"
             said = f"{queue.status}: its run window is closed"
-            found.append(Check(f"queue {name}", False, said, remedy))
+            found.append(Check(f"queue {name}", False, said, remedy).for_driving())
         else:
             found.append(Check(f"queue {name}", True, f"{queue.status}, hosts {' '.join(queue.hosts)}"))
     return found

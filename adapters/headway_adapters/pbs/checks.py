@@ -68,7 +68,7 @@ def run(client: PbsClient, options: PbsOptions, clock: Callable[[], float]) -> l
     found.append(_scheduling(attributes, options).for_driving())
     found.append(_privilege(client, attributes, flavour).for_driving())
     if flavour != "torque":
-        found.append(_history(attributes))
+        found.append(_history(attributes).for_driving())
     found += _queues(queues_out, options)
     found.append(_vnodes(client, flavour))
     if flavour != "torque":
@@ -180,7 +180,7 @@ def _queues(result: Result, options: PbsOptions) -> list[Check]:
             # Beside PBS's own scheduler a queue is headway's by being stopped.
             wanted = not options.reservations
             remedy = f'qmgr -c "set queue {name} started = {wanted}"'
-            found.append(Check(f"queue {name}", queue.open is wanted, state, remedy))
+            found.append(Check(f"queue {name}", queue.open is wanted, state, remedy).for_driving())
     return found
 
 

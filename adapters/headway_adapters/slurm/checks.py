@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from headway.adapter import Check
 from headway.errors import Failure
@@ -127,20 +127,22 @@ def _partitions(client: SlurmClient, options: SlurmOptions) -> list[Check]:
                                "correct cluster.options.partitions"))  # fmt: skip
         else:
             state = "up" if partition.open else "closed"
-            found.append(Check(f"partition {name}", partition.open, f"{len(partition.nodes)} nodes, {state}",
-                               f"scontrol update PartitionName={name} State=UP"))  # fmt: skip
-    if options.background:
-        found.append(_tiers(partitions, options))
+            remedy = f"scontrol update PartitionName={name} State=UP"
+            said = f"{len(partition.nodes)} nodes, {state}"
+            found.append(Check(f"partition {name}", partition.open, said, remedy).for_driving())
+    tiers = dict.fromkeys(name for pair in options.background.items() for name in pair)
+    if missing := [name for name in tiers if name not in partitions]:
+        said = f"does not exist: {', '.join(missing)}"
+        found.append(Check("two tiers", False, said, "correct cluster.options.background"))
+    elif tiers:
+        found.append(_tiers(partitions, options, list(tiers)).for_driving())
     return found
 
 
-def _tiers(partitions: Mapping[str, reader.Partition], options: SlurmOptions) -> Check:
-    """Whether Slurm puts a background job on processors that others have."""
-    names = dict.fromkeys(name for pair in options.background.items() for name in pair)
-    missing = [name for name in names if name not in partitions]
-    if missing:
-        said = f"does not exist: {', '.join(missing)}"
-        return Check("two tiers", False, said, "correct cluster.options.background")
+def _tiers(
+    partitions: Mapping[str, reader.Partition], options: SlurmOptions, names: Sequence[str]
+) -> Check:
+    """Whether Slurm puts a background job on processors that others have. ``names``: of both tiers."""
     alone = [name for name in names if partitions[name].forced < 2]
     if alone:
         return Check(

@@ -112,12 +112,16 @@ def test_an_mbatchd_that_is_down() -> None:
 )
 def test_a_queue_that_lsf_starts_jobs_of(status: str, detail: str, remedy: str) -> None:
     text = output("bqueues_long").replace("Open:Inact_Adm", status)
-    said = fails(checked(lambda argv: text if argv == ("bqueues", "-l") else None))["queue normal"]
+    found = checked(lambda argv: text if argv == ("bqueues", "-l") else None)
+    said = fails(found)["queue normal"]
     assert detail in said[0] and remedy in said[1]
+    assert found["queue normal"].driving, "to watch, LSF keeps its queues"
 
 
 def test_a_queue_that_is_not_there() -> None:
-    said = fails(checked(queues=("normal", "night")))
+    found = checked(queues=("normal", "night"))
+    assert not found["queue night"].driving
+    said = fails(found)
     assert said == {"queue night": ("does not exist; known: normal", "correct cluster.options.queues")}
 
 

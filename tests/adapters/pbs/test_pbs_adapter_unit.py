@@ -633,6 +633,22 @@ def test_a_cluster_that_is_in_order(pbs: PretendedPbs) -> None:
     assert {subject for subject, check in found.items() if not check.ok} == {"clock"}
 
 
+@pytest.mark.parametrize("reservations", [False, True])
+def test_watching_can_do_without_history_and_whatever_the_queue_is(
+    pbs: PretendedPbs, reservations: bool
+) -> None:
+    described = text_of("qstat_server_json").replace(
+        '"job_history_enable":\t"True"', '"job_history_enable":\t"False"'
+    )
+    pbs.answer = lambda argv: result(argv, described) if "-B" in argv else None
+    pbs.queues["workq"]["started"] = str(reservations)
+    found = checks(pbs, reservations=reservations)
+    for subject in ("job history", "queue workq"):
+        assert not found[subject].ok and found[subject].driving, subject
+    unknown = checks(pbs, queues=("workq", "nihgt"))["queue nihgt"]
+    assert not unknown.ok and not unknown.driving
+
+
 @pytest.mark.parametrize(
     ("server", "ok"),
     [

@@ -100,6 +100,7 @@ def test_a_partition_that_is_closed_is_told(tmp_path: Path, state: str) -> None:
     found = two_tiers(tmp_path, "", f"State={state}")
     assert (found.ok, found.detail) == (False, "Slurm starts nothing in bg, which is closed")
     assert found.remedy == "scontrol update PartitionName=bg State=UP"
+    assert found.driving, "to watch, no job goes to the background"
 
 
 @pytest.mark.parametrize(("front", "told"), [("", True), ("QoS=idle", False)])

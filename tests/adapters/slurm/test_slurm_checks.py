@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from pretended import result
+from pretended_slurm import FIXTURES, PretendedSlurm
 
-from headway_adapters.slurm import checks
+from headway_adapters.slurm import SlurmAdapter, SlurmOptions, checks
 
 
 @pytest.mark.parametrize(
@@ -22,3 +24,15 @@ def test_it_says_where_heterogeneous_jobs_stay_held_and_is_in_order_in_any_case(
     assert check.ok and check.detail.startswith(kind)
     assert ("heterogeneous jobs stay held" in check.detail) is not starts
     assert ("bf_interval=1" in check.detail) is not starts
+
+
+def test_a_closed_partition_can_be_watched_and_not_driven_and_an_unknown_one_is_a_mistake():
+    slurm = PretendedSlurm()
+    text = (FIXTURES / "show-partitions-oneline.txt").read_text().replace("State=UP", "State=DOWN")
+    slurm.answer = lambda argv: result(argv, text) if "partition" in argv else None
+    options = SlurmOptions(partitions=("batch", "btach"), accounting="no")
+    with SlurmAdapter(options, read_only=True, transport=slurm) as one:
+        found = {check.subject: check for check in one.check()}
+    closed, unknown = found["partition batch"], found["partition btach"]
+    assert not closed.ok and closed.driving and "State=UP" in closed.remedy
+    assert not unknown.ok and not unknown.driving

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -103,6 +104,33 @@ def test_what_only_driving_needs_is_for_later_while_it_only_watches(
     assert re.search(f"^{word} +jobs enter held", ran.out, re.MULTILINE), ran.out
     others = re.search("^FAIL", ran.out, re.MULTILINE)
     assert ran.code == (1 if others else 0)
+
+
+@pytest.mark.parametrize("mode", ["monitor", "drive"])
+@pytest.mark.parametrize(
+    ("system", "queue", "needed"),
+    [("pbs", "workq", ["server scheduling", "queue workq"]), ("lsf", "normal", ["queue normal"])],
+)
+def test_and_so_is_what_pbs_and_lsf_are_changed_for(
+    headway: Headway, tmp_path: Path, system: str, queue: str, needed: list[str], mode: str
+) -> None:
+    site = tmp_path / "site.yaml"
+    with Emulator(tmp_path / system, EmulatorOptions(system, scheduling=True)) as emulator:
+        if system == "pbs":
+            qmgr = [str(emulator.bin / "qmgr"), "-c", f"set queue {queue} started = False"]
+            subprocess.run(qmgr, check=True)
+        site.write_text(
+            f"plugins: [easy]\njournal: {tmp_path}/j.db\nmode: {mode}\n"
+            f"cluster: {{adapter: {system}, options: {{queues: [{queue}], bin_dir: {emulator.bin}}}}}\n"
+        )
+        ran = headway("check", "-c", site)
+        word = "later" if mode == "monitor" else "FAIL"
+        assert re.findall(rf"^{word} +(\S+(?: \S+)*)  ", ran.out, re.MULTILINE) == needed, ran.out
+        assert ran.code == (0 if mode == "monitor" else 1)
+        # A queue that does not exist is a mistake in any mode.
+        site.write_text(site.read_text().replace(f"[{queue}]", f"[{queue}, nihgt]"))
+        ran = headway("check", "-c", site)
+        assert re.search("^FAIL +queue nihgt", ran.out, re.MULTILINE) and ran.code == 1
 
 
 @pytest.mark.parametrize("script", ["exit 1", "head -c 3000 /dev/urandom", "echo '{garbage'"])
