@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from headway.engine import Engine, Mode
 from headway.errors import UserError
 from headway.journal import JournalWriter, RunInfo
 from headway.latencies import Latencies
+from headway.left_waiting import left_waiting
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig, Plugins, explain_validation
 from headway.results import DecisionRecord, JobResult, Refused, RunResult
@@ -171,6 +172,8 @@ def emulate(
         contributed=contributed,
         cluster=cluster,
         jobs=[_judged(job, in_vain) for job in results],
+        left_waiting=left_waiting(scheduler, _pending(results, in_vain), clock),
+        failures=engine.failures.of_plugins(scheduler.answered),
         refused=[*refused, *(_held_back(adapter.unsubmitted) if chains else ()), *in_vain.values()],
         decisions=records,
         capacity=adapter.capacity,
@@ -243,6 +246,11 @@ def _in_vain(results: Iterable[JobResult], state: State) -> dict[str, Refused]:
         elif job is not None and job.obstacle is not None and not job.obstacle.passing:
             found[job.id] = Refused(job.id, job.obstacle.why)
     return found
+
+
+def _pending(results: Iterable[JobResult], in_vain: Mapping[str, Refused]) -> Iterator[str]:
+    """The jobs that wait and may still start, by id."""
+    return (one.job.id for one in results if one.state == "pending" and one.job.id not in in_vain)
 
 
 def _judged(result: JobResult, in_vain: Mapping[str, Refused]) -> JobResult:

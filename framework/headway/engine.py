@@ -17,6 +17,7 @@ import structlog
 from headway.adapter import ClusterAdapter, Outcome
 from headway.decisions import Decision, Start
 from headway.events import Event
+from headway.failures import Failures, Told
 from headway.journal import JournalWriter, NullJournal
 from headway.latencies import SAVED_AS, LatencyMeter
 from headway.plugins import Problem
@@ -24,6 +25,9 @@ from headway.scheduler import Scheduler
 
 #: Between checkpoints of the plugins' states in the journal.
 CHECKPOINT_CYCLES = 500
+
+#: A daemon tells the log at least so often, in seconds, of a problem that goes on.
+REMIND = 3600.0
 
 
 class Mode(enum.StrEnum):
@@ -96,6 +100,8 @@ class Engine:
         self.journal: JournalWriter = journal if journal is not None else NullJournal()
         self.mode = mode
         self.wall_seconds = 0.0
+        #: What plugins and others did wrong in this run.
+        self.failures = Failures(None if mode is Mode.DRY_RUN else REMIND)
         self._on_cycle = on_cycle
         self._succeeds = succeeds
         self._on_decisions = on_decisions
@@ -141,6 +147,8 @@ class Engine:
         states = self._states() if self.journal.enabled else {}
         self.scheduler.shutdown()
         self._report()
+        for told in self.failures.untold():
+            self._tell_problem(told)
         if self.journal.enabled:
             self.journal.checkpoint(self._seq, states)
         return reason
@@ -246,20 +254,26 @@ class Engine:
 
     def _report(self) -> None:
         problems: list[Problem] = self.scheduler.problems
+        now = self.scheduler.state.now
         for problem in problems:
-            self._log.error(
-                "plugin failed" if problem.traceback else "inconsistent",
-                plugin=problem.plugin,
-                hook=problem.hook,
-                message=problem.message,
-                traceback=problem.traceback or None,
-            )
+            if (told := self.failures.note(problem, now)) is not None:
+                self._tell_problem(told)
             if self._requests is not None:
                 self._requests.failed(problem)
         problems.clear()
         for notice in self.scheduler.notices:
             self._log.info("notice", message=notice)
         self.scheduler.notices.clear()
+
+    def _tell_problem(self, told: Told) -> None:
+        problem = told.problem
+        self._log.error(
+            "plugin failed" if problem.traceback else "inconsistent",
+            plugin=problem.plugin,
+            hook=problem.hook,
+            message=problem.message,
+            **({"traceback": problem.traceback or None} if told.new else {"times": told.times}),
+        )
 
 
 def _not_applied(decisions: Sequence[Decision]) -> list[Outcome]:

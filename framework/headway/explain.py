@@ -27,6 +27,9 @@ from headway.view import Booking, View
 
 _INF = float("inf")
 
+#: Sentences about a job in the queue of the pool that it faces.
+_InQueue = Callable[[Scheduler, Job, Callable[[float], str]], list[str]]
+
 #: Spans of an array's numbers that are shown of a group of elements.
 _SPANS = 10
 #: Parts of a job that are shown.
@@ -109,7 +112,8 @@ def _array(
     queued = [job for job in groups.get("In the queue", ()) if job in job.pool.queue]
     if queued:
         first = min(queued, key=lambda job: job.pool.queue.index(job))
-        lines.append(f"The first of these is {first.id}. {' '.join(_in_queues(scheduler, first, clock))}")
+        told = " ".join(_in_queues(scheduler, first, clock, _in_queue))
+        lines.append(f"The first of these is {first.id}. {told}")
     return lines
 
 
@@ -178,12 +182,21 @@ def explain(
             *_suspended(scheduler, job, clock),
             *_moved(job, wished),
         ]
+    lines.extend(_waits(scheduler, job, clock, _in_queue))
+    return lines
+
+
+def why_not_started(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> str:
+    """Why a job waits, without its place in the queue, in the sentences of :func:`explain`."""
+    return " ".join(_waits(scheduler, job, clock, _why_in_queue))
+
+
+def _waits(scheduler: Scheduler, job: Job, clock: Callable[[float], str], in_queue: _InQueue) -> list[str]:
+    """Why a job that is on no nodes is on none."""
     reason = scheduler.state.why_waiting(job, clock)
     if reason:
-        lines.append(f"It cannot start: {reason}.")
-        return lines
-    lines.extend(_in_queues(scheduler, job, clock))
-    return lines
+        return [f"It cannot start: {reason}."]
+    return _in_queues(scheduler, job, clock, in_queue)
 
 
 def _expected(job: Job, clock: Callable[[float], str]) -> str:
@@ -247,30 +260,38 @@ def _predicted(scheduler: Scheduler, job: Job) -> str:
     )
 
 
-def _in_queues(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> list[str]:
+def _in_queues(
+    scheduler: Scheduler, job: Job, clock: Callable[[float], str], in_queue: _InQueue
+) -> list[str]:
     """Of each pool of a job that waits why it waits there."""
     if not job.choices:
-        return _in_queue(scheduler, job, clock)
+        return in_queue(scheduler, job, clock)
     lines = []
     for choice in facing_each(job):
         where = f"In pool {choice.pool.name!r}"
         if why := why_not_in(choice):
             lines.append(f"{where}: {why}.")
         elif job.id in choice.pool.shared:
-            first, *rest = _in_queue(scheduler, job, clock)
+            first, *rest = in_queue(scheduler, job, clock)
             lines += [f"{where} {first[0].lower()}{first[1:]}", *rest]
     return lines
 
 
 def _in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> list[str]:
+    """Its place in the queue of its pool, and why it waits there."""
+    pool = job.pool
+    return [
+        f"It is number {pool.queue.index(job) + 1} of {len(pool.queue)} in the queue; "
+        f"{pool.free} of {pool.total} processors are free.",
+        *_why_in_queue(scheduler, job, clock),
+    ]
+
+
+def _why_in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> list[str]:
+    """Why it waits in the queue of its pool."""
     pool = job.pool
     view = scheduler.views[pool.name]
     lines = []
-    place = pool.queue.index(job)
-    lines.append(
-        f"It is number {place + 1} of {len(pool.queue)} in the queue; "
-        f"{pool.free} of {pool.total} processors are free."
-    )
     if job.processors > pool.total:
         lines.append(f"It needs more processors than the {pool.total} that are usable now (nodes are down).")
         return lines
@@ -304,10 +325,18 @@ def _in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> 
                 "Enough processors are free, but no nodes fit its request without delaying job "
                 f"{head.job.id}, for which nodes are kept from {clock(head.start)} on."
             )
-    elif place:
+    elif job is not pool.queue[0] and pool.flat and pool.queue[0].processors <= pool.free:
+        first = pool.queue[0].id
+        lines.append(
+            f"Enough processors are free for it, and for job {first}, the first of the queue: the policy "
+            "starts neither."
+        )
+    elif job is not pool.queue[0]:
         lines.append(f"The policy serves job {pool.queue[0].id} first.")
     elif not pool.flat:
         lines.append("Enough processors are free, but not on nodes that fit its request.")
+    else:
+        lines.append("Enough processors are free, and the policy does not start it.")
     if (booking is None or booking.start == _INF) and (kept := _kept_by_suspended(scheduler, job)):
         lines.append(kept)
     return lines

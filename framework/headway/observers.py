@@ -36,7 +36,7 @@ class Observers:
 
     def tell(self, events: Sequence[Event], state: State) -> None:
         """Show them to everybody, one event after the other."""
-        seconds = self._hook.seconds
+        seconds, answered = self._hook.seconds, self._hook.answered
         began = perf_counter()
         for event in events:
             told = self._told.get(type(event))
@@ -47,6 +47,8 @@ class Observers:
                     function(event, state)
                 except Exception as error:
                     self._hook.failed(name, error)
+                else:
+                    answered.add(name)
                 # One's end is the next one's beginning.
                 ended = perf_counter()
                 seconds[name] += ended - began

@@ -81,7 +81,10 @@ class Problem:
     plugin: str
     hook: str
     message: str
+    #: "" for what it wanted and could not have.
     traceback: str
+    #: Where it raised, as file:line; "" if it did not.
+    place: str = ""
 
 
 class Catalogue:
@@ -523,13 +526,20 @@ class HookCaller:
     """Calls one hook over the plugins that implement it; knows who raised and who took how long."""
 
     def __init__(
-        self, plugins: Plugins, hook: str, problems: list[Problem], seconds: dict[str, float]
+        self,
+        plugins: Plugins,
+        hook: str,
+        problems: list[Problem],
+        seconds: dict[str, float],
+        answered: set[str] | None = None,
     ) -> None:
         self.hook = hook
         self.implementations = plugins.implementations(hook)
         self._problems = problems
         #: Seconds spent in each plugin, over all hooks.
         self.seconds = seconds
+        #: The plugins that answered this hook at least once.
+        self.answered: set[str] = answered if answered is not None else set()
         for name, _ in self.implementations:
             seconds.setdefault(name, 0.0)
 
@@ -561,16 +571,25 @@ class HookCaller:
         """One plugin's answer; None if it raised."""
         began = perf_counter()
         try:
-            return function(*args)
+            answer = function(*args)
         except Exception as error:
             if self.hook == "startup" and isinstance(error, UserError):
                 raise
             self.failed(name, error)
             return None
+        else:
+            self.answered.add(name)
+            return answer
         finally:
             self.seconds[name] += perf_counter() - began
 
     def failed(self, name: str, error: Exception) -> None:
-        self._problems.append(
-            Problem(name, self.hook, f"{type(error).__name__}: {error}", traceback.format_exc())
-        )
+        told = "".join(traceback.format_exception(error))
+        message = f"{type(error).__name__}: {error}"
+        self._problems.append(Problem(name, self.hook, message, told, _place_of(error)))
+
+
+def _place_of(error: Exception) -> str:
+    """Where an exception was raised, as file:line; "" if it was not raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""

@@ -119,6 +119,35 @@ class Refused(msgspec.Struct, frozen=True):
     line: int = 0
 
 
+class LeftWaiting(msgspec.Struct, frozen=True):
+    """Jobs that never started, for the same reason."""
+
+    #: How many, and the first of them.
+    jobs: int
+    first: str
+    #: Sentences, as they are about the first.
+    why: str
+
+
+class PluginFailure(msgspec.Struct, frozen=True):
+    """A plugin that raised in one of its hooks during a run."""
+
+    plugin: str
+    hook: str
+    times: int
+    #: What it said first, and where: file and line, "" if unknown.
+    message: str
+    place: str
+    #: Whether it never answered in this hook.
+    always: bool
+
+    def __str__(self) -> str:
+        often = "once" if self.times == 1 else f"{self.times} times"
+        ever = ", each time that it was called" if self.always else ""
+        place = f" ({self.place})" if self.place else ""
+        return f"plugin {self.plugin!r} failed {often} in hook {self.hook}{ever}: {self.message}{place}"
+
+
 class DecisionRecord(msgspec.Struct, frozen=True, gc=False):
     """A decision that was taken, when, and what became of it."""
 
@@ -146,6 +175,10 @@ class RunResult:
     #: In order of submission.
     jobs: Sequence[JobResult]
     refused: Sequence[Refused] = ()
+    #: The jobs that waited to the end of the run for something that may still come, by reason.
+    left_waiting: Sequence[LeftWaiting] = ()
+    #: The plugins that raised.
+    failures: Sequence[PluginFailure] = ()
     decisions: Sequence[DecisionRecord] = ()
     capacity: Sequence[CapacityChange] = ()
     #: What jobs did before the last span that their records tell of, in order of time.

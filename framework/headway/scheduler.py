@@ -66,6 +66,8 @@ def _sortable(hook: HookCaller, state: State, job: Job) -> tuple[Any, ...]:
         except Exception as error:
             hook.failed(name, error)
             answer = None
+        else:
+            hook.answered.add(name)
         hook.seconds[name] += perf_counter() - began
         if isinstance(answer, tuple):
             return (0, *answer)
@@ -85,6 +87,8 @@ def _seconds(hook: HookCaller, state: State, job: Job) -> float | None:
         except Exception as error:
             hook.failed(name, error)
             continue
+        else:
+            hook.answered.add(name)
         finally:
             spent[name] += perf_counter() - began
         if answer is None:
@@ -113,6 +117,8 @@ def _barrier(hook: HookCaller, state: State, job: Job) -> Barrier | None:
         except Exception as error:
             hook.failed(name, error)
             answer = None
+        else:
+            hook.answered.add(name)
         # One's end is the next one's beginning.
         ended = perf_counter()
         spent[name] += ended - began
@@ -132,6 +138,7 @@ def _barriers(hook: HookCaller, many: Many, state: State, jobs: Sequence[Job]) -
     try:
         found = many(jobs, state)
         if len(found) == len(jobs) and set(map(type, found)) <= _BARRIER_OR_NONE:
+            hook.answered.add(name)
             return found
     except Exception as error:
         hook.failed(name, error)
@@ -218,6 +225,8 @@ class Scheduler:
         self.notices = self.state.notices
         #: Seconds spent in each plugin.
         self.seconds: dict[str, float] = {}
+        #: By hook, the plugins that answered at least once.
+        self.answered: dict[str, set[str]] = {}
         self.cycles = 0
         self.rng = np.random.default_rng(seed)
         self._monitor = monitor
@@ -228,7 +237,9 @@ class Scheduler:
         self._wished: set[str] = set()
 
         def caller(hook: str) -> HookCaller:
-            return HookCaller(plugins, hook, self.problems, self.seconds)
+            return HookCaller(
+                plugins, hook, self.problems, self.seconds, self.answered.setdefault(hook, set())
+            )
 
         self._observers = Observers(caller("observe"), plugins.by_name)
         self._order_queue = caller("order_queue")
@@ -478,6 +489,8 @@ class Scheduler:
             except Exception as error:
                 self._react.failed(name, error)
                 made = None
+            else:
+                self._react.answered.add(name)
             # One's end is the next one's beginning.
             ended = perf_counter()
             seconds[name] += ended - began
@@ -687,11 +700,13 @@ class Scheduler:
             try:
                 answer = policy(view)
                 if answer is None:
+                    self._schedule.answered.add(name)
                     self._undo(view)
                     continue
                 made = answer if type(answer) is list else list(answer)
                 if made is not view.made and made != view.made:
                     made = self._match(name, made, view)
+                self._schedule.answered.add(name)
             except Exception as error:
                 self._schedule.failed(name, error)
                 self._undo(view)

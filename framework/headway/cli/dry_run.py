@@ -175,6 +175,7 @@ def command(
     from headway.config import load_config, parse_config
     from headway.draws import middle
     from headway.emulation import emulate, validated_faults
+    from headway.failures import refuse_failed
     from headway.plugins import Catalogue
     from headway.workload import estimated_trace, filters, read_trace
     from headway.workload.chains import chains_of, recorded_chains, with_chains
@@ -224,6 +225,7 @@ def command(
         )
         result.class_bounds = config.metrics.class_bounds()
         report(result, configs, catalogue, out, [], live_since=copied_at)
+        refuse_failed(result.failures)
         return
     validated_faults(config.emulation.faults, f"{config.source}: emulation.faults")
     if workload is not None:
@@ -337,6 +339,7 @@ def command(
         say(f"journal: {journal_path} (`headway replay {journal_path}`)")
     if strict_method and trusted is not None:
         refuse_breaches(trusted.judged, name, option="--strict-method", remedy=ON_THE_SPOT)
+    refuse_failed(result.failures)
 
 
 def _in_short(result: RunResult) -> str:
@@ -747,6 +750,6 @@ def _print_forecast(result: RunResult, since: float) -> None:
     if unknown := len(waiting) - len(starting):
         these = "1 job waits" if unknown == 1 else f"{unknown} jobs wait"
         say(
-            f"\n{these} for something that cannot be foreseen, such as a release from hold; "
-            "`headway explain JOB` tells what."
+            f"\n{these} for something that cannot be foreseen, such as a release from hold: the summary says "
+            "what, and `headway explain JOB` of each job."
         )

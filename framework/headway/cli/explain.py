@@ -111,6 +111,10 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
         )  # fmt: skip
     wished = scheduler.step(copy.now, copy.events)
     lines = explain(scheduler, job_id, wall_clock, wished)
+    for problem in scheduler.problems:
+        if problem.traceback:
+            say(f"Plugin {problem.plugin!r} failed in hook {problem.hook}: {problem.message}", messages(),
+                style="yellow")  # fmt: skip
     if not lines:
         return lines
     job = find_job(scheduler, job_id)

@@ -26,6 +26,7 @@ from headway.experiment.facts import WorkloadFacts, facts_of
 from headway.experiment.measured import aligned, common_window, figures, observed
 from headway.experiment.method import Method
 from headway.experiment.prime_time import prime_time
+from headway.failures import refuse_failed
 from headway.latencies import Latencies
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig, explain_validation
@@ -282,6 +283,7 @@ def _run_scenario(
                 cycle=variant.cycle,
                 latencies=scenario.latencies,
             )
+            refuse_failed(result.failures)
         except Exception as error:
             error.add_note(f"policy {variant.label}")
             raise

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, TypedDict
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -142,6 +143,8 @@ def _counts(result: RunResult, columns: JobColumns) -> dict[str, Any]:
         "by_state": dict(sorted(Counter(job.state for job in result.jobs).items())),
         "refused": len(result.refused),
         "refused_by_reason": dict(Counter(r.reason for r in result.refused).most_common()),
+        "left_waiting": [msgspec.structs.asdict(one) for one in result.left_waiting],
+        "plugin_failures": [{**msgspec.structs.asdict(one), "told": str(one)} for one in result.failures],
         "decisions": dict(sorted(taken.items())),
         "decisions_failed": failed,
     }

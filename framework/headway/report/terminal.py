@@ -23,6 +23,8 @@ from headway.report.quantities import (
 
 #: As many as 80 columns hold; ``metrics.json`` has more.
 _SHOWN = ("mean", "median", "p95", "max")
+#: Reasons for which jobs still wait that are told.
+_REASONS = 4
 
 
 def render_summary(summary: Summary) -> RenderableType:
@@ -35,11 +37,28 @@ def render_summary(summary: Summary) -> RenderableType:
         lines = [f"  {number(n)} × {reason}" for reason, n in _reasons(counts["refused_by_reason"]).items()]
         title = f"{_counted(counts['refused'], 'job')} refused:"
         parts += [gap, Text("\n".join([title, *lines]), style="yellow")]
+    if counts["left_waiting"]:
+        parts += [gap, Text("\n".join(_left_waiting(counts["left_waiting"])), style="yellow")]
+    if counts["plugin_failures"]:
+        told = [f"The {failure['told']}." for failure in counts["plugin_failures"]]
+        parts += [gap, Text("\n".join(told), style="red")]
     if counts["decisions_failed"]:
         failed = _counted(counts["decisions_failed"], "decision")
         were = "was" if counts["decisions_failed"] == 1 else "were"
         parts += [gap, Text(f"{failed} {were} not carried out (see decisions.csv)", style="yellow")]
     return Group(*parts)
+
+
+def _left_waiting(groups: list[dict[str, Any]]) -> list[str]:
+    """How many jobs still wait, and why: a line for each reason that most of them have."""
+    number_of = sum(group["jobs"] for group in groups)
+    lines = [f"{_counted(number_of, 'job')} still wait{'s' if number_of == 1 else ''}:"]
+    for group in groups[:_REASONS]:
+        such = f" (job {group['first']})" if group["jobs"] == 1 else f" (such as job {group['first']})"
+        lines.append(f"  {number(group['jobs'])} × {group['why']}{such}")
+    if others := sum(group["jobs"] for group in groups[_REASONS:]):
+        lines.append(f"  {number(others)} × for other reasons")
+    return lines
 
 
 def _reasons(by_reason: dict[str, int]) -> dict[str, int]:

@@ -373,3 +373,44 @@ def test_narrow_and_short_are_as_configured(headway: Headway, trace: Path, tmp_p
     ran = headway("dry-run", "-c", "site.yaml", "--trace", trace)
     assert ran.code == 2
     assert "metrics.short: expected greater than 0" in ran.err
+
+
+RAISES = """
+from headway.hookspecs import hookimpl
+
+class Raises:
+    times = %s
+    @hookimpl
+    def schedule(self, view):
+        self.times -= 1
+        if self.times >= 0:
+            raise ValueError(f"boom at {view.now}")
+        return [start for job in view.queue if (start := view.start(job, "fits"))]
+"""
+
+
+def with_plugin(times: int, trace: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Its policy fails so many times."""
+    Path("raises.py").write_text(RAISES % times)
+    asked = command_of("dry-run", "--trace", trace, "--plugin", "raises.py", *options)
+    return subprocess.run(asked, capture_output=True, text=True, timeout=HANG, check=False)
+
+
+def test_a_plugin_that_fails_each_time_is_logged_once_and_the_command_does_not_succeed(
+    trace: Path, tmp_path: Path
+) -> None:
+    ran = with_plugin(1_000_000, trace, "--out", "out")
+    assert ran.returncode == 1
+    assert ran.stderr.count("traceback=") == 1
+    assert ran.stderr.count("plugin failed") == 3, "the first time, the 10th, and the 40th, which is the last"
+    assert "headway: plugin 'raises' failed each time, so these results are not what" in ran.stderr
+    shown = " ".join(ran.stdout.split())
+    assert "The plugin 'raises' failed 40 times in hook schedule, each time that it was called: " in shown
+    assert "40 jobs still wait:" in shown and "the policy starts neither" in shown
+    assert (tmp_path / "out" / "metrics.json").exists()
+
+
+def test_a_plugin_that_fails_once_costs_a_sentence(trace: Path) -> None:
+    ran = with_plugin(1, trace)
+    assert ran.returncode == 0
+    assert "The plugin 'raises' failed once in hook schedule: " in " ".join(ran.stdout.split())
