@@ -26,6 +26,7 @@ from headway.decisions import Decision
 from headway.errors import Mistakes, UserError, nearest
 from headway.events import Event
 from headway.extras import extra_of, how_to_install
+from headway.hook_names import check_hooks, hook_names, hooks_of, marked, unmarked
 from headway.hookspecs import PROJECT, HookSpecs
 from headway.inputs import InputFiles
 from headway.model import ClusterDescription
@@ -242,14 +243,16 @@ class Catalogue:
             raise UserError(
                 f"--plugin {path}{line}: does not load: {type(error).__name__}: {error}"
             ) from error
-        found = [
-            cls
-            for _, cls in inspect.getmembers(module, inspect.isclass)
-            if cls.__module__ == name and any(True for _ in hooks_of(cls))
-        ]
+        own = [cls for _, cls in inspect.getmembers(module, inspect.isclass) if cls.__module__ == name]
+        found = [cls for cls in own if marked(cls)]
         if not found:
-            raise UserError(f"--plugin {path}: expected a class with hooks (@hookimpl methods), found none")
+            without = ", ".join(f"{cls.__name__}.{method}" for cls in own for method in unmarked(cls))
+            there = f"{without} without @hookimpl" if without else "none"
+            raise UserError(
+                f"--plugin {path}: expected a class with hooks (@hookimpl methods), found {there}"
+            )
         for cls in found:
+            check_hooks(cls, f"--plugin {path}: class {cls.__name__!r}")
             label = getattr(cls, "name", path.stem if len(found) == 1 else cls.__name__.lower())
             self._classes[label] = cls
             self._sources[label] = str(path)
@@ -262,17 +265,6 @@ def _line_in(error: BaseException, path: Path) -> str:
     here = path.resolve()
     frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).resolve() == here]
     return f", line {frames[-1].lineno}" if frames else ""
-
-
-def hooks_of(cls: type) -> Iterable[str]:
-    """Names of the hooks that a plugin class implements."""
-    for name in _hook_names():
-        if hasattr(getattr(cls, name, None), f"{PROJECT}_impl"):
-            yield name
-
-
-def _hook_names() -> Iterable[str]:
-    return (name for name in vars(HookSpecs) if not name.startswith("_"))
 
 
 #: pydantic's types of error -> what a person calls that which was expected.
@@ -465,11 +457,7 @@ class Plugins:
         """Register an instance; it is asked after those that are there."""
         if name in self.by_name:
             raise UserError(f"{where}: plugin {name!r} is enabled twice")
-        known = list(_hook_names())
-        for attribute in dir(type(plugin)):
-            if attribute not in known and hasattr(getattr(type(plugin), attribute, None), f"{PROJECT}_impl"):
-                hint = nearest(attribute, known)
-                raise UserError(f"{where}: plugin {name!r} implements {attribute!r}, which is no hook.{hint}")
+        check_hooks(type(plugin), f"{where}: plugin {name!r}")
         try:
             self.manager.register(plugin, name=name)
         except pluggy.PluginValidationError as error:
@@ -486,7 +474,7 @@ class Plugins:
                 f"found {observes!r}"
             )
         unused = getattr(plugin, "unused", ())
-        if not isinstance(unused, tuple) or not set(known).issuperset(unused):
+        if not isinstance(unused, tuple) or not set(hook_names()).issuperset(unused):
             raise UserError(
                 f"{where}: plugin {name!r}: expected a tuple of hooks' names in `unused`, found {unused!r}"
             )

@@ -626,9 +626,8 @@ def test_a_plugin_that_cannot_work_is_refused(case, tmp_path):
         "from headway.hookspecs import hookimpl\nclass Bad:\n    @hookimpl\n    def shutdown(self): ...\n"
         + body
     )
-    catalogue = Catalogue([path])
     with pytest.raises(UserError, match=said):
-        Plugins.load(catalogue.enabled([]), catalogue, None)
+        Catalogue([path])
 
 
 def test_seconds_are_counted_for_each_plugin(file):

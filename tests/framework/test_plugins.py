@@ -93,6 +93,20 @@ def test_several_plugins_of_a_file_are_called_after_their_classes(write):
     assert sorted(Catalogue([path]).from_files) == ["other", "shortestfirst"]
 
 
+ALONE = """
+from headway.hookspecs import hookimpl
+
+class Mine:
+    %s
+    def %s(self, %s):
+        return []
+"""
+
+
+def test_a_class_beside_a_plugin_may_have_methods_with_names_of_hooks(write):
+    assert Catalogue([write(ONE + ALONE % ("", "place", "tree"))]).from_files == ["mine"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -101,6 +115,16 @@ def test_several_plugins_of_a_file_are_called_after_their_classes(write):
         ("import no_such_module_anywhere\n", "line 1: does not load: ModuleNotFoundError"),
         ("class Nothing: pass\n", "expected a class with hooks"),
         ("", "expected a class with hooks"),
+        (
+            ALONE % ("@hookimpl", "shedule", "view"),
+            "'Mine' implements 'shedule', which is no hook. Did you mean 'schedule'",
+        ),
+        (ONE + ALONE % ("@hookimpl", "shedule", "view"), "'Mine' implements 'shedule'"),
+        (
+            ALONE % ("@hookimpl", "schedule", "veiw"),
+            "hook 'schedule' has no argument 'veiw'. Did you mean 'view'?",
+        ),
+        (ALONE % ("", "schedule", "view"), "found Mine.schedule without @hookimpl"),
     ],
 )
 def test_a_broken_file_is_refused_with_the_line(write, text, message):

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headway.cli.asking import Duration
-from headway.cli.common import console, examples, messages, prepare_directory, say, tell_issues
+from headway.cli.common import (
+    console,
+    examples,
+    messages,
+    plugin_files_option,
+    prepare_directory,
+    say,
+    tell_issues,
+)
 from headway.cli.rules import ON_THE_SPOT, accepted, refuse_breaches, show_doubts, single_options
 from headway.errors import UserError
 from headway.extras import need_report
@@ -51,8 +59,7 @@ class _Bounds(click.ParamType):
               help="An option of the model. Repeatable.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True,
               help="Seed of what the model draws.")  # fmt: skip
-@click.option("--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path),
-              help="A Python file with plugins that have workload models. Repeatable.")  # fmt: skip
+@plugin_files_option("A Python file with plugins that have workload models. Repeatable.")
 @click.option("--processors", type=click.IntRange(min=1), metavar="N",
               help="Size of the machine. Default: the trace header's.")  # fmt: skip
 @click.option("--narrow", type=click.IntRange(min=1), default=1, show_default=True, metavar="N",
@@ -108,8 +115,8 @@ def command(
 
     if (trace_path is None) == (workload is None):
         raise click.UsageError("expected either TRACE or --workload MODEL")
-    if workload is None and (settings or plugin_files):
-        raise click.UsageError("--set and --plugin go with --workload")
+    if workload is None and settings:
+        raise click.UsageError("--set goes with --workload")
     if out is not None:
         need_report("--out")
         prepare_directory(out)

@@ -61,14 +61,20 @@ def _with_those_before(
     return (*(file for file in before if file not in files), *files)
 
 
-plugin_option = click.option(
-    "--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path), callback=_with_those_before,
-    help="A Python file whose plugins are enabled before those of the configuration. Repeatable.",
-)  # fmt: skip
-policy_file_option = click.option(
-    "--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path), callback=_with_those_before,
-    help="A Python file whose plugins can be named as policies. Repeatable.",
-)  # fmt: skip
+def plugin_files_option(means: str) -> Callable[[Any], Any]:
+    """The option ``--plugin`` of a command, with its own line of help; it may stand before the command."""
+    return click.option(
+        "--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path),
+        callback=_with_those_before, help=means,
+    )  # fmt: skip
+
+
+plugin_option = plugin_files_option(
+    "A Python file whose plugins are enabled before those of the configuration. Repeatable."
+)
+policy_file_option = plugin_files_option(
+    "A Python file whose plugins can be named as policies. Repeatable."
+)
 
 #: How often a progress bar looks at the clock of the emulation.
 _CYCLES_PER_UPDATE = 500

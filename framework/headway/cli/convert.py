@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from headway.cli.common import examples, say, tell_issues
+from headway.cli.common import examples, plugin_files_option, say, tell_issues
 from headway.cli.estimate_options import asked_model, estimates_option, estimates_set_option
 from headway.errors import UserError
 
@@ -30,8 +30,7 @@ from headway.errors import UserError
 @click.option("--add", is_flag=True, help="Estimates for the jobs that have none, not for all.")
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True,
               help="Seed of what the estimate model draws.")  # fmt: skip
-@click.option("--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path),
-              help="A Python file with plugins that have estimate models. Repeatable.")  # fmt: skip
+@plugin_files_option("A Python file with plugins that have estimate models. Repeatable.")
 @click.option("--strict", is_flag=True, help="Stop at the first broken line of IN.")
 @click.option("-v", "--verbose", is_flag=True, help="Name each line of IN that was skipped or mended.")
 def command(

@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headway.cli.common import examples, say, tell_issues
+from headway.cli.common import examples, plugin_files_option, say, tell_issues
 from headway.errors import UserError
 
 if TYPE_CHECKING:
     from headway.workload import EstimateModel, Trace
 
-_plugin_option = click.option(
-    "--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path),
-    help="A Python file with plugins that have estimate models. Repeatable.",
-)  # fmt: skip
+_plugin_option = plugin_files_option("A Python file with plugins that have estimate models. Repeatable.")
 
 
 @click.group(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headway.cli.common import examples, say
+from headway.cli.common import examples, plugin_files_option, say
 from headway.cli.estimate_options import asked_model, estimates_option, estimates_set_option
 from headway.cli.settings import parsed_settings
 from headway.errors import UserError, nearest
@@ -38,8 +38,7 @@ if TYPE_CHECKING:
               help="An option of the model. Repeatable.")  # fmt: skip
 @estimates_option
 @estimates_set_option
-@click.option("--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path),
-              help="A Python file with plugins that have models. Repeatable.")  # fmt: skip
+@plugin_files_option("A Python file with plugins that have models. Repeatable.")
 def command(
     model: str | None,
     seed: int,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 import click
 import pydantic
 
-from headway.cli.common import console, examples, say
+from headway.cli.common import console, examples, plugin_files_option, say
 
 if TYPE_CHECKING:
     from headway.plugins import Catalogue, PluginInfo, Preset
@@ -42,8 +42,7 @@ _WIDEST = 100
     ),
 )
 @click.argument("name", required=False)
-@click.option("--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path),
-              help="A Python file with plugins, to be listed as well. Repeatable.")  # fmt: skip
+@plugin_files_option("A Python file with plugins, to be listed as well. Repeatable.")
 def command(name: str | None, plugin_files: tuple[Path, ...]) -> None:
     """List the installed plugins and adapters, or tell about the plugin called NAME."""
     from headway.plugins import Catalogue

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from headway.cli.common import examples, say
+from headway.cli.common import examples, plugin_files_option, say
 
 
 @click.command(
@@ -18,8 +18,7 @@ from headway.cli.common import examples, say
 )
 @click.argument("journal_path", metavar="JOURNAL")
 @click.option("--run", "run_id", type=int, help="The number of the run to repeat. Default: the last.")
-@click.option("--plugin", "plugin_files", multiple=True, type=click.Path(path_type=Path),
-              help="A Python file with plugins that the run used. Repeatable.")  # fmt: skip
+@plugin_files_option("A Python file with plugins that the run used. Repeatable.")
 def command(journal_path: str, run_id: int | None, plugin_files: tuple[Path, ...]) -> None:
     """Run a journal again and report decisions that differ.
 

@@ -83,7 +83,7 @@ def test_broken_lines_are_told_on_standard_error(headway: Headway, trace: Path) 
     [
         ([], "expected either TRACE or --workload MODEL"),
         (["small.swf", "--workload", "ccr"], "expected either TRACE or --workload MODEL"),
-        (["small.swf", "--set", "jobs=3"], "--set and --plugin go with --workload"),
+        (["small.swf", "--set", "jobs=3"], "--set goes with --workload"),
         (["missing.swf"], "missing.swf: cannot be read: No such file or directory"),
         (["empty.swf"], "empty.swf: expected job lines of 18 numbers, found none"),
         (["--workload", "cr"], "no workload model is called 'cr'. Did you mean 'ccr'?"),

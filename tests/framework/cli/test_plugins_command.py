@@ -77,6 +77,14 @@ def test_a_plugin_of_a_file_is_listed_with_its_options(headway: Headway, tmp_pat
     assert shown["inner"] == "list[mapping]"
 
 
+def test_a_file_may_be_named_before_any_command(headway: Headway, tmp_path: Path) -> None:
+    (tmp_path / "patient.py").write_text(PLUGIN)
+    assert "patience" in headway("--plugin", "patient.py", "plugins", "patient").out
+    for command in (["plugins"], ["generate"], ["estimates"]):
+        ran = headway("--plugin", "none.py", *command)
+        assert (ran.code, "none.py: expected a Python file" in ran.err) == (2, True), command
+
+
 @pytest.mark.parametrize("name", Catalogue().names())
 def test_every_option_of_every_plugin_is_explained(name: str) -> None:
     options = Catalogue().info(name).options

@@ -1,0 +1,56 @@
+"""Which hooks a class implements, and what is wrong with those that it means to implement."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+
+from headway.errors import UserError, nearest
+from headway.hookspecs import PROJECT, HookSpecs
+
+
+def hook_names() -> Iterable[str]:
+    """Every hook that there is, in the order of :mod:`headway.hookspecs`."""
+    return (name for name in vars(HookSpecs) if not name.startswith("_"))
+
+
+def hooks_of(cls: type) -> Iterable[str]:
+    """Names of the hooks that a plugin class implements."""
+    return (name for name in hook_names() if _is_marked(cls, name))
+
+
+def marked(cls: type) -> list[str]:
+    """Names of the methods of a class that are marked with ``@hookimpl``, be there such hooks or not."""
+    return [name for name in dir(cls) if _is_marked(cls, name)]
+
+
+def unmarked(cls: type) -> list[str]:
+    """The class's own methods that have the name of a hook and are not marked with ``@hookimpl``."""
+    own = vars(cls)
+    return [name for name in hook_names() if inspect.isfunction(own.get(name)) and not _is_marked(cls, name)]
+
+
+def check_hooks(cls: type, of: str) -> None:
+    """Raise :class:`UserError` if a method is marked that is no hook, or a hook has no such argument.
+
+    ``of`` leads the message: place and plugin."""
+    known = list(hook_names())
+    for name in marked(cls):
+        if name not in known:
+            raise UserError(f"{of} implements {name!r}, which is no hook.{nearest(name, known)}")
+        _check_arguments(cls, name, of)
+
+
+def _check_arguments(cls: type, hook: str, of: str) -> None:
+    function = getattr(cls, hook)
+    if not inspect.isfunction(function):
+        return
+    _, *has = inspect.signature(getattr(HookSpecs, hook)).parameters
+    _, *taken = inspect.signature(function).parameters or ("self",)
+    for argument in taken:
+        if argument not in has:
+            raise UserError(f"{of}: its hook {hook!r} has no argument {argument!r}.{nearest(argument, has)}")
+
+
+def _is_marked(cls: type, name: str) -> bool:
+    return hasattr(getattr(cls, name, None), f"{PROJECT}_impl")
