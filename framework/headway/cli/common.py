@@ -53,6 +53,17 @@ required_config_option = click.option(
 )  # fmt: skip
 
 
+site_config_option = click.option(
+    "-c", "--config", "config_path", type=click.Path(path_type=Path), envvar="HEADWAY_CONFIG",
+    help="Configuration file (YAML). Default: as `headway run` has it.",
+)  # fmt: skip
+
+
+def named_config(path: Path | None) -> Path:
+    """The configuration of :data:`site_config_option`, for a command that turned out to need one."""
+    return path if path is not None else _site_config()
+
+
 def _with_those_before(
     context: click.Context, _: click.Parameter, files: tuple[Path, ...]
 ) -> tuple[Path, ...]:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from headway.config import Config
 
 
-def may_have_journal(config: Config) -> bool:
-    """Whether there may be a journal."""
-    return "://" in config.journal or Path(config.journal).exists()
+def may_have_journal(journal: str) -> bool:
+    """Whether there may be a journal of this name."""
+    return "://" in journal or Path(journal).exists()
 
 
 def first_submissions(config: Config, jobs: Collection[str]) -> dict[str, float]:
@@ -23,7 +23,7 @@ def first_submissions(config: Config, jobs: Collection[str]) -> dict[str, float]
     :meth:`headway.adapter.ClusterAdapter.submitted_before`."""
     from headway.journal import Journal
 
-    if not may_have_journal(config):
+    if not may_have_journal(config.journal):
         return {}
     try:
         with Journal.open(config.journal, create=False, read_only=True) as journal:

@@ -14,10 +14,11 @@ from headway.cli.common import (
     examples,
     measured_latencies,
     messages,
+    named_config,
     plugin_option,
-    required_config_option,
     say,
     set_up_log,
+    site_config_option,
     wall_clock,
     when,
 )
@@ -38,43 +39,53 @@ _ELEMENTS = 10
     epilog=examples(
         "headway explain 4711 -c site.yaml                  as the cluster is now",
         "headway explain 4711 -c site.yaml --journal-only   as the last run ended",
+        "headway explain 4711 --journal dry-run.db          as a recorded dry run ended",
     ),
 )
 @click.argument("job_id", metavar="JOB", type=JobId())
-@required_config_option
+@site_config_option
 @plugin_option
 @click.option("--journal-only", is_flag=True,
               help="Do not ask the cluster; explain the job as the last recorded run ended.")  # fmt: skip
-def command(job_id: str, config_path: Path, plugin_files: tuple[Path, ...], journal_only: bool) -> None:
+@click.option("--journal", "journal_path", metavar="JOURNAL",
+              help="The same of this journal, a SQLite file or a database URL, such as a dry run's. "
+              "No configuration is needed.")  # fmt: skip
+def command(
+    job_id: str,
+    config_path: Path | None,
+    plugin_files: tuple[Path, ...],
+    journal_only: bool,
+    journal_path: str | None,
+) -> None:
     """Tell why JOB waits, what it waits for, and when it is expected to start; of a job array, what
     becomes of its elements.
 
     Looks at the cluster (changing nothing), asks the configured plugins what they would do now, and
-    adds what the journal says about the job.
+    adds what the journal says about the job. Times of a recorded dry run are seconds of its own clock.
     """
-    from headway.config import adapter_class, load_config
     from headway.plugins import Catalogue
 
-    config = load_config(config_path)
-    set_up_log(config.log)
-    for where, cluster in config.clusters_by_place():
-        kind = adapter_class(cluster.adapter, f"{where}.adapter")
-        if not journal_only and getattr(kind, "Options", None) is None:
-            raise UserError(
-                f"{where}.adapter: {cluster.adapter!r} is no real cluster that could be "
-                "asked; --journal-only explains a job of a recorded run"
-            )
     catalogue = Catalogue(plugin_files)
-    history, failure = _history(config, job_id)
-    source = _from_journal if journal_only else _from_cluster
-    lines = source(config, catalogue, job_id)
+    if journal_path is not None:
+        journal, lines = journal_path, _from_journal(journal_path, catalogue, job_id)
+    else:
+        config = _configured(named_config(config_path), journal_only)
+        journal = config.journal
+        lines = (
+            _from_journal(journal, catalogue, job_id)
+            if journal_only
+            else _from_cluster(config, catalogue, job_id)
+        )
+    history, failure = _history(journal, job_id)
     if not lines and not history:
-        if elements := _elements(config, job_id):
+        if elements := _elements(journal, job_id):
             few = ", ".join(elements[:_ELEMENTS]) + (", ..." if len(elements) > _ELEMENTS else "")
             say(f"No element of job array {job_id} is in the cluster's queue any more.")
             say(f"The journal tells of {few}.")
             return
-        raise UserError(f"job {job_id!r} is known neither to the cluster nor to the journal {config.journal}")
+        if journal_only or journal_path is not None:
+            raise UserError(f"job {job_id!r} is not known to the journal {journal}")
+        raise UserError(f"job {job_id!r} is known neither to the cluster nor to the journal {journal}")
     for line in lines or [f"Job {job_id} is not in the cluster's queue any more."]:
         say(line)
     if lines and failure:
@@ -83,6 +94,22 @@ def command(job_id: str, config_path: Path, plugin_files: tuple[Path, ...], jour
         say("From the journal:")
         for line in history:
             say(f"  {line}")
+
+
+def _configured(path: Path, journal_only: bool) -> Config:
+    """The configuration; :class:`UserError` if the cluster is to be asked and is none that could be."""
+    from headway.config import adapter_class, load_config
+
+    config = load_config(path)
+    set_up_log(config.log)
+    for where, cluster in config.clusters_by_place():
+        kind = adapter_class(cluster.adapter, f"{where}.adapter")
+        if not journal_only and getattr(kind, "Options", None) is None:
+            raise UserError(
+                f"{where}.adapter: {cluster.adapter!r} is no real cluster that could be "
+                "asked; --journal-only explains a job of a recorded run"
+            )
+    return config
 
 
 def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str]:
@@ -155,7 +182,7 @@ def _what_is_known(config: Config, plugins: Plugins, catalogue: Catalogue) -> di
     from headway.replay import learned_by_predictors, promised
 
     predicts = bool(plugins.implementations("predict_runtime"))
-    if not (predicts or plugins.promise) or not may_have_journal(config):
+    if not (predicts or plugins.promise) or not may_have_journal(config.journal):
         return {}
     try:
         with Journal.open(config.journal, create=False, read_only=True) as journal:
@@ -169,44 +196,44 @@ def _what_is_known(config: Config, plugins: Plugins, catalogue: Catalogue) -> di
         return {}
 
 
-def _from_journal(config: Config, catalogue: Catalogue, job_id: str) -> list[str]:
+def _from_journal(journal_path: str, catalogue: Catalogue, job_id: str) -> list[str]:
     """What the last recorded run knew at its end."""
     from headway.explain import explain
     from headway.journal import Journal
     from headway.replay import scheduler_of
 
-    with Journal.open(config.journal, create=False, read_only=True) as journal:
+    with Journal.open(journal_path, create=False, read_only=True) as journal:
         run = journal.last_run()
         if run is None:
             return []
         scheduler = scheduler_of(run, catalogue)
         for cycle in journal.cycles(run.id):
             scheduler.step(cycle.now, cycle.events)
-    return explain(scheduler, job_id, wall_clock)
+    return explain(scheduler, job_id, when)
 
 
-def _history(config: Config, job_id: str) -> tuple[list[str], str]:
+def _history(journal_path: str, job_id: str) -> tuple[list[str], str]:
     """What the journal says about the job, and why its last start failed, if it did."""
     from headway.explain import last_failure
     from headway.journal import Journal
 
-    if not may_have_journal(config):
+    if not may_have_journal(journal_path):
         return [], ""
     try:
-        with Journal.open(config.journal, create=False, read_only=True) as journal:
+        with Journal.open(journal_path, create=False, read_only=True) as journal:
             entries = journal.job_history(job_id)
     except HeadwayError as error:
         return [f"(the journal cannot be read: {error})"], ""
     return list(_sentences(entries)), last_failure(entries)
 
 
-def _elements(config: Config, array_id: str) -> list[str]:
+def _elements(journal_path: str, array_id: str) -> list[str]:
     """The elements of an array that the journal tells of."""
     from headway.journal import Journal
 
-    if not may_have_journal(config):
+    if not may_have_journal(journal_path):
         return []
-    with Journal.open(config.journal, create=False, read_only=True) as journal:
+    with Journal.open(journal_path, create=False, read_only=True) as journal:
         return journal.elements(array_id)
 
 

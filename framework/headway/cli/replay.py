@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from headway.cli.common import examples, plugin_files_option, say
+from headway.cli.common import examples, plugin_files_option, say, when
 
 
 @click.command(
@@ -26,7 +26,6 @@ def command(journal_path: str, run_id: int | None, plugin_files: tuple[Path, ...
     is a SQLite file or a database URL; it is only read. Exit code 0 if all decisions are the same, 1 if
     any differs.
     """
-    from headway.cli.common import wall_clock
     from headway.journal import Journal
     from headway.plugins import Catalogue
     from headway.replay import replay
@@ -44,8 +43,7 @@ def command(journal_path: str, run_id: int | None, plugin_files: tuple[Path, ...
     if found.cut_short:
         say("the run was killed before its last cycle's decisions were written; that cycle is left out")
     for difference in found.differences[:20]:
-        when = wall_clock(difference.now) if difference.now > 1e8 else f"{difference.now:.0f}"
-        say(f"cycle {difference.seq} at {when}:")
+        say(f"cycle {difference.seq} at {when(difference.now)}:")
         for title, decisions in (("recorded", difference.recorded), ("repeated", difference.repeated)):
             for decision in decisions:
                 say(f"  {title}: {decision}")

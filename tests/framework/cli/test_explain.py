@@ -53,6 +53,17 @@ def test_the_head_waits_for_running_jobs(headway: Headway, config: Path, recorde
     assert "From the journal:" in said and "JobSubmitted" in said
 
 
+def test_a_journal_alone_explains_a_job_by_the_clock_of_its_run(headway: Headway, recorded: None) -> None:
+    said = " ".join(headway("explain", 2, "--journal", "runs.db").out.split())
+    assert "it was submitted at 5. " in said and "It waits for the end of job 1 (by 100). " in said
+    assert "kept for it from 100 on" in said and "1970" not in said
+
+
+def test_without_a_journal_or_a_configuration_both_are_named(headway: Headway) -> None:
+    ran = headway("explain", 2)
+    assert ran.code == 2 and "Expected -c FILE, or HEADWAY_CONFIG" in ran.err
+
+
 def test_a_job_that_would_delay_the_head_is_told_so(headway: Headway, config: Path, recorded: None) -> None:
     said = " ".join(headway("explain", 3, "-c", config, "--journal-only").out.split())
     assert "It would fit now, but would delay job 2, for which processors are kept from " in said
@@ -90,7 +101,7 @@ def test_an_unknown_job_and_a_missing_journal_are_the_users_mistake(
     headway: Headway, config: Path, recorded: None, tmp_path: Path
 ) -> None:
     ran = headway("explain", "x", "-c", config, "--journal-only")
-    assert ran.code == 2 and "job 'x' is known neither to the cluster nor to the journal" in ran.err
+    assert ran.code == 2 and "job 'x' is not known to the journal" in ran.err
     (tmp_path / "runs.db").unlink()
     ran = headway("explain", 1, "-c", config, "--journal-only")
     assert ran.code == 2 and "expected a journal, found no such file" in ran.err
