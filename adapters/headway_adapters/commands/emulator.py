@@ -226,7 +226,7 @@ class Emulator:
         )
 
     def _stop(self, words: Sequence[str]) -> str:
-        threading.Thread(target=self._server.stop, daemon=True).start()
+        self._server.stop()
         return ""
 
 

@@ -35,6 +35,8 @@ _CREDENTIALS = struct.Struct("3i")
 _LIMIT = 1 << 24
 #: How long a caller may take to say it, seconds: one that says nothing does not stay for ever.
 _PATIENCE = 60.0
+#: How long the last answers may take after the end, seconds.
+_LAST_ANSWERS = 2.0
 ACT_AS = "HEADWAY_EMULATED_USER"
 FAULTS = ("down", "slow", "truncate", "garbage", "refuse-start")
 
@@ -131,13 +133,20 @@ class Server:
         self._own_user = os.getuid()
 
     def serve(self) -> None:
-        """Answer until :meth:`stop`."""
+        """Answer until :meth:`stop`, and then those that are being answered."""
+        talks: list[threading.Thread] = []
         while not self._stopped.is_set():
             try:
                 connection, _ = self._listener.accept()
             except OSError:
-                return
-            threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
+                break
+            talks = [talk for talk in talks if talk.is_alive()]
+            talks.append(threading.Thread(target=self._talk, args=(connection,), daemon=True))
+            talks[-1].start()
+        # The command that stopped it waits for its answer, and a caller that says nothing is not waited for.
+        until = time.monotonic() + _LAST_ANSWERS
+        for talk in talks:
+            talk.join(max(0.0, until - time.monotonic()))
 
     def stop(self) -> None:
         if self._stopped.is_set():

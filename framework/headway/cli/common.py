@@ -249,6 +249,17 @@ def when(time: float) -> str:
     return wall_clock(time) if time > 1e8 else f"{time:.0f}"
 
 
+@contextmanager
+def reaching_the_cluster(config_path: Path, of: type[Failure] = Failure) -> Iterator[None]:
+    """A failure here, of this kind, is one of the way to the cluster: it names the command that looks into
+    it."""
+    try:
+        yield
+    except of as error:
+        told = f"{error}\n`headway check -c {config_path}` looks at each step on the way to the cluster."
+        raise type(error)(told) from error
+
+
 def measured_latencies(config: Config) -> Latencies | None:
     """What the daemon with this configuration has measured; None: nothing, or nothing that can be read."""
     from headway.journal import Journal

@@ -21,6 +21,7 @@ from headway.cli.common import (
     messages,
     plugin_option,
     prepare_directory,
+    reaching_the_cluster,
     say,
     set_up_log,
     tell_issues,
@@ -220,9 +221,11 @@ def command(
         config.cycle = cycle
     if from_cluster:
         label = policy or _label(config, configs, catalogue)
-        result, copied_at = copy_forward(
-            config, catalogue, configs, seed, label=label, limit=limit, energy=energy
-        )
+        assert config_path is not None
+        with reaching_the_cluster(config_path):
+            result, copied_at = copy_forward(
+                config, catalogue, configs, seed, label=label, limit=limit, energy=energy
+            )
         result.class_bounds = config.metrics.class_bounds()
         report(result, configs, catalogue, out, [], live_since=copied_at)
         refuse_failed(result.failures)

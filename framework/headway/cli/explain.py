@@ -16,6 +16,7 @@ from headway.cli.common import (
     messages,
     named_config,
     plugin_option,
+    reaching_the_cluster,
     say,
     set_up_log,
     site_config_option,
@@ -39,7 +40,7 @@ _ELEMENTS = 10
     epilog=examples(
         "headway explain 4711 -c site.yaml                  as the cluster is now",
         "headway explain 4711 -c site.yaml --journal-only   as the last run ended",
-        "headway explain 4711 --journal dry-run.db          as a recorded dry run ended",
+        "headway explain 4711 --journal dry-run.db          as a dry run ended",
     ),
 )
 @click.argument("job_id", metavar="JOB", type=JobId())
@@ -69,13 +70,14 @@ def command(
     if journal_path is not None:
         journal, lines = journal_path, _from_journal(journal_path, catalogue, job_id)
     else:
-        config = _configured(named_config(config_path), journal_only)
+        path = named_config(config_path)
+        config = _configured(path, journal_only)
         journal = config.journal
-        lines = (
-            _from_journal(journal, catalogue, job_id)
-            if journal_only
-            else _from_cluster(config, catalogue, job_id)
-        )
+        if journal_only:
+            lines = _from_journal(journal, catalogue, job_id)
+        else:
+            with reaching_the_cluster(path):
+                lines = _from_cluster(config, catalogue, job_id)
     history, failure = _history(journal, job_id)
     if not lines and not history:
         if elements := _elements(journal, job_id):

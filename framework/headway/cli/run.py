@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headway.cli.common import examples, plugin_option, required_config_option, set_up_log, wall_clock
+from headway.cli.common import (
+    examples,
+    plugin_option,
+    reaching_the_cluster,
+    required_config_option,
+    set_up_log,
+    wall_clock,
+)
 from headway.errors import UserError
 
 if TYPE_CHECKING:
@@ -39,6 +46,7 @@ def command(config_path: Path, monitor: bool, plugin_files: tuple[Path, ...], ou
     relative to the configuration file) is run in the emulated cluster instead.
     """
     from headway.config import load_config
+    from headway.daemon.made import Unreached
     from headway.daemon.succession import Succession
     from headway.engine import Mode
 
@@ -51,7 +59,7 @@ def command(config_path: Path, monitor: bool, plugin_files: tuple[Path, ...], ou
     if out is not None:
         raise click.UsageError(f"--out goes with mode dry-run; {config.source} says mode {config.mode}")
     set_up_log(config.log)
-    with Orders() as orders:
+    with Orders() as orders, reaching_the_cluster(config_path, Unreached):
         Succession(config, config_path, plugin_files, orders.to, wall_clock, monitor=monitor).run()
 
 

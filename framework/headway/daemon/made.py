@@ -146,7 +146,8 @@ def make_run(
         if before is not None and before.config.journal == config.journal:
             journal, states = before.journal, states_now(before.journal)
         else:
-            journal = made.enter_context(Journal.open(config.journal))
+            journal = Journal.open(config.journal)
+            made.callback(journal.close_unused)
             if not journal.verify(LOOK_FOR_DAMAGE):
                 log.info("the journal is large; damage was looked for in a part of it")
             states = states_at_the_end(journal, catalogue, log)

@@ -58,6 +58,8 @@ class Database:
         self.path: Path | None = None
         self.connection: Connection | None = None
         self._file_lock: FileLock | None = None
+        #: Whether there was no journal before.
+        self.fresh = False
         #: Our number in the row of the owner.
         self._number: int | None = None
         if url.get_backend_name() == "sqlite":
@@ -150,6 +152,17 @@ class Database:
                 for name in metadata.tables
             )
 
+    def remove(self) -> None:
+        """Close it, and take its file away; a server's database stays."""
+        if self.connection is not None:
+            # SQLite takes its log away with the last connection.
+            self.connection.close()
+            self.connection = None
+        if self.path is not None:
+            # Before the lock is given back: nobody else may have begun to write to it.
+            self.path.unlink(missing_ok=True)
+        self.close()
+
     def close(self) -> None:
         """Close the connections and give the lock back. Closing again does nothing."""
         if self.connection is not None:
@@ -179,6 +192,7 @@ class Database:
                 self.connection.execute(
                     insert(about).values(schema_version=SCHEMA_VERSION, created_by=f"headway {__version__}")
                 )
+            self.fresh = True
         else:
             # From now on nothing of it is for others.
             if self.path is not None:

@@ -111,6 +111,13 @@ class Journal:
         """Let other writers in. Does not end the run: that is :meth:`end_run`."""
         self._database.close()
 
+    def close_unused(self) -> None:
+        """Close it before any run began: a file that this opening made goes again."""
+        if self._database.fresh and self.last_run() is None:
+            self._database.remove()
+        else:
+            self.close()
+
     def __enter__(self) -> Journal:
         return self
 

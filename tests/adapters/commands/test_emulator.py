@@ -225,6 +225,23 @@ def test_an_interpreter_whose_path_has_blanks_is_told(tmp_path, monkeypatch):
 
 
 class TestCommandLine:
+    @pytest.mark.parametrize("system", ["lsf", "pbs"])
+    def test_the_control_command_that_stops_it_is_answered_and_leaves_no_socket(self, tmp_path, system):
+        process = subprocess.Popen(
+            [str(HEADWAY), "emulate-commands", system, str(tmp_path)], stdout=subprocess.PIPE, text=True
+        )
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("emulating ")
+            stop = [str(tmp_path / "bin" / "emulator-ctl"), "stop"]
+            done = subprocess.run(stop, capture_output=True, text=True, timeout=HANG)
+            assert (done.returncode, done.stderr) == (0, "")
+            assert process.wait(HANG) == 0
+            assert not (tmp_path / "socket").exists()
+        finally:
+            process.kill()
+            process.wait(HANG)
+
     def test_serves_until_it_is_stopped(self, tmp_path):
         process = subprocess.Popen(
             [str(HEADWAY), "emulate-commands", "lsf", str(tmp_path), "--nodes", "2", "--speed", "60"],
