@@ -74,6 +74,11 @@ def joined(*parts: str) -> str:
     return parts[0] if len({*parts}) == 1 else "in part"
 
 
+def provided(effect: str, *details: str) -> str:
+    """The verdict on an effect and on its details, which say nothing where the effect is not there."""
+    return effect if effect == "no" else joined(effect, *details)
+
+
 def size_verdict(published: float, measured: Interval) -> str:
     """How large an improvement is beside the published one, both in percent.
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from headway.errors import UserError
 from headway.experiment.campaign import Row, Task, select
-from headway.experiment.judging import Of, doubt, held, joined, size_verdict, verdict
+from headway.experiment.judging import Of, doubt, held, joined, provided, size_verdict, verdict
 from headway.experiment.plots import line_plot
 from headway.experiment.published import Published
 from headway.experiment.reproduction import Claim, Context
@@ -329,8 +329,8 @@ class TwoPhaseReproduction:
             Claim("E9, Figure 15", "LCPF and STCPU: a minimum at about 5 stages, where the path is about D/2",
                   "; ".join(f"{name} {found[name][s]:.3f} at {s} stages, path {paths[s]:.2f} D"
                             for name, s in worst.items()) + " (r = 0.85)",
-                  joined(*(self._minimum(rows, at, name, s) for name, s in worst.items()),
-                       held([abs(paths[s] - 0.5) <= FAR for s in worst.values()])))
+                  provided(joined(*(self._minimum(rows, at, name, s) for name, s in worst.items())),
+                           held([abs(paths[s] - 0.5) <= FAR for s in worst.values()])))
         )  # fmt: skip
         falls = [less(rows, f"X2, r = {r:g}", 3, "RANDOM", "RANDOM", 10) for r in SHARES if r < 1]
         claims.append(
@@ -424,7 +424,7 @@ class TwoPhaseReproduction:
         claims = [
             Claim("E17, nights like the trace's", said,
                   f"{gain.mean:+.1f} ± {gain.half:.1f} % on {gain.count} overloaded nights (rewards of ours)",
-                  joined(verdict([gain]), held([gain.low <= 32 and gain.high >= 9])),
+                  provided(verdict([gain]), held([gain.low <= 32 and gain.high >= 9])),
                   "within" if 9 <= gain.mean <= 32 else "outside of 9 to 32")
         ]  # fmt: skip
         earned = {name: float(np.mean(select(rows, REWARD, variant=name))) for name in FULL}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from headway.experiment import interval
-from headway.experiment.judging import Of, doubt, held, joined, pooled, size_verdict, verdict
+from headway.experiment.judging import Of, doubt, held, joined, pooled, provided, size_verdict, verdict
 from headway.experiment.statistics import Interval, share
 from headway_plugins import reproductions
 
@@ -99,6 +99,11 @@ def test_checks_have_no_mean():
 
 def test_a_claim_of_several_parts_holds_in_part_where_they_differ():
     assert [joined("yes", "yes"), joined("yes", "no"), joined("no", "no")] == ["yes", "in part", "no"]
+
+
+def test_details_of_an_effect_that_is_not_there_say_nothing():
+    found = [provided("yes", "yes"), provided("yes", "no"), provided("in part", "yes"), provided("no", "yes")]
+    assert found == ["yes", "in part", "in part", "no"]
 
 
 @pytest.mark.parametrize(
