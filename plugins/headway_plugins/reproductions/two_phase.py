@@ -259,7 +259,9 @@ class TwoPhaseReproduction:
         top = interval(select(rows, RATIO, scenario="X1", variant="LCPF", x=best))
         claims.append(
             Claim("E2", "LCPF has its maximum of about 0.84 at r = 0.87",
-                  f"{top} at {best:g}", held([0.85 <= best <= 0.9]),
+                  f"{top} at {best:g}",
+                  provided(dip(rows, "X1", "LCPF", best, (min(shares), max(shares)), peak=True),
+                           held([0.85 <= best <= 0.9])),
                   size_verdict(0.84, top))
         )  # fmt: skip
         high = [lcpf[r] for r in shares if r >= 0.85]
@@ -367,11 +369,8 @@ class TwoPhaseReproduction:
     def _minimum(rows: Sequence[Row], scenario: str, name: str, stages: int) -> str:
         """Whether a dispatcher's least ratio is at about 5 stages: significantly below its neighbours."""
         at = STAGES.index(stages)
-        if abs(stages - 5) > 1 or not 0 < at < len(STAGES) - 1:
-            return "no"
-        return verdict(
-            [less(rows, scenario, s, name, name, stages) for s in (STAGES[at - 1], STAGES[at + 1])]
-        )
+        around = STAGES[max(at - 1, 0)], STAGES[min(at + 1, len(STAGES) - 1)]
+        return dip(rows, scenario, name, stages, around) if abs(stages - 5) <= 1 else "no"
 
     # ------------------------------------------------------------------ tasks that are split
 
@@ -383,12 +382,11 @@ class TwoPhaseReproduction:
             if lcpf[p] < min(lcpf[before], lcpf[after])
         ]  # fmt: skip
         shown = ", ".join(f"{p:g} D: {value:.3f}" for p, value in lcpf.items())
-        lowest = min(minima, key=lcpf.__getitem__, default=0.0)
-        second = any(0.3 <= p <= 0.4 for p in minima)
+        lowest = self._valley(rows, at, min(minima, key=lcpf.__getitem__, default=0.0), 0.5, 0.6)
+        second = min((p for p in minima if 0.3 <= p <= 0.4), key=lcpf.__getitem__, default=0.0)
         claims = [
             Claim("E13, Figures 18 and 19", "minima slightly above D/2, and a second one near 0.35 D",
-                  f"LCPF, r = 0.85: {shown}",
-                  "yes" if 0.5 <= lowest <= 0.6 and second else "in part" if 0.5 <= lowest <= 0.6 else "no"),
+                  f"LCPF, r = 0.85: {shown}", provided(lowest, self._valley(rows, at, second, 0.3, 0.4))),
         ]  # fmt: skip
         names = [f"lambda = {caution:g}" for caution in CAUTIONS]
         over = [less(rows, "X4", p, names[1], names[0]) for p in paths]
@@ -414,6 +412,15 @@ class TwoPhaseReproduction:
                       "yes" if all(0.95 - v <= NEAR for v in near.values()) else "no")
             )  # fmt: skip
         return claims
+
+    def _valley(self, rows: Sequence[Row], scenario: str, path: float, least: float, most: float) -> str:
+        """Whether LCPF has a minimum at this path, which is between these: significantly below the second
+        points on both sides, because the next ones hardly differ."""
+        if path not in self._paths or not least <= path <= most:
+            return "no"
+        at = self._paths.index(path)
+        around = self._paths[max(at - 2, 0)], self._paths[min(at + 2, len(self._paths) - 1)]
+        return dip(rows, scenario, "LCPF", path, around)
 
     # ------------------------------------------------------------------ nights
 
@@ -453,3 +460,14 @@ def less(
     mine = select(rows, RATIO, scenario=scenario, variant=ours, x=x)
     other = select(rows, RATIO, scenario=scenario, variant=theirs, x=x if of is None else of)
     return interval([a - b for a, b in zip(mine, other, strict=True)])
+
+
+def dip(
+    rows: Sequence[Row], scenario: str, name: str, x: float, around: Sequence[float], peak: bool = False
+) -> str:
+    """Whether a dispatcher earns significantly less at a point than at each of those around it, of which it
+    is none itself; of a peak more."""
+    if x in around:
+        return "no"
+    gaps = [less(rows, scenario, x if peak else other, name, name, other if peak else x) for other in around]
+    return verdict(gaps)

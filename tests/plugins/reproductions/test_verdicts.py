@@ -7,7 +7,7 @@ import pytest
 
 from headway.experiment.campaign import Row
 from headway_plugins.pipelines.published import ARRIVALS, STRATEGIES, TABLES
-from headway_plugins.reproductions import two_phase, unfairness
+from headway_plugins.reproductions import sareg, two_phase, unfairness
 from headway_plugins.reproductions.anthillsched import AnthillReproduction
 from headway_plugins.reproductions.ejb import EjbReproduction
 from headway_plugins.reproductions.ejb_single import Single
@@ -126,6 +126,84 @@ def test_e17_is_a_gain_and_its_size(gain, spread, expected):
     assert holds(TwoPhaseReproduction()._farm_claims(rows), "E17") == expected
 
 
+def figure_13(lcpf):
+    """Rows of Figure 13; ``lcpf``: the ratio of r."""
+    rng = np.random.default_rng(3)
+    return [
+        Row("X1", share, name, seed, {
+            RATIO: (lcpf(share) if name == "LCPF" else 0.5) + rng.normal(0, 0.01), PATH: 0.99,
+        })
+        for share in two_phase.FIGURE_13 for name in (*two_phase.DISPATCHERS, two_phase.REMAINING)
+        for seed in SEEDS
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("top", "expected"), [(0.87, "yes"), (0.78, "in part"), (1.0, "no"), (None, "no")])
+def test_e2_is_a_maximum_and_where_it_is(top, expected):
+    rows = figure_13(lambda share: 0.84 - (2 * abs(share - top) if top else 0))
+    assert holds(TwoPhaseReproduction()._figure_13(rows), "E2") == expected
+
+
+def split(lcpf):
+    """Rows of Figures 18 to 21; ``lcpf``: the ratio of the path."""
+    rng = np.random.default_rng(4)
+    rows = [
+        Row(f"X3, r = {share:g}", path, name, seed, {RATIO: lcpf(path) + rng.normal(0, 0.004)})
+        for share in SHARES for path in two_phase.PATHS for name in two_phase.DISPATCHERS for seed in SEEDS
+    ]  # fmt: skip
+    return rows + [
+        Row("X4", path, f"lambda = {caution:g}", seed, {RATIO: rng.normal(0.5, 0.01)})
+        for path in two_phase.PATHS for caution in two_phase.CAUTIONS for seed in SEEDS
+    ]  # fmt: skip
+
+
+def valley(path, at):
+    return -0.1 * max(0, 1 - abs(path - at) / 0.08)
+
+
+@pytest.mark.parametrize(
+    ("lcpf", "expected"),
+    [
+        (lambda path: 0.8 + 1.5 * valley(path, 0.55) + valley(path, 0.35), "yes"),
+        (lambda path: 0.8 + valley(path, 0.55), "in part"),
+        (lambda path: 0.8 + 1.5 * valley(path, 0.8) + valley(path, 0.35), "no"),
+        (lambda path: 0.8, "no"),
+    ],
+)
+def test_e13_is_two_minima_and_not_the_least_of_noise(lcpf, expected):
+    assert holds(TwoPhaseReproduction()._split(split(lcpf)), "E13") == expected
+
+
+# ---------------------------------------------------------------------- SAREG, gains that are averaged
+
+
+def laxities(gain):
+    """Rows of Figure 4; ``gain``: of SAREG at a laxity, over one."""
+    rng = np.random.default_rng(6)
+    return [
+        Row("figure-4", laxity, name, seed, {
+            sareg.OSP: (gain(laxity) if name == "SAREG" else 1.0) + rng.normal(0, 0.01),
+            "at upper ends": 1.0,
+        })
+        for laxity in (50.0, 200.0, 800.0) for name in ("SAREG", "NS-EDF") for seed in SEEDS
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("gain", "average", "tighter"),
+    [
+        (lambda laxity: 1.5 - laxity / 8000, "yes", "yes"),
+        (lambda laxity: 1.5, "yes", "no"),
+        (lambda laxity: 1.0, "no", "no"),
+        (lambda laxity: 0.5 + laxity / 8000, "no", "no"),
+    ],
+)
+def test_gains_of_sareg_are_more_than_noise(gain, average, tighter):
+    paper, rows = sareg.SaregReproduction(), laxities(gain)
+    assert paper._average(rows, "NS-EDF", "NS-EDF").holds == average
+    assert {paper._tighter(rows, "NS-EDF").holds, paper._heavy(rows).holds} == {tighter}
+
+
 # ---------------------------------------------------------------------- estimates, S1
 
 
@@ -199,7 +277,7 @@ def strictly(order, value):
     [
         ("some runs of SJF without guarantees", lambda *_: {}, "yes"),
         ("some runs of SJF without guarantees",
-         lambda trace, load, depth, order: {"strict": 9.0} if (depth, order) == ("none", "SJF") else {}, "no"),
+         lambda trace, load, *run: {"strict": 9.0} if run == ("none", "SJF") else {}, "no"),
         ("no trend between LXF and FCFS", lambda *_: {}, "yes"),
         ("no trend between LXF and FCFS", strictly("LXF", 99.0), "no"),
         ("FCFS is less unfair than LXF", lambda *_: {}, "yes"),
