@@ -298,8 +298,8 @@ class SaregReproduction:
         for name in names or list(dict.fromkeys(row.variant for row in rows)):
             means = [_mean(rows, metric, name, x) for x in _xs(rows)]
             steady.append(all(b >= a for a, b in pairwise(means)))
-            ends = (select(rows, metric, variant=name, x=x) for x in (last, first))
-            gains.append(paired(*ends))
+            at_first, at_last = (select(rows, metric, variant=name, x=x) for x in (first, last))
+            gains.append(paired(at_last, at_first))
             told.append(f"{name} {', '.join(f'{mean:.4g}' for mean in means)}")
         holds = judging.provided(judging.verdict(gains), judging.held(steady))
         return Claim(where, said, "; ".join(told), holds)
