@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # What pytest answers when ARGS select no test.
 NONE := 5
 
-.PHONY: demo test test-all conformance conformance-pbs conformance-lsf bench properties torture torture-short lint clean picture
+.PHONY: demo test test-all conformance conformance-pbs conformance-lsf bench properties torture torture-short lint claims clean picture
 
 demo: $(VENV)/.installed
 	$(BIN)/headway demo
@@ -69,6 +69,11 @@ bench: $(VENV)/.installed-test
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# Which tables in docs/papers are stale; HEADWAY_TRACES is the directory of real traces. ARGS=--write makes
+# those anew whose rows are there.
+claims: $(VENV)/.installed
+	$(BIN)/headway claims docs/papers $(ARGS)
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "headway needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; call make PYTHON=python3.x")'

@@ -31,6 +31,7 @@ LINES = (
     "lint-experiment campaign.yaml",
     "tune delayed-los --trace log.swf --values 1..2 --workers 1",
     "reproduce --help",
+    "claims .",
     "generate",
     "generate month -o month.swf",
     "generate feitelson96 -o f.swf --set jobs=50",

@@ -33,6 +33,7 @@ _COMMANDS = {
         "reproduce",
         "A paper's experiments again: what it says, what we measure, whether it holds.",
     ),
+    "claims": ("claims", "Which tables of papers' claims are stale: judged again from their rows."),
     "generate": ("generate", "Draw a workload from a model and write it to a file."),
     "analyze": ("analyze", "What a workload looks like: classes, arrivals, load, sizes, estimates."),
     "convert": ("convert", "Convert a workload between formats."),

@@ -6,7 +6,7 @@ import inspect
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from headway.errors import UserError, nearest
 from headway.extras import need_report
 
 if TYPE_CHECKING:
-    from headway.experiment.reproduction import Context, Reproduction
+    from headway.experiment.reproduction import Reproduction
 
 GROUP = "headway.reproductions"
 
@@ -62,27 +62,24 @@ def command(
     Without NAME, lists what can be reproduced.
     """
     need_report("headway reproduce")
+    from headway.experiment.claims_page import CLAIMS, Call, claims_page
     from headway.experiment.published import UNDECLARED, published_rules
-    from headway.experiment.reproduction import Context, claims_table
+    from headway.experiment.reproduction import Context
     from headway.report.atomic import writing
 
-    known = {entry.name: entry for entry in entry_points(group=GROUP)}
     screen = console()
     if name is None:
-        for label in sorted(known):
-            screen.print(f"{label}: {known[label].load()().title}", markup=False)
+        for label, entry in sorted(reproductions().items()):
+            screen.print(f"{label}: {entry.load()().title}", markup=False)
         return
-    if name not in known:
-        raise UserError(f"no reproduction is called {name!r}.{nearest(name, known)}")
-    paper = made(known[name].load(), name, settings)
-    section = published_rules(getattr(paper, "published", UNDECLARED))
+    paper = made(name, settings)
+    said = getattr(paper, "published", UNDECLARED)
     if rules:
-        screen.print(section, markup=False, end="", soft_wrap=True)
+        screen.print(published_rules(said), markup=False, end="", soft_wrap=True)
         return
     out = out or Path(name)
     out.mkdir(parents=True, exist_ok=True)
-    given = "".join(f" --set {setting}" for setting in settings)
-    call = f"headway reproduce {name} --seeds {seeds}{given}" + (" --traces DIR" if traces else "")
+    call = str(Call(name, seeds, settings, traces is not None))
     with new_progress() as progress:
         tasks = []
         context = Context(
@@ -98,11 +95,8 @@ def command(
         )
         with in_force(name, settings):
             claims = paper.run(context)
-    table = claims_table(claims)
-    broken = broken_rules(context)
-    head = f"# {paper.title}\n\n`{call}`; ± is half of the 95 % confidence interval over the seeds."
-    with writing(out / "claims.md") as stream:
-        stream.write(f"{head}\n\n{table}\n{section}{broken}")
+    with writing(out / CLAIMS) as stream:
+        stream.write(claims_page(paper.title, call, claims, said, context.broken))
     for claim in claims:
         style = {"yes": "green", "no": "red"}.get(claim.holds, "yellow")
         size = f" [yellow]{claim.size}[/]" if claim.size else ""
@@ -110,35 +104,20 @@ def command(
     messages().print(f"written: {out}", markup=False)
 
 
-def broken_rules(context: Context) -> str:
-    """Which rules of evaluation the experiments break as they were run here, as Markdown; "" if the rule book
-    was shown none of them (they are no campaigns)."""
-    from headway.experiment.rulebook import Outcome, evidence_of, judge
-    from headway.plugins import Catalogue
-
-    catalogue = Catalogue()
-    where: dict[str, list[str]] = {}
-    what: dict[str, tuple[str, str]] = {}
-    for name, campaign, rows in context.campaigns:
-        for one in judge(evidence_of(campaign, catalogue, rows=rows)):
-            if one.outcome in (Outcome.REFUSED, Outcome.BROKEN, Outcome.EXCLUDED):
-                where.setdefault(one.rule.name, []).append(name)
-                what.setdefault(one.rule.name, (one.rule.title, str(one)))
-    if not context.campaigns:
-        return ""
-    head = (
-        "\n## Rules of evaluation that these experiments break\n\n"
-        "As they are run here, like the paper's (docs/experiments.md).\n\n"
-    )
-    lines = [f"- {rule} {title}: {', '.join(where[rule])}. {said}" for rule, (title, said) in what.items()]
-    return head + ("\n".join(lines) or "None.") + "\n"
+def reproductions() -> dict[str, EntryPoint]:
+    """What can be reproduced, by name."""
+    return {entry.name: entry for entry in entry_points(group=GROUP)}
 
 
-def made(kind: type, name: str, settings: Sequence[str]) -> Reproduction:
-    """A paper's experiments with these settings; :class:`UserError` for a parameter that they do not have,
-    and for a value of another kind."""
+def made(name: str, settings: Sequence[str]) -> Reproduction:
+    """A paper's experiments with these settings; :class:`UserError` for an unknown name, for a parameter that
+    they do not have, and for a value of another kind."""
     from headway.cli.settings import of_kind, parsed_settings
 
+    papers = reproductions()
+    if name not in papers:
+        raise UserError(f"no reproduction is called {name!r}.{nearest(name, papers)}")
+    kind = papers[name].load()
     given = parsed_settings(settings)
     known = {one.name: one.annotation for one in inspect.signature(kind, eval_str=True).parameters.values()}
     for key in given:

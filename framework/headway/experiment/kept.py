@@ -1,9 +1,9 @@
 """The rows of experiments in a directory: on disk as each task ends, and there for a later call.
 
 Each experiment has a file ``NAME.csv``. ``parameters.json`` says of each what it was made with: the call, the
-version, and a digest of the experiment's definition. Rows are taken again only if that digest is the same;
-different ones are refused, never mixed. A line that was being written when the process was killed is
-left out.
+version, a digest of the experiment's definition, and which rules of evaluation a campaign broke. Rows are
+taken again only if that digest is the same; different ones are refused, never mixed. A line that was being
+written when the process was killed is left out.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import msgspec
 from headway import __version__
 from headway.errors import UserError
 from headway.experiment.campaign import Row, append_rows, read_rows, write_rows
+from headway.experiment.claims_page import Broken
 from headway.report.atomic import writing
 
 PARAMETERS = "parameters.json"
@@ -55,10 +56,7 @@ class KeptRows:
             write_rows(path, rows)
         else:
             path.unlink(missing_ok=True)
-        self._directory.mkdir(parents=True, exist_ok=True)
-        with writing(self._directory / PARAMETERS) as stream:
-            json.dump({**known, name: mine}, stream, indent=1, sort_keys=True)
-            stream.write("\n")
+        self._write({**known, name: {**known[name], **mine} if rows else mine})
         return rows
 
     def add(self, name: str, rows: Sequence[Row]) -> None:
@@ -68,6 +66,25 @@ class KeptRows:
     def complete(self, name: str, rows: Sequence[Row]) -> None:
         """All rows of an experiment, in their order."""
         write_rows(self._path(name), rows)
+
+    def broken(self, name: str) -> list[Broken] | None:
+        """The rules that an experiment broke when its rows were made; None: nobody noted them."""
+        noted = self._parameters().get(name, {}).get("broken")
+        try:
+            return None if noted is None else msgspec.convert(noted, list[Broken])
+        except msgspec.ValidationError as error:
+            raise UserError(f"{self._directory / PARAMETERS}: {name}: broken: {error}") from error
+
+    def note(self, name: str, broken: Sequence[Broken]) -> None:
+        """Note which rules an experiment that has begun broke."""
+        known = self._parameters()
+        self._write({**known, name: {**known[name], "broken": msgspec.to_builtins(broken)}})
+
+    def _write(self, parameters: dict[str, Any]) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        with writing(self._directory / PARAMETERS) as stream:
+            json.dump(parameters, stream, indent=1, sort_keys=True, ensure_ascii=False)
+            stream.write("\n")
 
     def _path(self, name: str) -> Path:
         return self._directory / f"{name}.csv"

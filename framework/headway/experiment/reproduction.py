@@ -12,24 +12,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
+from headway.errors import UserError
 from headway.experiment.campaign import Campaign, Row, Task, tasks_of
+from headway.experiment.claims_page import Broken, Claim, claims_table
 from headway.experiment.execution import run_tasks
 from headway.experiment.kept import KeptRows
 from headway.experiment.published import Published
+from headway.experiment.rulebook import Outcome, evidence_of, judge
+from headway.plugins import Catalogue
 
-
-@dataclass(frozen=True)
-class Claim:
-    """One claim of a paper beside our measurement."""
-
-    where: str
-    paper: str
-    measured: str
-    #: Whether it holds: "yes", "in part" or "no"; "fitted" where a parameter was chosen so that it does; "not
-    #: run" with the reason in ``measured``.
-    holds: str
-    #: How what we measured compares with the paper's figure (``size_verdict``); "" if it has none.
-    size: str = ""
+__all__ = ["Claim", "Context", "Reproduction", "claims_table"]
 
 
 @dataclass
@@ -49,8 +41,10 @@ class Context:
     call: str = ""
     #: Rows that are in ``out`` of an earlier call are taken instead of running the same again.
     keep: bool = False
-    #: What was run by :meth:`run`, for the rule book.
-    campaigns: list[tuple[str, Campaign, list[Row]]] = field(default_factory=list)
+    #: Whether experiments may be run whose rows are not there.
+    may_run: bool = True
+    #: What the rule book found of the experiments of :meth:`run`.
+    broken: dict[str, list[Broken]] = field(default_factory=dict)
 
     def trace(self, beginning: str) -> Path | None:
         """The real trace whose file's name begins so; None: it is not there."""
@@ -64,7 +58,13 @@ class Context:
             for scenario in campaign.scenarios
         ]
         rows = self.collect(name, tasks_of(campaign), (campaign.variants, scenarios, campaign.method))
-        self.campaigns.append((name, campaign, rows))
+        kept = KeptRows(self.out)
+        known = kept.broken(name)
+        if known is None or any(row.facts is not None for row in rows):
+            # Rows in a file have neither the facts of their workloads nor the means of their batches.
+            known = _broken(campaign, rows)
+            kept.note(name, known)
+        self.broken[name] = known
         return rows
 
     def collect(self, name: str, tasks: Sequence[Task], definition: object) -> list[Row]:
@@ -72,13 +72,16 @@ class Context:
         the tasks.
 
         ``definition``: all that the rows depend on beside their keys. Raises :class:`UserError` if rows are
-        to be kept that are of another one.
+        to be kept that are of another one, or are missing where nothing may be run.
         """
         self.on_plan(name, sum(len(task.keys) for task in tasks))
         kept = KeptRows(self.out, self.call, keep=self.keep)
         found = {row.key: row for row in kept.begin(name, definition)}
         missing = [task for task in tasks if not found.keys() >= set(task.keys)]
-        self.on_done(sum(len(task.keys) for task in tasks) - sum(len(task.keys) for task in missing))
+        wanted, without = (sum(len(task.keys) for task in some) for some in (tasks, missing))
+        if missing and not self.may_run:
+            raise UserError(f"{self.out / name}.csv: expected {wanted} rows, of which {without} are missing")
+        self.on_done(wanted - without)
 
         def ended(rows: list[Row]) -> None:
             kept.add(name, rows)
@@ -110,8 +113,10 @@ class Reproduction(Protocol):
     def run(self, context: Context) -> list[Claim]: ...
 
 
-def claims_table(claims: Sequence[Claim]) -> str:
-    """The claims as a Markdown table."""
-    lines = ["| where | the paper says | we measured | holds? | as large? |", "|---|---|---|---|---|"]
-    lines += [f"| {c.where} | {c.paper} | {c.measured} | {c.holds} | {c.size or '-'} |" for c in claims]
-    return "\n".join(lines) + "\n"
+def _broken(campaign: Campaign, rows: Sequence[Row]) -> list[Broken]:
+    """The rules of evaluation that a campaign breaks."""
+    return [
+        Broken(one.rule.name, one.rule.title, str(one))
+        for one in judge(evidence_of(campaign, Catalogue(), rows=rows))
+        if one.outcome in (Outcome.REFUSED, Outcome.BROKEN, Outcome.EXCLUDED)
+    ]

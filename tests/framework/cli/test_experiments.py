@@ -10,8 +10,8 @@ import pytest
 import yaml
 from commandline import Headway
 
-from headway.cli.reproduce import broken_rules
 from headway.experiment import Campaign, Scenario, Variant
+from headway.experiment.claims_page import broken_rules
 from headway.experiment.reproduction import Context
 from headway.plugins import PluginConfig
 from headway_plugins.reproductions import los
@@ -232,7 +232,7 @@ def test_claims_say_which_rules_their_experiments_break(tmp_path: Path) -> None:
     context = Context(tmp_path, (1, 2), 1, None, lambda name, count: None, lambda count: None, [])
     month = Scenario("month", 0.5, 64, model="month", options={"processors": 64, "days": 1, "load": 0.5})
     context.run("figure-1", Campaign((Variant("fcfs", (PluginConfig("fcfs"),)),), (month,), context.seeds))
-    text = broken_rules(context)
+    text = broken_rules(context.broken)
     assert "\n- 3 too few workloads: figure-1. 1 model or trace;" in text
     assert "\n- 28 warm-up kept: figure-1. month, 0.5, fcfs: measured from the first job on" in text
     assert "limited machine usage" not in text

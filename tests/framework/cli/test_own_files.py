@@ -134,7 +134,7 @@ def test_each_parameter_of_each_paper_takes_a_value_of_its_kind_or_refuses_it(
     paper: str, parameter: str, value: str
 ) -> None:
     with contextlib.suppress(UserError):
-        made(PAPERS[paper], paper, [f"{parameter}={value}"])
+        made(paper, [f"{parameter}={value}"])
 
 
 def test_experiments_that_break_under_given_values_say_under_which() -> None:
