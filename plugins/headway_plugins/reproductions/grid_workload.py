@@ -13,13 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from headway.emulation import emulate
 from headway.errors import UserError
-from headway.experiment.campaign import Row, select
+from headway.experiment.campaign import Row, Task, select
 from headway.experiment.judging import held, verdict
 from headway.experiment.published import Published
 from headway.experiment.reproduction import Claim, Context
@@ -113,16 +113,13 @@ class GridWorkloadReproduction:
     # ------------------------------------------------------------------ dry runs
 
     def _bursts(self, context: Context) -> list[Claim]:
-        rows = []
-        for load in LOADS:
-            for seed in context.seeds:
-                for arrivals in ("login-logout", "poisson"):
-                    rows.append(Row("arrivals", load, arrivals, seed, self._waits(seed, load, arrivals)))
-        for seed in context.seeds:
-            rows.append(
-                Row("reserve", 0.9, "reserve", seed, self._waits(seed, 0.9, "login-logout", reserve=True))
-            )
-        context.record("dry-runs", rows, ("grid-workload", self._jobs))
+        runs = [
+            *(Run("arrivals", load, arrivals, seed) for load in LOADS for seed in context.seeds
+              for arrivals in ("login-logout", "poisson")),
+            *(Run("reserve", 0.9, "reserve", seed) for seed in context.seeds),
+        ]  # fmt: skip
+        tasks = [Task((run,), dry_run, (self._jobs, *run)) for run in runs]
+        rows = context.collect("dry-runs", tasks, ("grid-workload", self._jobs))
         more, said = [], []
         for load in LOADS:
             bursts, flat = (
@@ -154,13 +151,28 @@ class GridWorkloadReproduction:
             ),
         ]
 
-    def _waits(self, seed: int, load: float, arrivals: str, reserve: bool = False) -> dict[str, float]:
-        options = LoginLogoutOptions.model_validate({"jobs": self._jobs, "load": load, "arrivals": arrivals})
-        jobs = LoginLogoutModel().generate(np.random.default_rng(seed), options).jobs
-        plugins = [PluginConfig("maui-grid"), *([PluginConfig("reserve-short")] if reserve else [])]
-        return _measured(
-            emulate(ClusterDescription.flat(PROCESSORS), jobs, plugins, Catalogue(), label="grid", cycle=60.0)
-        )
+
+class Run(NamedTuple):
+    """The key of a dry run: what is varied, the load, kind of arrivals or "reserve", and the seed."""
+
+    scenario: str
+    load: float
+    kind: str
+    seed: int
+
+
+def dry_run(jobs: int, scenario: str, load: float, kind: str, seed: int) -> list[Row]:
+    """So many jobs under the site's scheduler, with a reserve for short jobs where the kind is that."""
+    reserve = kind == "reserve"
+    options = LoginLogoutOptions.model_validate(
+        {"jobs": jobs, "load": load, "arrivals": "login-logout" if reserve else kind}
+    )
+    drawn = LoginLogoutModel().generate(np.random.default_rng(seed), options).jobs
+    plugins = [PluginConfig("maui-grid"), *([PluginConfig("reserve-short")] if reserve else [])]
+    found = emulate(
+        ClusterDescription.flat(PROCESSORS), drawn, plugins, Catalogue(), label="grid", cycle=60.0
+    )
+    return [Row(scenario, load, kind, seed, _measured(found))]
 
 
 def _measured(result: RunResult) -> dict[str, float]:

@@ -9,6 +9,7 @@ from headway.experiment.campaign import Row
 from headway_plugins.pipelines.published import ARRIVALS, STRATEGIES, TABLES
 from headway_plugins.reproductions import sareg, two_phase, unfairness
 from headway_plugins.reproductions.anthillsched import AnthillReproduction
+from headway_plugins.reproductions.anthillsched import order as ordered
 from headway_plugins.reproductions.ejb import EjbReproduction
 from headway_plugins.reproductions.ejb_single import Single
 from headway_plugins.reproductions.estimates import F_MODELS, claims_of
@@ -239,6 +240,20 @@ def test_waits_under_arrivals_that_were_chosen_for_them_are_fitted_and_not_true(
         assert holds(wrong, where) == "no"
     # The printed arrivals were chosen by nobody here.
     assert holds(right, "Table 1, printed arrivals") == "no"
+
+
+@pytest.mark.parametrize(
+    ("metric", "step", "expected"),
+    [("execution", 1, "fitted"), ("wait", 1, "yes"), ("execution", 0, "no"), ("execution", -1, "no")],
+)
+def test_an_order_that_was_put_in_is_fitted_and_what_follows_from_it_is_not(metric, step, expected):
+    rng = np.random.default_rng(5)
+    names = ("OAS", "BS", "NOAS")
+    rows = [
+        Row("heavy", 8.0, name, seed, {metric: 100 + 10 * step * at + rng.normal(0, 0.5)})
+        for at, name in enumerate(names) for seed in SEEDS
+    ]  # fmt: skip
+    assert ordered(rows, "E3", metric, names).holds == expected
 
 
 # ---------------------------------------------------------------------- unfairness: five claims
