@@ -429,7 +429,7 @@ class Scheduler:
         handlers = self._handlers
         for event in events:
             handlers[type(event)](state, event)
-        if state.described or state.newly_barred:
+        if state.described or state.newly_barred or state.depending:
             state.settle()
         return events
 

@@ -50,10 +50,12 @@ from headway_adapters.polling.client import Unanswered
 from headway_adapters.polling.licences import left_here, less, licences_elsewhere, too_few
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 from headway_adapters.slurm import checks, marker, reader, together, writer
+from headway_adapters.slurm.asking import Asking
 from headway_adapters.slurm.client import SlurmClient, is_silence
 from headway_adapters.slurm.options import SlurmOptions
 from headway_adapters.slurm.power import PowerSaving
 from headway_adapters.slurm.refusals import Refusals
+from headway_adapters.slurm.unmet import Unmet
 from headway_adapters.transport import Result, Transport
 
 #: Jobs that one look's housekeeping touches at most; the rest comes at the next look.
@@ -200,6 +202,8 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         #: When Slurm is asked to hold a running job for the case of a requeue (monotonic clock).
         self._to_stay: dict[str, float] = {}
         self._refusals = Refusals()
+        self._unmet = Unmet()
+        self._asking = Asking()
         #: Jobs and rests of arrays that could not be taken over: when that is tried again (monotonic clock),
         #: and after which pause.
         self._refused: dict[str, tuple[float, float]] = {}
@@ -320,7 +324,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
             raise Unanswered("scontrol show partition: lists none")
         nodes = self._nodes(nodes_out, world, notes)
         found = reader.read_jobs(queue.stdout, now, world.site, partitions, nodes, notes, bounds)
-        ours = _ours(partitions, world.site.managed)
+        ours = reader.told(partitions, world.site.managed)
         pools = {
             name: partition.pool(world.lifted) if name in world.site.managed else _closed(partition)
             for name, partition in partitions.items()
@@ -349,6 +353,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
             missing = self._missing(before, jobs, unread, found, world, now)
             self._fill_in(before, jobs, missing, world, notes, now)
         self._refusals.show(jobs, mine)
+        self._unmet.show(jobs, found.details)
         watts = reader.read_watts(measured[0].text) if measured and measured[0].ok else {}
         if world.measures and world.accounting and before is not None:
             self._ask_energies(before, jobs)
@@ -547,6 +552,8 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
             return f"Slurm says that its nodes can never run it ({job.reason})"
         if detail is not None and detail.held:
             return f"it was held before it started ({job.reason})"
+        if detail is not None and detail.unmet:
+            return f"Slurm says that its dependency {detail.dependency} is not met"
         return ""
 
     def take_back(self, flight: Flight[_Pinned], *, late: bool) -> bool:
@@ -558,7 +565,9 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         if refused and job is not None and self._last is not None:
             placement = flight.decision.placement
             self._refusals.learned(key, job.job.request, placement, self._last.snapshot.nodes)
-        if late:
+        if not late and detail is not None and detail.unmet:
+            self._unmet.learned(key, detail.dependency)
+        if late or (detail is not None and not detail.held):
             held = self.change([writer.hold(key)])[0]
             if held is None or not held.ok:
                 self._log.error("a start that does not happen could not be held again", job=key,
@@ -616,6 +625,8 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         if isinstance(look, _Look) and (look.loose or self._to_stay):
             self._hold_running(look)
         now = time.monotonic()
+        if steps := self._asking.steps(look.details, now):
+            self.change(steps)
         listed = {detail.record for detail in look.details.values()}
         self._refused = {key: again for key, again in self._refused.items() if key in listed}
         takes: dict[str, str] = {}
@@ -627,7 +638,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
             details.sort(key=lambda pair: pair[0] in self._refused or pair[1].record in self._refused)
         for key, detail in details:
             job = look.snapshot.jobs.get(key)
-            if job is None or not detail.managed or key in in_flight:
+            if job is None or not detail.managed or detail.asked or key in in_flight:
                 continue
             if self._refused and self._refused.get(detail.record, (0.0, 0.0))[0] > now:
                 continue
@@ -996,13 +1007,6 @@ def _seconds_of(text: str) -> float:
 
 def _nodes_of(placement: Placement) -> tuple[str, ...]:
     return tuple(node for node, _ in placement)
-
-
-def _ours(partitions: Mapping[str, reader.Partition], managed: Iterable[str]) -> set[str]:
-    """The managed partitions that are there, and those that share nodes with them."""
-    there = set(managed) & partitions.keys()
-    nodes = {node for name in there for node in partitions[name].nodes}
-    return there | {name for name, partition in partitions.items() if nodes.intersection(partition.nodes)}
 
 
 def _closed(partition: reader.Partition) -> PoolDescription:

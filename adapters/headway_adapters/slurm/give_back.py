@@ -63,7 +63,8 @@ def give_back(client: SlurmClient, partitions: tuple[str, ...]) -> Iterator[tupl
             yield job_id, f"{_SUSPENDED} {job_id}, once its processors are free"
     done: set[str] = set()
     for job_id, detail in found.details.items():
-        if not (detail.held and detail.ours and detail.managed) or detail.record in done:
+        held = detail.held or detail.asked
+        if not (held and detail.ours and detail.managed) or detail.record in done:
             continue
         record = writer.record(detail.record)
         if found.jobs[job_id].held_by == "user":
@@ -79,6 +80,8 @@ def give_back(client: SlurmClient, partitions: tuple[str, ...]) -> Iterator[tupl
             yield record, _release_parts(client, record, detail)
             continue
         update = ["scontrol", "update", f"JobId={record}", "AdminComment="]
+        if detail.asked:
+            update.append("StartTime=now")
         if detail.listed:
             update.append(f"Partition={writer.partitions(detail.listed)}")
         if detail.pin is not None:

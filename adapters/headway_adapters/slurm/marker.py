@@ -10,6 +10,9 @@ administrator's hold, whoever set it. The AdminComment (which only administrator
 ``headway:new;nodes=any``              the same, of a job whose user stated no greatest number of nodes:
 ``headway:held;nodes=any``             Slurm 24.11 shows the least as the greatest, too, while such a job
                                        is held and was never looked at by its scheduler
+``headway:asked``                      released with a begin time far ahead, so that Slurm looks at what it
+                                       depends on (:mod:`headway_adapters.slurm.asking`); also with
+                                       ``;nodes=any``
 ``headway:pin=n[1-2];asked=n1;``       pinned to n1 and n2 for a start; its user had asked for
 ``nodes=0-0;cpus=n1:4,n2:4;run=0``     node n1 and no number of nodes; execution number 0
 ``;resv=1``                            and put into the reservation that headway keeps for it
@@ -31,6 +34,7 @@ from headway_adapters.slurm import hostlist
 PREFIX = "headway:"
 NEW = PREFIX + "new"
 HELD = PREFIX + "held"
+ASKED = PREFIX + "asked"
 _ANY_NODES = ";nodes=any"
 
 
@@ -80,9 +84,19 @@ def held(*, nodes_open: bool) -> str:
     return HELD + (_ANY_NODES if nodes_open else "")
 
 
+def asked(*, nodes_open: bool) -> str:
+    """The mark of an array that was released so that Slurm looks at what it depends on."""
+    return ASKED + (_ANY_NODES if nodes_open else "")
+
+
+def says_asked(comment: str) -> bool:
+    """Whether a mark says so."""
+    return comment in (ASKED, ASKED + _ANY_NODES)
+
+
 def says_nodes_open(comment: str) -> bool:
     """Whether a mark says that the job's user stated no greatest number of nodes."""
-    return comment in (NEW + _ANY_NODES, HELD + _ANY_NODES)
+    return comment in (NEW + _ANY_NODES, HELD + _ANY_NODES, ASKED + _ANY_NODES)
 
 
 def parse(comment: str) -> Pin | None:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -264,30 +265,40 @@ def span(result: RunResult, columns: JobColumns) -> tuple[float, float]:
 def eligible(result: RunResult, columns: JobColumns) -> Floats:
     """From when each job could have started, by its begin time and its dependencies."""
     eligible = columns.submit.copy()
-    index: dict[str, int] | None = None
+    rows: dict[str, list[int]] | None = None
     for row, record in enumerate(result.jobs):
         job = record.job
         if job.begin_time is not None and job.begin_time > eligible[row]:
             eligible[row] = job.begin_time
         if job.dependencies:
-            if index is None:
-                index = {r.job.id: i for i, r in enumerate(result.jobs)}
-            eligible[row] = max(eligible[row], _released(job, result.jobs, index))
+            if rows is None:
+                rows = _named(result.jobs)
+            eligible[row] = max(eligible[row], _released(job, result.jobs, rows))
     return eligible
 
 
-def _released(job: JobDescription, jobs: Sequence[JobResult], index: dict[str, int]) -> float:
+def _named(jobs: Sequence[JobResult]) -> dict[str, list[int]]:
+    """The rows of each job, and of each array."""
+    rows: dict[str, list[int]] = {}
+    for row, record in enumerate(jobs):
+        rows.setdefault(record.job.id, []).append(row)
+        if record.job.array_id:
+            rows.setdefault(record.job.array_id, []).append(row)
+    return rows
+
+
+def _released(job: JobDescription, jobs: Sequence[JobResult], rows: dict[str, list[int]]) -> float:
     """When a job's dependencies were met; inf: never; -inf: those of this run say nothing."""
     moments = []
     for dependency in job.dependencies:
-        row = index.get(dependency.job_id)
-        if row is None:
+        others = [jobs[row] for row in rows.get(dependency.job_id, ())]
+        if not others:
             continue
-        other = jobs[row]
-        moment = other.start_time if dependency.kind == "started" else other.end_time
-        moments.append(float("inf") if moment is None else moment)
+        started = dependency.kind == "started"
+        reached = [other.start_time if started else other.end_time for other in others]
+        moments.append(max(inf if moment is None else moment + dependency.delay for moment in reached))
     if not moments:
-        return float("-inf")
+        return -inf
     return min(moments) if job.any_dependency else max(moments)
 
 

@@ -64,16 +64,22 @@ class Request(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     one_host: bool = False
 
 
-class Dependency(msgspec.Struct, frozen=True, gc=False):
-    """One condition on another job.
+class Dependency(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One condition on another job, or on all elements of an array.
 
-    ``kind`` is ``"ended"`` (in any way), ``"completed"`` (successfully), ``"failed"``,
-    ``"started"`` or ``"singleton"`` (no other job of this name and user runs; only those count
-    whose id begins with ``job_id``, which is "" on a single cluster).
+    ``kind`` is ``"ended"`` (in any way), ``"completed"`` (successfully), ``"failed"`` (ended in any other
+    way), ``"started"`` or ``"singleton"`` (no other job of this name and user runs, and none came before;
+    only those count whose id begins with ``job_id``, which is "" on a single cluster; elements of one array
+    do not wait for each other).
+
+    ``job_id`` may be an :attr:`JobDescription.array_id`: then all elements must have started or ended;
+    ``"completed"`` asks that all of them were successful, ``"failed"`` that one was not.
     """
 
     kind: str
     job_id: str
+    #: Seconds from the start that ``"started"`` asks for.
+    delay: float = 0.0
 
 
 class JobDescription(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -14,7 +14,7 @@ from headway.state.occupation import describe_under, described
 from headway.state.queues import leave_queue
 from headway.state.records import ON_NODES, PoolState, Status
 from headway.state.reservations import keep_from
-from headway.state.waiting import look_again, queue_or_wait
+from headway.state.waiting import look_again, look_at_dependants, queue_or_wait
 
 #: Jobs that one notice names.
 _NAMED = 5
@@ -132,13 +132,15 @@ def described_anew(state: Facts, pool: PoolState) -> None:
 
 
 def settle(state: Facts) -> None:
-    """All events of a step are in: look again at the jobs of pools that are described anew, and tell which
-    jobs cannot run. Costs nothing unless something of that happened."""
+    """All events of a step are in: look again at the jobs of pools that are described anew and at those
+    that depend on others, and tell which jobs cannot run. Costs nothing unless something of that happened."""
     if state.described:
         pools, state.described = state.described, set()
         for job in list(state.jobs.values()):
             if not pools.isdisjoint([pool.name for pool in pools_of(job)]):
                 look_again(state, job)
+    if state.depending:
+        look_at_dependants(state)
     if state.newly_barred:
         jobs, state.newly_barred = state.newly_barred, []
         told_now: dict[str, list[str]] = {}

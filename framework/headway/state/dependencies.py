@@ -6,6 +6,7 @@ from headway.model import Dependency
 from headway.state.facts import Facts
 from headway.state.records import ON_NODES, Job, Status
 
+_INF = float("inf")
 _RUNNING = Status.RUNNING
 _SUSPENDED = Status.SUSPENDED
 
@@ -38,35 +39,75 @@ def unmet_dependencies(state: Facts, job: Job) -> str:
 
 
 def _too_late(state: Facts, dependency: Dependency) -> str:
-    """What else is to be said of an unmet dependency: that it can never be met."""
-    outcome = state.outcomes.get(dependency.job_id)
-    if outcome is None or dependency.job_id in state.jobs:
+    """What else is to be said of an unmet dependency: that it can never be met, or when it is."""
+    past = state.past.get(dependency.job_id)
+    if dependency.kind == "started":
+        return f", and {dependency.delay:g} s more" if dependency.delay else ""
+    if past is None or _is_there(state, dependency.job_id):
         return ""
-    return f", which can never be: it is over, {outcome}"
+    return f", which can never be: it is over, {past.outcome}"
 
 
 def is_met(state: Facts, job: Job, dependency: Dependency) -> bool:
     """Whether one dependency of ``job`` asks for nothing any more."""
-    kind = dependency.kind
+    kind, name = dependency.kind, dependency.job_id
     if kind == "singleton":
-        return not any(
-            other is not job
-            and other.name == job.name
-            and other.user == job.user
-            and other.id.startswith(dependency.job_id)
-            and (other.status in ON_NODES or other.seq < job.seq)
-            for other in state.jobs.values()
-        )
-    other = state.jobs.get(dependency.job_id)
-    if other is not None:
-        return kind == "started" and other.status in (_RUNNING, _SUSPENDED)
-    outcome = state.outcomes.get(dependency.job_id)
-    if outcome is None:
+        return not any(_is_namesake(job, other, name) for other in state.jobs.values())
+    if kind == "started":
+        start = _start(state, name)
+        return start is not None and (not dependency.delay or state.now >= start + dependency.delay)
+    if _is_there(state, name):
+        return False
+    past = state.past.get(name)
+    if past is None:
         # Unknown to us: it ended before we came (the batch system forgot it), so only the
         # kinds that any end satisfies can be called met.
-        return kind in ("ended", "started")
+        return kind == "ended"
     if kind == "completed":
-        return outcome == "completed"
+        return past.outcome == "completed"
     if kind == "failed":
-        return outcome in ("failed", "timed out", "node failure")
-    return kind in ("ended", "started")
+        return past.outcome not in ("completed", "vanished")
+    return kind == "ended"
+
+
+def due_by_clock(state: Facts, job: Job) -> float:
+    """When the first delay of a waiting job's dependencies is over (absolute seconds); infinity: only a
+    start or an end helps."""
+    starts = [(_start(state, each.job_id), each.delay) for each in job.description.dependencies if each.delay]
+    due = [start + delay for start, delay in starts if start is not None]
+    return min((time for time in due if time > state.now), default=_INF)
+
+
+def _is_namesake(job: Job, other: Job, among: str) -> bool:
+    """Whether a singleton waits for ``other``: not of its own array, and its id begins with ``among``."""
+    return (
+        other is not job
+        and other.name == job.name
+        and other.user == job.user
+        and other.id.startswith(among)
+        and (other.status in ON_NODES or other.seq < job.seq)
+        and not (job.description.array_id and job.description.array_id == other.description.array_id)
+    )
+
+
+def _is_there(state: Facts, name: str) -> bool:
+    """Whether a job, or an element of an array, is not over."""
+    return name in state.jobs or name in state.arrays
+
+
+def _start(state: Facts, name: str) -> float | None:
+    """When a job, or the last element of an array, started (absolute seconds); None: it has not. A job that
+    nobody knows started at any time."""
+    array = state.arrays.get(name)
+    ids = array.left if array is not None else (name,)
+    starts = [] if array is None or array.past is None else [array.past.start]
+    for each in ids:
+        other = state.jobs.get(each)
+        if other is None:
+            past = state.past.get(each)
+            starts.append(-_INF if past is None else past.start)
+        elif other.status not in (_RUNNING, _SUSPENDED) or other.start_time is None:
+            return None
+        else:
+            starts.append(other.start_time)
+    return max(starts)

@@ -11,7 +11,7 @@ from headway.nodes import NodeTable
 from headway.state.barred import Barred
 from headway.state.factors import Factor
 from headway.state.licence_use import Licences
-from headway.state.records import ON_NODES, Barrier, Job, Pace, PoolState, Watcher
+from headway.state.records import ON_NODES, Array, Barrier, Job, Pace, Past, PoolState, Watcher
 from headway.state.tenants import Tenants
 
 
@@ -87,10 +87,14 @@ class Facts:
         self.notices: list[str] = []
         #: Counts arrivals and wake-ups: what breaks their ties.
         self.seq = 0
-        #: Jobs that wait for other jobs: id of the other -> jobs to look at when it ends or starts.
+        #: Jobs that wait for others: id of that job or array -> jobs to look at when it ends or starts.
         self.dependants: dict[str, list[Job]] = {}
-        #: Outcomes of ended jobs that somebody depends on.
-        self.outcomes: dict[str, str] = {}
+        #: Jobs that depend on others and came or changed in this step: those others may come after them.
+        self.depending: list[Job] = []
+        #: Arrays of which something is not over, by id (:mod:`headway.state.arrays`).
+        self.arrays: dict[str, Array] = {}
+        #: What became of jobs and arrays that are over and that a job depends on.
+        self.past: dict[str, Past] = {}
         #: A heap of (time, seq, what): when to look again at a pool or a job.
         self.wakeups: list[tuple[float, int, PoolState | Job]] = []
         #: Reservations that were decided and that the cluster has not confirmed -> what was there before.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from headway import events as ev
 from headway.decisions import Migrate, Start, SwapTiers
 from headway.numbering import number
+from headway.state.arrays import element_came, went
 from headway.state.bundles import whole
 from headway.state.choices import choose, face_start
 from headway.state.expectations import expect_again, predict
@@ -42,6 +43,10 @@ def submitted(state: Facts, event: ev.JobSubmitted) -> None:
     job = Job.arrived(description, pool, number(job_id) if state.cluster.numbered else state.seq)
     job.hold_reason = event.reason
     state.jobs[job_id] = job
+    if description.array_id:
+        element_came(state, job)
+    if description.dependencies:
+        state.depending.append(job)
     if description.further_pools:
         choose(state, job)
     if description.attributes is not None and (parent := whole(state, description)):
@@ -178,9 +183,9 @@ def ended(state: Facts, event: ev.JobEnded) -> None:
         state.in_several.discard(job.id)
     if state.bundles:
         state.bundles.discard(job.id)
+    if state.dependants or state.arrays:
+        went(state, job, event.outcome, event.time)
     if state.dependants:
-        if job.id in state.dependants:
-            state.outcomes[job.id] = event.outcome
         tell_dependants(state, job)
 
 
@@ -223,6 +228,8 @@ def job_changed(state: Facts, event: ev.JobChanged) -> None:
             job.failures, job.not_before = min(job.failures, 1), 0.0
     other_licences = new.request.licences != job.request.licences
     job.description = new
+    if new.dependencies:
+        state.depending.append(job)
     job.unconditional = unconditional(new)
     job.processors = new.request.processors
     job.estimate = job.expected_runtime = new.request.walltime

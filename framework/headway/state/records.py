@@ -78,6 +78,24 @@ class Pace(msgspec.Struct, frozen=True):
     resumes: float | None = None
 
 
+class Past(msgspec.Struct, frozen=True):
+    """What became of a job that is over, or of an array."""
+
+    #: One of :data:`headway.events.OUTCOMES`; of an array the first that is no success, if there is one.
+    outcome: str
+    #: When it, or the last element, started (absolute seconds).
+    start: float
+
+
+class Array(msgspec.Struct, eq=False):
+    """An array of which something is not over."""
+
+    #: The ids of its elements that are not over.
+    left: set[str] = msgspec.field(default_factory=set)
+    #: What became of the others.
+    past: Past | None = None
+
+
 class Choice(msgspec.Struct, eq=False):
     """One pool of a job that was sent to several, and what keeps the job out of that pool's queue."""
 

@@ -7,7 +7,7 @@ from heapq import heappop
 
 from headway.state.barred import Barred
 from headway.state.choices import common_barrier, common_obstacle, face_home, in_each, pools_of, why_not_in
-from headway.state.dependencies import unmet_dependencies
+from headway.state.dependencies import due_by_clock, unmet_dependencies
 from headway.state.facts import Facts
 from headway.state.kinds import barriers_of
 from headway.state.obstacles import find_obstacle
@@ -89,6 +89,8 @@ def _queue_or_wait(state: Facts, job: Job) -> None:
         return
     if waits:
         job.status = _WAITING
+        if (due := due_by_clock(state, job)) != _INF:
+            wake_at(state, due, job)
         return
     if state.bars is not None and (barrier := state.bars(job)) is not None:
         wait_behind(state, job, barrier)
@@ -212,6 +214,15 @@ def look_again(state: Facts, job: Job) -> None:
     state.newly_barred.append(job)
 
 
+def look_at_dependants(state: Facts) -> None:
+    """All events of a step are in, and with them the jobs that others depend on."""
+    jobs, state.depending = state.depending, []
+    for job in jobs:
+        if job.status is _PENDING and unmet_dependencies(state, job):
+            leave_queue(state, job)
+            queue_or_wait(state, job)
+
+
 def set_aside(state: Facts, job: Job, until: float, reason: str) -> None:
     """Leave a job out of its queue until then, because nothing can let it start before.
 
@@ -271,8 +282,8 @@ def why_waiting(state: Facts, job: Job, clock: Callable[[float], str] = "{:.0f}"
 
 
 def tell_dependants(state: Facts, job: Job) -> None:
-    """Something became of ``job``: look again at those that wait for it, or for a namesake."""
-    for key in (job.id, ""):
+    """Something became of ``job``: look again at those that wait for it, its array or a namesake."""
+    for key in (job.id, job.description.array_id, ""):
         waiting = state.dependants.pop(key, None)
         if waiting:
             for other in waiting:

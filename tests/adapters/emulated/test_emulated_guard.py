@@ -73,7 +73,8 @@ def test_a_dependency_on_a_start_is_met_by_it():
     ("kind", "outcome", "may"),
     [
         ("ended", "failed", True), ("completed", "completed", True), ("completed", "failed", False),
-        ("failed", "failed", True), ("failed", "completed", False), ("started", "failed", True),
+        ("failed", "failed", True), ("failed", "cancelled", True), ("failed", "completed", False),
+        ("started", "failed", True),
     ],
 )  # fmt: skip
 def test_what_became_of_the_other_decides(kind, outcome, may):
@@ -129,6 +130,25 @@ def test_a_dependency_is_judged_when_its_job_arrives_not_before():
     jobs = [traced("a", estimate=30), depends("b", ("completed", "a"), submit=20)]
     run = emulate(FLAT, jobs, Fcfs())
     assert run.starts == {"a": 0, "b": 30}
+
+
+def test_a_dependency_on_an_array_waits_for_all_of_it():
+    array = {"array_id": "x", "outcome": "completed"}
+    jobs = [
+        traced("x_1", estimate=10, **{**array, "outcome": "failed"}),
+        traced("x_2", estimate=30, **array),
+        *(depends(kind, (kind, "x")) for kind in ("ended", "completed", "failed")),
+        depends("late", ("failed", "x"), submit=50),
+    ]
+    run = emulate(FLAT, jobs, Fcfs())
+    assert run.starts == {"x_1": 0, "x_2": 0, "ended": 30, "failed": 30, "completed": None, "late": 50}
+
+
+def test_a_delay_counts_from_a_start():
+    delayed = {"dependencies": (Dependency("started", "a", 60.0),)}
+    jobs = [traced("a", estimate=10), traced("b", **delayed), traced("late", submit=40, **delayed)]
+    run = emulate(FLAT, jobs, Fcfs())
+    assert run.starts == {"a": 0, "b": 60, "late": 60}
 
 
 # ---------------------------------------------------------------- reservations, flat

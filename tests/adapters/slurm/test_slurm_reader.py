@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headway.errors import Failure
-from headway.model import Dependency, PoolBounds
+from headway.model import PoolBounds
 from headway_adapters.polling.snapshot import SnapshotJob
 from headway_adapters.slurm import marker, reader
 
@@ -323,36 +323,6 @@ def test_begin_times_count_while_they_lie_ahead(jobs: reader.Jobs) -> None:
     # ``--begin=2106-02-07T06:28:15`` is the number that elsewhere means infinite.
     assert only(read(pending(eligible_time=0xFFFFFFFF))).job.begin_time == 0xFFFFFFFF
     assert only(read(pending(eligible_time={"set": False, "number": 0}))).job.begin_time is None
-
-
-@pytest.mark.parametrize(
-    ("text", "dependencies", "either"),
-    [
-        ("afterok:7(unfulfilled)", (("completed", "7"),), False),
-        ("afterany:7(unfulfilled),after:8(unfulfilled)", (("ended", "7"), ("started", "8")), False),
-        ("afternotok:7(unfulfilled)?afterok:8(failed)", (("failed", "7"),), True),
-        ("afterany:9_2(unfulfilled)", (("ended", "9_2"),), False),
-        ("singleton(unfulfilled)", (("singleton", ""),), False),
-        ("afterok:7(fulfilled)", (), False),
-    ],
-)
-def test_dependencies(text: str, dependencies: tuple[tuple[str, str], ...], either: bool) -> None:
-    job = only(read(pending(dependency=text)))
-    assert job.job.dependencies == tuple(Dependency(*pair) for pair in dependencies)
-    assert job.job.any_dependency is either and not job.job.held
-
-
-@pytest.mark.parametrize(
-    "text", ["afterok:2(failed)", "afterburstbuffer:7(unfulfilled)", "after:7+30(unfulfilled)", "what?!"]
-)
-def test_a_dependency_that_we_cannot_judge_keeps_the_job_from_starting(text: str) -> None:
-    job = only(read(pending(dependency=text)))
-    assert job.job.held and "dependency" in job.reason
-
-
-def test_a_dependency_on_an_array_is_one_on_each_of_its_elements() -> None:
-    jobs = read(RECORDS[29], RECORDS[30], pending(dependency="afterok:9_*(unfulfilled)"))
-    assert {x.job_id for x in jobs.jobs["15"].job.dependencies} == {"9_1", "9_2"}
 
 
 UNLAUNCHED = {"state_description": "launch failed requeued held"}

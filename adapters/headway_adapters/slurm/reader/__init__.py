@@ -23,7 +23,7 @@ from headway_adapters.slurm.reader.gres import gres
 from headway_adapters.slurm.reader.jobs import RELEASED, USER_HOLD, Jobs, read_jobs, said_by_user
 from headway_adapters.slurm.reader.licences import licences, read_licences
 from headway_adapters.slurm.reader.nodes import Nodes, read_nodes, read_nodes_text
-from headway_adapters.slurm.reader.partitions import Partition, read_partitions
+from headway_adapters.slurm.reader.partitions import Partition, read_partitions, told
 from headway_adapters.slurm.reader.policy import ASSOCIATIONS, QOS, USAGE, USERS, read_policy
 from headway_adapters.slurm.reader.reservations import RESERVATION_PREFIX, read_reservations
 from headway_adapters.slurm.reader.site import Site
@@ -74,4 +74,5 @@ __all__ = [
     "says_gone",
     "starts_heterogeneous",
     "timestamp",
+    "told",
 ]

@@ -24,6 +24,14 @@ class Detail:
     unmarked: bool = False
     #: Slurm itself holds it, since no node could run it as it was; any change of it would release it.
     refused: bool = False
+    #: What it depends on in Slurm's words.
+    dependency: str = ""
+    #: It is released, and Slurm says that it depends on something.
+    unmet: bool = False
+    #: All elements of an array that could start but for Slurm's word about their dependencies.
+    unsaid: bool = False
+    #: They were released for that word, and are to be held again.
+    asked: bool = False
     pin: marker.Pin | None = None
     #: The node list that stands in Slurm now.
     node_list: tuple[str, ...] = ()

@@ -118,6 +118,8 @@ def _pending(
         ours=any(detail.ours for detail in details),
         unmarked=any(detail.unmarked for detail in details),
         refused=any(detail.refused for detail in details),
+        dependency=",".join(filter(None, (detail.dependency for detail in details))),
+        unmet=any(detail.unmet for detail in details),
         pin=next((detail.pin for detail in details if detail.pin is not None), None),
         listed=next((detail.listed for detail in details if detail.listed), ()),
         record=leader,

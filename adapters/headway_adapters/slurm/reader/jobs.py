@@ -14,24 +14,26 @@ Choices that Slurm leaves to us:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from headway.errors import Failure
-from headway.model import FOR_JOB, Dependency, JobDescription, Placement, Request
+from headway.model import FOR_JOB, JobDescription, Placement, Request
 from headway_adapters.polling.marks import marks
 from headway_adapters.polling.remarks import CANNOT_BE_TOLD, noted, remarks, unwritable
 from headway_adapters.polling.snapshot import SnapshotJob
 from headway_adapters.slurm import marker, values
 from headway_adapters.slurm.reader.arrays import elements_in, task_list
-from headway_adapters.slurm.reader.dependencies import read_dependencies
+from headway_adapters.slurm.reader.dependencies import Conditions, read_dependencies
 from headway_adapters.slurm.reader.detail import Detail
 from headway_adapters.slurm.reader.documents import JobRecord, decode, node_names
+from headway_adapters.slurm.reader.fates import Fates
 from headway_adapters.slurm.reader.heterogeneous import Component, combined
 from headway_adapters.slurm.reader.licences import licences
 from headway_adapters.slurm.reader.nodes import Nodes
-from headway_adapters.slurm.reader.partitions import Partition
+from headway_adapters.slurm.reader.partitions import Partition, told
 from headway_adapters.slurm.reader.placement import placement_of
 from headway_adapters.slurm.reader.request import Requests, forgets_nodes, nodes_asked
 from headway_adapters.slurm.reader.reservations import RESERVATION_PREFIX
@@ -46,6 +48,8 @@ RELEASED = "headway:released"
 USER_HOLD = "headway:user-hold"
 #: Why a heterogeneous job is not started.
 _NEEDS_BACKFILL = "a heterogeneous job: headway starts it with sched/backfill and bf_interval=1 (to 5)"
+#: Slurm's reasons of a job that depends on others.
+_DEPENDS = frozenset({"Dependency", "DependencyNeverSatisfied"})
 #: Slurm's reason of a job that no node that it may have can run, whatever ends on it.
 NEVER = "BadConstraints"
 
@@ -108,8 +112,15 @@ class _Reading:
         self.elements: dict[int, list[str]] = {}
         self.active: dict[int, int] = {}
         self.requests = Requests(site, partitions, nodes, bounds)
+        self.records: Sequence[JobRecord] = ()
 
-    def read(self, jobs: Iterable[JobRecord]) -> Jobs:
+    @cached_property
+    def fates(self) -> Fates:
+        """Asked for where a job depends on others."""
+        return Fates(self.records, told(self.partitions, self.managed) | self.site.behind.keys())
+
+    def read(self, jobs: Sequence[JobRecord]) -> Jobs:
+        self.records = jobs
         late: list[JobRecord] = []
         heterogeneous: dict[int, list[JobRecord]] = {}
         for record in jobs:
@@ -225,10 +236,11 @@ class _Reading:
     def _description(
         self, record: JobRecord, pools: tuple[str, ...], request: Request, *,
         held: bool, pending: bool, ranked: bool, job_id: str, array_id: str, index: int | None,
-        dependencies: tuple[Dependency, ...] = (), either: bool = False,
-        attributes: dict[str, Any] | None = None,
+        conditions: Conditions | None = None, attributes: dict[str, Any] | None = None,
     ) -> JobDescription:  # fmt: skip
-        begin = values.begin(record.eligible_time) if pending else None
+        conditions = conditions or Conditions()
+        begins = (self._begin(record) if pending else None, conditions.begin)
+        begin = max((each for each in begins if each is not None), default=None)
         priority = values.number(record.priority) if ranked else None
         return JobDescription(
             id=job_id,
@@ -245,13 +257,19 @@ class _Reading:
             priority=None if not priority or math.isinf(priority) else float(priority),
             array_id=array_id,
             array_index=index,
-            dependencies=dependencies,
-            any_dependency=either,
-            begin_time=begin if begin is not None and begin > self.now else None,
+            dependencies=conditions.dependencies,
+            any_dependency=conditions.either,
+            begin_time=begin,
             held=held,
             reservation=self._reservation(record, job_id),
             attributes=self._marked(record, attributes),
         )
+
+    def _begin(self, record: JobRecord) -> float | None:
+        """The begin time that its user asked for, if it has not come."""
+        begin = values.begin(record.eligible_time)
+        ours = marker.says_asked(values.text(record.admin_comment))
+        return begin if begin is not None and begin > self.now and not ours else None
 
     def _marked(self, record: JobRecord, attributes: dict[str, Any] | None) -> dict[str, Any] | None:
         """The attributes, with what the user's comment says, and how nice the job is."""
@@ -388,15 +406,23 @@ class _Reading:
         if not blocked and not managed:
             blocked, held_by = f"partition {pool} is not managed by headway", "system"
         unfit, request, attributes = self.requests.read(record, pools, asked, excluded, least, most)
-        dependencies, either, waits = read_dependencies(
-            values.text(record.dependency), index, self.elements, self.notes
-        )
+        several = tasks is not None and len(tasks) > 1
+        # Elements may depend on an element each.
+        each_its_own = tasks is not None and "aftercorr" in values.text(record.dependency)
+        conditions = Conditions()
+        if not each_its_own:
+            conditions = self._conditions(record, index, several=several)
         if not blocked and all(self._is_closed(name) for name in pools):
             blocked = _closed(pools)
         if not blocked and unfit:
             blocked = unfit
-        if not blocked and waits:
-            blocked = waits
+        in_question = marker.says_asked(comment)
+        unsaid = managed and conditions.unsaid and not blocked
+        unsaid &= in_question or (comment.startswith(marker.HELD) and not self._begin(record))
+        if not blocked and in_question:
+            blocked = "Slurm is asked what it depends on"
+        if not blocked and conditions.waits:
+            blocked = conditions.waits
         if not blocked and reason in ("DependencyNeverSatisfied",):
             blocked = "its dependency can never be satisfied"
         if not blocked and managed and self.site.needs_qos and not values.text(record.qos):
@@ -411,6 +437,10 @@ class _Reading:
             ours=comment.startswith(marker.PREFIX),
             unmarked=held_by == "headway" and not from_filter and not comment,
             refused=held and reason == NEVER,
+            dependency=values.text(record.dependency),
+            unmet=not held and reason in _DEPENDS,
+            unsaid=unsaid,
+            asked=in_question,
             pin=pin,
             node_list=node_list,
             least_nodes=least,
@@ -427,7 +457,7 @@ class _Reading:
         pinned = (pin.placement or tuple((name, 0) for name in pin.nodes)) if pin is not None else ()
         if tasks is None:
             self._put_pending(
-                record, pools, request, job_id, array_id, index, dependencies, either, attributes,
+                record, pools, request, job_id, array_id, index, conditions, attributes,
                 blocked, held_by, reason, detail, pinned, releasing,
             )  # fmt: skip
             return
@@ -437,29 +467,36 @@ class _Reading:
         detail_of_rest = detail
         if len(self.elements[array]) > len(tasks):
             # Other elements have records of their own, which the array's number would hit as well.
-            detail_of_rest = replace(detail, record=f"{array}_[{task_list(tasks)}]")
+            detail_of_rest = replace(detail, record=f"{array}_[{task_list(tasks)}]", unsaid=False)
         for at, task in enumerate(tasks):
             why, by = blocked, held_by
             if not why and at >= room:
                 why, by = f"its array runs at most {limit} elements at a time", "system"
-            own = dependencies
-            if any(d.job_id.endswith("_#") for d in dependencies):
-                own = tuple(Dependency(d.kind, d.job_id.replace("_#", f"_{task}")) for d in dependencies)
+            own = conditions
+            if each_its_own:
+                own = self._conditions(record, task, several=several)
+                if own.waits and not why:
+                    why, by = own.waits, "system"
             self._put_pending(
-                record, pools, request, f"{array}_{task}", str(array), task, own, either, attributes,
+                record, pools, request, f"{array}_{task}", str(array), task, own, attributes,
                 why, by, reason, detail_of_rest, pinned, releasing,
             )  # fmt: skip
 
+    def _conditions(self, record: JobRecord, index: int | None, *, several: bool) -> Conditions:
+        """What a job, or an element with this ``index``, depends on."""
+        if not values.text(record.dependency):
+            return Conditions()
+        return read_dependencies(record, index, self.fates, self.now, self.notes, several=several)
+
     def _put_pending(
         self, record: JobRecord, pools: tuple[str, ...], request: Request, job_id: str, array_id: str,
-        index: int | None, dependencies: tuple[Dependency, ...], either: bool,
-        attributes: dict[str, Any] | None, blocked: str, held_by: str, reason: str, detail: Detail,
-        pinned: Placement, releasing: bool,
+        index: int | None, conditions: Conditions, attributes: dict[str, Any] | None, blocked: str,
+        held_by: str, reason: str, detail: Detail, pinned: Placement, releasing: bool,
     ) -> None:  # fmt: skip
         description = self._description(
             record, pools, request, held=bool(blocked), pending=True,
             ranked=detail.managed and detail.pin is None, job_id=job_id, array_id=array_id, index=index,
-            dependencies=dependencies, either=either, attributes=attributes,
+            conditions=conditions, attributes=attributes,
         )  # fmt: skip
         self.found.details[job_id] = detail
         self.found.jobs[job_id] = SnapshotJob(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -97,3 +97,12 @@ def _forced(text: str) -> int:
     if word != "FORCE":
         return 1
     return int(count) if count.isdecimal() else 4
+
+
+def told(partitions: Mapping[str, Partition], managed: Iterable[str]) -> frozenset[str]:
+    """Of which partitions headway tells the scheduler: the managed ones that are there, and those that share
+    nodes with them."""
+    there = set(managed) & partitions.keys()
+    nodes = {node for name in there for node in partitions[name].nodes}
+    shared = {name for name, partition in partitions.items() if nodes.intersection(partition.nodes)}
+    return frozenset(there | shared)
