@@ -17,8 +17,7 @@ from headway.model import ClusterDescription, JobDescription, Request
 from headway.plugins import Plugins
 from headway.scheduler import Scheduler
 from headway_plugins.policies.easy import Easy
-from headway_plugins.priority.fair_share import DecayOptions
-from headway_plugins.priority.fair_tree import FairTree
+from headway_plugins.priority.fair_tree import FairTree, FairTreeOptions
 from headway_plugins.priority.multifactor import Multifactor, MultifactorOptions
 
 pytestmark = pytest.mark.benchmark
@@ -36,7 +35,7 @@ def site() -> Scheduler:
             "shares": int(rng.integers(1, 9)),
             "users": users,
         }
-    fair = FairTree(DecayOptions(accounts=accounts))
+    fair = FairTree(FairTreeOptions(accounts=accounts))
     weights = {"age": 1000, "fairshare": 10_000, "size": 100, "qos": 2000, "association": 10}
     plugins = Plugins()
     plugins.add("fair-tree", fair)

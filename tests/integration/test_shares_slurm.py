@@ -2,7 +2,8 @@
 
 headway only watches, and reads accounts, shares, QOS and weights from the running Slurm. What it has counted
 from events is what Slurm's own accounting says, and the factors that it computes for the jobs that wait are
-those of `sprio`, and so are their priorities.
+those of `sprio`, and so are their priorities. With ``ties: as-slurm`` that holds on a site's first day, too,
+when all accounts tie.
 """
 
 from __future__ import annotations
@@ -65,10 +66,11 @@ def accounted(slurm_factory: Callable[..., SlurmCluster]) -> SlurmCluster:
 
 
 @pytest.fixture
-def watching(accounted: SlurmCluster, tmp_path: Path) -> Iterator[Daemon]:
-    """headway, in monitor mode."""
+def watching(accounted: SlurmCluster, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Daemon]:
+    """headway, in monitor mode; its parameter: more options of `fair-tree`."""
+    more = getattr(request, "param", {})
     plugins = [
-        {"fair-tree": {"accounts": "from-slurm"}}, {"multifactor": {"weights": "from-slurm"}}, "easy",
+        {"fair-tree": {"accounts": "from-slurm", **more}}, {"multifactor": {"weights": "from-slurm"}}, "easy",
     ]  # fmt: skip
     daemon = Daemon(accounted, tmp_path, mode="monitor", plugins=plugins)
     daemon.start("--monitor")
@@ -94,6 +96,37 @@ def sshare(cluster: SlurmCluster) -> list[list[str]]:
     return [line.split("|") for line in cluster.run("sshare", "-a", "-l", "-P").splitlines()]
 
 
+def differences(daemon: Daemon, cluster: SlurmCluster) -> str:
+    """The rows of `headway shares` that are not those of `sshare -a -l`."""
+    pairs = zip(printed(daemon, "shares"), sshare(cluster), strict=False)
+    return "\n".join(f"{ours} {theirs}" for ours, theirs in pairs if ours != theirs)
+
+
+@pytest.mark.parametrize("watching", [{"ties": "as-slurm"}], indirect=True)
+def test_ties_as_slurm_are_those_of_slurm_from_the_first_day_on(
+    accounted: SlurmCluster, watching: Daemon
+) -> None:
+    # 22.05 orders accounts that tie by name once somebody has changed shares after slurmctld's start.
+    for shares in ("31", "30"):
+        accounted.run("sacctmgr", "-i", "modify", "account", "lab", "set", f"fairshare={shares}")
+
+    def agrees() -> bool:
+        return printed(watching, "shares") == sshare(accounted)
+
+    def told() -> str:
+        return differences(watching, accounted)
+
+    # Slurm computes factors once a period, and headway asks for shares once in its own.
+    until(agrees, what="a site on which nothing was used", seconds=300, said=told)
+    for who in (WHO[2], WHO[5], WHO[8]):
+        submit(accounted, who, "-n", "2", "-t", "5", "--wrap", "sleep 2")
+    until(lambda: not accounted.run("squeue", "-h"), what="all jobs are over", seconds=300)
+    until(
+        lambda: agrees() and sshare(accounted)[1][4] != "0",
+        what="a site on which few accounts were used", seconds=300, said=told,
+    )  # fmt: skip
+
+
 def test_shares_and_factors_are_those_of_slurm(accounted: SlurmCluster, watching: Daemon) -> None:
     # 100 jobs of several sizes, which Slurm starts.
     for number, who in enumerate(WHO * 2):
@@ -106,11 +139,10 @@ def test_shares_and_factors_are_those_of_slurm(accounted: SlurmCluster, watching
         ours, theirs = printed(watching, "shares"), sshare(accounted)
         return ours == theirs and theirs[1][4] != "0"
 
-    def differences() -> str:
-        pairs = zip(printed(watching, "shares"), sshare(accounted), strict=False)
-        return "\n".join(f"{ours} {theirs}" for ours, theirs in pairs if ours != theirs)
-
-    until(agrees, what="shares and use are the same in every column", seconds=300, said=differences)
+    until(
+        agrees, what="shares and use are the same in every column", seconds=300,
+        said=lambda: differences(watching, accounted),
+    )  # fmt: skip
 
     # Nothing runs, so that usage stands still while others wait.
     accounted.scontrol("update", "NodeName=ALL", "State=DRAIN", "Reason=test")

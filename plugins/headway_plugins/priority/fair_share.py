@@ -126,8 +126,12 @@ class CountingOptions(pydantic.BaseModel):
         return self._past
 
     def tree(self, entries: Sequence[Entry] | None = None) -> Tree:
-        """The accounts, as listed here or by somebody else."""
-        return Tree(self._entries if entries is None else entries, unknown_shares=self.unknown_shares)
+        """The accounts that the options list, or those of the batch system in its order."""
+        return Tree(
+            self._entries if entries is None else entries,
+            unknown_shares=self.unknown_shares,
+            in_order=entries is not None,
+        )
 
 
 class DecayOptions(CountingOptions):

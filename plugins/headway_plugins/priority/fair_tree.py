@@ -17,15 +17,32 @@ first, and the first ones in the account have that user's rank.
 No shares, no claim: the level fair share is 0, whatever was used. A user without shares of their own
 (``parent``) comes first in the account, as all who have used nothing do; those in such an account are sorted
 among the siblings of that account.
+
+That is the documentation. Slurm itself does not merge the children of equal accounts: ``ties: as-slurm`` is
+what it does, see :mod:`.fair_tree_as_slurm`.
 """
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
+import pydantic
 from numpy.typing import NDArray
 
-from headway_plugins.priority.fair_share import FairShare
+from headway_plugins.priority.fair_share import DecayOptions, FairShare
+from headway_plugins.priority.fair_tree_as_slurm import ranked_as_slurm
 from headway_plugins.priority.tree import Floats, Shape
+
+
+class FairTreeOptions(DecayOptions):
+    """Options of fair tree."""
+
+    ties: Literal["as-documented", "as-slurm"] = pydantic.Field(
+        default="as-documented",
+        description="how users of accounts that tie are ranked; as-documented: as users of a single account; "
+        "as-slurm: account by account, as a running Slurm does (to compare with sshare)",
+    )
 
 
 def level_fair_share(shape: Shape, total: Floats) -> Floats:
@@ -100,7 +117,10 @@ class FairTree(FairShare):
     """Fair share by fair tree: users of the account that is most below its share come first."""
 
     paper = "R. Cox, L. Morrison: Fair Tree. Brigham Young University, 2014"
+    Options = FairTreeOptions
+    options: FairTreeOptions
 
     def judge(self, total: Floats) -> Floats:
         shape = self.tree.shape()
-        return ranked(shape, level_fair_share(shape, total))
+        rank = ranked_as_slurm if self.options.ties == "as-slurm" else ranked
+        return rank(shape, level_fair_share(shape, total))

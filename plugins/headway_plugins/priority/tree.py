@@ -71,6 +71,8 @@ class Shape:
     #: The account that each node is in, and the nodes by their distance from the root along these.
     within: NDArray[np.intp]
     depths: tuple[NDArray[np.intp], ...]
+    #: The place of each node in :meth:`Tree.walk`.
+    place: NDArray[np.intp]
 
     @cached_property
     def above(self) -> tuple[NDArray[np.intp], ...]:
@@ -124,9 +126,13 @@ class Shape:
 class Tree:
     """Accounts and associations; grows where jobs come of somebody whom nobody listed."""
 
-    def __init__(self, entries: Iterable[Entry] = (), *, unknown_shares: float = 1.0) -> None:
-        """Raises :class:`UserError` for what is twice there, belongs to no account or to itself, and for
+    def __init__(
+        self, entries: Iterable[Entry] = (), *, unknown_shares: float = 1.0, in_order: bool = False
+    ) -> None:
+        """``in_order``: accounts of the same account stand in the order of ``entries``, else in that of their
+        names. Raises :class:`UserError` for what is twice there, belongs to no account or to itself, and for
         shares that are no number from 0 on."""
+        self._in_order = in_order
         self.entries: list[Entry] = [Entry(ROOT, parent="")]
         self.unknown_shares = unknown_shares
         #: Whether somebody listed accounts, so that one who is not there is worth a word.
@@ -187,7 +193,8 @@ class Tree:
         return self._shape
 
     def walk(self) -> Iterator[tuple[int, int]]:
-        """``(node, depth)`` from the root down: an account, its users by name, then the accounts below it."""
+        """``(node, depth)`` from the root down, as ``sshare`` prints it: an account, its users by name, then
+        the accounts below it."""
         below: dict[int, list[int]] = {}
         for node in range(1, len(self.entries)):
             below.setdefault(self._parent(node), []).append(node)
@@ -195,11 +202,16 @@ class Tree:
         while stack:
             node, depth = stack.pop()
             yield node, depth
-            children = sorted(
-                below.get(node, ()),
-                key=lambda n: (not self.entries[n].user, self.entries[n].user or self.entries[n].account),
-            )
+            children = sorted(below.get(node, ()), key=self._among_siblings)
             stack.extend((child, depth + 1) for child in reversed(children))
+
+    def _among_siblings(self, node: int) -> tuple[bool, str | int]:
+        """Where a node stands among those of its account: users first."""
+        entry = self.entries[node]
+        if entry.user:
+            return False, entry.user
+        # As from Slurm 23.11 on, which sorts paths such as /physics/theory/.
+        return True, node if self._in_order else f"{entry.account}/"
 
     def _parent(self, node: int) -> int:
         entry = self.entries[node]
@@ -244,7 +256,9 @@ class Tree:
         is_user = np.array([bool(entry.user) for entry in self.entries])
         depths = _by_distance(within)
         levels = _by_distance(parent) if joint.any() else depths
-        return Shape(parent, is_user, joint, shares, part, levels, within, depths)
+        place = np.zeros(count, np.intp)
+        place[[node for node, _ in self.walk()]] = np.arange(count)
+        return Shape(parent, is_user, joint, shares, part, levels, within, depths, place)
 
 
 def _by_distance(parent: NDArray[np.intp]) -> tuple[NDArray[np.intp], ...]:

@@ -13,8 +13,7 @@ from headway.state import State
 from headway_plugins.priority import share_course
 from headway_plugins.priority.classic import Classic, ClassicOptions
 from headway_plugins.priority.commands import SHARES, share_rows
-from headway_plugins.priority.fair_share import DecayOptions
-from headway_plugins.priority.fair_tree import FairTree
+from headway_plugins.priority.fair_tree import FairTree, FairTreeOptions
 from headway_plugins.priority.minutes import MINUTES, minutes_rows
 from headway_plugins.priority.share_course import Course
 
@@ -97,7 +96,7 @@ def test_a_page_shows_the_tree_and_targets_against_usage(journal):
 
 def test_a_course_of_many_moments_is_thinned_and_keeps_its_ends(monkeypatch):
     monkeypatch.setattr(share_course, "MOMENTS", 8)
-    plugin, course = FairTree(DecayOptions(file=RECORDED / "slurm-22.05.dump", half_life=None)), Course()
+    plugin, course = FairTree(FairTreeOptions(file=RECORDED / "slurm-22.05.dump", half_life=None)), Course()
     node = plugin.tree.association("theory", "bin")
     plugin.ledger.begin("1", node, 2.0, 0.0)
     for now in range(1, 1001):
@@ -123,7 +122,7 @@ def test_a_source_is_needed(journal, capsys):
 
 
 def test_shares_are_what_sshare_says_in_every_column():
-    plugin = FairTree(DecayOptions(file=RECORDED / "slurm-22.05.dump", half_life=None))
+    plugin = FairTree(FairTreeOptions(file=RECORDED / "slurm-22.05.dump", half_life=None))
     for (account, user), used in SPENT.items():
         node = plugin.tree.association(account, user)
         assert node is not None
@@ -133,7 +132,7 @@ def test_shares_are_what_sshare_says_in_every_column():
 
 
 def test_shares_of_those_without_shares_of_their_own_are_what_sshare_says():
-    plugin = FairTree(DecayOptions(file=RECORDED / "slurm-22.05-parent.dump", half_life=None))
+    plugin = FairTree(FairTreeOptions(file=RECORDED / "slurm-22.05-parent.dump", half_life=None))
     said = (RECORDED / "slurm-22.05-parent.sshare").read_text().splitlines()
     for row in (line.split("|") for line in said[1:]):
         if row[1]:
@@ -145,7 +144,7 @@ def test_shares_of_those_without_shares_of_their_own_are_what_sshare_says():
 
 
 def test_where_nobody_has_used_anything_the_root_has_all_usage_and_large_shares_are_whole():
-    plugin = FairTree(DecayOptions(accounts={"giant": {"shares": 1234567, "users": {"ann": 1000000}}}))
+    plugin = FairTree(FairTreeOptions(accounts={"giant": {"shares": 1234567, "users": {"ann": 1000000}}}))
     rows = [row[:7] for row in share_rows(plugin, 1.0)]
     # As sshare prints it.
     assert rows[0] == ("root", "", "", "0.000000", "0", "", "1.000000")
@@ -172,7 +171,7 @@ def test_where_fair_share_is_classic_accounts_have_a_factor_too():
     ],
 )
 def test_minutes_that_running_jobs_may_still_use_are_counted_up_the_tree(qos, left):
-    plugin = FairTree(DecayOptions(file=RECORDED / "slurm-22.05.dump", qos=qos))
+    plugin = FairTree(FairTreeOptions(file=RECORDED / "slurm-22.05.dump", qos=qos))
     state = State(ClusterDescription.flat(8))
     plugin.startup(state)
     request = Request(2, 1800.0, gres_per_node=(("gpu", 1),))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
-from fair_tree_reference import by_hand
+from fair_tree_reference import account_by_account, by_hand, tree_and_factors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway_plugins.priority.classic import Classic, ClassicOptions, effective_usage
-from headway_plugins.priority.fair_tree import FairTree, level_fair_share, ranked
+from headway_plugins.priority.fair_tree import FairTree, FairTreeOptions, level_fair_share, ranked
+from headway_plugins.priority.fair_tree_as_slurm import ranked_as_slurm
 from headway_plugins.priority.tree import Entry, Tree
 from headway_plugins.priority.windows import Windows, WindowsOptions
 
@@ -125,6 +128,49 @@ def test_fair_tree_is_what_one_gets_by_hand(case):
     own[list(used)] = list(used.values())
     found = fair_tree(tree, own)
     assert {node: found[node] for node in used} == pytest.approx(by_hand(tree, used))
+
+
+#: What Slurm 22.05.8 and 24.11.5 printed of random trees with many ties: idle sites, and after some jobs.
+RECORDED = sorted((Path(__file__).parent / "fixtures" / "sshare_ties").glob("*.txt"))
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_with_ties_as_slurm_the_factors_are_those_that_slurm_printed(path):
+    tree, used, printed = tree_and_factors(path.read_text().splitlines())
+    plugin = FairTree(FairTreeOptions(ties="as-slurm"))
+    plugin.tree = tree
+    own = np.zeros(len(tree))
+    own[list(used)] = list(used.values())
+    found = plugin.judge(tree.shape().sums(own))
+    assert {node: float(found[node]) for node in printed} == pytest.approx(printed, abs=6e-7)
+
+
+@settings(max_examples=60)
+@given(st.one_of(trees(), level_trees()))
+def test_ties_as_slurm_are_ranked_account_by_account(case):
+    tree, used = case
+    own = np.zeros(len(tree))
+    own[list(used)] = list(used.values())
+    shape = tree.shape()
+    found = ranked_as_slurm(shape, level_fair_share(shape, shape.sums(own)))
+    assert {node: found[node] for node in used} == pytest.approx(account_by_account(tree, used))
+
+
+@pytest.mark.parametrize(
+    ("ties", "expected"),
+    [
+        ("as-documented", {"a_u": 1, "b_u": 1, "a_none": 0.5, "b_none": 0.5}),
+        # The first user of b has the rank of the last user of a, though a's last user has no shares.
+        ("as-slurm", {"a_u": 1, "a_none": 0.75, "b_u": 0.75, "b_none": 0.25}),
+    ],
+)
+def test_accounts_that_tie_are_ranked_as_the_option_says(ties, expected):
+    users = [
+        Entry(name, user, name, shares=shares) for name in "ab" for user, shares in (("u", 1), ("none", 0))
+    ]
+    plugin = FairTree(FairTreeOptions(ties=ties))
+    plugin.tree = tree = Tree([Entry("b"), Entry("a"), *users])
+    assert factors(tree, plugin.judge(np.zeros(len(tree)))) == expected
 
 
 def test_classic_is_half_for_who_has_used_exactly_the_share():

@@ -15,8 +15,7 @@ from headway.model import Association, ClusterDescription, SitePolicy
 from headway.plugins import Catalogue, PluginConfig
 from headway.scheduler import Scheduler
 from headway_plugins.policies.easy import Easy
-from headway_plugins.priority.fair_share import DecayOptions
-from headway_plugins.priority.fair_tree import FairTree
+from headway_plugins.priority.fair_tree import FairTree, FairTreeOptions
 from headway_plugins.priority.multifactor import Multifactor, MultifactorOptions
 
 ACCOUNTS = (
@@ -30,7 +29,7 @@ POLICY = SitePolicy(
 
 
 def scheduler(saved=None, fair=None, **options):
-    fair = FairTree(DecayOptions(accounts="from-slurm", **(fair or {})))
+    fair = FairTree(FairTreeOptions(accounts="from-slurm", **(fair or {})))
     multi = Multifactor(MultifactorOptions(weights="from-slurm", **options))
     return Scheduler(ClusterDescription.flat(8), plugged(fair, multi, Easy()), saved=saved), fair, multi
 
@@ -53,7 +52,7 @@ def begun(**more):
 def test_both_ask_for_the_policy():
     _, fair, multi = scheduler()
     assert fair.needs_policy and multi.needs_policy
-    assert not FairTree(DecayOptions()).needs_policy and not Multifactor().needs_policy
+    assert not FairTree(FairTreeOptions()).needs_policy and not Multifactor().needs_policy
 
 
 def test_usage_is_what_was_told_and_running_jobs_are_not_counted_twice():

@@ -14,8 +14,7 @@ from headway.model import ClusterDescription, Dependency, NodeDescription, PoolD
 from headway.plugins import Plugins
 from headway.scheduler import Scheduler
 from headway_plugins.policies.easy import Easy
-from headway_plugins.priority.fair_share import DecayOptions
-from headway_plugins.priority.fair_tree import FairTree
+from headway_plugins.priority.fair_tree import FairTree, FairTreeOptions
 from headway_plugins.priority.multifactor import Multifactor, MultifactorOptions
 
 
@@ -65,7 +64,7 @@ def test_each_factor_puts_the_better_job_first(weights, options, first, second, 
 @pytest.mark.parametrize(("weights", "options", "first", "second", "order"), FACTORS)
 def test_a_job_alone_has_the_priority_that_it_has_among_others(weights, options, first, second, order):
     weights = {**weights, "fairshare": 3.7, "age": 0.3, "size": 0.7}
-    s, plugin = scheduler(weights=weights, more=[FairTree(DecayOptions())], **options)
+    s, plugin = scheduler(weights=weights, more=[FairTree(FairTreeOptions())], **options)
     of = {"user": "u", "estimate": 700, "processors": 3, "attributes": {"nice": 0.25}}
     arrive(s, 100, described("a", **of | first), described("b", **of | {"user": "v"} | second))
     jobs = list(s.state.jobs.values())
@@ -145,7 +144,7 @@ def test_a_queue_of_one_needs_no_order():
 
 def test_whoever_used_less_comes_first():
     s, _ = scheduler(
-        more=[FairTree(DecayOptions(half_life=None))], weights={"fairshare": 10, "age": 1}, processors=4
+        more=[FairTree(FairTreeOptions(half_life=None))], weights={"fairshare": 10, "age": 1}, processors=4
     )
     s.step(1, [ev.JobEnded(1, "whole")])
     arrive(s, 1, described("x", 4, 100, user="ann", account="one"))

@@ -16,8 +16,8 @@ from headway.plugins import Plugins
 from headway.scheduler import Scheduler
 from headway_plugins.policies.easy import Easy
 from headway_plugins.priority.classic import Classic, ClassicOptions
-from headway_plugins.priority.fair_share import DecayOptions, FairShare
-from headway_plugins.priority.fair_tree import FairTree
+from headway_plugins.priority.fair_share import FairShare
+from headway_plugins.priority.fair_tree import FairTree, FairTreeOptions
 from headway_plugins.priority.windows import Windows, WindowsOptions
 
 PBS = """11/20/2026 10:00:00;E;7.server;user=ann group=staff account="x" queue=workq start=100 end=140 \
@@ -34,10 +34,10 @@ LSB = Path(__file__).parents[2] / "framework/workload/fixtures/lsb.acct"
 ENDED = 1795420282.0
 
 
-def options(tmp_path, text, kind=DecayOptions, **more):
+def options(tmp_path, text, kind=FairTreeOptions, **more):
     path = tmp_path / "history"
     path.write_text(text)
-    return kind(history=path, **({"half_life": None} if kind is DecayOptions else {}), **more)
+    return kind(history=path, **({"half_life": None} if kind is FairTreeOptions else {}), **more)
 
 
 def scheduler(plugin: FairShare, saved=None, epoch=0.0) -> Scheduler:
@@ -143,7 +143,7 @@ def test_it_is_counted_at_the_first_start_alone(tmp_path):
 def test_what_it_said_is_kept_when_the_option_is_taken_out(tmp_path):
     s = scheduler(FairTree(options(tmp_path, PBS)))
     s.step(1000.0, [ev.JobSubmitted(1000, described("new", 9))])
-    again = FairTree(DecayOptions(half_life=None))
+    again = FairTree(FairTreeOptions(half_life=None))
     scheduler(again, json.loads(json.dumps(s.checkpoint()))).step(2000.0, [ev.Tick(2000)])
     assert used(again, 2000, "x", "ann") == 640
 
@@ -178,7 +178,7 @@ def test_what_is_wrong_is_named(tmp_path, text, more, said):
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(pydantic.ValidationError, match=r"history: .*nowhere cannot be read"):
-        DecayOptions(history=tmp_path / "nowhere")
+        FairTreeOptions(history=tmp_path / "nowhere")
 
 
 def test_with_a_damaged_checkpoint_the_history_counts_again(tmp_path):

@@ -18,8 +18,7 @@ from headway.plugins import Plugins
 from headway.scheduler import Scheduler
 from headway_plugins.policies.easy import Easy
 from headway_plugins.priority.calendar import next_period, period_begin
-from headway_plugins.priority.fair_share import DecayOptions
-from headway_plugins.priority.fair_tree import FairTree
+from headway_plugins.priority.fair_tree import FairTree, FairTreeOptions
 from headway_plugins.priority.usage import Decaying, Windowed
 
 #: (whose, rate, begin, length)
@@ -125,7 +124,7 @@ def test_periods_begin_at_midnight_of_the_zone_also_when_clocks_change(period, b
 
 def scheduler(saved=None, **options):
     plugins = Plugins()
-    plugin = FairTree(DecayOptions(**options))
+    plugin = FairTree(FairTreeOptions(**options))
     plugins.add("easy", Easy())
     plugins.add("fair-tree", plugin)
     return Scheduler(ClusterDescription.flat(8), plugins, saved=saved), plugin

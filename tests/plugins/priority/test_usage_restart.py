@@ -13,15 +13,14 @@ from headway.decisions import Start
 from headway.model import Association, ClusterDescription, SitePolicy
 from headway.scheduler import Scheduler
 from headway_plugins.policies.easy import Easy
-from headway_plugins.priority.fair_share import DecayOptions
-from headway_plugins.priority.fair_tree import FairTree
+from headway_plugins.priority.fair_tree import FairTree, FairTreeOptions
 from headway_plugins.priority.multifactor import Multifactor, MultifactorOptions
 
 ACCOUNTS = {"x": {"users": ["ann", "bob"]}}
 
 
 def scheduler(saved=None, half_life=None, accounts=ACCOUNTS, processors=8):
-    fair = FairTree(DecayOptions(half_life=half_life, accounts=accounts))
+    fair = FairTree(FairTreeOptions(half_life=half_life, accounts=accounts))
     multi = Multifactor(MultifactorOptions(weights={"fairshare": 1000}, period=10))
     return Scheduler(ClusterDescription.flat(processors), plugged(fair, multi, Easy()), saved=saved), fair
 
