@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-import io
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from importlib.metadata import EntryPoint, entry_points
@@ -15,6 +12,7 @@ import click
 
 from headway import __version__
 from headway.cli.printable import printable
+from headway.cli.streams import drop_output, open_standard_streams
 from headway.errors import HeadwayError
 
 #: Command -> (module, one line for ``--help``). Modules are loaded when their command is called.
@@ -150,10 +148,7 @@ def cli(plugin_files: tuple[Path, ...]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point: errors that were raised on purpose become a message and an exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # A character that the terminal does not know is no reason to lose the result.
-            stream.reconfigure(errors="replace")
+    open_standard_streams()
     try:
         try:
             cli.main(arguments, prog_name="headway", standalone_mode=False)
@@ -172,18 +167,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # The reader went away (`| head`): not an error, and no more output is possible.
-        _drop_output()
+        drop_output()
         sys.exit(0)
     except OSError as error:
         # Files have errors of their own that say more; this is mostly the output: a full disk.
-        _drop_output()
+        drop_output()
         click.echo(f"headway: {error.filename or 'output'}: {error.strerror or error}", err=True)
         sys.exit(1)
-
-
-def _drop_output() -> None:
-    """Nothing can be written to standard output any more, nor shall Python try it at its end."""
-    with contextlib.suppress(OSError, ValueError):
-        sys.stdout.flush()
-        return
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shlex
 import subprocess
 import time
 from collections.abc import Callable
@@ -252,6 +253,14 @@ def test_a_full_disk_under_standard_output_is_a_failure_without_traceback(argume
     assert (done.returncode, done.stderr) == (FAILURE, "headway: output: No space left on device\n")
 
 
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", ">&- 2>&- <&-"])
+def test_closed_streams_are_no_error_and_no_file_takes_their_place(headway: Headway, closed: str) -> None:
+    called = shlex.join(command_of("dry-run", "--trace", "small.swf", "--journal", "j.db"))
+    done = subprocess.run(f"{called} {closed}", shell=True, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert headway("replay", "j.db").code == 0
+
+
 def test_a_reader_that_goes_away_is_no_error() -> None:
     with subprocess.Popen(
         command_of("plugins"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -269,6 +278,8 @@ def test_characters_that_the_terminal_does_not_know_are_replaced(headway_process
 
 # --- the batch system ---------------------------------------------------------------------------
 
+#: What follows the message about a batch system that cannot be reached.
+LOOK = "`headway check -c slurm.yaml` looks at each step on the way to the cluster.\n"
 ASKING = ["run -c slurm.yaml", "dry-run -c slurm.yaml --from-cluster", "explain 5 -c slurm.yaml"]
 
 
@@ -291,7 +302,7 @@ def test_a_batch_system_that_fails_or_talks_nonsense(
     pretended_slurm(script)
     ran = headway(*command.split())
     assert (ran.code, ran.out) == (FAILURE, "")
-    assert ran.err == f"headway: {message}\n"
+    assert ran.err == f"headway: {message}\n{LOOK}"
 
 
 @pytest.mark.parametrize("command", [*ASKING, "check -c slurm.yaml"])
@@ -315,7 +326,8 @@ def test_an_adapter_whose_commands_are_not_installed(
         program.unlink()
     ran = headway(*command.split())
     assert (ran.code, ran.out) == (FAILURE, "")
-    assert ran.err == f"headway: the program 'squeue' is not installed (looked in {tmp_path / 'bin'})\n"
+    looked = f"the program 'squeue' is not installed (looked in {tmp_path / 'bin'})"
+    assert ran.err == f"headway: {looked}\n{LOOK}"
 
 
 @pytest.mark.parametrize(
@@ -329,7 +341,7 @@ def test_a_queue_listing_that_is_nonsense(
     squeue.write_text(f'#!/bin/sh\ncase "$*" in *--version*) echo "slurm-wlm 22.05.8";; *) {queue};; esac\n')
     ran = headway("dry-run", "-c", config, "--from-cluster")
     assert (ran.code, ran.out) == (FAILURE, "")
-    assert "squeue" in ran.err.splitlines()[-1]
+    assert "squeue" in ran.err.splitlines()[-2]
 
 
 def test_a_partition_that_does_not_exist_is_the_users_mistake(
