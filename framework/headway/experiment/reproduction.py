@@ -79,8 +79,8 @@ class Context:
         found = {row.key: row for row in kept.begin(name, definition)}
         missing = [task for task in tasks if not found.keys() >= set(task.keys)]
         wanted, without = (sum(len(task.keys) for task in some) for some in (tasks, missing))
-        if missing and not self.may_run:
-            raise UserError(f"{self.out / name}.csv: expected {wanted} rows, of which {without} are missing")
+        if missing:
+            self.refuse_to_run(name, wanted, without)
         self.on_done(wanted - without)
 
         def ended(rows: list[Row]) -> None:
@@ -94,6 +94,11 @@ class Context:
         kept.complete(name, [*rows, *found.values()])
         self.rows.append((name, rows))
         return rows
+
+    def refuse_to_run(self, name: str, wanted: int, missing: int) -> None:
+        """Raise :class:`UserError` for an experiment of so many rows, some missing, if nothing may be run."""
+        if not self.may_run:
+            raise UserError(f"{self.out / name}.csv: expected {wanted} rows, of which {missing} are missing")
 
     def record(self, name: str, rows: list[Row], definition: object) -> None:
         """Write rows that came about otherwise, whatever is there."""

@@ -1,12 +1,12 @@
-"""Tables 3 to 6 and Figures 7 to 12 of the paper on elastic job bundling, as far as they have numbers.
+"""The tables and figures of the paper on elastic job bundling, as far as they have numbers.
 
 F. Liu, J. B. Weissman: Elastic Job Bundling: An Adaptive Resource Request Strategy for Large-Scale Parallel
 Applications. SC 2015, section 6.
 
-Each trace is replayed under EASY and under EASY with bundling of all jobs of 8 processors or more; and a
-random sample of the jobs that wait is run one at a time as the only elastic job (:mod:`.ejb_single`), under
-the paper's settings of O_max, lambda and Delta. What is compared how: :mod:`.ejb_measures`. Figure 12, the
-load, is measured on KTH.
+Each trace is replayed under EASY and under EASY with bundling of all jobs of 8 processors or more
+(:mod:`.ejb_all`); and a random sample of the jobs that wait is run one at a time as the only elastic job
+(:mod:`.ejb_single`), under the paper's settings of O_max, lambda and Delta. What is compared how:
+:mod:`.ejb_measures`. Figure 12, the load, is measured on KTH.
 
 Decisions on what the paper leaves open: the first 1 % of jobs by submission and those that end after the last
 arrival in either run do not count; jobs of unknown runtime or of 0 s run 1 s; "elastic" is who was elastic
@@ -19,48 +19,36 @@ from __future__ import annotations
 import multiprocessing
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from headway.experiment.campaign import Row, Task
+from headway.experiment.campaign import Key, Row, Task
 from headway.experiment.judging import held, size_verdict, verdict
 from headway.experiment.kept import KeptRows
 from headway.experiment.plots import line_plot
 from headway.experiment.published import Published
 from headway.experiment.reproduction import Claim, Context
 from headway.experiment.statistics import Interval, share
-from headway.metrics.jobs import BOUND
 from headway.workload import TraceJob
+from headway_plugins.reproductions.ejb_all import ELIGIBLE, all_elastic, eligible
+from headway_plugins.reproductions.ejb_all import claims_of as all_elastic_claims
 from headway_plugins.reproductions.ejb_measures import (
-    LEAST,
     Course,
     Floats,
     change,
     change_by_weeks,
     counted,
-    inversions,
     load,
+    mean,
     opposite,
+    percent,
     run_all,
 )
 from headway_plugins.reproductions.ejb_single import Single, run_singles
 
-#: By how many percent the paper's Table 5 has turnaround, wait and run time change.
-TABLE_5 = {
-    "CTC": {"elastic": (-11.8, -18.4, 12.4), "others": (-7.2, -19.9, 0.0), "all": (-9.3, -18.9, 2.6)},
-    "SDSC": {"elastic": (-29.8, -40.2, 21.7), "others": (-18.1, -35.3, 0.0), "all": (-26.5, -39.2, 10.2)},
-    "BLUE": {"elastic": (-11.8, -19.9, 8.4), "others": (-22.2, -82.0, 0.0), "all": (-13.4, -24.1, 5.7)},
-    "KTH": {"elastic": (-21.0, -38.2, 15.9), "others": (0.4, 1.4, 0.0), "all": (-8.7, -24.7, 3.8)},
-}
-#: Of these the paper says that the change is not significant.
-INSIGNIFICANT = {("KTH", "others")}
-#: Table 6: fragmentation, percent.
-TABLE_6 = {"CTC": -34.0, "SDSC": -57.4, "BLUE": -58.0, "KTH": -58.8}
 #: Table 3: wait, run time, turnaround, percent; Table 4: subjobs, migrations, percent of the run time in
 #: migrations, percent of resources beyond what is needed.
 TABLE_3 = {
@@ -134,128 +122,79 @@ class EjbReproduction:
         return path, "the trace is not at hand (--traces DIR)"
 
     def _trace(self, context: Context, name: str, path: Path) -> list[Claim]:
-        jobs, size = load(path, self._limit)
-        before, after = _both(context, f"{name}: EASY and bundling", jobs, size)
-        claims = self._all_elastic(context, name, before, after)
+        task = all_elastic(name, path, self._limit, context.workers)
+        rows = context.collect(f"all-elastic-{name}", [task], ("all elastic", name, self._limit))
+        claims = all_elastic_claims(name, rows)
         if not self._targets:
             why = "left out (--set targets)"
             return [*claims, Claim(f"Tables 3 and 4, {name}", "a single elastic job", why, "not run")]
-        waited = (before.start > before.submit) & (before.processors >= LEAST) & counted(before)
-        eligible = np.flatnonzero(waited)
-        rng = np.random.default_rng(1)
-        chosen = rng.choice(eligible, min(self._targets, len(eligible)), replace=False)
-        index = {jobs[row].job.id: row for row in chosen.tolist()}
-        settings = SETTINGS if self._settings else {"defaults": {}}
-        singles = self._singles(context, name, jobs, size, before, index, settings)
-        work = np.array([job.runtime for job in jobs]) * before.processors
-        return [*claims, *self._single(name, before, work, index, singles, len(eligible))]
+        of = int(rows[0].values[ELIGIBLE])
+        return [*claims, *self._single(name, self._singles(context, name, path, of), of)]
 
-    def _singles(
+    def _singles(self, context: Context, name: str, path: Path, of: int) -> list[Row]:
+        """What became of each target under each setting; what is kept of that is not run again."""
+        title = f"single-{name}"
+        settings = SETTINGS if self._settings else {"defaults": {}}
+        targets = min(self._targets, of)
+        context.on_plan(f"{name}: single elastic jobs", targets * len(settings))
+        kept = KeptRows(context.out, context.call, keep=context.keep)
+        definition = (name, self._limit, self._targets, repr(sorted(settings.items())))
+        found = {row.key: row for row in kept.begin(title, definition)}
+        context.on_done(len(found))
+        if len(found) < targets * len(settings):
+            context.refuse_to_run(title, targets * len(settings), targets * len(settings) - len(found))
+            self._run_singles(context, name, path, settings, found, kept)
+        order = {setting: at for at, setting in enumerate(settings)}
+        rows = sorted(found.values(), key=lambda row: (row.x, order[row.variant]))
+        kept.complete(title, rows)
+        context.rows.append((title, rows))
+        return rows
+
+    def _run_singles(
         self,
         context: Context,
         name: str,
-        jobs: Sequence[TraceJob],
-        size: int,
-        before: Course,
-        index: Mapping[str, int],
+        path: Path,
         settings: Mapping[str, Mapping[str, Any]],
-    ) -> list[Single]:
-        """What became of each target under each setting; what is kept of that is not run again."""
-        title = f"single-{name}"
-        context.on_plan(f"{name}: single elastic jobs", len(index) * len(settings))
-        kept = KeptRows(context.out, context.call, keep=context.keep)
-        definition = (name, self._limit, repr(sorted(settings.items())))
-        found = {row.key: row for row in kept.begin(title, definition)}
-        wanted = {
-            job_id: [(name, float(at), setting, 1) for setting in settings] for job_id, at in index.items()
-        }
-        missing = [job_id for job_id, keys in wanted.items() if not found.keys() >= set(keys)]
-        context.on_done((len(index) - len(missing)) * len(settings))
+        found: dict[Key, Row],
+        kept: KeptRows,
+    ) -> None:
+        """Run the targets that have no rows yet."""
+        jobs, size = load(path, self._limit)
+        before = run_all(jobs, size, "easy")
+        able = eligible(before)
+        chosen = np.random.default_rng(1).choice(able, min(self._targets, len(able)), replace=False)
+        index = {jobs[row].job.id: row for row in chosen.tolist()}
+        missing = [
+            job_id for job_id, at in index.items()
+            if not found.keys() >= {(name, float(at), setting, 1) for setting in settings}
+        ]  # fmt: skip
 
         def ended(single: Single) -> None:
             row = _row(name, single, jobs[index[single.job_id]], before, index)
-            kept.add(title, [row])
-            found[row.key] = row
-            context.on_done(1)
+            if row.key not in found:
+                kept.add(f"single-{name}", [row])
+                found[row.key] = row
+                context.on_done(1)
 
-        if missing:
-            _each(ended, size, jobs, missing, settings, context.workers)
-        rows = [found[key] for keys in wanted.values() for key in keys]
-        kept.complete(title, rows)
-        context.rows.append((title, rows))
-        return [_single(row, jobs, before) for row in rows]
-
-    # ------------------------------------------------------------------ all jobs elastic
-
-    def _all_elastic(self, context: Context, name: str, before: Course, after: Course) -> list[Claim]:
-        among = counted(before, after)
-        classes = {"elastic": among & after.elastic, "others": among & ~after.elastic, "all": among}
-        claims, rows = [], []
-        for kind, mine in classes.items():
-            values = {"jobs": float(mine.sum())}
-            for at, (measure, old) in enumerate(before.measures.items()):
-                new, published = after.measures[measure], TABLE_5[name][kind][at]
-                values |= {f"{measure} before": _mean(old[mine]), f"{measure} after": _mean(new[mine])}
-                if published:
-                    found = _changes(old[mine], new[mine], before.submit[mine])
-                    claims.append(_changed(name, kind, measure, published, found, values))
-            rows.append(Row(name, 0.0, kind, 1, values))
-            claims.append(self._slowdown(name, kind, before, after, mine))
-        idle, less = before.fragmentation, after.fragmentation
-        falls = 100 * (less / idle - 1) if idle else 0.0
-        claims.append(
-            Claim(f"Table 6, {name}", f"fragmentation {TABLE_6[name]:+.1f} %",
-                  f"{falls:+.1f} % ({idle:.1f} to {less:.1f} processors)", "yes" if falls < 0 else "no",
-                  f"{falls / TABLE_6[name]:.2f} of it")
-        )  # fmt: skip
-        slopes = [np.polyfit(c.processors[among], (c.start - c.submit)[among], 1)[0] for c in (before, after)]
-        claims.append(
-            Claim(f"Figure 11, {name}", "the wait grows less with the size of a job",
-                  f"{slopes[0]:.0f} to {slopes[1]:.0f} s a processor",
-                  "yes" if slopes[1] < slopes[0] else "no")
-        )  # fmt: skip
-        pairs = [inversions(course.start[among]) for course in (before, after)]
-        fewer = 100 * (pairs[1] / pairs[0] - 1) if pairs[0] else 0.0
-        claims.append(
-            Claim(f"Section 6.4, {name}", "priority inversions fall by about 20 %", f"{fewer:+.1f} %",
-                  "yes" if fewer < 0 else "no", f"{-fewer / 20:.2f} of it")
-        )  # fmt: skip
-        context.record(f"all-elastic-{name}", rows, (name, self._limit))
-        return claims
-
-    @staticmethod
-    def _slowdown(name: str, kind: str, before: Course, after: Course, mine: NDArray[np.bool_]) -> Claim:
-        """Bounded by the run time without bundling."""
-        least = np.maximum((before.end - before.start)[mine], BOUND)
-        old, new = ((c.end - c.submit)[mine] / least for c in (before, after))
-        by_job, by_week = _changes(old, new, before.submit[mine])
-        return Claim(
-            f"Figure 10, {name}", f"the mean bounded slowdown of {kind} jobs falls",
-            f"{_percent(by_job, by_week)} ({_mean(old):.1f} to {_mean(new):.1f}); "
-            f"largest {_most(old):.0f} to {_most(new):.0f}",
-            verdict([opposite(by_week)]),
-        )  # fmt: skip
+        _each(ended, size, jobs, missing, settings, context.workers)
 
     # ------------------------------------------------------------------ one elastic job at a time
 
-    def _single(
-        self,
-        name: str,
-        before: Course,
-        work: Floats,
-        index: Mapping[str, int],
-        singles: Sequence[Single],
-        of: int,
-    ) -> list[Claim]:
+    def _single(self, name: str, rows: Sequence[Row], of: int) -> list[Claim]:
         runs: dict[str, list[Single]] = {}
-        for single in sorted(singles, key=lambda each: index[each.job_id]):
-            runs.setdefault(single.setting, []).append(single)
+        for row in rows:
+            runs.setdefault(row.variant, []).append(_single(row))
         usual = runs["defaults"]
-        rows = np.array([index[single.job_id] for single in usual])
+        alone = [row.values for row in rows if row.variant == "defaults"]
+        work = np.array([values["runtime"] * values["processors"] for values in alone])
+        measures = {
+            key: np.array([values[f"{key} before"] for values in alone]) for key in ("wait", "run time")
+        }
+        measures["turnaround"] = measures["wait"] + measures["run time"]
         claims = []
         where = f"Table 3, {name}"
         note = f"sample of {len(usual)} of {of}"
-        measures = {key: values[rows] for key, values in before.measures.items()}
         new = {
             "turnaround": np.array([s.end - s.submit for s in usual]),
             "wait": np.array([s.start - s.submit for s in usual]),
@@ -265,11 +204,11 @@ class EjbReproduction:
             found = change(measures[measure], new[measure])
             claims.append(
                 Claim(where, f"a single elastic job's {measure} {published:+.1f} %",
-                      f"{_percent(found)}, {note}",
+                      f"{percent(found)}, {note}",
                       verdict([fit := found if published > 0 else opposite(found)]),
                       size_verdict(abs(published), fit))
             )  # fmt: skip
-        claims += self._costs(name, work[rows], usual, note)
+        claims += self._costs(name, work, usual, note)
         claims += self._spread(name, measures["turnaround"], new["turnaround"], usual)
         if self._settings:
             claims += self._sensitivity(name, measures["turnaround"], runs)
@@ -345,7 +284,7 @@ class EjbReproduction:
         tt = {setting: change(old, values) for setting, values in new.items()}
 
         def told(*settings: str) -> str:
-            return ", ".join(f"{setting}: {_percent(tt[setting])}" for setting in settings)
+            return ", ".join(f"{setting}: {percent(tt[setting])}" for setting in settings)
 
         def step(one: str, other: str) -> Interval:
             """By how many percent of the turnaround without bundling the other setting is better."""
@@ -367,7 +306,7 @@ class EjbReproduction:
             Claim(f"Figure 8, {name}", "Delta of 0.8 to 2.0 hardly matters (a quarter of the gain)",
                   told("Delta 0.8", "defaults", "Delta 2"), _within(deltas)),
             Claim(f"Section 6.3, {name}", "without migrations (lambda infinite) it is worse",
-                  f"{told('defaults', 'lambda inf')}; with them {_percent(alone)} better", verdict([alone])),
+                  f"{told('defaults', 'lambda inf')}; with them {percent(alone)} better", verdict([alone])),
         ]  # fmt: skip
 
     # ------------------------------------------------------------------ the load
@@ -410,24 +349,13 @@ def _at_load(path: Path, limit: int | None, factor: float) -> list[Row]:
     offered = sum(job.runtime * job.job.request.processors for job in jobs)
     offered /= size * max(float(before.submit[-1] - before.submit[0]), 1.0)
     old, new = ((course.end - course.submit)[among] for course in (before, after))
-    by_job, by_week = _changes(old, new, before.submit[among])
+    by_job, by_week = change(old, new), change_by_weeks(old, new, before.submit[among])
     more = {"change": by_job.mean, "by jobs": by_job.half, "by weeks": by_week.half}
     same = {"jobs": float(among.sum()), "offered load": offered}
     return [
-        Row(LOADED, factor, label, 1, {"mean turnaround": _mean(values), **same, **changed})
+        Row(LOADED, factor, label, 1, {"mean turnaround": mean(values), **same, **changed})
         for label, values, changed in (("EASY", old, dict.fromkeys(more, 0.0)), ("bundling", new, more))
     ]
-
-
-def _both(context: Context, title: str, jobs: list[TraceJob], size: int) -> list[Course]:
-    """A trace under EASY, and under EASY with bundling."""
-    context.on_plan(title, 2)
-    courses = []
-    with ProcessPoolExecutor(min(2, context.workers)) as pool:
-        for course in pool.map(run_all, [jobs, jobs], [size, size], ["easy", "ejb"]):
-            courses.append(course)
-            context.on_done(1)
-    return courses
 
 
 def _each(
@@ -479,57 +407,15 @@ def _row(name: str, single: Single, job: TraceJob, before: Course, index: Mappin
     return Row(name, float(at), single.setting, 1, dict(zip(_COLUMNS, map(float, values), strict=True)))
 
 
-def _single(row: Row, jobs: Sequence[TraceJob], before: Course) -> Single:
-    """What :func:`_row` made a row of."""
-    at, values = int(row.x), row.values
-    submit = float(before.submit[at])
-    start = submit + values["wait"]
+def _single(row: Row) -> Single:
+    """What :func:`_row` made a row of, submitted at 0."""
+    values = row.values
     return Single(
-        jobs[at].job.id, row.variant, submit, start, start + values["run time"], int(values["subjobs"]),
-        int(values["migrations"]), values["seconds in migrations"], values["processor-seconds"],
+        f"{row.x:g}", row.variant, 0.0, values["wait"], values["wait"] + values["run time"],
+        int(values["subjobs"]), int(values["migrations"]), values["seconds in migrations"],
+        values["processor-seconds"],
     )  # fmt: skip
 
 
 def _within(found: Sequence[float]) -> str:
     return "yes" if max(found) - min(found) <= 0.25 * abs(found[1]) else "no"
-
-
-def _changes(before: Floats, after: Floats, submit: Floats) -> tuple[Interval, Interval]:
-    """The change with the paper's interval, and with that over weeks."""
-    if not len(before):
-        return Interval(0.0, 0.0, 0), Interval(0.0, float("nan"), 0)
-    return change(before, after), change_by_weeks(before, after, submit)
-
-
-def _changed(
-    name: str,
-    kind: str,
-    measure: str,
-    published: float,
-    found: tuple[Interval, Interval],
-    values: Mapping[str, float],
-) -> Claim:
-    by_job, by_week = found
-    means = f"{values[f'{measure} before']:,.0f} to {values[f'{measure} after']:,.0f} s"
-    direction = by_week if published > 0 else opposite(by_week)
-    said, holds = f"{measure} of {kind} jobs {published:+.1f} %", verdict([direction])
-    if (name, kind) in INSIGNIFICANT:
-        said += ", not significant"
-        holds = "yes" if by_week.low <= 0 <= by_week.high else "no"
-    return Claim(
-        f"Table 5, {name}", said, f"{_percent(by_job, by_week)} ({means}, {values['jobs']:,.0f} jobs)", holds,
-        size_verdict(abs(published), direction),
-    )  # fmt: skip
-
-
-def _percent(found: Interval, by_week: Interval | None = None) -> str:
-    weeks = f" (by weeks ± {by_week.half:.1f})" if by_week is not None else ""
-    return f"{found.mean:+.1f} ± {found.half:.1f}{weeks} %"
-
-
-def _mean(values: Floats) -> float:
-    return float(values.mean()) if len(values) else float("nan")
-
-
-def _most(values: Floats) -> float:
-    return float(values.max()) if len(values) else float("nan")

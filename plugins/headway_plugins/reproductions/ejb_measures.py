@@ -149,3 +149,14 @@ def inversions(starts: Floats) -> int:
             tree[at] += 1
             at += at & -at
     return count
+
+
+def percent(found: Interval, by_week: Interval | None = None) -> str:
+    """A change in words; with its half over weeks, if there is one."""
+    weeks = f" (by weeks ± {by_week.half:.1f})" if by_week is not None else ""
+    return f"{found.mean:+.1f} ± {found.half:.1f}{weeks} %"
+
+
+def mean(values: Floats) -> float:
+    """The mean; NaN of nothing."""
+    return float(values.mean()) if len(values) else float("nan")

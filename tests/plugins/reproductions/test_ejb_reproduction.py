@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from headway.emulation import emulate
+from headway.errors import UserError
 from headway.experiment.reproduction import Context
 from headway.experiment.statistics import Interval
 from headway.model import ClusterDescription
@@ -91,9 +92,15 @@ def test_every_table_has_its_claims(trace_dir, tmp_path):
     lines = rows.read_text().splitlines(keepends=True)
     assert len(lines) == 51
     rows.write_text("".join(lines[:-1]))
-    context.keep, context.rows = True, []
+    context.keep, context.rows, context.may_run = True, [], False
+    with pytest.raises(UserError, match=r"single-KTH\.csv: expected 50 rows, of which 1 are missing"):
+        EjbReproduction(names=["KTH"], targets=5, loads=[0.5, 2], limit=600).run(context)
+    context.rows, context.may_run = [], True
     again = EjbReproduction(names=["KTH"], targets=5, loads=[0.5, 2], limit=600).run(context)
     assert again == claims
+    # And then nothing is run any more.
+    context.may_run = False
+    assert EjbReproduction(names=["KTH"], targets=5, loads=[0.5, 2], limit=600).run(context) == claims
     assert rows.read_text() == "".join(lines)
 
 
