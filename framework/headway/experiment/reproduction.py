@@ -60,10 +60,13 @@ class Context:
         rows = self.collect(name, tasks_of(campaign), (campaign.variants, scenarios, campaign.method))
         kept = KeptRows(self.out)
         known = kept.broken(name)
-        if known is None or any(row.facts is not None for row in rows):
-            # Rows in a file have neither the facts of their workloads nor the means of their batches.
+        if any(row.facts is not None for row in rows):
             known = _broken(campaign, rows)
             kept.note(name, known)
+        elif known is None:
+            # Rows in a file have neither the facts of their workloads nor the means of their batches, so only
+            # the definition can be judged.
+            known = _broken(campaign, ())
         self.broken[name] = known
         return rows
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -155,3 +156,10 @@ def test_what_the_rule_book_says_of_a_campaign_is_kept_with_its_rows(tmp_path):
     again.run("figure-1", campaign)
     assert again.broken == first.broken
     assert {"3", "28"} <= {one.rule for one in again.broken["figure-1"]}
+    # Of rows of an older version nobody noted it: only the definition is judged, and nothing is made up.
+    noted = json.loads((tmp_path / "parameters.json").read_text())
+    del noted["figure-1"]["broken"]
+    (tmp_path / "parameters.json").write_text(json.dumps(noted))
+    older = context(tmp_path, keep=True, may_run=False)
+    older.run("figure-1", campaign)
+    assert {one.rule for one in older.broken["figure-1"]} == {"3", "19"}
