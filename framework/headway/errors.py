@@ -37,7 +37,8 @@ class Mistakes:
         try:
             yield
         except UserError as error:
-            self._lines[str(error)] = None
+            # It may be several already.
+            self._lines.update(dict.fromkeys(str(error).split("\n")))
 
     def tell(self) -> None:
         """Raise :class:`UserError` if there were any."""

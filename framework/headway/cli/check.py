@@ -18,7 +18,9 @@ from headway.errors import Damaged, HeadwayError, Mistakes, UserError
 if TYPE_CHECKING:
     from headway.adapter import Check, ClusterAdapter
     from headway.config import Config
+    from headway.decisions import Decision
     from headway.engine import Mode
+    from headway.model import ClusterDescription
     from headway.plugins import Catalogue, PluginConfig, Plugins
 
 #: Characters of a check's detail that are shown.
@@ -45,19 +47,15 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
     from headway.emulation import validated_faults
     from headway.engine import Mode
     from headway.model import ClusterDescription
-    from headway.plugins import Catalogue, Plugins
+    from headway.plugins import Catalogue
 
     config = load_config(config_path)
     set_up_log(config.log)
     checks = [Check("configuration", True, f"{config_path}: mode {config.mode}")]
     catalogue = Catalogue(plugin_files)
     configs = catalogue.enabled(config.plugin_configs())
-    _tell_mistakes(config, catalogue, configs)
     stand_in = config.with_energy(ClusterDescription.flat(1))
-    catalogue.check_energy(configs, stand_in)
-    gives = catalogue.gives(configs)
-    capabilities = config.capabilities(stand_in, gives)
-    plugins = Plugins.load(configs, catalogue, capabilities)
+    plugins, capabilities = _loaded(config, catalogue, configs, stand_in)
     if not plugins.implementations("schedule"):
         raise UserError(f"{config.source}: plugins: no policy is enabled (such as easy)")
     validated_faults(config.emulation.faults, f"{config.source}: emulation.faults")
@@ -78,7 +76,7 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
     if config.mode is not Mode.DRY_RUN:
         try:
             with live_adapter(config, read_only=True) as adapter:
-                adapter.use_handlers(plugins.handlers(), gives)
+                adapter.use_handlers(plugins.handlers(), catalogue.gives(configs))
                 adapter.tell_words(plugins.job_words)
                 if plugins.need_policy:
                     adapter.tell_policy()
@@ -162,20 +160,41 @@ def _missing(plugins: Plugins, adapter: ClusterAdapter) -> list[Check]:
     return found
 
 
-def _tell_mistakes(config: Config, catalogue: Catalogue, configs: list[PluginConfig]) -> None:
-    """Raise :class:`UserError` with all that is wrong in the options of clusters and plugins."""
+def _loaded(
+    config: Config, catalogue: Catalogue, configs: list[PluginConfig], cluster: ClusterDescription
+) -> tuple[Plugins, frozenset[type[Decision]]]:
+    """The plugins, and what the adapters can carry out as far as the configuration says.
+
+    Raises :class:`UserError` with all that is wrong in the options of clusters and plugins.
+    """
+    from headway.plugins import Plugins
+
+    mistakes = Mistakes()
+    # None: of clusters whose options are wrong nobody knows what they can.
+    capabilities: frozenset[type[Decision]] | None = None
+    with mistakes.noted():
+        _check_options(config)
+        capabilities = config.capabilities(cluster, catalogue.gives(configs))
+    with mistakes.noted():
+        catalogue.check_energy(configs, cluster)
+    plugins = Plugins()
+    with mistakes.noted():
+        plugins = Plugins.load(configs, catalogue, capabilities)
+    mistakes.tell()
+    assert capabilities is not None
+    return plugins, capabilities
+
+
+def _check_options(config: Config) -> None:
+    """Raise :class:`UserError` with all that is wrong in the options of clusters."""
     from headway.config import live_options
     from headway.engine import Mode
-    from headway.plugins import options_of
 
     mistakes = Mistakes()
     if config.mode is not Mode.DRY_RUN:
         for where, cluster in config.clusters_by_place():
             with mistakes.noted():
                 live_options(cluster, where)
-    for plugin in catalogue.expanded(configs):
-        with mistakes.noted():
-            options_of(catalogue.get(plugin.name, plugin.where), plugin)
     mistakes.tell()
 
 
