@@ -50,6 +50,12 @@ class SlurmCluster:
         assert done.returncode == 0, f"testcluster {verb}: {done.stderr}"
         return done.stdout
 
+    def within(self, *argv: str) -> list[str]:
+        """A command line that runs a program beside this Slurm's daemons, which may be in another system."""
+        if self.release == INSTALLED:
+            return list(argv)
+        return [*self.release.launcher, "exec", str(self.root), "--", *argv]
+
     def call(
         self, *argv: str, user: str | None = None, timeout: float = HANG
     ) -> subprocess.CompletedProcess[str]:

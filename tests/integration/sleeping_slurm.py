@@ -3,7 +3,7 @@ headway, calls do that."""
 
 from __future__ import annotations
 
-import json
+import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -89,6 +89,16 @@ def called(cluster: Any) -> list[str]:
 
 def node_state(cluster: Any, node: str) -> set[str]:
     """Slurm's words for a node's state."""
-    listed = json.loads(cluster.run("sinfo", "--json", "-a"))["nodes"]
-    [record] = [record for record in listed if record["name"] == node]
-    return {record["state"].upper(), *record["state_flags"]}
+    words: list[str] = re.findall(r"State=(\S+)", _shown(cluster, node))[0].split("+")
+    # A sign behind a word says once more what another word says.
+    return {re.match("[A-Z_]+", word)[0] for word in words}  # type: ignore[index]
+
+
+def node_reason(cluster: Any, node: str) -> str:
+    """Why a node is drained or down, without who said it and when."""
+    return re.findall(r"Reason=(.*) \[", _shown(cluster, node))[0]
+
+
+def _shown(cluster: Any, node: str) -> str:
+    """All that Slurm says of a node, in one line; in this form all releases say the same."""
+    return str(cluster.run("scontrol", "-o", "show", "node", node))
