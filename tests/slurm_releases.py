@@ -44,6 +44,8 @@ class Release:
     why_missing: Callable[[], str] = field(compare=False)
     #: Tests cannot do without it in CI.
     wanted: bool = True
+    #: A Python that its jobs can run: they may be in another system.
+    python: str = sys.executable
     #: Finds the directory of its commands; "": they are in PATH.
     find_commands: Callable[[], str] = field(default=lambda: "", compare=False)
 
@@ -90,6 +92,7 @@ def _slurm24_missing() -> str:
 #: This machine's own.
 INSTALLED = Release("installed", (sys.executable, str(_TESTCLUSTER)), _packages_missing)
 SLURM24 = Release(
-    "slurm24", (str(_SLURM24),), _slurm24_missing, wanted=_SLURM24.is_file(), find_commands=_commands24
-)
+    "slurm24", (str(_SLURM24),), _slurm24_missing,
+    wanted=_SLURM24.is_file(), python="/usr/bin/python3", find_commands=_commands24,
+)  # fmt: skip
 RELEASES = (INSTALLED, SLURM24)

@@ -10,7 +10,6 @@ import os
 import secrets
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -110,11 +109,11 @@ def site(tmp_path: Path, node_agent: NodeAgent) -> Iterator[Callable[..., Daemon
         daemon.clean_up()
 
 
-def spinner(images: Path) -> str:
+def spinner(python: str, images: Path) -> str:
     """A job's script that uses all of one processor; it writes down which process it is."""
     cpu = min(os.sched_getaffinity(0))
     code = f"import os; open('{images}/pid.' + os.environ['SLURM_JOB_ID'], 'w').write(str(os.getpid()))"
-    return f'exec taskset -c {cpu} {sys.executable} -c "{code}\nwhile True: pass"'
+    return f'exec taskset -c {cpu} {python} -c "{code}\nwhile True: pass"'
 
 
 def process_of(images: Path, job: str) -> psutil.Process:
@@ -171,9 +170,9 @@ def test_two_jobs_share_a_processor_and_the_second_comes_forward(
     # Nobody knows what they use, so the one in front does not keep the other out.
     daemon = site(cluster, [{"reasy": {"cpu_known": False}}, "first-fit"])
     daemon.start()
-    front = cluster.submit(1, script=spinner(images))
+    front = cluster.submit(1, script=spinner(cluster.release.python, images))
     daemon.until(lambda: cluster.state(front) == "RUNNING", what="the first runs")
-    behind = cluster.submit(1, script=spinner(images))
+    behind = cluster.submit(1, script=spinner(cluster.release.python, images))
     daemon.until(lambda: cluster.state(behind) == "RUNNING", what="the second runs behind it")
     assert cluster.jobs()[behind]["partition"] == "background"
     a, b = process_of(images, front), process_of(images, behind)
@@ -187,7 +186,7 @@ def test_two_jobs_share_a_processor_and_the_second_comes_forward(
     (changed,) = daemon.events(ev.JobTierChanged)
     assert (changed.job_id, changed.tier) == (behind, "foreground")
     assert cluster.state(behind) == "RUNNING"
-    third = cluster.submit(1, script=spinner(images))
+    third = cluster.submit(1, script=spinner(cluster.release.python, images))
     daemon.until(lambda: cluster.state(third) == "RUNNING", what="another runs behind it")
     c = process_of(images, third)
     daemon.until(lambda: os.sched_getscheduler(c.pid) == os.SCHED_IDLE, what="it is in the background")
@@ -228,7 +227,7 @@ def test_a_job_that_saves_itself_is_moved_and_goes_on(
     daemon = site(cluster, ["easy", "first-fit", saves])
     # It counts on until it was moved: a move before it can be signalled is refused, and tried again later.
     may_end = tmp_path / "may-end"
-    script = f"exec {sys.executable} {program} 150 {images} {may_end}"
+    script = f"exec {cluster.release.python} {program} 150 {images} {may_end}"
     job = cluster.submit(1, script=script, requeue=True)
     daemon.start("--plugin", str(plugin))
     daemon.until(lambda: daemon.events(ev.JobMigrated), what="it is moved")
@@ -275,7 +274,7 @@ def test_the_guides_script_is_moved_with_what_it_has_done_if_the_job_says_the_co
 ) -> None:
     cluster = slurm_factory(*PARTITIONS, nodes=2, cpus=1)
     solver, plugin, batch = tmp_path / "solver", tmp_path / "mover.py", tmp_path / "job.sh"
-    solver.write_text(SOLVER.format(python=sys.executable))
+    solver.write_text(SOLVER.format(python=cluster.release.python))
     solver.chmod(0o755)
     plugin.write_text(MOVER)
     _, _, section = GUIDE.read_text().partition("## A job that saves itself")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -81,10 +80,11 @@ def campaign(
     reasy = {"reasy": {"cpu_known": False}}
     daemon = site(cluster, [reasy, "first-fit", saves])
     goal = 60 + 100 * kills
-    counts = f"exec {sys.executable} {program} {goal} {images} {images}/may-end"
+    counts = f"exec {cluster.release.python} {program} {goal} {images} {images}/may-end"
     wanders = cluster.submit(1, script=counts, requeue=True, job_name="wanders", minutes=120)
     # One processor stays free to move to; who needs two is in the background.
-    beside = [cluster.submit(size, script=spinner(images), minutes=120) for size in (1, 1, 2)]
+    spins = spinner(cluster.release.python, images)
+    beside = [cluster.submit(size, script=spins, minutes=120) for size in (1, 1, 2)]
     daemon.start("--plugin", str(plugin))
     daemon.until(lambda: cluster.state(wanders) == "RUNNING", what="it runs")
     done = images / f"done.{wanders}"
