@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from pretended import events
+from pretended_slurm import PretendedSlurm
+from test_slurm_adapter_unit import adapter
 from test_slurm_reader import NOW, RECORDS, pending, read
 
+from headway import decisions as d
+from headway import events as ev
 from headway.model import Dependency
 from headway_adapters.polling.snapshot import SnapshotJob
+from headway_adapters.slurm import reader
+from headway_adapters.slurm.asking import Asking
+from headway_adapters.slurm.client import only_reads
 
 #: Two elements that have a record each, and the rest of their array.
 ARRAY = (RECORDS[29], RECORDS[30], RECORDS[9])
@@ -213,3 +223,91 @@ def test_slurms_word_about_a_released_job_is_read() -> None:
     assert released.details["50"].unmet and released.details["50"].dependency == text
     held = read(RUNS, pending(job_id=50, dependency=text, priority=0, state_reason="Dependency"))
     assert not held.details["50"].unmet
+
+
+# ---------------------------------------------------------------- what Slurm says when it is asked
+
+
+class Asked(PretendedSlurm):
+    """Holds, releases and comments as Slurm does; ``unmet``: it says so of what is released."""
+
+    def __init__(self, record: dict[str, Any], *others: dict[str, Any]) -> None:
+        super().__init__()
+        self.unmet = True
+        self.job = record
+        self.jobs = [self.job, *others]
+        self.answer = self._obeyed
+
+    def _obeyed(self, argv: tuple[str, ...]) -> None:
+        if argv[:2] == ("scontrol", "release"):
+            self.job.update(priority=9, state_reason="Dependency" if self.unmet else "None")
+        if argv[:2] == ("scontrol", "hold") or "Priority=0" in argv:
+            self.job.update(priority=0, state_reason="JobHeldAdmin")
+        for word in argv:
+            key, _, value = word.partition("=")
+            if key == "AdminComment":
+                self.job.update(admin_comment=value)
+            elif key == "ReqNodeList":
+                self.job.update(required_nodes=value)
+
+    def changes(self) -> list[tuple[str, ...]]:
+        return [argv for argv in self.said if not only_reads(argv)]
+
+
+def test_a_start_that_slurm_does_not_hold_to_be_met_is_taken_back_and_not_repeated() -> None:
+    text = "afterok:4711(unfulfilled)"
+    slurm = Asked(pending(priority=0, dependency=text))
+    with adapter(slurm) as one:
+        one.describe()
+        events(one)
+        assert one.apply(time.time(), [d.Start("15", (("node3", 4), ("node4", 4)))])[0].accepted
+        told = events(one, 1.0)
+        (failed,) = [event for event in told if isinstance(event, ev.DecisionFailed)]
+        assert text in failed.message
+        held = [event.job.held for event in told if isinstance(event, ev.JobChanged)]
+        assert held[-1:] == [True] or any(isinstance(event, ev.JobHeld) for event in told)
+        assert ("scontrol", "hold", "15") in slurm.said and slurm.job["priority"] == 0
+        assert not slurm.job["required_nodes"] and slurm.job["admin_comment"].startswith("headway:")
+        # Slurm writes it anew.
+        slurm.job["dependency"] = ""
+        assert any(isinstance(event, ev.JobReleased) for event in events(one, 1.0))
+
+
+def test_slurm_is_asked_about_a_singleton_and_the_array_is_held_again() -> None:
+    record = pending(job_id=50, priority=0, dependency=SINGLE, **NAMED, **REST)
+    slurm = Asked({**record, "admin_comment": "headway:held"})
+    with adapter(slurm) as one:
+        one.describe()
+        events(one, 1.0)
+        assert slurm.changes() == [
+            ("scontrol", "update", "JobId=50", "StartTime=now+10minutes", "AdminComment=headway:asked"),
+            ("scontrol", "release", "50"),
+        ]
+        assert one.known("50_1").job.held
+        slurm.job["dependency"] = ""
+        events(one, 1.0)
+        assert slurm.changes()[2:] == [
+            ("scontrol", "update", "JobId=50", "StartTime=now", "Priority=0", "AdminComment=headway:held")
+        ]
+        assert not one.known("50_1").job.held
+
+
+def test_what_a_killed_run_asked_is_ended_by_the_next_one() -> None:
+    for held, words in ((True, ()), (False, ("Priority=0",))):
+        record = pending(job_id=50, priority=0 if held else 9, dependency=SINGLE, **NAMED, **REST)
+        slurm = Asked({**record, "admin_comment": "headway:asked;nodes=any"})
+        with adapter(slurm) as one:
+            one.describe()
+            events(one)
+        end = ("scontrol", "update", "JobId=50", "StartTime=now", *words)
+        assert slurm.changes()[0] == (*end, "AdminComment=headway:held;nodes=any")
+
+
+def test_an_array_is_not_asked_about_again_and_again() -> None:
+    asking, detail = Asking(), reader.Detail(held=True, unsaid=True, record="50")
+    released = replace(detail, held=False, asked=True)
+    assert len(asking.steps({"50_1": detail, "50_2": detail}, 100.0)) == 2
+    assert asking.steps({"50_1": released}, 101.0) == []
+    assert len(asking.steps({"50_1": released}, 106.0)) == 1
+    assert asking.steps({"50_1": detail}, 107.0) == []
+    assert len(asking.steps({"50_1": detail}, 161.0)) == 2
