@@ -128,6 +128,12 @@ def test_an_element_without_a_record_of_its_own_waits_with_the_rest() -> None:
     assert left(waiting("afterany:9_7(unfulfilled)", *ARRAY)) == set()
 
 
+def test_an_array_is_known_by_the_elements_that_are_left_of_it() -> None:
+    """The element whose own number is the array's is forgotten."""
+    assert left(waiting("afterok:9_*(unfulfilled)", RECORDS[29])) == {("completed", "9")}
+    assert left(waiting("afterok:9_3(unfulfilled)", RECORDS[29])) == set()
+
+
 def test_elements_that_correspond() -> None:
     """Each element of 50 waits for that of 9 and, where 9 has no such element, for all of 9."""
     rest = {"array_job_id": 50, "array_task_string": "1-3,8", "array_task_id": None}

@@ -156,15 +156,12 @@ def _after(name: str, fate: Fate, delay: float, now: float) -> _Judged:
 
 
 def _singleton(record: JobRecord, fates: Fates, several: bool) -> _Judged:
-    array = values.integer(record.array_job_id)
-    waits = False
-    for other in fates.before(record):
-        waits = True
+    other = fates.before(record)
+    if other is not None:
         number = values.integer(other.array_job_id) or values.integer(other.job_id)
-        if not fates.tells_of(other) or number == array:
-            # The scheduler knows nothing of it, or waits for no element of the same array.
+        if not fates.tells_of(other) or number == values.integer(record.array_job_id):
+            # The scheduler knows nothing of it, or lets no element wait for others of its array.
             return _Judged(waits=f"its dependency singleton waits for job {number}")
-    if waits:
         return _Judged(Dependency("singleton", ""))
     if not several:
         return _MET

@@ -6,7 +6,7 @@ same rules as here. A job that it does not list any more (``MinJobAge``) is no c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from headway_adapters.slurm import values
@@ -14,6 +14,8 @@ from headway_adapters.slurm.reader.arrays import elements_in
 from headway_adapters.slurm.reader.documents import JobRecord
 from headway_adapters.slurm.reader.states import job_state
 
+#: What runs of namesakes, and what waits with the smallest number.
+_Turns = tuple[Sequence[JobRecord], JobRecord | None]
 #: More elements than any array has.
 _ALL = 1 << 32
 
@@ -43,21 +45,28 @@ class Fates:
         self._told = told
         self._jobs: dict[int, JobRecord] = {}
         self._arrays: dict[int, list[JobRecord]] = {}
+        self._elements: dict[tuple[int, int], JobRecord] = {}
         self._namesakes: dict[tuple[str, str], list[JobRecord]] = {}
         for record in records:
             self._jobs[values.integer(record.job_id)] = record
             if array := values.integer(record.array_job_id):
                 self._arrays.setdefault(array, []).append(record)
+                if values.number(record.array_task_id) is not None:
+                    self._elements[array, values.integer(record.array_task_id)] = record
             self._namesakes.setdefault(_named(record), []).append(record)
+        # Many may ask the same.
+        self._answers: dict[tuple[int, int | None], Fate | None] = {}
+        self._rests: dict[int, frozenset[int]] = {}
+        self._turns: dict[tuple[str, str], _Turns] = {}
 
     def of(self, number: int, task: int | None = None) -> Fate | None:
         """What has become of a job, an array or, with ``task``, an element; None: it is not listed."""
-        if task is not None:
-            records = [each for each in self._arrays.get(number, ()) if _has(each, number, task)]
-        elif number in self._arrays:
-            records = self._arrays[number]
-        else:
-            records = [self._jobs[number]] if number in self._jobs else []
+        asked = number, task
+        if asked not in self._answers:
+            self._answers[asked] = self._judge(self._records(number, task))
+        return self._answers[asked]
+
+    def _judge(self, records: Sequence[JobRecord]) -> Fate | None:
         if not records:
             return None
         fates = [job_state(each.job_state, each.nodes, set()) for each in records]
@@ -70,30 +79,55 @@ class Fates:
             told=all(map(self.tells_of, records)),
         )
 
+    def _records(self, number: int, task: int | None) -> Sequence[JobRecord]:
+        if task is None:
+            if number in self._arrays:
+                return self._arrays[number]
+            return [self._jobs[number]] if number in self._jobs else ()
+        if (number, task) in self._elements:
+            return [self._elements[number, task]]
+        # The rest of an array, none of which has a record of its own, has the array's number.
+        if number not in self._rests:
+            self._rests[number] = self._read_rest(number)
+        return [self._jobs[number]] if task in self._rests[number] else ()
+
+    def _read_rest(self, array: int) -> frozenset[int]:
+        record = self._jobs.get(array)
+        if record is None or values.number(record.array_task_id) is not None:
+            return frozenset()
+        text = values.text(record.array_task_string)
+        return frozenset(elements_in(array, text, _ALL, set()) if text else ())
+
     def tells_of(self, record: JobRecord) -> bool:
         """Whether headway tells the scheduler of a job."""
         return not self._told.isdisjoint(values.text(record.partition).split(","))
 
-    def before(self, record: JobRecord) -> Iterator[JobRecord]:
-        """The jobs of this name and user that a singleton waits for: what runs, and what waits with a
-        smaller number of its own. The rest of an array has the array's number."""
+    def before(self, record: JobRecord) -> JobRecord | None:
+        """A job of this name and user that a singleton waits for: what runs, or waits with a smaller number
+        of its own. The rest of an array has the array's number."""
         own = values.integer(record.job_id)
-        for other in self._namesakes.get(_named(record), ()):
-            number = values.integer(other.job_id)
-            state, _ = job_state(other.job_state, other.nodes, set())
-            runs = state in ("starting", "running", "suspended") and number != own
-            if runs or (state == "pending" and number < own):
-                yield other
+        named = _named(record)
+        if named not in self._turns:
+            self._turns[named] = self._sort(named)
+        running, first = self._turns[named]
+        if first is not None and values.integer(first.job_id) < own:
+            return first
+        return next((other for other in running if values.integer(other.job_id) != own), None)
+
+    def _sort(self, named: tuple[str, str]) -> _Turns:
+        """What runs of these namesakes, and what waits with the smallest number."""
+        running: list[JobRecord] = []
+        first: JobRecord | None = None
+        for record in self._namesakes.get(named, ()):
+            state, _ = job_state(record.job_state, record.nodes, set())
+            if state in ("starting", "running", "suspended"):
+                running.append(record)
+            elif state == "pending" and (
+                first is None or values.integer(record.job_id) < values.integer(first.job_id)
+            ):
+                first = record
+        return running, first
 
 
 def _named(record: JobRecord) -> tuple[str, str]:
     return values.text(record.user_name), values.text(record.name)
-
-
-def _has(record: JobRecord, array: int, task: int) -> bool:
-    """Whether a record of an array is that of an element, or has it among those that have none of their
-    own."""
-    own = values.number(record.array_task_id)
-    if own is not None:
-        return own == task
-    return task in elements_in(array, values.text(record.array_task_string), _ALL, set())
