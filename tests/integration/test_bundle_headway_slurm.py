@@ -16,6 +16,8 @@ from real_systems.slurm import FILTER
 
 pytestmark = [
     pytest.mark.slurm,
+    # The bundle's jobs run headway, and the system that 24.11 is in has no Python with its libraries.
+    pytest.mark.installed_slurm,
     pytest.mark.long,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can be an ordinary user beside headway's own"),
 ]

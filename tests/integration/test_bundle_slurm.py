@@ -17,6 +17,8 @@ from waiting import until
 
 pytestmark = [
     pytest.mark.slurm,
+    # The bundle's jobs run headway, and the system that 24.11 is in has no Python with its libraries.
+    pytest.mark.installed_slurm,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can be an ordinary user beside Slurm's own"),
 ]
 USER = "nobody"
