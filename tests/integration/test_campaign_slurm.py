@@ -11,7 +11,8 @@ import pytest
 from slurm_cluster import SlurmCluster
 from waiting import until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.long, pytest.mark.campaign]
+# The jobs are Dask's workers, and the system that 24.11 is in has no Python with its libraries.
+pytestmark = [pytest.mark.slurm, pytest.mark.long, pytest.mark.campaign, pytest.mark.installed_slurm]
 
 CAMPAIGN = """
 processors: 64

@@ -14,7 +14,8 @@ from counting import HEADWAY, Counting
 
 from headway_plugins.pipelines import commands
 
-pytestmark = pytest.mark.slurm
+# The jobs run headway, and the system that 24.11 is in has no Python with its libraries.
+pytestmark = [pytest.mark.slurm, pytest.mark.installed_slurm]
 PROCESSORS = 6
 
 
