@@ -304,6 +304,20 @@ def test_plugins_that_raise_are_in_the_log_by_name():
     assert "oops" in more["message"] and "Traceback" in more["traceback"]
 
 
+def test_a_plugin_that_raises_in_each_cycle_is_in_the_log_in_full_once_and_then_counted():
+    class Breaks:
+        @hookimpl
+        def observe(self, event):
+            raise ValueError(f"oops at {event.time}")
+
+    loop = engine(Script(*[(at, [ev.Tick(at)]) for at in range(25)]), None, Breaks())
+    loop.run()
+    told = [(more.get("times", 1), "traceback" in more) for _, more in loop._log.errors]
+    assert told == [(1, True), (10, False), (25, False)]
+    (failure,) = loop.failures.of_plugins(loop.scheduler.answered)
+    assert failure.times == 25 and failure.always
+
+
 def test_who_watches_is_told_of_cycles_and_of_decisions_with_their_outcomes():
     cycles, decided = [], []
     engine(
