@@ -74,6 +74,12 @@ def joined(*parts: str) -> str:
     return parts[0] if len({*parts}) == 1 else "in part"
 
 
+def agrees(published: float, measured: Interval) -> str:
+    """Whether a figure is the published one: "yes" if its interval contains that and is known at least to
+    that figure, for an interval that is wider than the figure itself agrees with everything."""
+    return _word(measured.low <= published <= measured.high and measured.half <= abs(published))
+
+
 def provided(effect: str, *details: str) -> str:
     """The verdict on an effect and on its details, which say nothing where the effect is not there."""
     return effect if effect == "no" else joined(effect, *details)

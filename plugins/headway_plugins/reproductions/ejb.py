@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from headway.experiment.campaign import Key, Row, Task
-from headway.experiment.judging import held, size_verdict, verdict
+from headway.experiment.judging import agrees, held, size_verdict, verdict
 from headway.experiment.kept import KeptRows
 from headway.experiment.plots import line_plot
 from headway.experiment.published import Published
@@ -242,7 +242,7 @@ class EjbReproduction:
             claims.append(
                 Claim(f"Table 4, {name}", f"{published:g}{unit} {what}",
                       f"{found.mean:.2f} ± {half:.2f}{unit}{more}, {note}",
-                      held([found.low <= published <= found.high]), size_verdict(published, found))
+                      agrees(published, found), size_verdict(published, found))
             )  # fmt: skip
         return claims
 
@@ -261,7 +261,7 @@ class EjbReproduction:
             return f"{100 * shares[key].mean():.1f} % (95 %: {low:.1f} to {high:.1f} %)"
 
         def about(key: str, said: float) -> str:
-            return held([found[key].low <= said <= found[key].high])
+            return agrees(said, found[key])
 
         def above(key: str, said: float, sign: int = 1) -> str:
             one = found[key]

@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 
 from headway.experiment import interval
-from headway.experiment.judging import Of, doubt, held, joined, pooled, provided, size_verdict, verdict
+from headway.experiment.judging import (
+    Of,
+    agrees,
+    doubt,
+    held,
+    joined,
+    pooled,
+    provided,
+    size_verdict,
+    verdict,
+)
 from headway.experiment.statistics import Interval, share
 from headway_plugins import reproductions
 
@@ -99,6 +109,20 @@ def test_checks_have_no_mean():
 
 def test_a_claim_of_several_parts_holds_in_part_where_they_differ():
     assert [joined("yes", "yes"), joined("yes", "no"), joined("no", "no")] == ["yes", "in part", "no"]
+
+
+@pytest.mark.parametrize(
+    ("measured", "expected"),
+    [
+        ((2.8, 0.3), "yes"),
+        ((3.3, 0.3), "no"),
+        ((3.0, 2.5), "yes"),
+        ((10.0, 11.0), "no"),
+        ((2.7, float("nan")), "no"),
+    ],
+)
+def test_a_figure_agrees_if_its_interval_can_tell(measured, expected):
+    assert agrees(2.7, Interval(*measured, 10)) == expected
 
 
 def test_details_of_an_effect_that_is_not_there_say_nothing():
