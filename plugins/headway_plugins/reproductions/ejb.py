@@ -89,17 +89,17 @@ class EjbReproduction:
     def __init__(
         self,
         names: Sequence[str] = tuple(FILES),
-        targets: int = 400,
+        targets: int | None = 400,
         settings: bool = True,
-        loads: Sequence[float] = LOADS,
+        loads: Sequence[float] | None = LOADS,
         limit: int | None = None,
     ) -> None:
         """``names``: of the traces (CTC, SDSC, BLUE, KTH); ``targets``: jobs of the sample that are elastic
-        alone, of each, 0: none; ``settings``: under all settings of O_max, lambda and Delta; ``loads``:
-        factors on the load of KTH, none: not varied; ``limit``: jobs of each trace."""
+        alone, of each, null: none; ``settings``: under all settings of O_max, lambda and Delta; ``loads``:
+        factors on the load of KTH, null: not varied; ``limit``: jobs of each trace."""
         self._names = [names] if isinstance(names, str) else list(names)
-        self._loads = [loads] if isinstance(loads, int | float) else list(loads)
-        self._targets, self._settings, self._limit = targets, settings, limit
+        self._loads = [loads] if isinstance(loads, int | float) else list(loads or ())
+        self._targets, self._settings, self._limit = targets or 0, settings, limit
 
     def run(self, context: Context) -> list[Claim]:
         claims: list[Claim] = []

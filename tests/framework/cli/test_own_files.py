@@ -137,6 +137,11 @@ def test_each_parameter_of_each_paper_takes_a_value_of_its_kind_or_refuses_it(
         made(paper, [f"{parameter}={value}"])
 
 
+@pytest.mark.parametrize("parameter", ["targets", "loads"])
+def test_parts_of_an_experiment_can_be_left_out(parameter: str) -> None:
+    made("ejb", [f"{parameter}=null"])
+
+
 def test_experiments_that_break_under_given_values_say_under_which() -> None:
     said = r"measy cannot be run with --set loads=\[0\]: ZeroDivisionError: oh"
     with pytest.raises(UserError, match=said), in_force("measy", ["loads=[0]"]):
