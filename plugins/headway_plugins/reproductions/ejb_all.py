@@ -44,7 +44,8 @@ TABLE_5 = {
     "BLUE": {"elastic": (-11.8, -19.9, 8.4), "others": (-22.2, -82.0, 0.0), "all": (-13.4, -24.1, 5.7)},
     "KTH": {"elastic": (-21.0, -38.2, 15.9), "others": (0.4, 1.4, 0.0), "all": (-8.7, -24.7, 3.8)},
 }
-KINDS = ("elastic", "others", "all")
+#: Kinds of jobs, as rows and as claims have them.
+KINDS = {"elastic": "elastic jobs", "others": "other jobs", "all": "all jobs"}
 #: Of these the paper says that the change is not significant.
 INSIGNIFICANT = {("KTH", "others")}
 #: Table 6: fragmentation, percent.
@@ -154,7 +155,7 @@ def _changed(row: Row, measure: str, published: float) -> Claim:
     by_job, by_week = _found(values, measure)
     means = f"{values[f'{measure} before']:,.0f} to {values[f'{measure} after']:,.0f} s"
     direction = by_week if published > 0 else opposite(by_week)
-    said, holds = f"{measure} of {row.variant} jobs {published:+.1f} %", verdict([direction])
+    said, holds = f"{measure} of {KINDS[row.variant]} {published:+.1f} %", verdict([direction])
     if (row.scenario, row.variant) in INSIGNIFICANT:
         said += ", not significant"
         holds = "yes" if by_week.low <= 0 <= by_week.high else "no"
@@ -170,7 +171,7 @@ def _slowdown(row: Row) -> Claim:
     by_job, by_week = _found(values, SLOWDOWN)
     means = f"{values[f'{SLOWDOWN} before']:.1f} to {values[f'{SLOWDOWN} after']:.1f}"
     return Claim(
-        f"Figure 10, {row.scenario}", f"the mean bounded slowdown of {row.variant} jobs falls",
+        f"Figure 10, {row.scenario}", f"the mean bounded slowdown of {KINDS[row.variant]} falls",
         f"{percent(by_job, by_week)} ({means}); largest {values[f'{SLOWDOWN} most before']:.0f} to "
         f"{values[f'{SLOWDOWN} most after']:.0f}", verdict([opposite(by_week)]),
     )  # fmt: skip

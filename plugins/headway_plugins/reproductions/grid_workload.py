@@ -19,7 +19,7 @@ import numpy as np
 
 from headway.emulation import emulate
 from headway.errors import UserError
-from headway.experiment.campaign import Row, Task, select
+from headway.experiment.campaign import Key, Row, Task, select
 from headway.experiment.judging import held, verdict
 from headway.experiment.published import Published
 from headway.experiment.reproduction import Claim, Context
@@ -108,7 +108,9 @@ class GridWorkloadReproduction:
             claims.append(
                 Claim("Figures of R_0", "two exponentials", "no log at hand (--traces DIR)", "not run")
             )
-        return claims + [claim for path in others for claim in user_claims(path)]
+        tasks = [Task((_users_key(path),), users_of, (path,)) for path in others]
+        rows = context.collect("users", tasks, "users") if tasks else []
+        return claims + [claim for row in rows for claim in user_claims(row)]
 
     # ------------------------------------------------------------------ dry runs
 
@@ -383,37 +385,56 @@ def _same(figure: str, found: float | None, printed: float) -> bool:
     return found is not None and abs(found - printed) <= max(0.01 * printed, _LAST_DIGIT.get(figure, 0.0))
 
 
-def user_claims(path: Path) -> list[Claim]:
-    """The most active user of another log, and how the rates of its users fall."""
+def _users_key(path: Path) -> Key:
+    return (path.name.split(".")[0], 0.0, "users", 1)
+
+
+def users_of(path: Path) -> list[Row]:
+    """The most active user of a log, its silences against one exponential and two, and how the rates of the
+    log's users fall; NaN: the log names no users, or too few."""
     trace = read_trace(path)
     records = trace.records
     submit, user = records[:, Column.SUBMIT], records[:, Column.USER]
-    name = path.name.split(".")[0]
-    if not (user > 0).any():
+    values = dict.fromkeys(("user", "jobs", "one exponential", "two exponentials", "slope", "r2"), math.nan)
+    if (user > 0).any():
+        numbers, counts = np.unique(user[user > 0], return_counts=True)
+        most = numbers[int(np.argmax(counts))]
+        own = submit[user == most]
+        t = np.geomspace(1.0, 1e5, 60)
+        shape = fitted_shape(t, exact_silence(own, float(submit[0]), float(submit[-1]), t))
+        line = fit_log(trace)
+        values |= {
+            "user": float(most), "jobs": float(len(own)), "one exponential": shape.one_error,
+            "two exponentials": shape.two_error, "r2": line.r2,
+            "slope": math.nan if line.slope is None else line.slope,
+        }  # fmt: skip
+    scenario, x, variant, seed = _users_key(path)
+    return [Row(scenario, x, variant, seed, values)]
+
+
+def user_claims(row: Row) -> list[Claim]:
+    """What the paper says of the most active user, and of the rates of all, beside another log."""
+    name, values = row.scenario, row.values
+    if math.isnan(values["user"]):
         return [Claim(f"G11, {name}", "two exponentials", "the log names no users", "not run")]
-    numbers, counts = np.unique(user[user > 0], return_counts=True)
-    most = numbers[int(np.argmax(counts))]
-    own = submit[user == most]
-    t = np.geomspace(1.0, 1e5, 60)
-    shape = fitted_shape(t, exact_silence(own, float(submit[0]), float(submit[-1]), t))
-    line = fit_log(trace)
+    two, one = values["two exponentials"], values["one exponential"]
     slope = (
-        f"each {line.slope:.3f} of the one before, R2 {line.r2:.3f}"
-        if line.slope is not None
-        else "few users"
+        "few users"
+        if math.isnan(values["slope"])
+        else f"each {values['slope']:.3f} of the one before, R2 {values['r2']:.3f}"
     )
     return [
         Claim(
             f"G11, {name}",
             "R_0 of the most active user is two exponentials",
-            f"user {most:.0f}, {len(own):,} jobs: largest error {shape.two_error:.3f}, of one exponential "
-            f"{shape.one_error:.3f}",
-            "yes" if 4 * shape.two_error < shape.one_error else "no",
+            f"user {values['user']:.0f}, {values['jobs']:,.0f} jobs: largest error {two:.3f}, of one "
+            f"exponential {one:.3f}",
+            "yes" if 4 * two < one else "no",
         ),
         Claim(
             f"G12, {name}",
             "rates of users, sorted, are nearly straight in log space",
             slope,
-            held([line.r2 > 0.9]),
+            held([values["r2"] > 0.9]),
         ),
     ]
