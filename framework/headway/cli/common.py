@@ -147,7 +147,11 @@ def say(text: str, where: Console | None = None, style: str | None = None) -> No
 
 def tell_issues(trace: Trace, verbose: bool | None = None) -> None:
     """Say what was wrong with a trace, on standard error; ``verbose``: line by line. None: the command has no
-    option for that."""
+    option for that. Formats that do not load here are named as well: the trace may be of such a format."""
+    from headway.workload.format import not_loadable
+
+    for why in not_loadable().values():
+        say(why, messages(), style="yellow")
     lines = trace.describe_issues(verbose=bool(verbose))
     for line in lines:
         say(line, messages(), style="yellow")

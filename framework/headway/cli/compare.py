@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,14 +12,19 @@ import click
 from rich.table import Table as ScreenTable
 
 from headway.cli.campaigns import all_failed, place_options, run_in_folder, write_all
-from headway.cli.common import console, messages, policy_file_option
+from headway.cli.common import console, messages, policy_file_option, say, tell_issues
 from headway.extras import need_report
 
 if TYPE_CHECKING:
     from headway.cli.campaigns import Ran
+    from headway.experiment.campaign import Campaign
+    from headway.experiment.facts import WorkloadFacts
     from headway.experiment.rulebook import Evidence, Judged
     from headway.experiment.statistics import Interval
+    from headway.plugins import Catalogue
     from headway.report.campaign import Table
+    from headway.workload.emulation import Refused
+    from headway.workload.trace import Trace
 
 #: Of the table, beside offered and achieved load, and of the plots.
 METRICS = ("mean wait", "mean bounded slowdown", "geometric mean bounded slowdown")
@@ -73,7 +79,7 @@ def command(
     """
     need_report("headway compare")
     from headway.cli.rules import refuse_breaches, rules_table, show_rules
-    from headway.experiment.campaign import drawn, seeds_of, tasks_of, workload_facts
+    from headway.experiment.campaign import tasks_of
     from headway.experiment.definition import load_campaign
     from headway.experiment.plots import line_plot
     from headway.experiment.rulebook import Kind, evidence_of, excluded, judge
@@ -83,14 +89,7 @@ def command(
     plan = load_campaign(campaign, plugin_files=plugin_files)
     text = campaign.read_text(encoding="utf-8")
     catalogue = Catalogue(plan.plugin_files)
-    first = [(one, seeds_of(one, plan.seeds)[0]) for one in plan.scenarios]
-    before = judge(
-        evidence_of(
-            plan,
-            catalogue,
-            workloads=[workload_facts(one, seed, drawn(one, seed, catalogue)) for one, seed in first],
-        )
-    )
+    before = judge(evidence_of(plan, catalogue, workloads=list(_looked_at(plan, catalogue))))
     refuse_breaches(before, campaign, worst=None if strict else Kind.REFUSE)
 
     found: list[Judged] = []
@@ -139,6 +138,32 @@ def command(
         raise all_failed(out, ran.failed, len(tasks_of(plan)))
     if strict:
         refuse_breaches(found, campaign)
+
+
+def _looked_at(plan: Campaign, catalogue: Catalogue) -> Iterator[WorkloadFacts]:
+    """The facts of each scenario with its first seed. Says once a trace what was left out of it."""
+    from headway.experiment.campaign import drawn, seeds_of, workload_facts
+
+    told: set[str] = set()
+    for scenario in plan.scenarios:
+        seed = seeds_of(scenario, plan.seeds)[0]
+        found = drawn(scenario, seed, catalogue)
+        if found.trace is not None and scenario.trace not in told:
+            told.add(scenario.trace)
+            _tell_left_out(found.trace, found.refused)
+        yield workload_facts(scenario, seed, found)
+
+
+def _tell_left_out(trace: Trace, refused: Sequence[Refused]) -> None:
+    """Say what of a trace does not run, on standard error: its lines, and jobs that cannot run here."""
+    tell_issues(trace)
+    alike: dict[str, list[Refused]] = {}
+    for one in refused:
+        # The numbers differ from job to job.
+        alike.setdefault(re.sub(r" \(.*?\)", "", one.reason), []).append(one)
+    for jobs in alike.values():
+        count = f"{len(jobs):,} jobs left out, first" if len(jobs) > 1 else "1 job left out,"
+        say(f"{trace.path}: {count} job {jobs[0].job_id}: {jobs[0].reason}", messages(), "yellow")
 
 
 def _means(

@@ -60,6 +60,7 @@ def _list(catalogue: Catalogue) -> None:
     from rich.table import Table
 
     from headway.config import adapter_names
+    from headway.workload.format import not_loadable
 
     groups: dict[str, list[PluginInfo]] = {heading: [] for heading in (*_KINDS.values(), _OTHERS)}
     for name in catalogue.loadable():
@@ -89,9 +90,9 @@ def _list(catalogue: Catalogue) -> None:
             table.add_row(_plain(name), _plain(preset.summary))
         screen.print(table)
         say("")
-    if broken := catalogue.not_loadable():
+    if broken := [*catalogue.not_loadable().values(), *not_loadable().values()]:
         say("Not loadable here")
-        for why in broken.values():
+        for why in broken:
             say(why)
         say("")
     say(f"Adapters (cluster: adapter: NAME): {', '.join(adapter_names())}")

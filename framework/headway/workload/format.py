@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 
-from headway.errors import UserError
+from headway.extras import extra_of, how_to_install
 from headway.workload.ended import Ended
 from headway.workload.left_out import LeftOut
 from headway.workload.packed import Source
@@ -56,14 +56,30 @@ class Format:
 
 
 def installed() -> dict[str, Format]:
-    """Every installed format by name; :class:`UserError` for one that does not load."""
-    found = {}
+    """Every installed format that loads, by name; :func:`not_loadable` tells about the others."""
+    return {name: found for name, found in _tried().items() if isinstance(found, Format)}
+
+
+def not_loadable() -> dict[str, str]:
+    """The installed formats that do not load here, by name, and why. They cost the other formats nothing."""
+    return {name: found for name, found in _tried().items() if isinstance(found, str)}
+
+
+def _tried() -> dict[str, Format | str]:
+    """Each installed format, or why it does not load: whatever its module raises, or what is no format."""
+    tried: dict[str, Format | str] = {}
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        what = f"format {entry.name!r} ({entry.value})"
         try:
-            found[entry.name] = entry.load()
+            found = entry.load()
         except Exception as error:
-            raise UserError(f"format {entry.name!r} ({entry.value}) does not load: {error}") from error
-    return found
+            extra = extra_of(error)
+            why = f"{error}: {how_to_install(extra)}" if extra else f"{type(error).__name__}: {error}"
+            tried[entry.name] = f"{what} does not load: {why}"
+            continue
+        wrong = f"{what}: expected a Format, found {type(found).__name__}"
+        tried[entry.name] = found if isinstance(found, Format) else wrong
+    return tried
 
 
 def first_lines(text: str) -> list[str]:

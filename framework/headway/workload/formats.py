@@ -10,7 +10,7 @@ from headway.errors import UserError
 from headway.model import JobDescription, Request
 from headway.workload.bounds import within_bounds
 from headway.workload.cwf import REQUESTED_START, requested_start
-from headway.workload.format import Format, first_lines, installed
+from headway.workload.format import Format, first_lines, installed, not_loadable
 from headway.workload.jobs import TraceJob
 from headway.workload.packed import ENDINGS, opened, unpacked_name
 from headway.workload.swf import FORMAT as SWF
@@ -34,8 +34,14 @@ def read_trace(path: str | os.PathLike[str], *, strict: bool = False) -> Trace:
         if named is not None:
             return within_bounds(known[named].read(source, strict), strict)
         lines = first_lines(source.beginning.decode("utf-8", "replace"))
-        found = next((one for one in known.values() if one.begins(lines)), SWF)
-        return within_bounds(found.read(source, strict), strict)
+        begun = next((one for one in known.values() if one.begins(lines)), None)
+        if begun is not None:
+            return within_bounds(begun.read(source, strict), strict)
+        try:
+            return within_bounds(SWF.read(source, strict), strict)
+        except UserError as error:
+            # The file may be of a format that is missing.
+            raise UserError("; ".join([str(error), *not_loadable().values()])) from error
 
 
 def format_to_write(path: str | os.PathLike[str]) -> Format:

@@ -61,6 +61,29 @@ def test_compare_writes_a_page_with_what_the_rules_say(
     assert len(rules) > 20 and all(f"<td>{words[0]}</td>" in page for words in rules)
 
 
+def test_compare_says_once_a_trace_what_was_left_out_of_it(headway: Headway, tmp_path: Path) -> None:
+    job = "{} {} 0 100 {} -1 -1 {} 200 -1 1 1 1 1 1 1 -1 -1\n"
+    jobs = [job.format(n, 60 * n, size, size) for n, size in enumerate((1, 2, 99, 4, 99, 1), 1)]
+    log, other = tmp_path / "log.swf", tmp_path / "other.swf"
+    log.write_text("".join([*jobs, "7 broken\n", "8 420 0 -1 4 -1 -1 4 200 -1 0 1 1 1 1 1 -1 -1\n"]))
+    other.write_text("".join(jobs[:2]))
+    file = tmp_path / "campaign.yaml"
+    file.write_text(
+        "processors: 8\npolicies: [fcfs]\nworkloads:\n"
+        f"- {{label: log, trace: {log}, arrival_factors: [1, 0.5]}}\n- {{label: again, trace: {log}}}\n"
+        f"- {{label: other, trace: {other}}}\n"
+    )
+    ran = headway("compare", file, "--out", tmp_path / "out", "--workers", 1)
+    assert ran.code == 0, ran.err
+    said = [line for line in ran.err.splitlines() if line.startswith(str(tmp_path / "log.swf"))]
+    assert [line.removeprefix(f"{log}: ") for line in said] == [
+        "1 line skipped: broken record (line 7: expected 18 numbers, found 2 in '7 broken')",
+        "2 jobs left out, first job 3: larger than the pool (99 of 8 processors)",
+        "1 job left out, job 8: unknown runtime (-1)",
+    ]
+    assert str(other) not in ran.err
+
+
 def test_compare_with_an_energy_profile_shows_energy_in_kilowatt_hours(
     headway: Headway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
