@@ -65,9 +65,16 @@ class StateError(HeadwayError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint for a misspelt name: `` Did you mean 'easy'?``, else the list of what there is."""
+    """A hint for a misspelt name: `` Did you mean 'easy'?``, else the list of what there is.
+
+    Capital letters are as good as small ones.
+    """
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    folded: dict[str, list[str]] = {}
+    for one in names:
+        folded.setdefault(one.casefold(), []).append(one)
+    alike = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)
+    close = [one for key in alike for one in folded[key]][:3]
     if close:
         return " Did you mean " + " or ".join(repr(c) for c in close) + "?"
     return " Known: " + (", ".join(names) if names else "none") + "."

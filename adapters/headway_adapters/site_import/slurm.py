@@ -7,7 +7,8 @@ Decisions on what is left open:
 
 - Slurm's backfill books every job that it looks at, so it becomes ``conservative``, with Slurm's own defaults
   of ``bf_max_job_test``, ``bf_window`` and ``bf_resolution`` where the file names none.
-- What Slurm refuses by itself at submission (``AllowAccounts``, ``MaxSubmitJobs``) stays its own.
+- What Slurm refuses by itself at submission (``AllowAccounts``, ``MaxSubmitJobs``) stays its own; limits of
+  submission are remarked.
 """
 
 from __future__ import annotations
@@ -60,6 +61,13 @@ _GO = {"REQUEUE": "requeue", "CANCEL": "cancel", "SUSPEND": "suspend"}
 _INHERITED = ("MaxJobs", "MaxTRES", "MaxTRESMins", "MaxWall", "MaxTRESPerNode")
 #: Columns of associations that have none either.
 _THRESHOLDS = ("minpriothreshold", "minpriothresh", "minprio")
+#: Columns that limit how many jobs may wait, and their names.
+_SUBMITTED = {
+    "maxsubmitjobs": "MaxSubmitJobs", "maxsubmit": "MaxSubmitJobs", "grpsubmitjobs": "GrpSubmitJobs",
+    "grpsubmit": "GrpSubmitJobs", "maxsubmitjobsperuser": "MaxSubmitJobsPerUser",
+    "maxsubmitpu": "MaxSubmitJobsPerUser", "maxsubmitjobsperaccount": "MaxSubmitJobsPerAccount",
+    "maxsubmitpa": "MaxSubmitJobsPerAccount",
+}  # fmt: skip
 #: Columns of a QOS that have no counterpart, where they say something.
 _QOS_LEFT = {
     "gracetime": "no time to end by itself is given", "usagethreshold": "usage thresholds",
@@ -123,6 +131,12 @@ def _policy(read: SlurmFiles, found: Imported) -> SitePolicy:
         for name in _THRESHOLDS:
             if row.get(name, "") not in ("", "0", "-1"):
                 found.leave(line, f"{name}={row[name]} is not carried over: priority thresholds")
+    for row, line in (*read.associations, *read.qos):
+        for name, spelt in _SUBMITTED.items():
+            if row.get(name, "") not in ("", "-1"):
+                found.leave(
+                    line, f"{spelt}={row[name]} is not carried over: Slurm itself refuses jobs at submission"
+                )
     for row, line in read.qos:
         for name, why in _QOS_LEFT.items():
             value = row.get(name, "")
@@ -268,6 +282,7 @@ def _fair_share(read: SlurmFiles, policy: SitePolicy, tree: dict[str, Any], foun
 def _billing(read: SlurmFiles, found: Imported) -> dict[str, float]:
     """What a second costs; partitions may differ in Slurm, and may not here."""
     first: dict[str, float] = {}
+    said = "", Line("", 1, "")
     for record, line in read.partitions:
         text = record.get("tresbillingweights", "")
         if not text:
@@ -298,9 +313,19 @@ def _billing(read: SlurmFiles, found: Imported) -> dict[str, float]:
             else:
                 found.leave(line, f"TRESBillingWeights: {item} is not billed")
         if not first:
-            first = billing
+            first, said = billing, (record["partitionname"], line)
         elif billing and billing != first:
             found.leave(line, "TRESBillingWeights: those of the first partition that has any hold for all")
+    without = [
+        record["partitionname"] for record, _ in read.partitions if not record.get("tresbillingweights", "")
+    ]
+    if first and without:
+        name, line = said
+        found.leave(
+            line,
+            f"TRESBillingWeights: those of {name} hold for all, also for {', '.join(without)}, which Slurm "
+            "bills by processors",
+        )
     return first
 
 

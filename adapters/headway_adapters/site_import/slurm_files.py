@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from headway_adapters.site_import.found import Imported, Line, readable, shown, whole
+from headway_adapters.site_import.slurm_includes import resolved_files, with_included
+from headway_adapters.site_import.slurm_names import is_first_key
 from headway_adapters.site_import.slurm_record_keys import unknown_keys
 from headway_adapters.slurm import hostlist
 from headway_adapters.slurm.reader.policy import ASSOCIATIONS, QOS, USERS
@@ -28,7 +30,6 @@ _SHOWN_KINDS = {
     "nodename": re.compile(r"(?<!\S)(CPUTot|CPUAlloc)="),
 }
 _COMMENT = re.compile(r"(?<!\\)#.*")
-_INCLUDE = re.compile(r"include\s+(\S+).*", re.IGNORECASE)
 #: The keys of gres.conf.
 _GRES = frozenset({
     "autodetect", "count", "cores", "cpus", "file", "files", "flags", "ignore", "links", "multiplefiles",
@@ -42,6 +43,8 @@ _OTHER_FILES = {
 }  # fmt: skip
 #: First keys of lines whose other keys are about what the first names.
 _RECORDS = ("downnodes", "frontendname")
+#: So many strange lines of a file are named each.
+_FEW = 10
 #: What a partition may be called.
 _PARTITION = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*")
 _DUMPED = re.compile(r"(Cluster|Parent|Account|User)\s*-\s*'?((?:[^':]|(?<=\\)')*)'?(.*)")
@@ -71,6 +74,8 @@ Record = tuple[dict[str, str], Line]
 class SlurmFiles:
     """What the files say, before anything is made of it."""
 
+    #: The first line of all.
+    first: Line | None = None
     #: Key, lower case -> value and line.
     config: dict[str, tuple[str, Line]] = field(default_factory=dict)
     partitions: list[Record] = field(default_factory=list)
@@ -96,8 +101,10 @@ class SlurmFiles:
 def read_files(files: Sequence[Sequence[Line]], found: Imported) -> SlurmFiles:
     """What is in them; lines that cannot be read, and names that are there twice, are remarked."""
     read = SlurmFiles()
+    given = resolved_files(files)
     for lines in files:
-        _read(list(readable(lines, found)), read, found)
+        read.first = read.first or next(iter(lines), None)
+        _read(list(with_included(list(readable(lines, found)), given, found)), read, found)
     _put_shown_first(read)
     _leave_out_nameless(read, found)
     for record, line in read.partitions:
@@ -120,7 +127,7 @@ def _read(lines: list[Line], read: SlurmFiles, found: Imported) -> None:
             "expected columns with bars between them, found a table for people, whose columns may be cut; "
             "print it with `sacctmgr -P show ...`",
         )
-    elif head.startswith("Configuration data as of") or sum(" = " in line.text for line in said[:20]) > 10:
+    elif head.startswith("Configuration data as of") or _is_shown_config(said[:20]):
         for line in said:
             match = _SHOWN_CONFIG.fullmatch(line.text.strip())
             if match is not None and match[2].strip().upper() not in ("(NULL)", "N/A", ""):
@@ -129,6 +136,12 @@ def _read(lines: list[Line], read: SlurmFiles, found: Imported) -> None:
         _read_shown(kind, said, read)
     elif _is_gres(said):
         _read_gres(lines, read, found)
+    elif not _is_conf(said):
+        found.broken(
+            said[0],
+            "expected slurm.conf, gres.conf, or what scontrol show or sacctmgr -P show prints, found a file "
+            "of another kind; nothing of it is read",
+        )
     else:
         _read_conf(lines, read, found)
 
@@ -185,6 +198,22 @@ def _split_priority(record: dict[str, str], line: Line, found: Imported) -> None
     record["priorityjobfactor"] = record["prioritytier"] = text
 
 
+def _is_shown_config(lines: Sequence[Line]) -> bool:
+    """Whether so many lines are those of ``scontrol show config``."""
+    keys = [match[1].lower() for line in lines if (match := _SHOWN_CONFIG.fullmatch(line.text.strip()))]
+    return len(keys) > _FEW and sum(map(is_first_key, keys)) > len(keys) // 2
+
+
+def _is_conf(lines: Sequence[Line]) -> bool:
+    """Whether a file may be slurm.conf: most of its lines are, or they are few of which one can be read."""
+    firsts = [_ASSIGNED.match(line.text.strip()) for line in lines]
+    known = sum(first is not None and is_first_key(first[1].lower()) for first in firsts)
+    strange = len(lines) - known
+    if not known:
+        return len(lines) == 1 or (strange <= _FEW and any(first is not None for first in firsts))
+    return strange <= _FEW or strange <= 2 * known
+
+
 def _is_gres(lines: Sequence[Line]) -> bool:
     """Whether each line has keys of gres.conf alone, and names a resource or how they are detected."""
     keys = [{key.lower() for key, _ in _ASSIGNED.findall(line.text)} for line in lines]
@@ -219,9 +248,6 @@ def _joined(lines: Sequence[Line]) -> Iterator[Line]:
 def _assigned(lines: Sequence[Line], found: Imported) -> Iterator[tuple[Line, list[tuple[str, str]]]]:
     """Line by line what is assigned, keys in lower case; the rest is remarked."""
     for line in _joined(lines):
-        if (other := _INCLUDE.fullmatch(line.text)) is not None:
-            found.leave(line, f"{other[1]} is another file; give it as well")
-            continue
         pairs = [(key.lower(), value.strip('"')) for key, value in _ASSIGNED.findall(line.text)]
         rest = _ASSIGNED.sub("", line.text).strip()
         if not pairs or rest:
@@ -289,11 +315,11 @@ def _read_table(lines: Sequence[Line], read: SlurmFiles, found: Imported) -> Non
     names = [name.replace(" ", "").lower() for name in head.text.rstrip("|").split("|")]
     columns = [_COLUMNS.get(name, name) for name in names]
     if "Account" in columns and "User" in columns:
-        where = read.associations
+        where, kind, key = read.associations, "the association of account", "Account"
     elif "Name" in columns:
-        where = read.qos
+        where, kind, key = read.qos, "QOS", "Name"
     elif "User" in columns and "DefaultAccount" in columns:
-        where = read.users
+        where, kind, key = read.users, "user", "User"
     else:
         found.broken(head, "expected the header of `sacctmgr -P show assoc`, `... qos` or `... user`, found "
                      f"{shown(head.text)}")  # fmt: skip
@@ -312,7 +338,9 @@ def _read_table(lines: Sequence[Line], read: SlurmFiles, found: Imported) -> Non
         if len(cells) == len(columns) + 1 and not cells[-1]:
             cells.pop()
         if len(cells) != len(columns):
-            found.broken(line, f"expected {len(columns)} columns, found {len(cells)}")
+            at = columns.index(key)
+            what = f"{kind} {shown(cells[at])}" if at < len(cells) else "the line"
+            found.broken(line, f"expected {len(columns)} columns, found {len(cells)}; {what} is left out")
             continue
         row = dict(zip(columns, (cell.strip() for cell in cells), strict=True))
         if where is read.associations and not row["User"] and "ParentName" not in row:

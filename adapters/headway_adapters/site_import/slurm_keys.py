@@ -1,6 +1,6 @@
 """The keys of ``slurm.conf`` that have no counterpart: which say who starts when, and which do not.
 
-The keys are those that ``scontrol`` of Slurm 22.05 and of 24.11 take, and a few of earlier versions.
+All keys that there are stand in :mod:`headway_adapters.site_import.slurm_names`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from headway.errors import nearest
 from headway_adapters.site_import.found import Line
 from headway_adapters.site_import.slurm_files import as_written
+from headway_adapters.site_import.slurm_names import KNOWN, SPELT
 
 #: Values that say nothing.
 _NOTHING = re.compile(
@@ -48,60 +49,12 @@ _LEFT = {
 }  # fmt: skip
 #: Words of SelectTypeParameters that choose nodes, and what headway does instead.
 _CHOOSING = {"LLN": "nodes are not chosen by load", "PACK_NODES": "nodes are not chosen to be packed"}
-#: All keys there are, in lower case.
-_NAMES = """
-    accountingstoragebackuphost accountingstorageenforce accountingstorageexternalhost
-    accountingstoragehost accountingstorageloc accountingstorageparameters accountingstoragepass
-    accountingstorageport accountingstoragetres accountingstoragetype accountingstorageuser
-    accountingstoreflags accountingstorejobcomment acctgatherenergytype acctgatherfilesystemtype
-    acctgatherinfinibandtype acctgatherinterconnecttype acctgathernodefreq acctgatherprofiletype
-    allowspecresourcesusage authaltparameters authalttypes authinfo authtype backupaddr backupcontroller
-    batchstarttimeout bcastexclude bcastparameters boot_time burstbufferparameters burstbuffertype
-    cachegroups certmgrparameters certmgrtype checkpointtype chosloc clifilterplugins clustername
-    communicationparameters completewait controladdr controlmachine corespecplugin cpufreqdef
-    cpufreqgovernors credtype cryptotype dataparserparameters debugflags defaultstoragehost
-    defaultstorageloc defaultstoragepass defaultstorageport defaultstoragetype defaultstorageuser
-    defcpupergpu defmempercpu defmempergpu defmempernode dependencyparameters disablerootjobs eiotimeout
-    enforcepartlimits epilog epilogmsgtime epilogslurmctld extsensorsfreq extsensorstype
-    fairsharedampeningfactor fastschedule federationparameters firstjobid getenvtimeout gpufreqdef
-    grestypes groupupdateforce groupupdatetime hash_val hashplugin healthcheckinterval
-    healthchecknodestate healthcheckprogram inactivelimit interactivestepoptions jobacctgatherfrequency
-    jobacctgatherparams jobacctgathertype jobacctlogfile jobcheckpointdir jobcomphost jobcomploc
-    jobcompparams jobcomppass jobcompport jobcomptype jobcompuser jobcontainertype
-    jobcredentialprivatekey jobcredentialpubliccertificate jobdefaults jobfileappend jobrequeue
-    jobsubmitplugins keepalivetime killonbadexit killwait launchparameters launchtype layoutspath
-    licenses logtimeformat maildomain mailprog maxarraysize maxbatchrequeue maxdbdmsgs maxjobcount
-    maxjobid maxmempercpu maxmempernode maxnodecount maxstepcount maxtaskspernode mcsparameters
-    mcsplugin memlimitenforce messagetimeout minjobage mpidefault mpiparams msgaggregationparams
-    multiple_slurmd next_job_id nodefeaturesplugins overtimelimit plugindir plugstackconfig
-    powerparameters powerplugin preemptexempttime preemptmode preemptparameters preempttype
-    prepparameters prepplugins prioritycalcperiod prioritydecayhalflife priorityfavorsmall priorityflags
-    prioritymaxage priorityparameters prioritysitefactorparameters prioritysitefactorplugin prioritytype
-    priorityusageresetperiod priorityweightage priorityweightassoc priorityweightfairshare
-    priorityweightjobsize priorityweightpartition priorityweightqos priorityweighttres privatedata
-    proctracktype prolog prologepilogtimeout prologflags prologslurmctld propagateprioprocess
-    propagateresourcelimits propagateresourcelimitsexcept rebootprogram reconfigflags requeueexit
-    requeueexithold resumefailprogram resumeprogram resumerate resumetimeout resvepilog resvoverrun
-    resvprolog returntoservice routeplugin sallocdefaultcommand sbcastparameters schedulerauth
-    schedulerparameters schedulerport schedulerrootfilter schedulertimeslice schedulertype
-    scronparameters selecttype selecttypeparameters slurm_conf slurm_version slurmctldaddr
-    slurmctlddebug slurmctldhost slurmctldlogfile slurmctldparameters slurmctldpidfile
-    slurmctldplugstack slurmctldport slurmctldprimaryoffprog slurmctldprimaryonprog slurmctldsyslogdebug
-    slurmctldtimeout slurmddebug slurmdlogfile slurmdparameters slurmdpidfile slurmdport slurmdspooldir
-    slurmdsyslogdebug slurmdtimeout slurmduser slurmschedlogfile slurmschedloglevel slurmuser srunepilog
-    srunportrange srunprolog statesavelocation suspendexcnodes suspendexcparts suspendexcstates
-    suspendprogram suspendrate suspendtime suspendtimeout switchparameters switchtype taskepilog
-    taskplugin taskpluginparam taskprolog tcptimeout tlsparameters tlstype tmpfs topologyparam
-    topologyplugin trackwckey treewidth unkillablestepprogram unkillablesteptimeout usepam vsizefactor
-    waittime x11parameters
-"""
-_KNOWN = frozenset(_NAMES.split())
 
 
 def without_counterpart(config: Mapping[str, tuple[str, Line]]) -> Iterator[tuple[Line, str]]:
     """The lines of keys that are not carried over though they say who starts when, and of unknown keys."""
     for key, (text, line) in config.items():
-        if key in CARRIED or (_NOTHING.fullmatch(text) is not None and key in _KNOWN):
+        if key in CARRIED or (_NOTHING.fullmatch(text) is not None and key in KNOWN):
             continue
         written = as_written(key, line)
         if key in _LEFT:
@@ -112,10 +65,10 @@ def without_counterpart(config: Mapping[str, tuple[str, Line]]) -> Iterator[tupl
                     yield line, f"{written}={text} is not carried over: {why}"
         elif key.startswith(_POLICY):
             yield line, f"{written} has no counterpart.{_meant(key, CARRIED)}"
-        elif key not in _KNOWN:
-            yield line, f"{written} is no key of slurm.conf that is known here.{_meant(key, _KNOWN)}"
+        elif key not in KNOWN:
+            yield line, f"{written} is no key of slurm.conf that is known here.{_meant(key, KNOWN)}"
 
 
 def _meant(key: str, known: frozenset[str]) -> str:
-    hint = nearest(key, known)
+    hint = nearest(key, [SPELT[name] for name in known])
     return hint if "Did you mean" in hint else ""

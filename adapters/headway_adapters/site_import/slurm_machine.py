@@ -19,6 +19,7 @@ from typing import Any
 
 from headway_adapters.site_import.found import Imported, Line, Remark, shown, whole
 from headway_adapters.site_import.slurm_files import Record, SlurmFiles, as_written
+from headway_adapters.site_import.slurm_overlaps import tell_of_overlaps
 from headway_adapters.slurm import hostlist
 
 _GRES = re.compile(r"([^:]+)(?::([^:0-9][^:]*))??(:no_consume)?(?::(\d+)([KMGTP]?))?", re.IGNORECASE)
@@ -52,6 +53,7 @@ def carry_machine(read: SlurmFiles, found: Imported) -> None:
     if default is None and read.partitions:
         default = read.partitions[0]
     _tell_of_partitions(read, found)
+    tell_of_overlaps(read, default, found)
     _nodes(read, default[0]["partitionname"] if default else "batch", found)
     _whole_nodes(read, default, found)
     licences = _licences(read, found)
@@ -61,7 +63,7 @@ def carry_machine(read: SlurmFiles, found: Imported) -> None:
 
 def _no_partitions(read: SlurmFiles) -> Remark:
     lines = [line for _, line in (*read.config.values(), *read.associations, *read.qos)]
-    line = lines[0] if lines else Line("slurm.conf", 1, "")
+    line = lines[0] if lines else read.first or Line("slurm.conf", 1, "")
     first = Line(line.file, 1, "")
     return Remark(
         first, "no partition was found (PartitionName=...): put yours into cluster.options.partitions"

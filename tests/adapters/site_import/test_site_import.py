@@ -191,7 +191,13 @@ def test_what_of_slurms_policy_is_not_carried_over() -> None:
         "slurm.conf:18: OverTimeLimit=5 is not carried over: jobs are expected to end at their limits",
         "slurm.conf:26: PriorityFlags=MAX_TRES has no counterpart",
         "slurm.conf:45: Weight=50: nodes are not chosen by weight",
+        "slurm.conf:47: TRESBillingWeights: those of batch hold for all, also for gpu, debug, which Slurm "
+        "bills by processors",
         "slurm.conf:49: QOS=part_debug: the limits of a partition's QOS are not carried over",
+        "slurm.conf:49: partition debug overlaps with batch (4 nodes in common): a dry run has each node "
+        "once, all in the pool batch",
+        "slurm.dump:17: MaxSubmitJobs=100 is not carried over: Slurm itself refuses jobs at submission",
+        "qos.txt:4: MaxSubmitJobsPerUser=50 is not carried over: Slurm itself refuses jobs at submission",
         "qos.txt:4: QOS standby: gracetime=00:02:00 is not carried over: no time to end by itself is given",
         "qos.txt:4: QOS standby: flags=NoReserve is not carried over",
     ]
@@ -494,7 +500,7 @@ def test_of_two_lines_of_one_account_the_first_holds_with_all_its_users() -> Non
         ("PartitionName=p MaxNodes=few", "MaxNodes: expected a number, found 'few'"),
         ("PartitionName=p PriorityJobFactor=-1", "PriorityJobFactor: expected a number from 0 on"),
         ("SchedulerType=sched/other", "SchedulerType=sched/other: expected sched/backfill or sched/builtin"),
-        ("INCLUDE\tmore.conf", "more.conf is another file; give it as well"),
+        ("INCLUDE\tmore.conf", "more.conf is another file; give it as well (more.conf: expected a file "),
     ],
 )
 def test_what_slurms_configuration_says_in_vain_is_remarked(line: str, why: str) -> None:

@@ -231,7 +231,7 @@ def test_files_that_belong_elsewhere_are_named() -> None:
     [
         (
             "SelecType=select/linear",
-            "SelecType is no key of slurm.conf that is known here. Did you mean 'selecttype'",
+            "SelecType is no key of slurm.conf that is known here. Did you mean 'SelectType'",
         ),
         ("SuspendProgram=/bin/off", "SuspendProgram=/bin/off is not carried over: no node is switched off"),
         ("CompleteWait=30", "CompleteWait=30 is not carried over: jobs start while others complete"),
