@@ -59,9 +59,12 @@ def shares(
     The columns are those of `sshare -l`. The last run of the journal is repeated to its end; nobody is
     asked.
     """
+    from headway.extras import need_report
     from headway_plugins.priority.minutes import MINUTES, minutes_rows
     from headway_plugins.priority.share_course import Course
 
+    if html is not None:
+        need_report("--html")
     course = Course()
 
     def look(running: Scheduler, at: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -68,7 +69,16 @@ def test_a_daemon_runs_a_trace_of_its_configuration(trace: Path, tmp_path: Path)
     assert ran.returncode == 0, ran.stderr
 
 
-@pytest.mark.parametrize("words", [["demo"], ["compare", "x"], ["tune", "easy"], ["reproduce"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["demo"],
+        ["compare", "x"],
+        ["tune", "easy"],
+        ["reproduce"],
+        ["shares", "--journal", "x", "--html", "x.html"],
+    ],
+)
 def test_what_needs_it_says_how_to_install_it(words: list[str], tmp_path: Path) -> None:
     if words[0] == "compare":
         words = ["compare", str(tmp_path / "campaign.yaml")]
@@ -76,3 +86,19 @@ def test_what_needs_it_says_how_to_install_it(words: list[str], tmp_path: Path) 
     ran = headway(*words)
     assert ran.returncode == 2
     assert "extra `report`" in " ".join(ran.stderr.split()), ran.stderr
+
+
+def test_the_readme_names_the_commands_that_need_it() -> None:
+    root = Path(__file__).parents[3]
+    readme = " ".join((root / "README.md").read_text(encoding="utf-8").split())
+    sentence = re.search(r"The commands ([^.]*?) need the extra `report`", readme)
+    assert sentence is not None
+    named = {word.removeprefix("headway ") for word in re.findall(r"`([^`]+)`", sentence[1])}
+    sources = (root / "framework" / "headway" / "cli").glob("*.py")
+    asked = {
+        what.removeprefix("headway ")
+        for path in sources
+        for what in re.findall(r'need_report\("([^"]+)"\)', path.read_text(encoding="utf-8"))
+    }
+    assert asked - named == set()
+    assert named - asked == {"dry-run", "analyze", "shares", "--html"}
