@@ -51,3 +51,7 @@ class Agenda:
         heap = self.heap
         while heap and type(heap[0][3]) is Execution and heap[0][3].version != heap[0][4]:
             heappop(heap)
+
+
+def nothing(_: object) -> None:
+    """What happens at a moment that is enough: what is news by then is told at it."""

@@ -25,10 +25,13 @@ class Dependencies:
         self._positions: dict[str, int] = {}
         self._arrays: dict[str, list[str]] = {}
         self._searched = 0
+        #: Jobs and arrays for whose starts others wait.
+        self.awaited: set[str] = set()
 
     def left(self, job: JobDescription) -> JobDescription:
         """The job with the dependencies that are not met yet."""
         unmet = self.unmet(job)
+        self.awaited.update(each.job_id for each in unmet if each.kind == "started")
         if len(unmet) == len(job.dependencies):
             return job
         return msgspec.structs.replace(job, dependencies=unmet)

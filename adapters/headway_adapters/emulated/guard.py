@@ -33,6 +33,8 @@ class Guard:
         self._licences = Licences(machine, reservations, self._inside, licence_changes)
         self._reservations = reservations
         self._dependencies = dependencies
+        #: See :attr:`Dependencies.awaited`.
+        self.awaited = dependencies.awaited
         self._bounds = {pool.name: pool.bounds for pool in machine.cluster.pools}
         self._closed = frozenset(pool.name for pool in machine.cluster.pools if not pool.open)
 

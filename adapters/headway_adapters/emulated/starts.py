@@ -8,6 +8,7 @@ from headway import decisions as dec
 from headway import events as ev
 from headway.model import JobDescription
 from headway.workload.jobs import Begun
+from headway_adapters.emulated.agenda import nothing
 from headway_adapters.emulated.arrivals import INFINITY
 from headway_adapters.emulated.bundles import Bundles
 from headway_adapters.emulated.execution import FOREGROUND, Execution
@@ -41,6 +42,10 @@ class Starts:
             return refusal
         del submitted[job.id]
         self.begin(index, job, decision)
+        awaited = self._guard.awaited
+        if awaited and not awaited.isdisjoint((job.id, job.array_id)):
+            # Told at once, and not with whatever happens next.
+            self._machine.agenda.at(self._machine.now, nothing, None)
         return ""
 
     def begin(self, index: int, job: JobDescription, decision: dec.Start, *, has_nodes: bool = False) -> None:

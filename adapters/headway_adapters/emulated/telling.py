@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 
 from headway.delays import Delays
 from headway.events import DecisionFailed, ElasticCommandReceived, Event, in_order
-from headway_adapters.emulated.agenda import Agenda
+from headway_adapters.emulated.agenda import Agenda, nothing
 
 #: These come from headway's own commands and from users' requests, not from a look.
 _AT_ONCE = (DecisionFailed, ElasticCommandReceived)
@@ -44,11 +44,7 @@ class Telling:
                 continue
             self._number += 1
             heappush(self._waiting, (at, self._number, event))
-            self._agenda.at(at, _nothing, None)
+            self._agenda.at(at, nothing, None)
         while self._waiting and self._waiting[0][0] <= now + _INSTANT:
             known.append(heappop(self._waiting)[2])
         return in_order(known)
-
-
-def _nothing(_: object) -> None:
-    """The moment is enough: what is known is looked up after it."""

@@ -137,18 +137,21 @@ def test_a_dependency_on_an_array_waits_for_all_of_it():
     jobs = [
         traced("x_1", estimate=10, **{**array, "outcome": "failed"}),
         traced("x_2", estimate=30, **array),
-        *(depends(kind, (kind, "x")) for kind in ("ended", "completed", "failed")),
+        *(depends(kind, (kind, "x")) for kind in ("ended", "completed", "failed", "started")),
         depends("late", ("failed", "x"), submit=50),
     ]
     run = emulate(FLAT, jobs, Fcfs())
-    assert run.starts == {"x_1": 0, "x_2": 0, "ended": 30, "failed": 30, "completed": None, "late": 50}
+    assert run.starts == {
+        "x_1": 0, "x_2": 0, "started": 0, "ended": 30, "failed": 30, "completed": None, "late": 50,
+    }  # fmt: skip
 
 
 def test_a_delay_counts_from_a_start():
     delayed = {"dependencies": (Dependency("started", "a", 60.0),)}
-    jobs = [traced("a", estimate=10), traced("b", **delayed), traced("late", submit=40, **delayed)]
-    run = emulate(FLAT, jobs, Fcfs())
-    assert run.starts == {"a": 0, "b": 60, "late": 60}
+    for runtime in (10, 500):
+        jobs = [traced("a", estimate=runtime), traced("b", **delayed), traced("late", submit=40, **delayed)]
+        run = emulate(FLAT, jobs, Fcfs())
+        assert run.starts == {"a": 0, "b": 60, "late": 60}
 
 
 # ---------------------------------------------------------------- reservations, flat
