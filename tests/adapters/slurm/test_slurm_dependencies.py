@@ -16,9 +16,10 @@ from headway import decisions as d
 from headway import events as ev
 from headway.model import Dependency
 from headway_adapters.polling.snapshot import SnapshotJob
-from headway_adapters.slurm import reader
+from headway_adapters.slurm import SlurmOptions, reader
 from headway_adapters.slurm.asking import Asking
-from headway_adapters.slurm.client import only_reads
+from headway_adapters.slurm.client import SlurmClient, only_reads
+from headway_adapters.slurm.give_back import give_back
 
 #: Two elements that have a record each, and the rest of their array.
 ARRAY = (RECORDS[29], RECORDS[30], RECORDS[9])
@@ -317,3 +318,14 @@ def test_an_array_is_not_asked_about_again_and_again() -> None:
     assert len(asking.steps({"50_1": released}, 106.0)) == 1
     assert asking.steps({"50_1": detail}, 107.0) == []
     assert len(asking.steps({"50_1": detail}, 161.0)) == 2
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_giving_back_leaves_no_begin_time_of_ours(held: bool) -> None:
+    record = pending(job_id=50, priority=0 if held else 9, dependency=SINGLE, **NAMED, **REST)
+    slurm = Asked({**record, "admin_comment": "headway:asked"})
+    client = SlurmClient(SlurmOptions(partitions=("batch",)), read_only=False, transport=slurm)
+    assert list(give_back(client, ("batch",))) == [("50", "")]
+    assert slurm.changes() == [
+        ("scontrol", "update", "JobId=50", "AdminComment=", "StartTime=now"), ("scontrol", "release", "50"),
+    ]  # fmt: skip
