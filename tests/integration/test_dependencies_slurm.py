@@ -147,8 +147,11 @@ def test_what_slurm_knows_better_is_sent_to_it_once(
 def test_an_array_that_a_killed_daemon_asked_about_starts(site: Site) -> None:
     assert site.daemon.stop() == 0
     array = site.submit(array="0-2", dependency="singleton")
-    site.cluster.scontrol("update", f"JobId={array}", "StartTime=now+10minutes", "AdminComment=headway:asked")
+    begin = int(time.time()) + 600
+    later = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(begin))
+    mark = f"AdminComment=headway:asked={begin}"
+    site.cluster.scontrol("update", f"JobId={array}", f"StartTime={later}", mark)
     site.cluster.scontrol("release", array)
     site.daemon.start()
     site.until_begun(*elements(array, 3))
-    assert max(map(site.began, elements(array, 3))) < time.time()
+    assert max(map(site.began, elements(array, 3))) < begin

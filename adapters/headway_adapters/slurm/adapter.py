@@ -625,7 +625,7 @@ class SlurmAdapter(PollingAdapter[reader.Detail, _Pinned]):
         if isinstance(look, _Look) and (look.loose or self._to_stay):
             self._hold_running(look)
         now = time.monotonic()
-        if steps := self._asking.steps(look.details, now):
+        if steps := self._asking.steps(look.details, now, look.snapshot.time):
             self.change(steps)
         listed = {detail.record for detail in look.details.values()}
         self._refused = {key: again for key, again in self._refused.items() if key in listed}

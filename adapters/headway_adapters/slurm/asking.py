@@ -16,8 +16,8 @@ from headway_adapters.polling.words import Argv
 from headway_adapters.slurm import marker, writer
 from headway_adapters.slurm.reader import Detail
 
-#: How far ahead the begin time is, minutes.
-_AHEAD = 10
+#: How far ahead the begin time is, seconds.
+_AHEAD = 600
 #: How long Slurm has for its answer, seconds: it may be busy.
 _PATIENCE = 5.0
 #: Until the same array is asked about again: Slurm looks by itself meanwhile, seconds.
@@ -30,8 +30,9 @@ class Asking:
     def __init__(self) -> None:
         self._asked: dict[str, float] = {}
 
-    def steps(self, details: Mapping[str, Detail], now: float) -> list[Argv]:
-        """The commands that end what was answered, and then those that ask."""
+    def steps(self, details: Mapping[str, Detail], now: float, time: float) -> list[Argv]:
+        """The commands that end what was answered, and then those that ask. ``now``: by the monotonic clock;
+        ``time``: by Slurm's (absolute seconds)."""
         there = {detail.record: detail for detail in details.values() if detail.asked or detail.unsaid}
         self._asked = {key: at for key, at in self._asked.items() if key in there or now < at + _AGAIN}
         ends = [
@@ -42,19 +43,20 @@ class Asking:
         for record, detail in there.items():
             if detail.unsaid and not detail.asked and now >= self._asked.get(record, -_AGAIN) + _AGAIN:
                 self._asked[record] = now
-                asks += _ask(record, detail.nodes_open)
+                asks += _ask(record, int(time) + _AHEAD, detail.nodes_open)
         return [*ends, *asks]
 
 
-def _ask(record: str, nodes_open: bool) -> Iterable[Argv]:
+def _ask(record: str, begin: int, nodes_open: bool) -> Iterable[Argv]:
     named = writer.job(record)
-    mark = marker.asked(nodes_open=nodes_open)
-    yield "scontrol", "update", f"JobId={named}", f"StartTime=now+{_AHEAD}minutes", f"AdminComment={mark}"
+    mark = marker.asked(begin, nodes_open=nodes_open)
+    yield "scontrol", "update", f"JobId={named}", f"StartTime={writer.utc(begin)}", f"AdminComment={mark}"
     yield "scontrol", "release", named
 
 
 def _end(record: str, detail: Detail) -> Argv:
-    argv = ("scontrol", "update", f"JobId={writer.record(record)}", "StartTime=now")
-    # The hold of a user who was faster stays the user's.
+    # What a user changed meanwhile, the begin time or the hold, stays the user's.
+    begin = ("StartTime=now",) if detail.begins_for_us else ()
     hold = () if detail.held else ("Priority=0",)
-    return (*argv, *hold, f"AdminComment={marker.held(nodes_open=detail.nodes_open)}")
+    mark = f"AdminComment={marker.held(nodes_open=detail.nodes_open)}"
+    return ("scontrol", "update", f"JobId={writer.record(record)}", *begin, *hold, mark)

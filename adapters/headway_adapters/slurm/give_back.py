@@ -80,7 +80,7 @@ def give_back(client: SlurmClient, partitions: tuple[str, ...]) -> Iterator[tupl
             yield record, _release_parts(client, record, detail)
             continue
         update = ["scontrol", "update", f"JobId={record}", "AdminComment="]
-        if detail.asked:
+        if detail.begins_for_us:
             update.append("StartTime=now")
         if detail.listed:
             update.append(f"Partition={writer.partitions(detail.listed)}")

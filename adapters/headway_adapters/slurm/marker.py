@@ -10,9 +10,9 @@ administrator's hold, whoever set it. The AdminComment (which only administrator
 ``headway:new;nodes=any``              the same, of a job whose user stated no greatest number of nodes:
 ``headway:held;nodes=any``             Slurm 24.11 shows the least as the greatest, too, while such a job
                                        is held and was never looked at by its scheduler
-``headway:asked``                      released with a begin time far ahead, so that Slurm looks at what it
-                                       depends on (:mod:`headway_adapters.slurm.asking`); also with
-                                       ``;nodes=any``
+``headway:asked=1795721953``           released with this begin time (seconds since the epoch) that lies far
+                                       ahead, so that Slurm looks at what it depends on
+                                       (:mod:`headway_adapters.slurm.asking`); also with ``;nodes=any``
 ``headway:pin=n[1-2];asked=n1;``       pinned to n1 and n2 for a start; its user had asked for
 ``nodes=0-0;cpus=n1:4,n2:4;run=0``     node n1 and no number of nodes; execution number 0
 ``;resv=1``                            and put into the reservation that headway keeps for it
@@ -26,6 +26,8 @@ A comment that is not ours is never overwritten; such a job is started without a
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from headway.model import Placement
@@ -34,7 +36,7 @@ from headway_adapters.slurm import hostlist
 PREFIX = "headway:"
 NEW = PREFIX + "new"
 HELD = PREFIX + "held"
-ASKED = PREFIX + "asked"
+ASKED = PREFIX + "asked="
 _ANY_NODES = ";nodes=any"
 
 
@@ -84,19 +86,22 @@ def held(*, nodes_open: bool) -> str:
     return HELD + (_ANY_NODES if nodes_open else "")
 
 
-def asked(*, nodes_open: bool) -> str:
-    """The mark of an array that was released so that Slurm looks at what it depends on."""
-    return ASKED + (_ANY_NODES if nodes_open else "")
+def asked(begin: int, *, nodes_open: bool) -> str:
+    """The mark of an array that was released, with this begin time (seconds since the epoch), so that Slurm
+    looks at what it depends on."""
+    return f"{ASKED}{begin}{_ANY_NODES if nodes_open else ''}"
 
 
-def says_asked(comment: str) -> bool:
-    """Whether a mark says so."""
-    return comment in (ASKED, ASKED + _ANY_NODES)
+def begin_of_asked(comment: str) -> int | None:
+    """The begin time that such a mark states; None of other comments."""
+    begin = comment.removeprefix(ASKED).removesuffix(_ANY_NODES)
+    return int(begin) if comment.startswith(ASKED) and re.fullmatch("[0-9]{1,10}", begin) else None
 
 
 def says_nodes_open(comment: str) -> bool:
     """Whether a mark says that the job's user stated no greatest number of nodes."""
-    return comment in (NEW + _ANY_NODES, HELD + _ANY_NODES, ASKED + _ANY_NODES)
+    asks = begin_of_asked(comment) is not None and comment.endswith(_ANY_NODES)
+    return asks or comment in (NEW + _ANY_NODES, HELD + _ANY_NODES)
 
 
 def parse(comment: str) -> Pin | None:

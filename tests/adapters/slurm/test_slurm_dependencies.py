@@ -16,7 +16,7 @@ from headway import decisions as d
 from headway import events as ev
 from headway.model import Dependency
 from headway_adapters.polling.snapshot import SnapshotJob
-from headway_adapters.slurm import SlurmOptions, reader
+from headway_adapters.slurm import SlurmOptions, marker, reader, writer
 from headway_adapters.slurm.asking import Asking
 from headway_adapters.slurm.client import SlurmClient, only_reads
 from headway_adapters.slurm.give_back import give_back
@@ -207,14 +207,21 @@ def test_elements_of_a_singleton_wait_for_slurms_word() -> None:
     assert left(free.jobs["50_3"]) == set()
 
 
+BEGINS_FOR_US = {
+    "admin_comment": f"headway:asked={int(NOW) + 600};nodes=any", "eligible_time": int(NOW) + 600,
+}  # fmt: skip
+
+
 def test_an_array_that_slurm_is_asked_about_does_not_begin_and_has_no_begin_time() -> None:
-    asked = {"admin_comment": "headway:asked", "priority": 100, "state_reason": "BeginTime",
-             "eligible_time": int(NOW) + 600}  # fmt: skip
+    asked = {"priority": 100, "state_reason": "BeginTime", **BEGINS_FOR_US}
     for text in (SINGLE, ""):
         jobs = read(pending(job_id=50, dependency=text, **NAMED, **REST, **asked))
         job, detail = jobs.jobs["50_1"], jobs.details["50_1"]
         assert job.job.held and job.job.begin_time is None
         assert detail.asked and detail.unsaid is bool(text)
+    other = {**asked, "eligible_time": int(NOW) + 30}
+    changed = read(pending(job_id=50, dependency=SINGLE, **NAMED, **REST, **other))
+    assert changed.jobs["50_1"].job.begin_time == int(NOW) + 30
 
 
 def test_a_split_off_element_waits_for_the_rest_of_its_array() -> None:
@@ -286,12 +293,16 @@ def test_slurm_is_asked_about_a_singleton_and_the_array_is_held_again() -> None:
     with adapter(slurm) as one:
         one.describe()
         events(one, 1.0)
-        assert slurm.changes() == [
-            ("scontrol", "update", "JobId=50", "StartTime=now+10minutes", "AdminComment=headway:asked"),
-            ("scontrol", "release", "50"),
-        ]
+        update, release = slurm.changes()
+        begin = marker.begin_of_asked(slurm.job["admin_comment"])
+        assert begin is not None and time.time() < begin
+        assert update == (
+            "scontrol", "update", "JobId=50", f"StartTime={writer.utc(begin)}",
+            f"AdminComment=headway:asked={begin}",
+        )  # fmt: skip
+        assert release == ("scontrol", "release", "50")
         assert one.known("50_1").job.held
-        slurm.job["dependency"] = ""
+        slurm.job.update(dependency="", eligible_time=begin)
         events(one, 1.0)
         assert slurm.changes()[2:] == [
             ("scontrol", "update", "JobId=50", "StartTime=now", "Priority=0", "AdminComment=headway:held")
@@ -299,31 +310,42 @@ def test_slurm_is_asked_about_a_singleton_and_the_array_is_held_again() -> None:
         assert not one.known("50_1").job.held
 
 
-def test_what_a_killed_run_asked_is_ended_by_the_next_one() -> None:
-    for held, words in ((True, ()), (False, ("Priority=0",))):
-        record = pending(job_id=50, priority=0 if held else 9, dependency=SINGLE, **NAMED, **REST)
-        slurm = Asked({**record, "admin_comment": "headway:asked;nodes=any"})
-        with adapter(slurm) as one:
-            one.describe()
-            events(one)
-        end = ("scontrol", "update", "JobId=50", "StartTime=now", *words)
-        assert slurm.changes()[0] == (*end, "AdminComment=headway:held;nodes=any")
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"priority": 9}, ("StartTime=now", "Priority=0")),
+        ({"priority": 0}, ("StartTime=now",)),
+        # The begin time is another since: somebody asked for that.
+        ({"priority": 9, "eligible_time": int(NOW) + 30}, ("Priority=0",)),
+    ],
+)
+def test_what_a_killed_run_asked_is_ended_by_the_next_one(
+    changed: dict[str, Any], words: tuple[str, ...]
+) -> None:
+    record = pending(job_id=50, dependency=SINGLE, **NAMED, **REST)
+    slurm = Asked({**record, **BEGINS_FOR_US, **changed})
+    with adapter(slurm) as one:
+        one.describe()
+        events(one)
+    update = ("scontrol", "update", "JobId=50", *words, "AdminComment=headway:held;nodes=any")
+    assert slurm.changes()[0] == update
 
 
 def test_an_array_is_not_asked_about_again_and_again() -> None:
     asking, detail = Asking(), reader.Detail(held=True, unsaid=True, record="50")
-    released = replace(detail, held=False, asked=True)
-    assert len(asking.steps({"50_1": detail, "50_2": detail}, 100.0)) == 2
-    assert asking.steps({"50_1": released}, 101.0) == []
-    assert len(asking.steps({"50_1": released}, 106.0)) == 1
-    assert asking.steps({"50_1": detail}, 107.0) == []
-    assert len(asking.steps({"50_1": detail}, 161.0)) == 2
+    released = replace(detail, held=False, asked=True, begins_for_us=True)
+
+    def steps(detail: reader.Detail, now: float) -> int:
+        return len(asking.steps({"50_1": detail, "50_2": detail}, now, NOW))
+
+    assert [steps(detail, 100.0), steps(released, 101.0), steps(released, 106.0)] == [2, 0, 1]
+    assert [steps(detail, 107.0), steps(detail, 161.0)] == [0, 2]
 
 
 @pytest.mark.parametrize("held", [True, False])
 def test_giving_back_leaves_no_begin_time_of_ours(held: bool) -> None:
     record = pending(job_id=50, priority=0 if held else 9, dependency=SINGLE, **NAMED, **REST)
-    slurm = Asked({**record, "admin_comment": "headway:asked"})
+    slurm = Asked({**record, **BEGINS_FOR_US})
     client = SlurmClient(SlurmOptions(partitions=("batch",)), read_only=False, transport=slurm)
     assert list(give_back(client, ("batch",))) == [("50", "")]
     assert slurm.changes() == [

@@ -268,8 +268,7 @@ class _Reading:
     def _begin(self, record: JobRecord) -> float | None:
         """The begin time that its user asked for, if it has not come."""
         begin = values.begin(record.eligible_time)
-        ours = marker.says_asked(values.text(record.admin_comment))
-        return begin if begin is not None and begin > self.now and not ours else None
+        return begin if begin is not None and begin > self.now and not _begins_for_us(record) else None
 
     def _marked(self, record: JobRecord, attributes: dict[str, Any] | None) -> dict[str, Any] | None:
         """The attributes, with what the user's comment says, and how nice the job is."""
@@ -416,9 +415,9 @@ class _Reading:
             blocked = _closed(pools)
         if not blocked and unfit:
             blocked = unfit
-        in_question = marker.says_asked(comment)
-        unsaid = managed and conditions.unsaid and not blocked
-        unsaid &= in_question or (comment.startswith(marker.HELD) and not self._begin(record))
+        in_question = marker.begin_of_asked(comment) is not None
+        unsaid = managed and conditions.unsaid and not blocked and not self._begin(record)
+        unsaid &= in_question or (comment.startswith(marker.HELD) and reason == "JobHeldAdmin")
         if not blocked and in_question:
             blocked = "Slurm is asked what it depends on"
         if not blocked and conditions.waits:
@@ -441,6 +440,7 @@ class _Reading:
             unmet=not held and reason in _DEPENDS,
             unsaid=unsaid,
             asked=in_question,
+            begins_for_us=in_question and _begins_for_us(record),
             pin=pin,
             node_list=node_list,
             least_nodes=least,
@@ -544,6 +544,12 @@ def partitions_listed(record: JobRecord, told: marker.Pin | None) -> tuple[str, 
     if len(named) > 1:
         return named
     return told.listed if told is not None and named and named[0] in told.listed else ()
+
+
+def _begins_for_us(record: JobRecord) -> bool:
+    """Whether a job's begin time is the one that headway gave it to ask Slurm about it."""
+    ours = marker.begin_of_asked(values.text(record.admin_comment))
+    return ours is not None and values.begin(record.eligible_time) == ours
 
 
 def _closed(names: Sequence[str]) -> str:
