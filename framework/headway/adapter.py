@@ -84,6 +84,21 @@ class Oddity(msgspec.Struct, frozen=True):
     detail: str = ""
 
 
+class StartsWait(msgspec.Struct, frozen=True):
+    """Starts that were decided, have their processors, and are not asked for yet."""
+
+    cluster: str
+    starts: int
+    #: What they wait for, such as "the budget of commands, 300 a minute".
+    what: str
+
+    @property
+    def sentence(self) -> str:
+        """This for a person."""
+        verb = "start waits" if self.starts == 1 else "starts wait"
+        return f"{self.starts} {verb} for {self.what}"
+
+
 class ClusterAdapter(abc.ABC):
     """A cluster, seen by the engine."""
 
@@ -195,6 +210,11 @@ class ClusterAdapter(abc.ABC):
 
     def oddities(self) -> Sequence[Oddity]:
         """What an operator should know, for ``headway status``. May be called from any thread."""
+        return ()
+
+    def starts_waiting(self) -> Sequence[StartsWait]:
+        """Starts that wait for something else than processors, for ``headway status`` and ``explain``. May be
+        called from any thread."""
         return ()
 
     def wake(self) -> None:  # noqa: B027 (an adapter that never blocks has nothing to do)

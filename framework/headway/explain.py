@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from headway.decisions import Decision, Migrate, Start, SwapTiers
 from headway.events import (
@@ -22,7 +23,7 @@ from headway.scheduler import Scheduler
 from headway.state import Job, Status
 from headway.state.choices import facing_each, pools_of, why_not_in
 from headway.state.occupation import BACKGROUND, FOREGROUND
-from headway.state.records import ON_NODES
+from headway.state.records import ON_NODES, PoolState
 from headway.view import Booking, View
 
 _INF = float("inf")
@@ -112,7 +113,7 @@ def _array(
     queued = [job for job in groups.get("In the queue", ()) if job in job.pool.queue]
     if queued:
         first = min(queued, key=lambda job: job.pool.queue.index(job))
-        told = " ".join(_in_queues(scheduler, first, clock, _in_queue))
+        told = " ".join(_in_queues(scheduler, first, clock, partial(_in_queue, wished=wished)))
         lines.append(f"The first of these is {first.id}. {told}")
     return lines
 
@@ -182,7 +183,7 @@ def explain(
             *_suspended(scheduler, job, clock),
             *_moved(job, wished),
         ]
-    lines.extend(_waits(scheduler, job, clock, _in_queue))
+    lines.extend(_waits(scheduler, job, clock, partial(_in_queue, wished=wished)))
     return lines
 
 
@@ -277,12 +278,16 @@ def _in_queues(
     return lines
 
 
-def _in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> list[str]:
-    """Its place in the queue of its pool, and why it waits there."""
+def _in_queue(
+    scheduler: Scheduler, job: Job, clock: Callable[[float], str], *, wished: Sequence[Decision] = ()
+) -> list[str]:
+    """Its place in the queue of its pool, and why it waits there; ``wished``: what would be started now."""
     pool = job.pool
+    given = _given_now(scheduler, pool, wished)
+    more = f", of which jobs that start now get {given}" if given else ""
     return [
         f"It is number {pool.queue.index(job) + 1} of {len(pool.queue)} in the queue; "
-        f"{pool.free} of {pool.total} processors are free.",
+        f"{pool.free + given} of {pool.total} processors are free{more}.",
         *_why_in_queue(scheduler, job, clock),
     ]
 
@@ -340,6 +345,20 @@ def _why_in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str])
     if (booking is None or booking.start == _INF) and (kept := _kept_by_suspended(scheduler, job)):
         lines.append(kept)
     return lines
+
+
+def _given_now(scheduler: Scheduler, pool: PoolState, wished: Sequence[Decision]) -> int:
+    """Processors of a pool that the wished starts take: nobody has started these jobs yet."""
+    nodes = scheduler.state.nodes.descriptions
+    given = 0
+    for start in wished:
+        if not isinstance(start, Start) or start.tier != FOREGROUND:
+            continue
+        if start.placement:
+            given += sum(count for name, count in start.placement if pool.name in nodes[name].pools)
+        elif (job := scheduler.state.jobs.get(start.job_id)) is not None and job.pool is pool:
+            given += job.processors
+    return given
 
 
 def _kept_by_suspended(scheduler: Scheduler, job: Job) -> str:

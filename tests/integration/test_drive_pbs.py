@@ -408,3 +408,21 @@ def test_check_monitor_drive_give_back(site: Site, daemon: Daemon) -> None:
         assert time.monotonic() < end, "PBS does not schedule again"
         time.sleep(0.2)
     assert site.state(waiting) == "R"
+
+
+def test_explain_and_status_name_the_budget_when_starts_wait_for_it(site: Site, daemon: Daemon) -> None:
+    """Of 60 commands a minute 20 are starts that may be run at once, here each in a command of its own."""
+    kinds = [f"select=1:ncpus=1:mem={100 + number}mb" for number in range(30)]
+    held = [site.submit("-h", "-l", kind, "-l", "walltime=600") for kind in kinds]
+    last = site.submit("-h", "-l", "select=4:ncpus=8")
+    daemon.configure(cluster={"adapter": "pbs", "options": site.options(commands_per_minute=60)})
+    daemon.start()
+    site.commands.ok("qrls", *held, last)
+    said = "wait for the budget of commands, 60 a minute"
+    daemon.until(lambda: said in daemon.command("status").stdout, what="status says so")
+    explained = daemon.command("explain", last).stdout
+    assert said in explained, explained
+    assert "0 of 32 processors are free" not in explained
+    assert len([entry for entry in daemon.log() if said in entry["event"]]) == 1
+    daemon.until(lambda: all(site.state(job) == "R" for job in held), what="all have their turn")
+    assert said not in daemon.command("status").stdout

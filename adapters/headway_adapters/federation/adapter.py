@@ -39,7 +39,7 @@ import structlog
 
 from headway import decisions as d
 from headway import events as ev
-from headway.adapter import Check, ClusterAdapter, Oddity, Outage, Outcome, WishedFrequency
+from headway.adapter import Check, ClusterAdapter, Oddity, Outage, Outcome, StartsWait, WishedFrequency
 from headway.clock import RunClock
 from headway.errors import Failure, HeadwayError, UserError
 from headway.model import ClusterDescription
@@ -554,6 +554,13 @@ class Federation(ClusterAdapter):
             msgspec.structs.replace(one, cluster=name)
             for name, member in self._members.items()
             for one in member.adapter.oddities()
+        ]
+
+    def starts_waiting(self) -> Sequence[StartsWait]:
+        return [
+            msgspec.structs.replace(one, cluster=name)
+            for name, member in self._members.items()
+            for one in member.adapter.starts_waiting()
         ]
 
     def close(self) -> None:

@@ -26,26 +26,29 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from headway import decisions as d
-from headway.adapter import Check, Outcome
+from headway.adapter import Check, Outcome, StartsWait
 from headway.errors import Failure, UserError
 from headway.model import ClusterDescription, NodeDescription, Reservation, SwitchDescription
 from headway_adapters.pbs import checks, cluster, documents, reader, reservations, values, writer
 from headway_adapters.pbs.client import PbsClient, is_silence
+from headway_adapters.pbs.joined import apart, join
 from headway_adapters.pbs.listings import Listings
 from headway_adapters.pbs.look import PbsLook
 from headway_adapters.pbs.options import PbsOptions
 from headway_adapters.pbs.placement_sets import group_keys, placement_sets
 from headway_adapters.pbs.room import Room
 from headway_adapters.pbs.settings import Settings
+from headway_adapters.pbs.turns import Turns
 from headway_adapters.polling import Flight, Launch, Look, PollingAdapter, validated
 from headway_adapters.polling.client import Unanswered
 from headway_adapters.polling.licences import for_ours
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
+from headway_adapters.polling.words import Argv
 from headway_adapters.transport import Result, Transport
 
 CAPABILITIES: frozenset[type[d.Decision]] = frozenset(
@@ -56,15 +59,15 @@ CAPABILITIES: frozenset[type[d.Decision]] = frozenset(
 )  # fmt: skip
 
 
-#: What is said when no more commands may be run in this minute.
-BUDGET_SPENT = "starts wait for their turn, the minute's commands are used up"
+#: What the starts of one call are known by.
+_Key = TypeVar("_Key", int, str)
 
 
 @dataclass(frozen=True)
 class Later:
     """A start that was accepted and whose command is still to be run."""
 
-    argv: tuple[str, ...]
+    argv: Argv
     #: Until PBS sees that the job's begin time is reached; otherwise until it is its turn.
     early: bool = False
 
@@ -117,6 +120,7 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
             read_only=read_only, log=log, clock=clock,
         )  # fmt: skip
         self.capabilities = _adjusted(self.capabilities, self.options)
+        self._turns = Turns(self.system, self.options.commands_per_minute, log=self._log)
         self._world: _World | None = None
         #: Made with it.
         self._settings: Settings | None = None
@@ -373,28 +377,34 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
                 argvs[index] = self._plan_start(start, room)
             except Failure as error:
                 launches[index] = Launch(Outcome(False, str(error)))
-        left = 0 if any(_waits_its_turn(flight) for flight in self._flights.values()) else self._starts_left()
-        now = list(argvs)[:left]
-        done = self.change([argvs[index] for index in now]) if now else []
-        for index, result in zip(now, done, strict=True):
-            launches[index] = self._launched(starts[index].job_id, argvs[index], result)
-        self._tell_waiting(len(argvs.keys() - launches.keys()))
-        for index in argvs.keys() - launches.keys():
-            said = "its turn comes when PBS has connections again"
-            launches[index] = Launch(Outcome(True, said), Later(argvs[index]))
+        before = sum(map(_waits_its_turn, self._flights.values()))
+        left = 0 if before else self._client.budget.starts_left()
+        now = [index for one in join(list(argvs.items()))[:left] for index in one.starts]
+        launches |= self._run_starts({index: (starts[index].job_id, argvs[index]) for index in now})
+        waiting = argvs.keys() - launches.keys()
+        self._turns.wait(before + len(waiting))
+        for index in waiting:
+            launches[index] = Launch(Outcome(True, f"it waits for {self._turns.what}"), Later(argvs[index]))
         return [launches[index] for index in range(len(starts))]
 
-    def _tell_waiting(self, starts: int) -> None:
-        """Say it in the log and in ``headway status`` when starts wait for PBS's connections."""
-        if starts:
-            allowed = self.options.commands_per_minute
-            self._log.warning(BUDGET_SPENT, starts=starts, commands_per_minute=allowed)
-            detail = f"{starts} of them; commands_per_minute: {allowed}; their processors stay reserved"
-            self._odd.saw(BUDGET_SPENT, detail)
-
-    def _starts_left(self) -> int | None:
-        """How many starts may be run now; None: any number."""
-        return self._client.budget.starts_left()
+    def _run_starts(self, planned: Mapping[_Key, tuple[str, Argv]]) -> dict[_Key, Launch[Later | None]]:
+        """Run the commands of some starts, those on the same vnodes in one. ``planned``: a job's id and its
+        command, for each key."""
+        launches: dict[_Key, Launch[Later | None]] = {}
+        ready: dict[_Key, Argv] = {}
+        for key, (job_id, argv) in planned.items():
+            if why := self._given_walltime(job_id):
+                launches[key] = Launch(Outcome(False, why))
+            else:
+                ready[key] = argv
+        commands = join(list(ready.items()))
+        done = self.change([one.argv for one in commands]) if commands else []
+        for one, result in zip(commands, done, strict=True):
+            ids = [planned[key][0] for key in one.starts]
+            each = apart(result, ids) if result is not None else [None] * len(ids)
+            for key, job_id, its in zip(one.starts, ids, each, strict=True):
+                launches[key] = self._launched(job_id, ready[key], its)
+        return launches
 
     def _launched(self, job_id: str, argv: tuple[str, ...], result: Result | None) -> Launch[Later | None]:
         """What became of one start whose command was run (None: it was not tried)."""
@@ -426,21 +436,19 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
     def _next_turn(self) -> None:
         """Run the starts that wait for PBS's connections, as many as there are now, and look anew whether
         they are possible."""
-        waiting = [key for key, flight in self._flights.items() if _waits_its_turn(flight)]
-        if not waiting:
-            return
-        turn = waiting[: self._starts_left()]
+        waiting = {key: flight for key, flight in self._flights.items() if _waits_its_turn(flight)}
+        commands = join([(key, flight.payload.argv) for key, flight in waiting.items() if flight.payload])
+        turn = [key for one in commands[: self._client.budget.starts_left()] for key in one.starts]
         others = [flight.decision for key, flight in self._flights.items() if key not in set(turn)]
-        room = Room(self._as_it_is, others)
-        argvs: dict[str, tuple[str, ...]] = {}
+        room = Room(self._as_it_is, others) if turn else None
+        planned: dict[str, tuple[str, Argv]] = {}
         for key in turn:
+            assert room is not None
             try:
-                argvs[key] = self._plan_start(self._flights[key].decision, room)
+                planned[key] = key, self._plan_start(waiting[key].decision, room)
             except Failure as error:
-                self._failed(key, self._flights[key], str(error))
-        done = self.change(list(argvs.values())) if argvs else []
-        for (key, argv), result in zip(argvs.items(), done, strict=True):
-            launch = self._launched(key, argv, result)
+                self._failed(key, waiting[key], str(error))
+        for key, launch in self._run_starts(planned).items():
             self._flights[key].payload = launch.payload
             if not launch.outcome.accepted:
                 self._failed(key, self._flights[key], launch.outcome.message)
@@ -448,7 +456,8 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
         for key in waiting:
             if key in self._flights:
                 self._flights[key].deadline = time.monotonic() + self._pace.start_timeout
-        if argvs:
+        self._turns.wait(sum(map(_waits_its_turn, self._flights.values())))
+        if planned:
             self._confirm_pause = self._pace.confirm_interval
 
     def _plan_start(self, start: d.Start, room: Room) -> tuple[str, ...]:
@@ -467,13 +476,20 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
         hosts = self._last.hosts if isinstance(self._last, PbsLook) else {}
         argv = writer.start(start, detail, hosts=hosts, torque=self._torque)
         room.take(start, job, detail)
-        if detail.shrinks_from:
-            # PBS's own scheduler gives such a job its walltime; without one it would run for ever.
-            (given,) = self.change([writer.limit(start.job_id, detail.shrinks_from)])
-            if given is None or not given.ok:
-                said = given.complaint() if given is not None else "PBS does not answer"
-                raise writer.Unfit(f"job {start.job_id}: it cannot be given a walltime: {said}")
         return argv
+
+    def _given_walltime(self, job_id: str) -> str:
+        """Give a shrink-to-fit job its walltime before it starts; why that cannot be done, "" if it is.
+
+        PBS's own scheduler does it; without one the job would run for ever."""
+        detail = self.detail(job_id)
+        if detail is None or not detail.shrinks_from:
+            return ""
+        (given,) = self.change([writer.limit(job_id, detail.shrinks_from)])
+        if given is not None and given.ok:
+            return ""
+        said = given.complaint() if given is not None else "PBS does not answer"
+        return f"job {job_id}: it cannot be given a walltime: {said}"
 
     @property
     def _torque(self) -> bool:
@@ -516,6 +532,9 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
 
     def undrain(self, node: str) -> tuple[str, ...]:
         return writer.online(node, torque=self._torque)
+
+    def starts_waiting(self) -> Sequence[StartsWait]:
+        return self._turns.waiting()
 
     def check(self) -> list[Check]:
         return [*checks.run(self._client, self.options, self._clock), *self.check_agents()]

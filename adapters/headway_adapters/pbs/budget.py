@@ -2,11 +2,11 @@
 
 Each of PBS's commands proves who it is by a privileged port, of which a machine has some hundred, and
 which stays taken for a minute after the command has ended. When they have run out, *everybody's* commands
-on that machine wait for seconds. So looks and starts share a budget (``commands_per_minute``):
+on that machine wait for seconds. So looks and starts share a budget (``commands_per_minute``), each with a
+:class:`Bucket` of its own:
 
-* a third is the looks', which are spread evenly over the minute when there are many: they wait
-  (:meth:`Budget.wait`), on their own thread;
-* two thirds are the starts'. One that finds none left is not run now (:meth:`Budget.starts_left`).
+* a third is the looks'. A look waits for its commands (:meth:`Budget.wait`), on its own thread;
+* two thirds are the starts'. A start that finds none left is not run now (:meth:`Budget.starts_left`).
 
 All else that an administrator or a policy asks for (ending, holding, signalling jobs) is run at once, and
 counted with the starts.
@@ -14,15 +14,48 @@ counted with the starts.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 
 #: How long a port stays taken, seconds.
 _TAKEN = 60.0
 #: Commands of looks that may be run at once: those that confirm starts come in quick succession.
-_AT_ONCE = 20
+_LOOKS_AT_ONCE = 20
+#: What differs by less is the same number of commands.
+_EXACT = 1e-9
+
+
+class Bucket:
+    """Commands that may be run: some at once, the others as the bucket fills again.
+
+    In no minute there are more than its share, unless more are taken than are there: these are paid for
+    afterwards.
+    """
+
+    def __init__(self, share: int, at_once: int, now: float) -> None:
+        """``share``: commands in any minute, of which ``at_once`` may be run together. ``now``: seconds."""
+        self.at_once = at_once
+        self._a_second = (share - at_once) / _TAKEN
+        #: Below zero: so many were run beyond it.
+        self._ready = float(at_once)
+        self._then = now
+
+    def ready(self, now: float) -> float:
+        """How many commands may be run; below zero: how many too many were run."""
+        self._ready = min(self._ready + (now - self._then) * self._a_second, float(self.at_once))
+        self._then = now
+        return self._ready
+
+    def take(self, commands: int) -> None:
+        """Count commands, whether they are there or not."""
+        self._ready -= commands
+
+    def until(self, commands: int, now: float) -> float:
+        """Seconds until so many may be run; of more than fit into the bucket, until it is full."""
+        missing = min(commands, self.at_once) - self.ready(now)
+        return missing / self._a_second if missing > _EXACT else 0.0
 
 
 class Budget:
@@ -31,31 +64,25 @@ class Budget:
     def __init__(self, per_minute: int | None, clock: Callable[[], float] = time.monotonic) -> None:
         """``per_minute``: None for any number. ``clock``: seconds, never set back."""
         self._limited = per_minute is not None
-        self._for_looks = (per_minute or 0) // 3
-        self._for_changes = (per_minute or 0) - self._for_looks
+        for_looks = (per_minute or 0) // 3
+        for_changes = (per_minute or 0) - for_looks
         self._clock = clock
         self._lock = threading.Lock()
         self._closed = threading.Event()
-        self._changes: deque[float] = deque()
-        self._at_once = min(_AT_ONCE, self._for_looks // 2)
-        #: Commands of looks that may be run now, and when that was so.
-        self._ready, self._then = float(self._at_once), clock()
+        self._looks = Bucket(for_looks, min(_LOOKS_AT_ONCE, for_looks // 2), clock())
+        self._changes = Bucket(for_changes, for_changes // 2, clock())
 
     def spend(self, commands: int) -> None:
         """Count commands that change something."""
-        if self._limited:
-            with self._lock:
-                self._changes.extend([self._clock()] * commands)
+        with self._lock:
+            self._changes.take(commands)
 
     def starts_left(self) -> int | None:
-        """How many starts may be run now; None: any number."""
+        """How many commands of starts may be run now; None: any number."""
         if not self._limited:
             return None
         with self._lock:
-            since = self._clock() - _TAKEN
-            while self._changes and self._changes[0] <= since:
-                self._changes.popleft()
-            return max(self._for_changes - len(self._changes), 0)
+            return max(math.floor(self._changes.ready(self._clock()) + _EXACT), 0)
 
     def wait(self, commands: int) -> None:
         """Return when so many commands of a look may be run, and count them."""
@@ -66,16 +93,11 @@ class Budget:
     def _pause(self, commands: int) -> float:
         """Seconds until there is room for so many commands; if there is, they are counted."""
         with self._lock:
-            a_second = (self._for_looks - self._at_once) / _TAKEN
-            now = self._clock()
-            self._ready = min(self._ready + (now - self._then) * a_second, float(self._at_once))
-            self._then = now
-            # Many at once (the ends of hundreds of jobs) are paid for afterwards.
-            missing = min(commands, self._at_once) - self._ready
-            if missing > 1e-9:
-                return missing / a_second
-            self._ready -= commands
-            return 0.0
+            pause = self._looks.until(commands, self._clock())
+            if pause == 0.0:
+                # Many at once (the ends of hundreds of jobs) are paid for afterwards.
+                self._looks.take(commands)
+            return pause
 
     def close(self) -> None:
         """Nobody waits any more."""

@@ -7,11 +7,16 @@ A user's job can make ``qstat`` itself crash, for everybody (seen with OpenPBS 2
 attribute ``Submit_arguments``, which any program may set). Then the jobs' ids are asked for (``qselect``),
 and the jobs in parts, smaller and smaller, until those are known at which it crashes: they alone are left
 alone.
+
+So is it done while there are large arrays. Once the last array of the server has begun some 500 of its
+elements, a listing of all jobs with their elements repeats them without end (OpenPBS 23.06); one of jobs that
+are named does not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from headway_adapters.pbs import documents, dsv, torque, writer
@@ -28,6 +33,8 @@ _ALONE_FOR = 300.0
 #: Jobs that are asked for at once where qstat crashes at some, and how many commands a look takes for them.
 _PART = 1000
 _MOST_COMMANDS = 64
+#: Elements of an array from which on the jobs are asked for by their ids.
+_LARGE_ARRAY = 400
 #: What is said of a job at which qstat crashes.
 CRASHES = "qstat crashes when it is to show job"
 
@@ -43,6 +50,8 @@ class Listings:
         #: The jobs at which qstat crashes, arrays as a whole, and the time until which that is believed.
         self._unprintable: frozenset[str] = frozenset()
         self._unprintable_until = 0.0
+        #: There are arrays so large that a listing of all jobs may not end.
+        self._large_arrays = False
 
     @property
     def form(self) -> tuple[str, ...]:
@@ -51,7 +60,7 @@ class Listings:
 
     def all_jobs_command(self, now: float) -> tuple[str, ...]:
         """The command with which a look at all jobs begins."""
-        if self._unprintable and now < self._unprintable_until:
+        if self._large_arrays or (self._unprintable and now < self._unprintable_until):
             return ("qselect",)
         return self.jobs_command("-t")
 
@@ -102,20 +111,24 @@ class Listings:
 
         Raises :class:`Unanswered`.
         """
-        if result.crashed and "dsv" in result.argv:
-            self._unprintable_until = now + _ALONE_FOR
+        if "dsv" in result.argv and (result.crashed or _is_endless(result)):
             result = self._client.run(("qselect",))
         if not result.ok:
             raise Unanswered(f"{' '.join(result.argv[:3])}: {result.complaint()}")
         try:
             if result.argv[0] != "qselect":
                 self._unprintable = frozenset()
-                return dict(_jobs(result)), frozenset()
-            ids = [line for line in result.text.split() if _is_id(line)]
-            known = self._unprintable & set(ids)
+                found = dict(_jobs(result))
+                self._large_arrays = not self._torque and _has_large_array(found)
+                return found, frozenset()
+            ids = [line for line in result.text.split() if _is_id(line) or _is_id(line, writer.array)]
+            known = self._unprintable & set(ids) if now < self._unprintable_until else frozenset()
             found, crashing, unread = self._in_parts([key for key in ids if key not in known], ("-t",))
         except documents.Malformed as error:
             raise Unanswered(str(error)) from error
+        self._large_arrays = _has_large_array(found)
+        if crashing:
+            self._unprintable_until = now + _ALONE_FOR
         self._unprintable = known | crashing
         for key in sorted(self._unprintable):
             notes.add(f"{CRASHES} {key}: it is left alone until it is gone (qdel {key})")
@@ -205,9 +218,20 @@ def _jobs(result: Result) -> Mapping[str, documents.JobRecord]:
     return torque.jobs(result.stdout)
 
 
-def _is_id(job_id: str) -> bool:
+def _has_large_array(found: Iterable[str]) -> bool:
+    """Whether an array of these jobs has so many elements that a listing of all jobs may not end."""
+    elements = Counter(key.partition("[")[0] for key in found if "[" in key)
+    return any(count > _LARGE_ARRAY for count in elements.values())
+
+
+def _is_endless(result: Result) -> bool:
+    """Whether a listing was cut because it did not end."""
+    return bool(result.stdout) and (result.timed_out or result.too_long)
+
+
+def _is_id(job_id: str, checked: Callable[[str], str] = writer.job) -> bool:
     try:
-        writer.job(job_id)
+        checked(job_id)
     except writer.Unfit:
         return False
     return True

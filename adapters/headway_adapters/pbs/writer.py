@@ -29,6 +29,7 @@ from headway_adapters.polling.remarks import with_note
 from headway_adapters.polling.words import Argv, Unfit, matching, point_in_time, signal_name, time_limit
 
 _JOB = re.compile(r"[0-9]{1,12}(?:\[[0-9]{1,10}\])?(?:\.[A-Za-z0-9][A-Za-z0-9._-]{0,254})?")
+_ARRAY = re.compile(r"[0-9]{1,12}\[\](?:\.[A-Za-z0-9][A-Za-z0-9._-]{0,254})?")
 _VNODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\[\]#^-]{0,254}")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
 _RESOURCE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -56,6 +57,11 @@ class Plan(msgspec.Struct, frozen=True):
 def job(job_id: str) -> str:
     """A job's id, checked."""
     return matching(job_id, _JOB, "the id of a PBS job")
+
+
+def array(array_id: str) -> str:
+    """A job array's id, checked."""
+    return matching(array_id, _ARRAY, "the id of a PBS job array")
 
 
 def vnode(name: str) -> str:

@@ -24,13 +24,15 @@ from headway.cli.common import (
     when,
 )
 from headway.cli.earlier_runs import first_submissions, may_have_journal
-from headway.errors import HeadwayError, UserError
+from headway.errors import Failure, HeadwayError, UserError
 
 if TYPE_CHECKING:
     from headway.config import Config
     from headway.journal import HistoryEntry
     from headway.plugins import Catalogue, Plugins
 
+#: Seconds for which the daemon is asked what its starts wait for.
+_DAEMON_PATIENCE = 2.0
 #: So many elements of an array that is over are named.
 _ELEMENTS = 10
 
@@ -122,6 +124,7 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
     from headway.live_copy import Copy
     from headway.plugins import Plugins
     from headway.scheduler import Scheduler
+    from headway.state.records import ON_NODES
 
     configs = catalogue.enabled(config.plugin_configs())
     with live_adapter(config, read_only=True) as adapter:
@@ -147,6 +150,8 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
     if not lines:
         return lines
     job = find_job(scheduler, job_id)
+    if job is None or job.status not in ON_NODES:
+        lines += _starts_that_wait(config)
     if job is None:
         return lines
     if plugins.promise or plugins.need_policy:
@@ -175,6 +180,23 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
         else:
             lines.append("When it will start cannot be foreseen.")
     return lines
+
+
+def _starts_that_wait(config: Config) -> list[str]:
+    """What the daemon's starts wait for besides processors, as sentences; none where it does not answer."""
+    from headway.service.client import ask
+    from headway.service.protocol import Status
+
+    path = config.socket_path()
+    if path is None or not path.exists():
+        return []
+    try:
+        report = ask(path, Status(), timeout=_DAEMON_PATIENCE).status
+    except Failure:
+        return []
+    several = len(config.clusters_by_place()) > 1
+    waits = () if report is None else report.starts_waiting
+    return [f"{f'{wait.cluster}: ' if several else ''}{wait.sentence}." for wait in waits]
 
 
 def _what_is_known(config: Config, plugins: Plugins, catalogue: Catalogue) -> dict[str, Any]:

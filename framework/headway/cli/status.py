@@ -53,6 +53,8 @@ def _show(report: Report) -> None:
     for odd in report.oddities:
         latest = f" ({odd.detail})" if odd.detail else ""
         say(f"{odd.cluster}: {odd.what}: {odd.count}, last {wall_clock(odd.last)}{latest}", style="yellow")
+    for wait in report.starts_waiting:
+        say(f"{wait.cluster}: {wait.sentence}; their processors stay reserved.", style="yellow")
     if report.last_cycle is None:
         say("No cycle yet: the cluster has not answered.")
         return

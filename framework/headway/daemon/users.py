@@ -50,6 +50,7 @@ class Users:
             clock=clock,
             outages=adapter.outages,
             oddities=adapter.oddities,
+            starts_waiting=adapter.starts_waiting,
             watts=adapter.measured_watts,
             latencies=meter.summary,
         )

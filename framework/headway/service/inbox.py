@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from headway.adapter import Oddity, Outage, Outcome
+from headway.adapter import Oddity, Outage, Outcome, StartsWait
 from headway.decisions import Decision
 from headway.events import ElasticCommandReceived, Event, ReservationRequested, ReservationReturned
 from headway.latencies import LatencySummary
@@ -57,12 +57,14 @@ class Inbox:
         clock: Callable[[], float],
         outages: Callable[[], Sequence[Outage]] = tuple,
         oddities: Callable[[], Sequence[Oddity]] = tuple,
+        starts_waiting: Callable[[], Sequence[StartsWait]] = tuple,
         watts: Callable[[], Mapping[str, float]] = dict,
         latencies: Callable[[], Mapping[str, LatencySummary]] = dict,
     ) -> None:
         """``wake`` makes the adapter's wait return. ``watching``: monitor mode, where nothing is changed.
         ``report`` says what stays the same during the run; ``outages`` what does not answer now,
-        ``oddities`` what else an operator should know, ``watts`` what nodes were measured to draw;
+        ``oddities`` what else an operator should know, ``starts_waiting`` which starts wait for the batch
+        system rather than for processors, ``watts`` what nodes were measured to draw;
         ``latencies`` how long the cluster takes, asked on the scheduler's thread."""
         self._wake = wake
         self._report = report
@@ -70,6 +72,7 @@ class Inbox:
         self._clock = clock
         self._outages = outages
         self._oddities = oddities
+        self._starts_waiting = starts_waiting
         self._watts = watts
         self._latencies = latencies
         self._lock = threading.Lock()
@@ -102,7 +105,7 @@ class Inbox:
             )
             report = msgspec.structs.replace(
                 report, problems=problems, problems_in_all=count, limited=limited, outages=outages,
-                oddities=oddities, watts=dict(self._watts()),
+                oddities=oddities, watts=dict(self._watts()), starts_waiting=tuple(self._starts_waiting()),
             )  # fmt: skip
             future.set_result(Reply("accepted", status=report))
             return future

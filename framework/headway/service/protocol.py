@@ -6,6 +6,7 @@ from typing import Annotated
 
 import msgspec
 
+from headway.adapter import StartsWait
 from headway.latencies import LatencySummary
 
 #: Bytes of a line, at most.
@@ -108,6 +109,8 @@ class Report(msgspec.Struct, frozen=True):
     problems_in_all: int = 0
     outages: tuple[OutageReport, ...] = ()
     oddities: tuple[OddityReport, ...] = ()
+    #: Starts that wait for something else than processors.
+    starts_waiting: tuple[StartsWait, ...] = ()
     #: Power state -> nodes in it, without those that are on.
     power: dict[str, int] = {}
     #: Node -> watts, of the nodes that the batch system measures.

@@ -25,7 +25,6 @@ from headway import events as ev
 from headway.errors import Failure, UserError
 from headway.model import ClusterDescription, PoolDescription
 from headway_adapters.pbs import PbsAdapter, PbsOptions, give_back
-from headway_adapters.pbs.adapter import BUDGET_SPENT
 from headway_adapters.pbs.client import PbsClient, only_reads
 from headway_adapters.transport import Result
 
@@ -260,40 +259,64 @@ def test_a_start_at_the_very_second_is_repeated_once_pbs_has_seen_the_time(pbs: 
 def test_starts_beyond_the_budget_have_their_turn_later(
     pbs: PretendedPbs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two thirds of 30 are the starts'; the others are run when the ports of the first are free again."""
-    pbs.jobs = {f"{number}.pbshost": job() for number in range(100, 124)}
-    placed = [d.Start(key, ((f"pbshost[{at % 3}]", 1),)) for at, key in enumerate(pbs.jobs)]
+    """Two thirds of 30 are the starts', half of them at once; another may be run after each six seconds."""
+    pbs.jobs = {f"{number}.pbshost": job() for number in range(100, 114)}
+    placed = [d.Start(key, ((f"pbshost[{at % 3}]", 1 + at // 3),)) for at, key in enumerate(pbs.jobs)]
+    for start in placed:
+        pbs.jobs[start.job_id] = job(select=f"1:ncpus={start.placement[0][1]}")
+    for vnode in pbs.nodes["nodes"].values():
+        vnode["resources_available"]["ncpus"] = 100
     with adapter(pbs, commands_per_minute=30, start_timeout=1.0) as one:
         budget = one._client.budget
-        clock = [1000.0]
+        clock = [time.monotonic()]
         monkeypatch.setattr(budget, "_clock", lambda: clock[0])
         monkeypatch.setattr(budget, "wait", lambda commands: None)
         started(one)
         with capture_logs() as logs:
             outcomes = one.apply(time.time(), placed)
         assert all(outcome.accepted for outcome in outcomes)
-        (said,) = [entry for entry in logs if entry["event"] == BUDGET_SPENT]
-        assert (said["starts"], said["commands_per_minute"]) == (4, 30)
-        (odd,) = one.oddities()
-        assert odd.what == BUDGET_SPENT and odd.detail.startswith("4 of them; commands_per_minute: 30")
-        assert [outcome.message for outcome in outcomes].count(
-            "its turn comes when PBS has connections again"
-        ) == 4
-        assert sum(argv[0] == "qrun" for argv in pbs.said) == 20
-        for start in placed[:20]:
-            pbs.jobs[start.job_id].update(RUNS, exec_vnode=f"({start.placement[0][0]}:ncpus=1)")
+        waits = "the budget of commands, 30 a minute"
+        assert [outcome.message for outcome in outcomes].count(f"it waits for {waits}") == 4
+        assert [entry["starts"] for entry in logs if entry["event"] == f"starts wait for {waits}"] == [4]
+        assert [wait.sentence for wait in one.starts_waiting()] == [f"4 starts wait for {waits}"]
+        assert sum(argv[0] == "qrun" for argv in pbs.said) == 10
+        for start in placed[:10]:
+            vnode, count = start.placement[0]
+            pbs.jobs[start.job_id].update(RUNS, exec_vnode=f"({vnode}:ncpus={count})")
         # Longer than start_timeout: the time to start begins with the command.
-        told = events(one, 1.5)
+        with capture_logs() as logs:
+            told = events(one, 1.5)
         assert not [event for event in told if isinstance(event, ev.DecisionFailed)]
-        assert sum(argv[0] == "qrun" for argv in pbs.said) == 20
+        assert not [entry for entry in logs if "wait for" in entry["event"]], "it is told once"
+        assert sum(argv[0] == "qrun" for argv in pbs.said) == 10
         # What became impossible meanwhile is not tried.
-        pbs.jobs["123.pbshost"].update(job_state="H", Hold_Types="o")
-        del pbs.jobs["122.pbshost"]
+        pbs.jobs["113.pbshost"].update(job_state="H", Hold_Types="o")
+        del pbs.jobs["112.pbshost"]
         clock[0] += 61.0
         told = events(one)
-    assert [argv[-1] for argv in pbs.said if argv[0] == "qrun"][20:] == ["120.pbshost", "121.pbshost"]
+        assert not one.starts_waiting()
+    assert [argv[-1] for argv in pbs.said if argv[0] == "qrun"][10:] == ["110.pbshost", "111.pbshost"]
     (failed,) = [event for event in told if isinstance(event, ev.DecisionFailed)]
-    assert failed.decision.job_id == "123.pbshost"
+    assert failed.decision.job_id == "113.pbshost"
+
+
+def test_starts_on_the_same_vnodes_are_one_command_and_fail_alone(pbs: PretendedPbs) -> None:
+    pbs.jobs = {f"{number}.pbshost": job() for number in range(100, 106)}
+    refusal = "qrun: Resource temporarily unavailable 102.pbshost"
+
+    def answer(argv: tuple[str, ...]) -> Result | None:
+        return result(argv, rc=2, stderr=f"{refusal}\n") if "102.pbshost" in argv else None
+
+    pbs.answer = answer
+    with adapter(pbs) as one:
+        started(one)
+        starts = [d.Start(key, ((f"pbshost[{at % 2}]", 1),)) for at, key in enumerate(pbs.jobs)]
+        outcomes = one.apply(time.time(), starts)
+    assert [argv[2:] for argv in pbs.said if argv[0] == "qrun"] == [
+        ("(pbshost[0]:ncpus=1)", "100.pbshost", "102.pbshost", "104.pbshost"),
+        ("(pbshost[1]:ncpus=1)", "101.pbshost", "103.pbshost", "105.pbshost"),
+    ]
+    assert [outcome.message for outcome in outcomes if not outcome.accepted] == [refusal]
 
 
 def test_a_look_takes_two_commands_and_now_and_then_two_more(pbs: PretendedPbs) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,23 +44,40 @@ def test_in_no_minute_there_are_more_than_that(limit: int, wishes: list[tuple[st
         assert sum(count for at, count in ran if begin <= at < begin + 60.0) <= limit
 
 
+def test_half_of_the_starts_may_be_run_at_once_and_the_others_as_the_minute_goes_on() -> None:
+    """Of 300 a minute 200 are the starts': 100 at once, then 100 in each minute."""
+    clock = Clock()
+    budget = Budget(300, clock)
+    assert budget.starts_left() == 100
+    budget.spend(100)
+    assert budget.starts_left() == 0
+    clock.now += 6.0
+    assert budget.starts_left() == 10
+    budget.spend(10)
+    clock.now += 0.6
+    assert budget.starts_left() == 1
+    clock.now += 600.0
+    assert budget.starts_left() == 100
+
+
 def test_starts_leave_the_looks_their_third() -> None:
     clock = Clock()
     budget = Budget(300, clock)
-    assert budget.starts_left() == 200
-    budget.spend(200)
-    assert budget.starts_left() == 0
-    budget.wait(20)
-    clock.now += 59.0
-    assert budget.starts_left() == 0
-    clock.now += 2.0
-    assert budget.starts_left() == 200
+    budget.spend(100)
+    assert budget._pause(20) == 0.0
+    assert budget._pause(1) == pytest.approx(0.75)
 
 
-def test_what_is_ended_by_somebody_is_run_at_once_and_counted() -> None:
-    budget = Budget(30)
-    budget.spend(500)
+def test_what_somebody_ends_is_run_at_once_and_paid_for_by_starts_afterwards() -> None:
+    """Of 30 a minute 20 are the starts': after the bucket's ten, one in six seconds."""
+    clock = Clock()
+    budget = Budget(30, clock)
+    budget.spend(15)
     assert budget.starts_left() == 0
+    clock.now += 30.0
+    assert budget.starts_left() == 0
+    clock.now += 6.0
+    assert budget.starts_left() == 1
 
 
 def test_without_a_limit_nobody_waits() -> None:
