@@ -117,6 +117,12 @@ class ClusterAdapter(abc.ABC):
         that can be said without asking it. ``options``: as under ``cluster.options``."""
         return cls.capabilities
 
+    @classmethod
+    def full_job_id(cls, given: str, cluster: str) -> str:
+        """The whole id of a job that a person names by a part of it, such as its number without the server's
+        name. ``cluster``: its name, as :meth:`describe` gives it."""
+        return given
+
     @abc.abstractmethod
     def describe(self) -> ClusterDescription:
         """Pools, nodes and reservations now. Called once, before the first :meth:`wait`.

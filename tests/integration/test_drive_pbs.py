@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -426,3 +427,19 @@ def test_explain_and_status_name_the_budget_when_starts_wait_for_it(site: Site, 
     assert len([entry for entry in daemon.log() if said in entry["event"]]) == 1
     daemon.until(lambda: all(site.state(job) == "R" for job in held), what="all have their turn")
     assert said not in daemon.command("status").stdout
+
+
+def test_commands_take_a_jobs_number_without_the_server(site: Site, daemon: Daemon) -> None:
+    whole = site.submit("-h")
+    array = site.submit("-h", "-J", "1-3")
+    daemon.start()
+    number, _, server = whole.partition(".")
+    for given, job in ((number, whole), (array.partition(".")[0], array), (f"{int(number) + 1}[2]", "")):
+        job = job or f"{given}.{server}"
+        explained = daemon.command("explain", given).stdout
+        assert re.match(rf"Job (array )?{re.escape(job)} ", explained), explained
+        assert explained == daemon.command("explain", job).stdout
+    recorded = daemon.command("explain", number, "--journal-only").stdout
+    assert recorded.startswith(f"Job {whole} "), recorded
+    unknown = daemon.command("explain", "999")
+    assert (unknown.returncode, f"999.{server}" in unknown.stderr) == (2, True)

@@ -23,6 +23,7 @@ An outage (server down, hanging, or talking nonsense) is not news about jobs: no
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -58,6 +59,9 @@ CAPABILITIES: frozenset[type[d.Decision]] = frozenset(
     }
 )  # fmt: skip
 
+
+#: A job's number, with that of an element or the brackets of an array, without the server's name.
+_NUMBER = re.compile(r"[0-9]+(?:\[[0-9]*\])?")
 
 #: What the starts of one call are known by.
 _Key = TypeVar("_Key", int, str)
@@ -131,6 +135,10 @@ class PbsAdapter(PollingAdapter[reader.Detail, Later | None]):
     ) -> frozenset[type[d.Decision]]:
         able = super().capable_of(cluster, options)
         return _adjusted(able, validated(PbsOptions, options)) if options else able
+
+    @classmethod
+    def full_job_id(cls, given: str, cluster: str) -> str:
+        return f"{given}.{cluster}" if _NUMBER.fullmatch(given) and cluster else given
 
     # ------------------------------------------------------------------ learning
 

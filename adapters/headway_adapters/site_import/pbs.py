@@ -312,6 +312,11 @@ def _order(read: _Read, found: Imported) -> None:
         text, line = told
         if re.fullmatch(r"\d{1,9}", text) is not None:
             priorities[name] = float(text)
+            if priorities[name] and not read.config:
+                found.leave(
+                    line, f"queue {name}: Priority = {text}: whether queues are served by it stands in "
+                    "sched_config (by_queue), which is not among the files"
+                )  # fmt: skip
         else:
             found.leave(line, f"queue {name}: Priority = {text}: priorities begin at 0 here")
     if by_queue and any(priorities.values()):

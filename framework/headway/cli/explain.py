@@ -70,16 +70,17 @@ def command(
 
     catalogue = Catalogue(plugin_files)
     if journal_path is not None:
-        journal, lines = journal_path, _from_journal(journal_path, catalogue, job_id)
+        journal = journal_path
+        job_id, lines = _from_journal(journal, catalogue, job_id)
     else:
         path = named_config(config_path)
         config = _configured(path, journal_only)
         journal = config.journal
         if journal_only:
-            lines = _from_journal(journal, catalogue, job_id)
+            job_id, lines = _from_journal(journal, catalogue, job_id)
         else:
             with reaching_the_cluster(path):
-                lines = _from_cluster(config, catalogue, job_id)
+                job_id, lines = _from_cluster(config, catalogue, job_id)
     history, failure = _history(journal, job_id)
     if not lines and not history:
         if elements := _elements(journal, job_id):
@@ -116,8 +117,8 @@ def _configured(path: Path, journal_only: bool) -> Config:
     return config
 
 
-def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str]:
-    """What the plugins make of the cluster as it is now."""
+def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> tuple[str, list[str]]:
+    """The job's whole id, and what the plugins make of the cluster as it is now."""
     from headway.config import live_adapter
     from headway.emulation import emulate
     from headway.explain import explain, find_job
@@ -142,22 +143,23 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
             wait_for_down_nodes=config.wait_for_down_nodes,
         )  # fmt: skip
     wished = scheduler.step(copy.now, copy.events)
+    job_id = adapter.full_job_id(job_id, copy.cluster.name)
     lines = explain(scheduler, job_id, wall_clock, wished)
     for problem in scheduler.problems:
         if problem.traceback:
             say(f"Plugin {problem.plugin!r} failed in hook {problem.hook}: {problem.message}", messages(),
                 style="yellow")  # fmt: skip
     if not lines:
-        return lines
+        return job_id, lines
     job = find_job(scheduler, job_id)
     if job is None or job.status not in ON_NODES:
         lines += _starts_that_wait(config)
     if job is None:
-        return lines
+        return job_id, lines
     if plugins.promise or plugins.need_policy:
         # Who was promised a time is told it, whatever a forecast without the promises would say; and a
         # forecast without the batch system's own policy would be of another queue.
-        return lines
+        return job_id, lines
     if job.entries is None and not scheduler.state.why_waiting(job):
         try:
             future = emulate(
@@ -169,7 +171,7 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
         except UserError as error:
             # What plugins need an emulated cluster may lack: nodes that sleep, without an energy profile.
             why = f"no copy of the cluster can be emulated ({error})"
-            return [*lines, f"When it will start cannot be foreseen: {why}."]
+            return job_id, [*lines, f"When it will start cannot be foreseen: {why}."]
         start = next((r.start_time for r in future.jobs if r.job.id == job.id), None)
         if start is not None:
             whatever = ", whatever is predicted," if scheduler.state.predict is not None else ""
@@ -179,7 +181,7 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> list[str
             )
         else:
             lines.append("When it will start cannot be foreseen.")
-    return lines
+    return job_id, lines
 
 
 def _starts_that_wait(config: Config) -> list[str]:
@@ -220,8 +222,9 @@ def _what_is_known(config: Config, plugins: Plugins, catalogue: Catalogue) -> di
         return {}
 
 
-def _from_journal(journal_path: str, catalogue: Catalogue, job_id: str) -> list[str]:
-    """What the last recorded run knew at its end."""
+def _from_journal(journal_path: str, catalogue: Catalogue, job_id: str) -> tuple[str, list[str]]:
+    """The job's whole id, and what the last recorded run knew at its end."""
+    from headway.config import adapter_class, parse_config
     from headway.explain import explain
     from headway.journal import Journal
     from headway.replay import scheduler_of
@@ -229,11 +232,14 @@ def _from_journal(journal_path: str, catalogue: Catalogue, job_id: str) -> list[
     with Journal.open(journal_path, create=False, read_only=True) as journal:
         run = journal.last_run()
         if run is None:
-            return []
+            return job_id, []
         scheduler = scheduler_of(run, catalogue)
+        config = parse_config(run.info.config_text, f"journal, run {run.id}")
+        kind = adapter_class(config.cluster.adapter, "cluster.adapter")
+        job_id = kind.full_job_id(job_id, run.info.cluster.name)
         for cycle in journal.cycles(run.id):
             scheduler.step(cycle.now, cycle.events)
-    return explain(scheduler, job_id, when)
+    return job_id, explain(scheduler, job_id, when)
 
 
 def _history(journal_path: str, job_id: str) -> tuple[list[str], str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,7 @@ class Users:
             starts_waiting=adapter.starts_waiting,
             watts=adapter.measured_watts,
             latencies=meter.summary,
+            full_job_id=partial(adapter.full_job_id, cluster=cluster),
         )
         if before is not None and before.leaves_to(self):
             return

@@ -60,12 +60,15 @@ class Inbox:
         starts_waiting: Callable[[], Sequence[StartsWait]] = tuple,
         watts: Callable[[], Mapping[str, float]] = dict,
         latencies: Callable[[], Mapping[str, LatencySummary]] = dict,
+        full_job_id: Callable[[str], str] = str,
     ) -> None:
         """``wake`` makes the adapter's wait return. ``watching``: monitor mode, where nothing is changed.
         ``report`` says what stays the same during the run; ``outages`` what does not answer now,
         ``oddities`` what else an operator should know, ``starts_waiting`` which starts wait for the batch
         system rather than for processors, ``watts`` what nodes were measured to draw;
-        ``latencies`` how long the cluster takes, asked on the scheduler's thread."""
+        ``latencies`` how long the cluster takes, asked on the scheduler's thread; ``full_job_id`` completes
+        the id of a job that a user names."""
+        self._full_job_id = full_job_id
         self._wake = wake
         self._report = report
         self._watching = watching
@@ -145,6 +148,8 @@ class Inbox:
                 continue
             name = next(self._names)
             self._taken[name] = future
+            if isinstance(request, protocol.Elastic):
+                request = msgspec.structs.replace(request, job=self._full_job_id(request.job))
             events.append(_event(request, peer, name, now))
 
     def served(

@@ -96,7 +96,7 @@ def test_a_queue_that_is_deleted_is_gone() -> None:
     ],
 )
 def test_an_attribute_is_carried_over_known_to_be_pbs_own_or_named(line: str, why: str) -> None:
-    remarks = said(made("pbs", qmgr=PRINTED + line))
+    remarks = said(made("pbs", qmgr=PRINTED + line, config=CONFIG))
     assert [text.removeprefix("qmgr:7: ")[: len(why)] for text in remarks] == ([why] if why else [])
 
 
@@ -107,3 +107,12 @@ def test_one_line_that_cannot_be_read_costs_that_line() -> None:
         "qmgr:8: expected set server, create queue and the like, found 'nonsense'",
     ]
     assert found.plugins["multifactor"]["pools"] == {"batch": 10, "express": 200}
+
+
+def test_priorities_of_queues_without_sched_config_are_remarked() -> None:
+    """PBS serves queues by them where sched_config says by_queue; without the file nobody knows."""
+    remarks = [text for text in said(made("pbs", qmgr=PRINTED)) if "by_queue" in text]
+    assert [text.partition(": whether")[0] for text in remarks] == [
+        "qmgr:3: queue batch: Priority = 10", "qmgr:6: queue express: Priority = 200",
+    ]  # fmt: skip
+    assert said(made("pbs", qmgr=PRINTED, config=CONFIG)) == []
