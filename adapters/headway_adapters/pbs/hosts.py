@@ -4,6 +4,7 @@ The scheduler knows vnodes only. Where each host is one vnode there is nothing t
 told which vnodes it may use, so that whatever it gets of them is what PBS means:
 
 * ``pack`` that is larger than any vnode, or a chunk that is: the vnodes of one host;
+* ``pack`` of chunks that want different things: the vnodes of one host that has vnodes for all of them;
 * ``scatter``: one vnode of each host;
 * ``exclhost``: all vnodes of as many hosts as it takes, each whole.
 
@@ -13,7 +14,7 @@ cluster and each keeps its own from look to look; hosts that are out of service 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from headway.model import NodeDescription
 
@@ -51,6 +52,25 @@ def whole(hosts: Hosts, count: int, processors: int, memory: int, turn: int) -> 
         return None
     first = turn % len(chosen)
     return sorted([*chosen[first:], *chosen[:first]][:count])
+
+
+def with_vnodes_for(
+    wanted: Sequence[tuple[Collection[str], Collection[str]]], hosts: Hosts, turn: int
+) -> str | None:
+    """A host that has a vnode for each of ``wanted``; None if there is none.
+
+    ``wanted``: the features of a vnode, and the names that it may not have.
+    """
+
+    def has(name: str) -> bool:
+        return all(
+            any(set(features) <= set(node.features) and node.name not in excluded for node in hosts[name])
+            for features, excluded in wanted
+        )
+
+    fit = [name for name in sorted(hosts) if has(name)]
+    chosen = [name for name in fit if all(node.available for node in hosts[name])] or fit
+    return chosen[turn % len(chosen)] if chosen else None
 
 
 def one_of_each(hosts: Hosts, processors: int, turn: int) -> set[str]:

@@ -12,7 +12,7 @@ Choices that PBS leaves to us:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -111,8 +111,9 @@ class Shapes:
                    "the server's node_group_key, which names none (or node_group_enable is not true)")
             )  # fmt: skip
         if self._has_parts(chunks, place, pool):
-            return self._parted(chunks, place, pool, whole, total_memory)
-        homes, wants, unfit = self._homes(chunks)
+            return self._parted(chunks, place, pool, whole, total_memory, turn)
+        # On a host that is one vnode chunks that lie together all have what each of them wants.
+        homes, wants, unfit = self._homes(chunks, one_vnode=place.arrangement == "pack")
         required: tuple[str, ...] = ()
         without: set[str] = set()
         together = len(set(homes.values())) == 1 and len(homes) == len(chunks)
@@ -179,6 +180,8 @@ class Shapes:
         """Whether the chunks are parts of one request: of several kinds, without processors, or larger than
         a vnode."""
         several = self._hosts(pool)
+        if place.arrangement == "pack" and several and _want_different(chunks):
+            return place.sharing != "exclhost"
         if place.arrangement == "pack" or (several and place.sharing == "exclhost"):
             return False
         room = max((node.processors for vnodes in several.values() for node in vnodes), default=0)
@@ -193,13 +196,17 @@ class Shapes:
         pool: str,
         whole: bool,
         total_memory: int,
+        turn: int,
     ) -> Shape:
         several = self._hosts(pool)
         room = max((node.processors for vnodes in several.values() for node in vnodes), default=0)
         counted = [
             msgspec.structs.replace(chunk, amounts=self._counted(chunk.amounts)) for chunk in chunks
         ]
-        request, groups = parted(counted, place, whole=whole, largest_vnode=room, home=self._home)
+        home: Callable[[select.Chunk], Home] = self._home
+        if place.arrangement == "pack":
+            home = self._on_one_host([self._home(chunk) for chunk in counted], several, turn)
+        request, groups = parted(counted, place, whole=whole, largest_vnode=room, home=home)
         if total_memory and request.processors:
             each = -(-total_memory // request.processors)
             parts = tuple(msgspec.structs.replace(part, memory_per_processor=each) for part in request.parts)
@@ -220,6 +227,22 @@ class Shapes:
                 excluded |= {name for name, node in self._nodes.nodes.items() if lacking in node.features}
         features = tuple(feature(key, value) for key, value in wants.items() if value != "False")
         return Home(features, allowed[0] if len(allowed) == 1 else "", tuple(sorted(excluded)))
+
+    def _on_one_host(
+        self, homes: Sequence[Home], its: hosts.Hosts, turn: int
+    ) -> Callable[[select.Chunk], Home]:
+        """Where chunks of different kinds lie that are to lie on one host; anywhere, if no host has vnodes
+        for all of them."""
+        name = hosts.with_vnodes_for([(set(home.features), set(home.excluded)) for home in homes], its, turn)
+        if name is None:
+            return self._home
+        others = self._nodes.nodes.keys() - {node.name for node in its[name]}
+
+        def there(chunk: select.Chunk) -> Home:
+            home = self._home(chunk)
+            return msgspec.structs.replace(home, excluded=tuple(sorted(others.union(home.excluded))))
+
+        return there
 
     def _on_hosts(
         self, chunks: tuple[select.Chunk, ...], place: select.Place, pool: str, turn: int
@@ -253,10 +276,10 @@ class Shapes:
         return names, dict(processors=processors, memory_per_processor=-(-memory // processors))
 
     def _homes(
-        self, chunks: tuple[select.Chunk, ...]
+        self, chunks: tuple[select.Chunk, ...], *, one_vnode: bool
     ) -> tuple[dict[int, frozenset[str]], tuple[tuple[str, str], ...], str]:
         """Where the chunks may lie that name their host or vnode, what all chunks want beside, and why
-        that cannot be expressed ("" if it can)."""
+        that cannot be expressed ("" if it can). ``one_vnode``: all lie on the same."""
         homes: dict[int, frozenset[str]] = {}
         rest: dict[tuple[tuple[str, str], ...], None] = {}
         for at, chunk in enumerate(chunks):
@@ -267,6 +290,8 @@ class Shapes:
                 homes[at] = frozenset([vnode])
             elif host:
                 homes[at] = frozenset(self._nodes.at_host(host) or [host])
+        if one_vnode:
+            return homes, tuple(dict.fromkeys(want for wants in rest for want in wants)), ""
         unfit = "its chunks want different things, which headway cannot express" if len(rest) > 1 else ""
         return homes, next(iter(rest)), unfit
 
@@ -283,6 +308,12 @@ class Shapes:
             found = hosts.of_pool(self._nodes.nodes.values(), self._nodes.hosts, pool)
             self._pools[pool] = found = found if hosts.several(found) else {}
         return found
+
+
+def _want_different(chunks: Iterable[select.Chunk]) -> bool:
+    """Whether chunks that name no host and no vnode want different things."""
+    named = any(key in ("host", "vnode") for chunk in chunks for key, _ in chunk.wants)
+    return not named and len({chunk.wants for chunk in chunks}) > 1
 
 
 def place_of(record: JobRecord) -> str:

@@ -35,6 +35,40 @@ def test_what_fits_a_vnode_may_lie_on_any() -> None:
     assert not detail.spread
 
 
+#: As above: each host has a red vnode and a blue one, but for the last host, which has a green one instead.
+COLOURED = nodes(
+    *(
+        {"offers": {"host": f"h{at // 2}", "color": "red" if at % 2 == 0 else "green" if at == 5 else "blue"}}
+        for at in range(6)
+    )
+)
+
+
+def test_packed_chunks_that_want_different_things_get_a_host_that_has_all_of_them() -> None:
+    chosen = set()
+    for number in range(4):
+        request, _ = pending(
+            number, COLOURED, select="1:ncpus=2:color=red+1:ncpus=2:color=blue", place="pack"
+        )
+        red, blue = request.parts
+        assert (red.features, blue.features) == (("color=red",), ("color=blue",))
+        assert allowed(red) == allowed(blue)
+        chosen.add(frozenset(allowed(red)))
+    assert chosen == {frozenset("ab"), frozenset("cd")}, "jobs spread over the hosts that have them"
+
+
+def test_packed_chunks_of_which_one_wants_something_lie_on_one_host() -> None:
+    request, _ = pending(2, COLOURED, select="1:ncpus=2:color=green+1:ncpus=2", place="pack")
+    assert [part.features for part in request.parts] == [("color=green",), ()]
+    assert {frozenset(allowed(part)) for part in request.parts} == {frozenset("ef")}
+
+
+def test_on_a_host_of_one_vnode_packed_chunks_want_what_each_of_them_wants() -> None:
+    one_vnode = nodes(*({"offers": {"host": name, "color": "red"}} for name in "ab"))
+    request, _ = pending(cluster=one_vnode, select="1:ncpus=2:color=red+1:ncpus=3", place="pack")
+    assert (request.processors, request.nodes, request.features) == (5, 1, ("color=red",))
+
+
 @pytest.mark.parametrize("place", ["pack", "free"])
 def test_a_job_larger_than_a_vnode_gets_one_host(place: str) -> None:
     """Also a single chunk: PBS divides it between the vnodes of a host."""
