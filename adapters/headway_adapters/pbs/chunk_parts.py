@@ -15,6 +15,7 @@ import msgspec
 from headway.model import Placement, Request
 from headway.parts import placements_of
 from headway_adapters.pbs import select, values
+from headway_adapters.pbs.hosts import Largest
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -39,21 +40,21 @@ def parted(
     place: select.Place,
     *,
     whole: bool,
-    largest_vnode: int,
+    largest: Largest,
     home: Callable[[select.Chunk], Home],
 ) -> tuple[Request, tuple[Group, ...]]:
     """The request for these chunks, and which of them each part has.
 
-    ``whole``: vnodes are had whole. ``largest_vnode``: processors of the largest vnode where hosts have
-    several; 0: each host is one vnode.
+    ``whole``: vnodes are had whole. ``largest``: the most that a vnode has.
     """
     parts: list[Request] = []
     groups: list[Group] = []
     apart = place.arrangement in ("scatter", "vscatter")
-    by_host = largest_vnode > 0 and place.arrangement == "scatter"
+    by_host = largest.processors > 0 and place.arrangement == "scatter"
     for chunk, members in groupby(range(len(chunks)), key=lambda at: chunks[at]):
         its = tuple(members)
-        spread = by_host or (0 < largest_vnode < chunk.ncpus and place.arrangement != "vscatter")
+        too_large = largest.is_too_small_for(chunk.ncpus, chunk.memory)
+        spread = by_host or (too_large and place.arrangement != "vscatter")
         if spread or not chunk.ncpus:
             part = _alone(chunk, home(chunk), spread=spread and chunk.ncpus > 0, whole=whole)
             parts += [part] * len(its)

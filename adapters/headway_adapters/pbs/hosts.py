@@ -3,7 +3,7 @@
 The scheduler knows vnodes only. Where each host is one vnode there is nothing to say. Otherwise a job is
 told which vnodes it may use, so that whatever it gets of them is what PBS means:
 
-* ``pack`` that is larger than any vnode, or a chunk that is: the vnodes of one host;
+* ``pack`` that is larger than any vnode in processors or memory, or a chunk that is: the vnodes of one host;
 * ``pack`` of chunks that want different things: the vnodes of one host that has vnodes for all of them;
 * ``scatter``: one vnode of each host;
 * ``exclhost``: all vnodes of as many hosts as it takes, each whole.
@@ -15,6 +15,8 @@ cluster and each keeps its own from look to look; hosts that are out of service 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import msgspec
 
 from headway.model import NodeDescription
 
@@ -36,6 +38,28 @@ def of_pool(
 def several(hosts: Hosts) -> bool:
     """Whether some host has more than one vnode."""
     return any(len(vnodes) > 1 for vnodes in hosts.values())
+
+
+class Largest(msgspec.Struct, frozen=True):
+    """The most that any vnode has, where hosts have several; zeros where each host is one vnode."""
+
+    processors: int = 0
+    #: Bytes; 0: not known.
+    memory: int = 0
+
+    def is_too_small_for(self, processors: int, memory: int) -> bool:
+        """Whether this lies on several vnodes of one host; memory is divided as the processors are."""
+        if not self.processors:
+            return False
+        return self.processors < processors or (processors > 1 and 0 < self.memory < memory)
+
+
+def largest(hosts: Hosts) -> Largest:
+    """The most that any vnode of these hosts has."""
+    nodes = [node for vnodes in hosts.values() for node in vnodes]
+    if not nodes:
+        return Largest()
+    return Largest(max(node.processors for node in nodes), max(node.memory for node in nodes))
 
 
 def whole(hosts: Hosts, count: int, processors: int, memory: int, turn: int) -> list[str] | None:

@@ -184,8 +184,8 @@ class Shapes:
             return place.sharing != "exclhost"
         if place.arrangement == "pack" or (several and place.sharing == "exclhost"):
             return False
-        room = max((node.processors for vnodes in several.values() for node in vnodes), default=0)
-        if several and len(chunks) > 1 and any(chunk.ncpus > room for chunk in chunks):
+        largest = hosts.largest(several)
+        if len(chunks) > 1 and any(largest.is_too_small_for(chunk.ncpus, chunk.memory) for chunk in chunks):
             return place.arrangement != "vscatter"
         return len(set(chunks)) > 1 or any(chunk.ncpus < 1 for chunk in chunks)
 
@@ -199,14 +199,13 @@ class Shapes:
         turn: int,
     ) -> Shape:
         several = self._hosts(pool)
-        room = max((node.processors for vnodes in several.values() for node in vnodes), default=0)
         counted = [
             msgspec.structs.replace(chunk, amounts=self._counted(chunk.amounts)) for chunk in chunks
         ]
         home: Callable[[select.Chunk], Home] = self._home
         if place.arrangement == "pack":
             home = self._on_one_host([self._home(chunk) for chunk in counted], several, turn)
-        request, groups = parted(counted, place, whole=whole, largest_vnode=room, home=home)
+        request, groups = parted(counted, place, whole=whole, largest=hosts.largest(several), home=home)
         if total_memory and request.processors:
             each = -(-total_memory // request.processors)
             parts = tuple(msgspec.structs.replace(part, memory_per_processor=each) for part in request.parts)
@@ -255,7 +254,6 @@ class Shapes:
         processors = max(sum(chunk.ncpus for chunk in chunks), 1)
         memory = min(sum(chunk.memory for chunk in chunks), values.LARGEST)
         largest = max(chunk.ncpus for chunk in chunks)
-        room = max(node.processors for vnodes in its.values() for node in vnodes)
         if place.sharing == "exclhost":
             fullest = max(sum(node.processors for node in vnodes) for vnodes in its.values())
             apart = place.arrangement == "scatter"
@@ -267,7 +265,7 @@ class Shapes:
             names = {node.name for name in chosen for node in its[name]}
             return names, dict(processors=len(names), nodes=len(names), processors_per_node=1)
         together = place.arrangement == "pack" or len(chunks) == 1
-        if not together or processors <= room:
+        if not together or not hosts.largest(its).is_too_small_for(processors, memory):
             return None
         chosen = hosts.whole(its, 1, processors, memory, turn)
         if chosen is None:

@@ -92,6 +92,28 @@ def test_a_job_larger_than_a_vnode_gets_one_host(place: str) -> None:
         assert where == f"({first}:{share})+({first}:{share})+({second}:{share})"
 
 
+@pytest.mark.parametrize(("chunks", "place"), [("1:ncpus=2:mem=6gb", "free"), ("2:ncpus=1:mem=3gb", "pack")])
+def test_memory_larger_than_a_vnodes_is_divided_between_those_of_a_host(chunks: str, place: str) -> None:
+    request, detail = pending(select=chunks, place=place)
+    assert (request.processors, request.memory_per_processor) == (2, 3 << 30)
+    first, second = sorted(allowed(request))
+    assert HOST[first] == HOST[second]
+    where = writer.start(d.Start("1.s", ((first, 1), (second, 1))), detail, hosts=HOST)[2]
+    share = "ncpus=1:mem=3145728kb"
+    between = "+" if place == "free" else ")+("
+    assert where == f"({first}:{share}{between}{second}:{share})"
+
+
+def test_of_several_chunks_each_that_is_larger_in_memory_lies_on_one_host() -> None:
+    request, _ = pending(select="1:ncpus=2:mem=6gb+1:ncpus=1", place="free")
+    large, small = request.parts
+    assert (large.one_host, large.memory_per_processor) == (True, 3 << 30)
+    assert (small.one_host, small.processors) == (False, 1)
+    apart, _ = pending(select="3:ncpus=2:mem=6gb", place="scatter")
+    assert [part.one_host for part in apart.parts] == [True] * 3
+    assert apart.parts_apart == "hosts"
+
+
 def test_what_no_host_has_is_asked_for_as_it_is() -> None:
     request, detail = pending(select="1:ncpus=17")
     assert (request.processors, request.nodes, detail.spread) == (17, 1, False)
