@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from headway_adapters.commands import pbs_dsv
+from headway_adapters.commands import pbs_alternate, pbs_dsv
 from headway_adapters.commands import pbs_text as text
 from headway_adapters.commands.cjson import as_json
 from headway_adapters.commands.machine import Job
@@ -23,7 +23,7 @@ class PbsListing(PbsServer):
     def _qstat(self, call: Call) -> Reply:
         if call.words == ("--version",):
             return Reply(0, f"pbs_version = {VERSION}\n")
-        given, rest = options(call, "BQD:fF:txw")
+        given, rest = options(call, "aBQD:fF:txw")
         flags = {letter for letter, _ in given}
         form = dict(given).get("-F", "")
         between = dict(given).get("-D", "|") if form == "dsv" else ""
@@ -53,6 +53,8 @@ class PbsListing(PbsServer):
                 return Reply(rc, pbs_dsv.listing(records, between), "".join(errors))
             reply = self._show(form, "Jobs", records, "Job Id: ", flags)
             return Reply(rc, reply.out, "".join(errors))
+        if "-a" in flags:
+            return Reply(rc, pbs_alternate.listing(self.server, records), "".join(errors))
         rows = [
             (
                 job_id,

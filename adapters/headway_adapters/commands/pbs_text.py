@@ -117,11 +117,12 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     lines = []
     for job_id, name, user, used, state, queue in rows:
         line = (
-            f"{_cut(job_id, 16):<16}  {_cut(name, 16):<16} {_cut(user, 16):<16}  {used:>8} {state} {queue:<5}"
+            f"{cut(job_id, 16):<16}  {cut(name, 16):<16} {cut(user, 16):<16}  {used:>8} {state} {queue:<16}"
         )
         lines.append(line + "\n")
     return head + "".join(lines)
 
 
-def _cut(text: str, width: int) -> str:
+def cut(text: str, width: int) -> str:
+    """A text in so many columns; a star stands for what does not fit."""
     return text if len(text) <= width else text[: width - 1] + "*"

@@ -517,5 +517,6 @@ def test_the_table_is_that_of_qstat(pbs):
     assert pbs.ok("qstat").splitlines() == [
         "Job id            Name             User              Time Use S Queue",
         "----------------  ---------------- ----------------  -------- - -----",
-        "0.pbshost         a name that is * alice                    0 Q workq",
+        "0.pbshost         a name that is * alice                    0 Q workq           ",
     ]
+    assert pbs.ok("qstat", "-a").splitlines()[-1].startswith("0.pbshost       alice    workq    a name th* ")
