@@ -96,6 +96,24 @@ class BatchServer:
         finally:
             self.restart("sbatchd", "--host", "lsfa")
 
+    @contextlib.contextmanager
+    def lsf_configuration(self, name: str, more: str) -> Iterator[None]:
+        """So much more stands in a file of LSF's configuration meanwhile, such as ``lsb.queues``."""
+        path = self.root / "etc" / name
+        before = path.read_text()
+        path.write_text(before + more)
+        try:
+            self.lsf_reconfigure()
+            yield
+        finally:
+            path.write_text(before)
+            self.lsf_reconfigure()
+
+    def lsf_reconfigure(self) -> None:
+        """Let mbatchd read its configuration, and wait until it answers again."""
+        self.run("badmin", "reconfig", user="volclava")
+        self.mbatchd_comes_back()
+
     def mbatchd_comes_back(self) -> None:
         """Wait until LSF answers after the death of its mbatchd.
 

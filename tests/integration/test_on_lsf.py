@@ -12,6 +12,7 @@ from cases.bundling import Bundling
 from cases.clock import ClockSteps
 from cases.hostile import Hostile
 from cases.operating import Operating
+from cases.pools import ChangingPools
 from real_systems import Lsf
 
 pytestmark = pytest.mark.lsf
@@ -32,6 +33,9 @@ class TestHostile(Hostile): ...
 
 
 class TestClockSteps(ClockSteps): ...
+
+
+class TestChangingPools(ChangingPools): ...
 
 
 @pytest.mark.long

@@ -41,7 +41,7 @@ class Lsf(LsfJobs, LsfListing, LsfAdministration):
             "bhosts": self._bhosts, "bqueues": self._bqueues, "lshosts": self._lshosts,
             "lsload": self._lsload, "lsid": self._lsid,
             "lsclusters": self._lsclusters, "badmin": self._badmin, "bparams": self._bparams,
-            "bhist": self._bhist,
+            "bhist": self._bhist, "bmgroup": self._bmgroup,
         }  # fmt: skip
         if flavour == "ibm":
             self.commands |= {

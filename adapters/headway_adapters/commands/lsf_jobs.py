@@ -22,7 +22,7 @@ from headway_adapters.commands.machine import Job, Share, runtime_of
 from headway_adapters.commands.server import Call, Reply
 from headway_adapters.commands.system import Refused, stated_exit, stated_runtime
 
-_INDICES = re.compile(r"(.*)\[(\d[\d,:-]*)\](?:%\d+)?$", re.DOTALL)
+_INDICES = re.compile(r"(.*)\[(\d[\d,:-]*)\](?:%(\d+))?$", re.DOTALL)
 _CONDITION = re.compile(r'(done|ended|started|exit)\(\s*(?:"([^"]*)"|([^")]+?))\s*\)$')
 _KINDS = {"done": "completed", "ended": "ended", "started": "started", "exit": "failed"}
 #: What bmod of IBM Spectrum LSF changes of a running job.
@@ -56,8 +56,9 @@ class LsfJobs(LsfServer):
         name = _one_line(chosen.get("-J", command.strip().splitlines()[0] if rest else ""))
         found = _INDICES.fullmatch(name)
         indices: Sequence[int | None] = [None]
+        spec, at_once = "", 0
         if found is not None:
-            name = found.group(1)
+            spec, name, at_once = name, found.group(1), int(found.group(3) or 0)
             indices = sorted(expanded(found.group(2)))
             if not indices:
                 raise Refused(FAILED, "Bad index list. Job not submitted.")
@@ -78,6 +79,7 @@ class LsfJobs(LsfServer):
                 words={
                     "slots": 1, "most": 0, "requirement": "", "hosts": (), "project": "default",
                     "condition": "", "priority": "-", "reservation": "", "group": "", "description": "",
+                    "spec": spec, "at_once": at_once,
                     **settings, "exclusive": "-x" in chosen, "resizable": "-ar" in chosen,
                     "command": command.strip(), "cwd": call.cwd, "home": call.caller.home,
                     "with_hold": "-H" in chosen, "forced": False, "events": [], "why": "", "code": None,
@@ -172,9 +174,14 @@ class LsfJobs(LsfServer):
     def _forced(self, job: Job, asked: Sequence[str]) -> list[Share]:
         """The slots on the hosts that ``brun -m`` names, one host after the other, however full they are.
 
-        IBM Spectrum LSF also takes ``host#slots`` (and ``host*slots``).
+        A job of LEAST to MOST slots gets as many as they have; the open-source ones refuse hosts that have
+        more than MOST. IBM Spectrum LSF also takes ``host#slots`` (and ``host*slots``).
         """
-        left = job.words["slots"]
+        least = job.words["slots"]
+        left = most = max(job.words["most"], least)
+        whole = sum(node.processors for name in asked if (node := self.machine.nodes.get(name)) is not None)
+        if self.flavour != "ibm" and least < most < whole:
+            raise Refused(FAILED, "Too many slots on the specified hosts")
         counts: dict[str, int] = {}
         for word in asked:
             host, given = word, ""
@@ -187,7 +194,7 @@ class LsfJobs(LsfServer):
             count = min(int(given) if given else self.machine.nodes[host].processors, left)
             counts[host] = counts.get(host, 0) + count
             left -= count
-        if left:
+        if most - left < least:
             raise Refused(FAILED, "Not enough slots on the specified hosts")
         return [Share(host, count) for host, count in counts.items() if count]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from headway_adapters.commands import lsf_text as text
@@ -18,6 +19,8 @@ _FEW_FIELDS = (
     "jobid", "stat", "user", "queue", "job_name", "exec_host", "submit_time", "start_time", "finish_time",
     "proj_name", "from_host", "mem",
 )  # fmt: skip
+#: The columns of ``bjobs -A``.
+_STATES = ("PEND", "DONE", "RUN", "EXIT", "SSUSP", "USUSP", "PSUSP")
 #: States that bjobs shows with ``-a`` only; a job on its way back to the queue looks ended.
 _OVER = {"ended", "leaving"}
 
@@ -29,7 +32,7 @@ class LsfListing(LsfServer):
 
     def _bjobs(self, call: Call) -> Reply:
         letters: dict[str, bool] = dict.fromkeys(
-            ("-a", "-w", "-l", "-UF", "-json", "-p", "-r", "-s", "-d", "-noheader", "-X", "-W"), False
+            ("-a", "-w", "-l", "-UF", "-json", "-p", "-r", "-s", "-d", "-noheader", "-X", "-W", "-A"), False
         )
         given, rest = letters_of(
             call, {**letters, "-u": True, "-q": True, "-J": True, "-o": True, "-m": True}
@@ -53,6 +56,8 @@ class LsfListing(LsfServer):
         if not jobs and not missing and "-json" not in given:
             kind = "unfinished " if "-a" not in given and "-d" not in given else ""
             return Reply(FAILED, "", f"No {kind}job found\n")
+        if "-A" in given:
+            return self._arrays(jobs)
         if fields:
             return Reply(rc, self._formatted(call, given, fields, jobs), err)
         if "-p" in given:
@@ -219,6 +224,22 @@ class LsfListing(LsfServer):
         full = sum(node.assigned >= node.processors for node in self.machine.nodes.values())
         return f"Job slot limit reached: {full} host" + ("s" if full != 1 else "")
 
+    def _arrays(self, jobs: Sequence[Job]) -> Reply:
+        """``bjobs -A``: a row for each array that has one of these jobs."""
+        arrays = {job.number: job for job in jobs if job.index is not None}
+        if not arrays:
+            return Reply(FAILED, "", "No unfinished job found\n")
+        out = "JOBID    ARRAY_SPEC  OWNER   NJOBS PEND DONE  RUN EXIT SSUSP USUSP PSUSP\n"
+        for number, one in arrays.items():
+            states = Counter(stat_of(job) for job in self.machine.jobs.values() if job.number == number)
+            counts = [states.total(), *(states[name] for name in _STATES)]
+            cells = "".join(f"{count:>6}" for count in counts)
+            out += f"{number:<8} {one.words['spec']} {one.user:<7}{cells}\n"
+        return Reply(0, out)
+
+    def _bmgroup(self, call: Call) -> Reply:
+        return Reply(FAILED, "", "No host group defined in the system\n")
+
     def _long(self, job: Job, unwrapped: bool) -> str:
         words = job.words
         head = (
@@ -259,7 +280,9 @@ class LsfListing(LsfServer):
         if job.begin is not None:
             parts.append(f"Specified Start Time <{self._full(job.begin)}>")
         parts.append(f"CWD <{words['cwd']}>")
-        if words["slots"] > 1:
+        if words["most"] > words["slots"]:
+            parts.append(f"{words['slots']}-{words['most']} {kind}")
+        elif words["slots"] > 1:
             parts.append(f"{words['slots']} {kind}")
         if words["requirement"]:
             parts.append(f"Requested Resources <{words['requirement']}>")

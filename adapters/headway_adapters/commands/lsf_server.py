@@ -136,13 +136,21 @@ class LsfServer(System):
             if not queue.active:
                 continue
             for job in self.machine.queued():
-                if job.queue != name or job.words["forced"]:
+                if job.queue != name or job.words["forced"] or self._enough_of(job):
                     continue
                 shares = self._place(job)
                 if shares is None:
                     break
                 self._note(job, f"Dispatched to {angled(shares)}")
                 self.machine.start(job, shares)
+
+    def _enough_of(self, job: Job) -> bool:
+        """Whether as many elements of its array run as its user lets run at a time."""
+        most = job.words["at_once"]
+        if not most:
+            return False
+        others = (one for one in self.machine.alive.values() if one.number == job.number)
+        return sum(one.started is not None for one in others) >= most
 
     def _place(self, job: Job) -> list[Share] | None:
         """Slots on the first hosts that have some free, as the job's requirement says."""

@@ -26,6 +26,7 @@ Looking, waiting and confirming are every adapter's (:mod:`headway_adapters.poll
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,6 +37,7 @@ from headway.errors import Failure, UserError
 from headway.migration import ON_NODES
 from headway.model import ClusterDescription
 from headway_adapters.lsf import checks, listing, reader, writer
+from headway_adapters.lsf.arrays import ARRAYS, read_limits
 from headway_adapters.lsf.client import LsfClient, is_silence
 from headway_adapters.lsf.flavour import POSSIBLE, Flavour, expected
 from headway_adapters.lsf.jobs import JobsListing, known_fields
@@ -52,8 +54,12 @@ from headway_adapters.polling.agents import BACKGROUND, FOREGROUND
 from headway_adapters.polling.client import Unanswered
 from headway_adapters.polling.licences import asked_for, for_ours
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
+from headway_adapters.polling.words import Argv
 from headway_adapters.transport import Result, Transport
 
+#: The host groups, and what is said where there is none.
+_GROUPS = ("bmgroup", "-r", "-w")
+_NO_GROUPS = re.compile("No (?:user/)?host group", re.IGNORECASE)
 #: For ``bhosts -o ... -json``; the comment is why an administrator closed a host.
 _HOST_FIELDS = ("host_name status max njobs comments", "host_name status max njobs")
 
@@ -68,10 +74,11 @@ class _World:
     #: Fields for ``bhosts -o ... -json``; "": hosts are read from text.
     host_fields: str
     static: dict[str, Host] = field(default_factory=dict)
-    groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    #: The host groups as LSF told them last: an administrator changes them while we run.
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-class LsfAdapter(PollingAdapter[reader.Detail, None]):
+class LsfAdapter(PollingAdapter[reader.Detail, Argv]):
     """An LSF cluster. See the module's text for how it is driven."""
 
     system = "lsf"
@@ -157,7 +164,7 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
             )
         jobs = JobsListing(self._client, known_fields(self._client, flavour))
         world = _World(cluster, flavour, jobs, self._host_fields())
-        self._learn_hosts(world, queues)
+        self._learn_hosts(world)
         self._world = world
         return world
 
@@ -185,17 +192,9 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
                 continue
         return ""
 
-    def _learn_hosts(self, world: _World, queues: Mapping[str, Queue]) -> None:
-        """Types, CPUs and memory of the hosts, and the groups that the queues name."""
+    def _learn_hosts(self, world: _World) -> None:
+        """Types, CPUs and memory of the hosts."""
         world.static = reader.static_hosts(self._client.look([("lshosts", "-w")])[0].text)
-        words = {word for queue in queues.values() for word in queue.hosts}
-        plain = {word.partition("+")[0].lstrip("~").rstrip("!/") for word in words}
-        if plain - set(world.static) - {"all", "none", "others", "allremote"}:
-            result = self._client.run(("bmgroup", "-r", "-w"))
-            if is_silence(result):
-                raise Unanswered(f"bmgroup: {result.complaint()}")
-            if result.ok:
-                world.groups = listing.read_groups(result.text)
 
     # ------------------------------------------------------------------ looking
 
@@ -210,21 +209,25 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
             rows, facts, before, now, lambda keys: self._client.endings(list(keys), times), notes
         )
         # After the jobs: a host that looks fuller than they make it is fuller.
-        argvs: list[tuple[str, ...]] = [
+        always: list[tuple[str, ...]] = [
             ("bhosts", "-o", world.host_fields, "-json") if world.host_fields else ("bhosts", "-w"),
             ("bqueues", "-l"),
             STATIC,
             DYNAMIC,
+            _GROUPS,
         ]
-        if world.flavour.ibm:
-            argvs.append(("brsvs", "-w"))
+        argvs = [*always, ("brsvs", "-w")] if world.flavour.ibm else always.copy()
+        with_arrays = any(row.array and row.stat == "PEND" for row in rows.values())
+        if with_arrays:
+            argvs.append(ARRAYS)
         results = self._client.run_many(argvs)
         hosts = _hosts(results[0], as_json=bool(world.host_fields))
         queues = listing.read_queues(results[1].text) if results[1].ok else {}
         if not queues:
             raise Unanswered(f"bqueues -l: {results[1].complaint()}")
         if set(hosts) - set(world.static):
-            self._learn_hosts(world, queues)
+            self._learn_hosts(world)
+        world.groups = _host_groups(results[4], world.groups, notes)
         there = self._shared = _shared(results[2], results[3], self._shared, notes)
         nodes = reader.read_nodes(
             hosts, queues, world.static, world.groups, notes, power=self.options.power, shared=there
@@ -240,6 +243,7 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
         )  # fmt: skip
         found = reader.read_jobs(
             rows, facts, now, site, queues, nodes, world.static, world.groups, notes, before, there,
+            _array_limits(results[-1], notes) if with_arrays else {},
         )  # fmt: skip
         managed = {node for name in self.options.queues for node in nodes.members.get(name, ())}
         pools = {
@@ -257,9 +261,10 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
             self._fill_in(before, jobs, now, unread)
         reservations = {}
         if world.flavour.ibm:
-            if is_silence(results[4]):
-                raise Unanswered(f"brsvs: {results[4].complaint()}")
-            booked = listing.read_reservations(results[4].text, Calendar(now), notes) if results[4].ok else {}
+            told = results[len(always)]
+            if is_silence(told):
+                raise Unanswered(f"brsvs: {told.complaint()}")
+            booked = listing.read_reservations(told.text, Calendar(now), notes) if told.ok else {}
             reservations = reader.read_reservations(booked, mine)
         for name in self.options.queues:
             if not self.read_only and name in queues and not queues[name].inactive:
@@ -307,11 +312,15 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
             return f"it was held before it started ({job.reason})"
         return ""
 
-    def take_back(self, flight: Flight[None], *, late: bool) -> bool:
-        """Stop a job that was forced to run and did not start, and let it be pending again."""
-        if not late:
-            return True
+    def take_back(self, flight: Flight[Argv], *, late: bool) -> bool:
+        """Stop a job that was forced to run and did not start, and let it be pending again, as it was."""
         key = flight.decision.job_id
+        if late and not self._pending_again(key):
+            return False
+        self._unsettle(key, flight.payload)
+        return True
+
+    def _pending_again(self, key: str) -> bool:
         held = self.change([writer.hold(key)])[0]
         if held is None or not held.ok:
             if held is not None and any(word in held.stderr for word in writer.ALREADY):
@@ -325,6 +334,15 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
                               error="not tried" if freed is None else freed.complaint())  # fmt: skip
         return True
 
+    def _unsettle(self, key: str, argv: Argv) -> None:
+        """Give a job the numbers of slots back that its user said; nothing where ``argv`` is empty."""
+        if not argv:
+            return
+        given = self.change([argv])[0]
+        if given is None or not given.ok:
+            self._log.warning("a job keeps the number of slots of a start that did not happen", job=key,
+                              error="not tried" if given is None else given.complaint())  # fmt: skip
+
     def tend(self, look: Look[reader.Detail], in_flight: set[str]) -> None:
         flown_to = {name for flight in self._flights.values() for name, _ in flight.decision.placement}
         kept = {name: count for name, count in self._settled.items() if name in flown_to}
@@ -335,26 +353,39 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
 
     # ------------------------------------------------------------------ apply
 
-    def start_all(self, starts: Sequence[d.Start]) -> list[Launch[None]]:
+    def start_all(self, starts: Sequence[d.Start]) -> list[Launch[Argv]]:
         """Check all, look whether they are still pending, then force them to run."""
-        launches: dict[int, Launch[None]] = {}
-        argvs: dict[int, tuple[str, ...]] = {}
+        launches: dict[int, Launch[Argv]] = {}
+        plans: dict[int, writer.Launching] = {}
         room = self._room()
         for index, start in enumerate(starts):
             try:
-                argvs[index] = self._plan_start(start, room)
+                plans[index] = self._plan_start(start, room)
             except writer.Unfit as error:
                 launches[index] = Launch(Outcome(False, str(error)))
-        self._still_pending(starts, argvs, launches)
-        results = self.change(list(argvs.values())) if argvs else []
-        for index, result in zip(argvs, results, strict=True):
-            launches[index] = self._launched(result)
+        self._settle(plans, launches)
+        self._still_pending(starts, plans, launches)
+        results = self.change([plan.brun for plan in plans.values()]) if plans else []
+        for (index, plan), result in zip(plans.items(), results, strict=True):
+            outcome = self._launched(result)
+            launches[index] = Launch(outcome, plan.unsettle)
+            if not outcome.accepted:
+                self._unsettle(starts[index].job_id, plan.unsettle)
         if not self._flavour.ibm:
-            self._end_again(starts, [at for at in argvs if launches[at].outcome == Outcome(True)], launches)
+            self._end_again(starts, [at for at in plans if launches[at].outcome == Outcome(True)], launches)
         return [launches[index] for index in range(len(starts))]
 
+    def _settle(self, plans: dict[int, writer.Launching], launches: dict[int, Launch[Argv]]) -> None:
+        """Give jobs of LEAST to MOST slots the number that they start with; take out what LSF refuses."""
+        asked = [(index, plan.settle) for index, plan in plans.items() if plan.settle]
+        results = self.change([argv for _, argv in asked]) if asked else []
+        for (index, _), result in zip(asked, results, strict=True):
+            if result is None or not result.ok:
+                launches[index] = Launch(self.refused(result))
+                del plans[index]
+
     def _end_again(
-        self, starts: Sequence[d.Start], begun: Sequence[int], launches: dict[int, Launch[None]]
+        self, starts: Sequence[d.Start], begun: Sequence[int], launches: dict[int, Launch[Argv]]
     ) -> None:
         """End those whose end came between the question whether they are pending and their ``brun``."""
         try:
@@ -376,33 +407,33 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
                 self._log.error("a job that was cancelled before its start cannot be ended again", job=key,
                                 error="not tried" if ended is None else ended.complaint())  # fmt: skip
 
-    def _launched(self, result: Result | None) -> Launch[None]:
+    def _launched(self, result: Result | None) -> Outcome:
         if result is not None and result.ok:
-            return Launch(Outcome(True))
+            return Outcome(True)
         if result is not None and is_silence(result):
             # Unanswered is not refused: the next look tells.
-            return Launch(Outcome(True, "no answer; the next look will tell"))
+            return Outcome(True, "no answer; the next look will tell")
         if result is not None and "already started" in result.stderr:
-            return Launch(Outcome(True, result.complaint()))
-        return Launch(self.refused(result))
+            return Outcome(True, result.complaint())
+        return self.refused(result)
 
     def _still_pending(
-        self, starts: Sequence[d.Start], argvs: dict[int, tuple[str, ...]], launches: dict[int, Launch[None]]
+        self, starts: Sequence[d.Start], plans: dict[int, writer.Launching], launches: dict[int, Launch[Argv]]
     ) -> None:
         """Take out what is no longer pending: ``brun`` would start even an ended job again."""
-        if not argvs:
+        if not plans:
             return
         try:
-            rows = self._client.rows([starts[index].job_id for index in argvs], Calendar(self._clock()))
+            rows = self._client.rows([starts[index].job_id for index in plans], Calendar(self._clock()))
         except Failure as error:
-            for index in list(argvs):
-                del argvs[index]
+            for index in list(plans):
+                self._unsettle(starts[index].job_id, plans.pop(index).unsettle)
                 launches[index] = Launch(Outcome(False, f"not tried: {error}"))
             return
-        for index in list(argvs):
+        for index in list(plans):
             row = rows.get(starts[index].job_id)
             if row is None or row.stat != "PEND":
-                del argvs[index]
+                self._unsettle(starts[index].job_id, plans.pop(index).unsettle)
                 now = "gone" if row is None else row.stat
                 said = f"job {starts[index].job_id} is no longer pending, it is {now}"
                 launches[index] = Launch(Outcome(False, said))
@@ -430,7 +461,7 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
             room.occupy(((name, others),), FOREGROUND, whole=False)
         return room
 
-    def _plan_start(self, start: d.Start, room: Room) -> tuple[str, ...]:
+    def _plan_start(self, start: d.Start, room: Room) -> writer.Launching:
         job_id = start.job_id
         if why := self.no_tier(start):
             raise writer.Unfit(why)
@@ -469,9 +500,9 @@ class LsfAdapter(PollingAdapter[reader.Detail, None]):
         if start.frequency is not None and d.SetFrequency not in self.capabilities:
             raise writer.Unfit(f"job {job_id}: {self._flavour.lacks(d.SetFrequency)}")
         cpus = {name: host.processors for name, host in self._world.static.items()}
-        argv = writer.start(start, detail, cpus, ibm=self._flavour.ibm)
+        plan = writer.start(start, detail, cpus, ibm=self._flavour.ibm)
         room.occupy(start.placement, start.tier, whole=whole)
-        return argv
+        return plan
 
     def _carry_out(self, decision: d.Decision, now: float) -> Outcome:
         if type(decision) not in self.capabilities:
@@ -534,6 +565,26 @@ def _hosts(result: Result, *, as_json: bool) -> dict[str, HostState]:
     if not hosts:
         raise Unanswered("bhosts: lists no host")
     return hosts
+
+
+def _array_limits(result: Result, notes: set[str]) -> dict[str, int]:
+    if is_silence(result):
+        raise Unanswered(f"{' '.join(result.argv)}: {result.complaint()}")
+    return read_limits(result.text, notes) if result.ok else {}
+
+
+def _host_groups(
+    result: Result, before: Mapping[str, tuple[str, ...]], notes: set[str]
+) -> Mapping[str, tuple[str, ...]]:
+    """The host groups; as they were where LSF does not say."""
+    if is_silence(result):
+        raise Unanswered(f"{' '.join(result.argv)}: {result.complaint()}")
+    if result.ok:
+        return listing.read_groups(result.text)
+    if _NO_GROUPS.search(result.text + result.stderr) is not None:
+        return {}
+    notes.add(f"host groups stay as they were: {' '.join(result.argv)}: {result.complaint()}")
+    return before
 
 
 def _shared(static: Result, dynamic: Result, before: Shared, notes: set[str]) -> Shared:

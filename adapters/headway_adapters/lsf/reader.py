@@ -27,6 +27,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from headway.migration import ON_NODES
 from headway.model import (
     JobDescription,
     NodeDescription,
@@ -36,6 +37,7 @@ from headway.model import (
     Reservation,
 )
 from headway_adapters.lsf import depend, listing, values
+from headway_adapters.lsf.arrays import ArraySlots
 from headway_adapters.lsf.listing import Booking, Ending, Facts, HostState, Queue, Row
 from headway_adapters.lsf.resreq import Host, Requirements
 from headway_adapters.lsf.shared import NOTHING, Shared
@@ -268,13 +270,16 @@ def read_jobs(
     notes: set[str],
     before: Snapshot | None = None,
     shared: Shared = NOTHING,
+    limits: Mapping[str, int] | None = None,
 ) -> Jobs:
     """The jobs of one listing; ``now`` is when it was asked for (seconds). ``notes`` takes what was odd.
 
     A job of which the listings tell in two ways stays as it was ``before``; one that is pending and
     whose details are not listed (it was submitted between two commands) is left for the next look.
+    ``limits``: array -> how many of its elements may run at a time.
     """
-    return _Reading(now, site, queues, nodes, static, groups, notes, before, shared).read(rows, facts)
+    reading = _Reading(now, site, queues, nodes, static, groups, notes, before, shared)
+    return reading.read(rows, facts, limits or {})
 
 
 _NO_FACTS = Facts()
@@ -301,12 +306,18 @@ class _Reading:
         self.requirements = Requirements(static, shared)
         self.known = depend.Jobs()
         self.found = Jobs()
+        self.slots = ArraySlots({}, Counter())
         self._outside: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
         #: Queue -> fewest and most CPUs of its hosts.
         self._cpus: dict[str, tuple[int, int]] = {}
 
-    def read(self, rows: Mapping[str, Row], facts: Mapping[str, Facts]) -> Jobs:
+    def read(
+        self, rows: Mapping[str, Row], facts: Mapping[str, Facts], limits: Mapping[str, int]
+    ) -> Jobs:  # fmt: skip
         states = {job_id: self._state(row) for job_id, row in rows.items()}
+        if limits:
+            active = (row.array for row in rows.values() if states[row.job_id] in ON_NODES)
+            self.slots = ArraySlots(limits, Counter(active))
         if any(each.dependency for each in facts.values()):
             for job_id, row in rows.items():
                 self.known.add(_known(row, facts.get(job_id, _NO_FACTS), states[job_id]))
@@ -440,7 +451,8 @@ class _Reading:
             per_node = 0
         slots = max(told.least, 1)
         if self.site.fills:
-            slots, nodes, per_node, unfit = self._filled(row.queue, told, nodes, per_node)
+            tiled = asked.per_node > 0
+            slots, nodes, per_node, unfit = self._filled(row.queue, told, nodes, per_node, tiled=tiled)
             if unfit:
                 return unfit, {}
         return "", {
@@ -454,21 +466,27 @@ class _Reading:
             "licences": tuple((name, amount) for name, amount, _ in asked.licences),
         }
 
-    def _filled(self, queue: str, told: Facts, nodes: int, per_node: int) -> tuple[int, int, int, str]:
-        """Slots and shape of a request such that ``brun`` can give it: on one host, or on whole ones. A job
-        of ``bsub -n LEAST,MOST`` gets all that its hosts have."""
+    def _filled(
+        self, queue: str, told: Facts, nodes: int, per_node: int, *, tiled: bool
+    ) -> tuple[int, int, int, str]:
+        """Slots and shape of a request such that ``brun`` can give it: on one host, or on whole ones.
+
+        A job of ``bsub -n LEAST,MOST`` gets all that its hosts have, up to MOST, and its least where it says
+        how many on each host (``tiled``).
+        """
         if queue not in self._cpus:
             of_queue = [self.static[name].processors for name in self.nodes.members.get(queue, ())
                         if name in self.static]  # fmt: skip
             self._cpus[queue] = (min(of_queue, default=0), max(of_queue, default=0))
         least, most = self._cpus[queue]
         slots = max(told.least, 1)
-        if told.most > slots and not told.exclusive and least == most and least:
+        if told.most > slots and not told.exclusive and least == most and least and not tiled:
             hosts = -(-slots // least)
-            if hosts * least > told.most or (nodes == 1 and hosts > 1):
-                why = f"this LSF's brun gives whole hosts of {least} slots"
-                return slots, 0, 0, f"{why} to a job of {told.least} to {told.most}: none is right for it"
-            return hosts * least, hosts, least if hosts > 1 else 0, ""
+            if nodes == 1 or hosts == 1:
+                return max(slots, min(told.most, least)), 1, 0, ""
+            if hosts * least > told.most:
+                return told.most, 0, 0, ""
+            return hosts * least, hosts, least, ""
         if nodes == 1 or slots == 1:
             return slots, nodes, per_node, ""
         if per_node:
@@ -556,6 +574,8 @@ class _Reading:
             blocked = unfit
         elif condition.held:
             blocked = condition.waits
+        else:
+            blocked = blocked or self.slots.barred(row.array)
         if blocked and not held_by:
             held_by = "system"
         least = max(told.least, 1)

@@ -11,11 +11,14 @@ Starts. ``brun -m "h1 h2"`` gives the hosts, in the order in which they are name
 have CPUs (``ncpus`` of ``lshosts``) until the job has enough (IBM's manual, under ``-c``; OpenLava's and
 volclava's ``setUrgentJobExecHosts`` in mbatchd). So the hosts are named such that this gives what was
 decided. Where no order does, IBM's takes the slots on each host, ``-m "h1#2 h2#1"``; on the others the
-start is refused rather than made elsewhere.
+start is refused rather than made elsewhere. A job of ``bsub -n LEAST,MOST`` would get all CPUs of its hosts
+there, and none at all where these are more than MOST: it is made one of exactly so many slots before its
+``brun`` (``bmod -n``), and gets its user's numbers back when the start does not happen.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 import time
@@ -55,6 +58,16 @@ class Plan(msgspec.Struct, frozen=True):
     noted: str = ""
 
 
+class Launching(msgspec.Struct, frozen=True):
+    """The commands of a start."""
+
+    brun: Argv
+    #: Makes the job one of so many slots before; empty: it is one already.
+    settle: Argv = ()
+    #: Gives the job its user's numbers back when the start does not happen.
+    unsettle: Argv = ()
+
+
 def job(job_id: str) -> str:
     """A job's id, checked."""
     return matching(job_id, _JOB, "the id of an LSF job")
@@ -84,40 +97,52 @@ def moment(seconds: float) -> str:
 # ---------------------------------------------------------------------- starts
 
 
-def start(decision: d.Start, detail: Detail, cpus: Mapping[str, int], *, ibm: bool) -> Argv:
+def start(decision: d.Start, detail: Detail, cpus: Mapping[str, int], *, ibm: bool) -> Launching:
     """Force the job to run on its hosts. ``cpus``: host -> ``ncpus``."""
-    job_id = job(decision.job_id)
-    return ("brun", "-m", _where(decision.placement, detail, cpus, ibm=ibm, job_id=job_id), job_id)
+    job_id, placement = job(decision.job_id), decision.placement
+    names = _names(job_id, placement)
+    total = sum(count for _, count in placement)
+    if detail.exclusive:
+        # Its hosts are whole, and LSF counts the slots that it asks for.
+        wanted: dict[str, int] | None = None
+        total = min(sum(cpus.get(node, 0) for node in names), detail.most)
+    else:
+        wanted = dict(placement)
+    if any(count < 1 for _, count in placement) or not detail.least <= total <= detail.most:
+        asked = str(detail.least) if detail.least == detail.most else f"{detail.least} to {detail.most}"
+        raise Unfit(f"job {job_id}: it asks for {asked} slots, not for {total}")
+    if wanted is not None:
+        names = tuple(node for node, count in sorted(placement, key=lambda p: p[1] < cpus.get(p[0], 0)))
+    brun = ("brun", "-m", " ".join(names), job_id)
+    if _gives(wanted, fills(names, cpus, detail)):
+        return Launching(brun)
+    if ibm and wanted is not None:
+        return Launching(("brun", "-m", " ".join(f"{node}#{count}" for node, count in placement), job_id))
+    settled = dataclasses.replace(detail, least=total, most=total)
+    if detail.least != detail.most and _gives(wanted, fills(names, cpus, settled)):
+        before = f"{detail.least},{detail.most}"
+        return Launching(brun, ("bmod", "-n", str(total), job_id), ("bmod", "-n", before, job_id))
+    where = ", ".join(f"{count} on {node}" for node, count in placement)
+    raise Unfit(
+        f"job {job_id}: this LSF's brun fills hosts one after another up to their CPUs and cannot give "
+        f"{where}"
+    )
 
 
-def _where(
-    placement: Placement, detail: Detail, cpus: Mapping[str, int], *, ibm: bool, job_id: str
-) -> str:  # fmt: skip
+def _names(job_id: str, placement: Placement) -> tuple[str, ...]:
     if not placement:
         raise Unfit(f"job {job_id}: a start on LSF must name hosts")
-    names = [host(node) for node, _ in placement]
+    names = tuple(host(node) for node, _ in placement)
     if len(set(names)) != len(names):
         raise Unfit(f"job {job_id}: a host is named twice")
     if len(names) > MOST_HOSTS:
         raise Unfit(f"job {job_id}: LSF takes at most {MOST_HOSTS} hosts in one start")
-    if detail.exclusive and fills(tuple(names), cpus, detail):
-        # Its hosts are whole, and LSF counts the slots that it asks for.
-        return " ".join(names)
-    total = sum(count for _, count in placement)
-    if any(count < 1 for _, count in placement) or not detail.least <= total <= detail.most:
-        asked = str(detail.least) if detail.least == detail.most else f"{detail.least} to {detail.most}"
-        raise Unfit(f"job {job_id}: it asks for {asked} slots, not for {total}")
-    ordered = sorted(placement, key=lambda part: part[1] < cpus.get(part[0], 0))
-    given = fills(tuple(node for node, _ in ordered), cpus, detail)
-    if given == dict(placement):
-        return " ".join(node for node, _ in ordered)
-    if ibm:
-        return " ".join(f"{node}#{count}" for node, count in placement)
-    wanted = ", ".join(f"{count} on {node}" for node, count in placement)
-    raise Unfit(
-        f"job {job_id}: this LSF's brun fills hosts one after another up to their CPUs and cannot give "
-        f"{wanted}"
-    )
+    return names
+
+
+def _gives(wanted: Mapping[str, int] | None, given: Mapping[str, int]) -> bool:
+    """Whether these slots are what is wanted; None: any are."""
+    return bool(given) if wanted is None else given == wanted
 
 
 def fills(names: tuple[str, ...], cpus: Mapping[str, int], detail: Detail) -> dict[str, int]:

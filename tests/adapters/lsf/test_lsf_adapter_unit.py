@@ -587,6 +587,104 @@ def test_a_job_that_fits_nowhere_the_way_brun_starts_it_is_refused(lsf: Pretende
         assert "cannot give 1 on h1, 1 on h2" in refused(one, d.Start("5", (("h1", 1), ("h2", 1))))
 
 
+# ---------------------------------------------------------------------- pools that change
+
+TWO_QUEUES = "\nQUEUE: normal\nPRIO NICE STATUS\n 30 20 Open:Inact_Adm\nHOSTS:  all\n"
+EXTRA = "\nQUEUE: extra\nPRIO NICE STATUS\n 30 20 Open:Active\nHOSTS:  some/\n"
+
+
+def test_a_queue_on_a_new_host_group_is_a_pool_whose_jobs_are_known(
+    lsf: PretendedLsf, running: LsfAdapter
+) -> None:
+    """As after ``badmin reconfig``; the group may change later, and the queue go."""
+    there = {"queues": TWO_QUEUES + EXTRA, "groups": "GROUP_NAME HOSTS\nsome h1\n"}
+
+    def answer(argv: tuple[str, ...]) -> Result | None:
+        if argv[0] == "bqueues":
+            return done(argv, there["queues"])
+        return done(argv, there["groups"]) if argv[0] == "bmgroup" else None
+
+    lsf.answer = answer
+    lsf.jobs["7"] = Told("RUN", "h1", queue="extra")
+    told = events(running, 0.4)
+    assert [e.pool.name for e in told if isinstance(e, ev.PoolChanged)] == ["extra"]
+    assert [e.job_id for e in told if isinstance(e, ev.JobStarted)] == ["7"]
+    there["groups"] = "GROUP_NAME HOSTS\nsome h1 h2\n"
+    nodes = [e.node for e in events(running, 0.4) if isinstance(e, ev.NodeUp)]
+    assert [(node.name, "extra" in node.pools) for node in nodes] == [("h2", True)]
+    there["queues"] = TWO_QUEUES
+    del lsf.jobs["7"]
+    events(running, 0.4)
+    assert all("extra" not in node.pools for node in running.describe().nodes)
+
+
+def test_a_job_may_ask_for_a_host_group_that_no_queue_names(lsf: PretendedLsf) -> None:
+    lsf.jobs = {"5": Told(asked=", Specified Hosts <some>")}
+    lsf.answer = lambda argv: done(argv, "GROUP_NAME HOSTS\nsome h1\n") if argv[0] == "bmgroup" else None
+    with ready(lsf) as one:
+        known = one.known("5")
+        assert known is not None and known.job.request.excluded_nodes == ("h2",)
+
+
+def test_groups_that_lsf_does_not_tell_stay_as_they_were(lsf: PretendedLsf, running: LsfAdapter) -> None:
+    there = {"rc": 0}
+
+    def answer(argv: tuple[str, ...]) -> Result | None:
+        if argv[0] == "bqueues":
+            return done(argv, TWO_QUEUES + EXTRA)
+        if argv[0] == "bmgroup":
+            return done(argv, "" if there["rc"] else "GROUP_NAME HOSTS\nsome h1\n", there["rc"], "Oops")
+        return None
+
+    lsf.answer = answer
+    events(running, 0.4)
+    there["rc"] = 255
+    assert not [e for e in events(running, 0.4) if isinstance(e, (ev.PoolChanged, ev.NodeUp))]
+
+
+#: A job of one to two slots, which on one of the two hosts gets exactly one.
+RANGE = ", 1-2 Task(s)"
+ONE_OF_TWO = d.Start("5", (("h2", 1),))
+
+
+@pytest.fixture
+def ranged(lsf: PretendedLsf) -> Iterator[LsfAdapter]:
+    lsf.jobs = {"5": Told(asked=RANGE)}
+    with ready(lsf) as one:
+        yield one
+
+
+def test_a_job_of_a_range_gets_its_number_before_it_starts(lsf: PretendedLsf, ranged: LsfAdapter) -> None:
+    assert ranged.apply(ranged._clock(), [ONE_OF_TWO])[0].accepted
+    assert lsf.commands("bmod", "brun") == ["bmod -n 1 5", "brun -m h2 5"]
+
+
+def test_a_number_that_lsf_does_not_take_is_no_start(lsf: PretendedLsf, ranged: LsfAdapter) -> None:
+    lsf.answer = lambda argv: done(argv, rc=255, stderr="Permission denied") if argv[0] == "bmod" else None
+    assert "Permission denied" in refused(ranged, ONE_OF_TWO)
+    assert lsf.commands("brun") == []
+
+
+@pytest.mark.parametrize("command", ["brun", "bjobs"], ids=["refused", "no longer pending"])
+def test_a_start_that_is_refused_leaves_the_range(
+    lsf: PretendedLsf, ranged: LsfAdapter, command: str
+) -> None:
+    def answer(argv: tuple[str, ...]) -> Result | None:
+        if argv[0] == "bmod":
+            lsf.jobs["5"].stat = "PSUSP" if command == "bjobs" else "PEND"
+        return done(argv, rc=255, stderr="no") if argv[0] == "brun" else None
+
+    lsf.answer = answer
+    refused(ranged, ONE_OF_TWO)
+    assert lsf.commands("bmod")[:2] == ["bmod -n 1 5", "bmod -n 1,2 5"]
+
+
+def test_a_start_that_is_taken_back_leaves_the_range(lsf: PretendedLsf, ranged: LsfAdapter) -> None:
+    ranged.apply(ranged._clock(), [ONE_OF_TWO])
+    assert [e for e in events(ranged, 0.8) if isinstance(e, ev.DecisionFailed)]
+    assert lsf.commands("bmod", "bresume")[-2:] == ["bresume 5", "bmod -n 1,2 5"]
+
+
 # ---------------------------------------------------------------------- other decisions
 
 

@@ -126,6 +126,35 @@ def test_ibms_brun_gives_any_split(site: Callable[..., Site]) -> None:
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
+def test_a_job_of_a_range_runs_on_what_was_decided(site: Callable[..., Site], flavour: str) -> None:
+    lsf = site(flavour)
+    job = lsf.submit("-n", "1,3", "sleep 30").job
+    assert job.attributes is not None and job.attributes["most_processors"] == 3
+    lsf.apply(d.Start(job.id, (("node1", 1),)))
+    assert lsf.until(ev.JobStarted, job.id).placement == (("node1", 1),)
+    wide = lsf.submit("-n", "2,3", "sleep 30").job
+    lsf.apply(d.Start(wide.id, (("node1", 1), ("node2", 2))))
+    assert sorted(lsf.until(ev.JobStarted, wide.id).placement) == [("node1", 1), ("node2", 2)]
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_an_array_runs_as_many_elements_at_a_time_as_its_user_says(
+    site: Callable[..., Site], flavour: str
+) -> None:
+    lsf = site(flavour)
+    lsf.run("bsub", "-J", "odd [1]%9 name[1-3]%1", "sleep 60")
+    jobs = [lsf.until(ev.JobSubmitted, f"1[{at}]").job for at in (1, 2, 3)]
+    assert [job.held for job in jobs] == [False, True, True]
+    lsf.apply(d.Start("1[1]", (("node1", 1),)))
+    lsf.until(ev.JobStarted, "1[1]")
+    said = lsf.apply(d.Start("1[2]", (("node1", 1),)), accepted=False)
+    assert "its array runs at most 1 elements at a time" in said
+    lsf.run("bkill", "1[1]")
+    lsf.until(ev.JobReleased, "1[2]")
+    lsf.apply(d.Start("1[2]", (("node1", 1),)))
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
 def test_elements_of_an_array_are_started_one_by_one(site: Callable[..., Site], flavour: str) -> None:
     lsf = site(flavour)
     lsf.run("bsub", "-J", "arr[1-3]", "sleep 30")

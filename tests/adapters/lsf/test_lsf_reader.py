@@ -203,6 +203,11 @@ def test_where_brun_cannot_say_the_slots_jobs_get_one_host_or_whole_ones(
         (2, 6, "", Request(4, YEAR, nodes=1)),
         (5, 12, "", Request(8, YEAR, nodes=2, processors_per_node=4)),
         (1, 4, "span[hosts=1]", Request(4, YEAR, nodes=1)),
+        (2, 3, "", Request(3, YEAR, nodes=1)),
+        (2, 6, "span[hosts=1]", Request(4, YEAR, nodes=1)),
+        (5, 7, "", Request(7, YEAR)),
+        (5, 7, "span[hosts=1]", Request(5, YEAR, nodes=1)),
+        (2, 6, "span[ptile=2]", Request(2, YEAR, nodes=1)),
     ],
 )
 def test_where_brun_cannot_say_the_slots_a_range_is_planned_as_what_brun_gives(
@@ -213,12 +218,6 @@ def test_where_brun_cannot_say_the_slots_a_range_is_planned_as_what_brun_gives(
     found = read([row()], {"5": told}, site=Site(("normal",), fills=True))
     assert found.jobs["5"].job.request == request_
     assert (found.details["5"].least, found.details["5"].most) == (least, most)
-
-
-def test_where_no_number_of_whole_hosts_is_right_for_a_range_the_job_says_so() -> None:
-    found = read([row()], {"5": facts(least=2, most=3)}, site=Site(("normal",), fills=True))
-    assert found.jobs["5"].held_by == "system"
-    assert "gives whole hosts of 4 slots to a job of 2 to 3" in found.jobs["5"].reason
 
 
 def test_where_brun_cannot_say_the_slots_a_tile_that_is_no_whole_host_is_left_alone() -> None:

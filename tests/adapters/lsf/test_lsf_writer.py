@@ -25,7 +25,10 @@ def detail(least: int = 1, most: int = 0) -> Detail:
 
 
 def started(placement: Any, asked: Detail, *, ibm: bool = False, job: str = "5") -> tuple[str, ...]:
-    return writer.start(d.Start(job, tuple(placement)), asked, CPUS, ibm=ibm)
+    """The ``brun`` of a start of a job that keeps its number of slots."""
+    launching = writer.start(d.Start(job, tuple(placement)), asked, CPUS, ibm=ibm)
+    assert not launching.settle
+    return launching.brun
 
 
 def planned(decision: d.Decision, **more: Any) -> list[str]:
@@ -75,9 +78,33 @@ def test_where_brun_cannot_say_the_slots_another_split_is_refused() -> None:
 
 def test_from_so_many_to_so_many_slots_brun_takes_all_cpus() -> None:
     assert started([("h1", 4), ("h3", 2)], detail(2, 8)) == ("brun", "-m", "h1 h3", "5")
-    with pytest.raises(writer.Unfit, match="cannot give"):
-        started([("h1", 3)], detail(2, 8))
     assert started([("h1", 3)], detail(2, 8), ibm=True) == ("brun", "-m", "h1#3", "5")
+
+
+@pytest.mark.parametrize(
+    ("placement", "least", "most", "slots"),
+    [([("h1", 3)], 2, 3, 3), ([("h1", 3)], 2, 8, 3), ([("h2", 1), ("h1", 4)], 2, 8, 5)],
+)
+def test_a_job_of_a_range_that_brun_would_give_more_is_made_one_of_what_it_gets(
+    placement: list[tuple[str, int]], least: int, most: int, slots: int
+) -> None:
+    launching = writer.start(d.Start("5", tuple(placement)), detail(least, most), CPUS, ibm=False)
+    assert launching.settle == ("bmod", "-n", str(slots), "5")
+    assert launching.unsettle == ("bmod", "-n", f"{least},{most}", "5")
+    full_first = sorted(placement, key=lambda part: -part[1])
+    assert launching.brun == ("brun", "-m", " ".join(node for node, _ in full_first), "5")
+
+
+@pytest.mark.parametrize("ibm", [False, True])
+def test_a_job_of_a_range_that_has_its_host_to_itself_is_made_one_of_the_most(ibm: bool) -> None:
+    alone = Detail(held=False, least=2, most=3, exclusive=True)
+    launching = writer.start(d.Start("5", (("h1", 4),)), alone, CPUS, ibm=ibm)
+    assert (launching.settle, launching.brun) == (("bmod", "-n", "3", "5"), ("brun", "-m", "h1", "5"))
+
+
+def test_a_range_does_not_split_a_job_over_hosts_that_brun_fills() -> None:
+    with pytest.raises(writer.Unfit, match="cannot give 3 on h1, 1 on h2"):
+        started([("h1", 3), ("h2", 1)], detail(2, 8))
 
 
 @given(st.lists(st.sampled_from(["h1", "h2", "h3"]), min_size=1, max_size=3, unique=True), st.data())

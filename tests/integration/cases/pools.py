@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from real_systems import Pbs, Slurm
+from real_systems import Lsf, Pbs, Slurm
 
 from headway import events as ev
 
@@ -10,7 +10,7 @@ from headway import events as ev
 class ChangingPools:
     """What must hold on each real batch system whose pools change."""
 
-    def test_a_pool_that_is_made_and_deleted_while_the_daemon_runs(self, system: Pbs | Slurm) -> None:
+    def test_a_pool_that_is_made_and_deleted_while_the_daemon_runs(self, system: Lsf | Pbs | Slurm) -> None:
         daemon = system.daemon()
         daemon.start()
         with system.another_pool() as pool:

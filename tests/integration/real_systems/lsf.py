@@ -15,6 +15,21 @@ from real_systems.base import EXECUTED, RealSystem
 from real_systems.inside import InsideDaemon
 
 QUEUE = "hwtest"
+#: What an operator adds to lsb.hosts and lsb.queues: a host group, and a queue on it.
+_GROUP = """
+Begin HostGroup
+GROUP_NAME  GROUP_MEMBER
+some        (lsfa lsfb)
+End HostGroup
+"""
+_EXTRA = """
+Begin Queue
+QUEUE_NAME = extra
+PRIORITY   = 30
+HOSTS      = some
+ADMINISTRATORS = headway
+End Queue
+"""
 #: In a name, a project, a description.
 TEXTS = (
     "two words", "it's", 'say "hello"', EXECUTED, "-n", "ümläut ☃", "a<b>c d, Status <RUN>, Queue <normal>",
@@ -127,6 +142,21 @@ class Lsf(RealSystem):
 
     def node_up(self) -> None:
         self.server.run("badmin", "hopen", "lsfc", user="volclava")
+
+    @contextlib.contextmanager
+    def another_pool(self) -> Iterator[str]:
+        """A queue that the operator makes, on a host group that she makes with it; both go afterwards."""
+        with self.server.lsf_configuration("lsb.hosts", _GROUP), self.server.lsf_configuration(
+            "lsb.queues", _EXTRA
+        ):
+            self.until(lambda: self.server.call("bqueues", "extra").returncode == 0, "the queue is there")
+            yield "extra"
+
+    def run_elsewhere(self, pool: str, processors: int) -> str:
+        """A job that runs in a pool that is not headway's; its id."""
+        job = self.bsub("-q", pool, "-n", str(processors), "-W", "30", str(self.script(600)))
+        self.until(lambda: self.runs(job), "the job of the new queue runs")
+        return job
 
     @contextlib.contextmanager
     def outage(self) -> Iterator[None]:
