@@ -267,7 +267,9 @@ class LsfAdapter(PollingAdapter[reader.Detail, Argv]):
             booked = listing.read_reservations(told.text, Calendar(now), notes) if told.ok else {}
             reservations = reader.read_reservations(booked, mine)
         for name in self.options.queues:
-            if not self.read_only and name in queues and not queues[name].inactive:
+            if name not in queues:
+                notes.add(f"queue {name} is gone: LSF moves its jobs to lost_and_found (lsb.queues, bswitch)")
+            elif not self.read_only and not queues[name].inactive:
                 notes.add(f"queue {name} is active: LSF starts its jobs by itself (badmin qinact {name})")
         self._hidden = _hidden(jobs, nodes.used)
         total = {name: one.amount + found.given_back[name] for name, one in there.licences.items()}

@@ -618,6 +618,14 @@ def test_a_queue_on_a_new_host_group_is_a_pool_whose_jobs_are_known(
     assert all("extra" not in node.pools for node in running.describe().nodes)
 
 
+def test_a_queue_of_headways_that_goes_is_said(lsf: PretendedLsf, running: LsfAdapter) -> None:
+    lsf.answer = lambda argv: done(argv, EXTRA) if argv[0] == "bqueues" else None
+    with capture_logs() as logs:
+        events(running, 0.4)
+    said = [str(log.get("what")) for log in logs]
+    assert any("queue normal is gone: LSF moves its jobs to lost_and_found" in what for what in said)
+
+
 def test_a_job_may_ask_for_a_host_group_that_no_queue_names(lsf: PretendedLsf) -> None:
     lsf.jobs = {"5": Told(asked=", Specified Hosts <some>")}
     lsf.answer = lambda argv: done(argv, "GROUP_NAME HOSTS\nsome h1\n") if argv[0] == "bmgroup" else None

@@ -126,6 +126,21 @@ def test_ibms_brun_gives_any_split(site: Callable[..., Site]) -> None:
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
+def test_a_word_that_a_handler_is_configured_with_is_told_of_waiting_and_running_jobs(
+    site: Callable[..., Site], flavour: str
+) -> None:
+    """As of ``checkpoint-signal: {attribute: saves-itself}``."""
+    lsf = site(flavour)
+    lsf.adapter.tell_words(["saves-itself"])
+    job = lsf.submit("-Jd", "headway:saves-itself", "sleep 60").job
+    assert job.attributes == {"saves-itself": True}
+    lsf.apply(d.Start(job.id, (("node1", 1),)))
+    lsf.until(ev.JobStarted, job.id)
+    known = lsf.adapter.known(job.id)
+    assert known is not None and known.job.attributes == {"saves-itself": True}
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
 def test_a_job_of_a_range_runs_on_what_was_decided(site: Callable[..., Site], flavour: str) -> None:
     lsf = site(flavour)
     job = lsf.submit("-n", "1,3", "sleep 30").job

@@ -246,6 +246,15 @@ def test_the_job_description_marks_dedicated_and_malleable_jobs(
     assert pending(facts(begin=at(8, 0), description=description))[0].job.attributes == attributes
 
 
+@pytest.mark.parametrize("words", [frozenset(), frozenset({"saves-itself"})])
+def test_an_attribute_that_the_configuration_names_can_be_said(words: frozenset[str]) -> None:
+    told = facts(description="headway:malleable,saves-itself")
+    found = read([row()], {"5": told}, site=Site(("normal",), words=words))
+    attributes = found.jobs["5"].job.attributes
+    assert attributes is not None and attributes["malleable"]
+    assert attributes.get("saves-itself", False) is bool(words)
+
+
 def test_an_exclusive_job_and_a_reservation() -> None:
     job, _ = pending(facts(exclusive=True, reservation="headway_r1"))
     assert job.job.request.exclusive and job.job.reservation == "r1"
