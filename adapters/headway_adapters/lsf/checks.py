@@ -14,7 +14,8 @@ from headway_adapters.lsf.values import Calendar
 from headway_adapters.polling.client import CommandClient, Unanswered
 
 _PROGRAMS = (
-    "lsid", "bjobs", "bhosts", "bqueues", "lshosts", "bhist", "brun", "bstop", "bresume", "bkill", "badmin",
+    "lsid", "bjobs", "bhosts", "bqueues", "lshosts", "lsload", "bmgroup", "bhist", "brun", "bmod", "bstop",
+    "bresume", "bkill", "badmin",
 )  # fmt: skip
 _MAY_MODIFY = re.compile(r"LSB_MOD_ALL_JOBS\s*=\s*[Yy1]")
 
