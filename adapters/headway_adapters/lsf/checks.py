@@ -99,7 +99,11 @@ def _queues(queues: dict[str, listing.Queue], options: LsfOptions) -> list[Check
             said = f"{queue.status}: its run window is closed"
             found.append(Check(f"queue {name}", False, said, remedy).for_driving())
         else:
-            found.append(Check(f"queue {name}", True, f"{queue.status}, hosts {' '.join(queue.hosts)}"))
+            said = f"{queue.status}, hosts {' '.join(queue.hosts)}"
+            if queue.slot_limits:
+                limits = ", ".join(queue.slot_limits)
+                said += f"; brun does not keep its limits ({limits}): plugin limits does"
+            found.append(Check(f"queue {name}", True, said))
     return found
 
 

@@ -572,6 +572,8 @@ class Queue:
     hosts: tuple[str, ...] = ("all",)
     default_limit: float | None = None
     limit: float | None = None
+    #: Its limits of job slots, as LSF writes them: ``MAX 20``, ``JL/U 2``, ...
+    slot_limits: tuple[str, ...] = ()
 
     @property
     def inactive(self) -> bool:
@@ -584,6 +586,10 @@ class Queue:
         return self.status.endswith("Inact_Win")
 
 
+#: The columns of a queue's limits of job slots: of all jobs, a user's, a processor's and a host's.
+_SLOT_LIMITS = ("MAX", "JL/U", "JL/P", "JL/H")
+
+
 def read_queues(text: str) -> dict[str, Queue]:
     """``bqueues -l``."""
     found: dict[str, Queue] = {}
@@ -591,12 +597,16 @@ def read_queues(text: str) -> dict[str, Queue]:
         lines = block.split("\n")
         name = lines[0].strip()
         status, hosts = "", ("all",)
+        slot_limits: tuple[str, ...] = ()
         default: float | None = None
         limit: float | None = None
         of_default = False
         for at, line in enumerate(lines):
             if line.startswith("PRIO ") and at + 1 < len(lines):
-                status = _paired(line, lines[at + 1]).get("STATUS", "")
+                shown = _paired(line, lines[at + 1])
+                status = shown.get("STATUS", "")
+                limited = (key for key in _SLOT_LIMITS if shown.get(key, "-") != "-")
+                slot_limits = tuple(f"{key} {shown[key]}" for key in limited)
             elif line.startswith("DEFAULT LIMITS"):
                 of_default = True
             elif line.startswith("MAXIMUM LIMITS"):
@@ -609,7 +619,7 @@ def read_queues(text: str) -> dict[str, Queue]:
                     default = _run_limit(match)
                 elif match is not None:
                     limit = _run_limit(match)
-        found[name] = Queue(name, status, hosts, default, limit)
+        found[name] = Queue(name, status, hosts, default, limit, slot_limits)
     return found
 
 

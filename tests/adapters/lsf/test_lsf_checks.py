@@ -118,6 +118,14 @@ def test_a_queue_that_lsf_starts_jobs_of(status: str, detail: str, remedy: str) 
     assert found["queue normal"].driving, "to watch, LSF keeps its queues"
 
 
+def test_limits_of_slots_that_brun_does_not_keep_are_said() -> None:
+    """The row is a volclava 2.2's, of a queue with QJOB_LIMIT=20 and UJOB_LIMIT=2."""
+    text = output("bqueues_long").replace("Open:Inact_Adm    -    -", "Open:Inact_Adm   20    2")
+    queue = checked(lambda argv: text if argv == ("bqueues", "-l") else None)["queue normal"]
+    assert queue.ok
+    assert queue.detail.endswith("brun does not keep its limits (MAX 20, JL/U 2): plugin limits does")
+
+
 def test_a_queue_that_is_not_there() -> None:
     found = checked(queues=("normal", "night"))
     assert not found["queue night"].driving
