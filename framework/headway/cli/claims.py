@@ -53,7 +53,7 @@ def command(folder: Path, write: bool, traces: Path | None) -> None:
         screen.print(f"[{STYLES[table.state]}]{table.state:11}[/]", end=" ")
         screen.print(f"{where}: {table.why}", markup=False, soft_wrap=True, highlight=False)
     if stale:
-        screen.print(f"{stale} tables are stale", markup=False)
+        screen.print(f"stale tables: {stale}", markup=False, highlight=False)
         raise SystemExit(1)
 
 
