@@ -66,7 +66,7 @@ def check_tables(root: Path, traces: Path | None, make: Callable[[Call], Reprodu
 def check_results(folder: Path, traces: Path | None, make: Callable[[Call], Reproduction]) -> Checked:
     """The page of a directory of results beside its rows."""
     page = folder / CLAIMS
-    text = page.read_text(encoding="utf-8")
+    text = _text(page)
     try:
         call = Call.of(text)
         if call.traces and traces is None:
@@ -100,13 +100,18 @@ def judged_again(folder: Path, call: Call, traces: Path | None, paper: Reproduct
             claims = paper.run(context)
         except UserError as error:
             raise UserError(str(error).replace(name, str(folder))) from error
+        except (ValueError, ArithmeticError, LookupError) as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise UserError(
+                f"its rows cannot be judged today, for columns of them are others ({reason})"
+            ) from error
     said = getattr(paper, "published", UNDECLARED)
     return claims_page(paper.title, str(call), claims, said, context.broken)
 
 
 def check_page(page: Path) -> list[Checked]:
     """The tables of claims in a page of documentation."""
-    text = page.read_text(encoding="utf-8")
+    text = _text(page)
     found: list[Checked] = []
     included: list[range] = []
     today = refreshed(page)
@@ -134,12 +139,19 @@ def refreshed(page: Path) -> str:
         today = _table(page.parent / block[2] / CLAIMS)
         return block[0] if today is None else f"{block[1]}{today}{block[4]}"
 
-    return _INCLUDED.sub(table, page.read_text(encoding="utf-8"))
+    return _INCLUDED.sub(table, _text(page))
+
+
+def _text(page: Path) -> str:
+    try:
+        return page.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{page}: expected text in UTF-8, found something else ({error})") from error
 
 
 def _table(page: Path) -> str | None:
     """The table of a directory's page; None: there is none."""
-    tables = tables_of(page.read_text(encoding="utf-8")) if page.is_file() else []
+    tables = tables_of(_text(page)) if page.is_file() else []
     return tables[0][0] if tables else None
 
 

@@ -99,6 +99,20 @@ def test_rows_of_other_parameters_are_stale(results):
     assert "parameters.json does not say what they were made with" in checked(results).why
 
 
+def test_rows_with_other_columns_are_stale(results):
+    rows = results / "gains.csv"
+    rows.write_text(rows.read_text().replace(",gain", ",loss"))
+    found = checked(results)
+    assert (found.state, found.today) == (State.STALE, None)
+    assert "its rows cannot be judged today" in found.why and "KeyError: 'gain'" in found.why
+
+
+def test_a_page_that_is_no_text_is_refused(results):
+    (results / "claims.md").write_bytes(b"\xff\xfe")
+    with pytest.raises(UserError, match="expected text in UTF-8"):
+        checked(results)
+
+
 def test_a_command_that_is_not_there_any_more_is_stale(results):
     def nothing(call):
         raise UserError(f"no {call.name}")
