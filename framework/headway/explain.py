@@ -19,8 +19,8 @@ from headway.events import (
 from headway.journal import HistoryEntry
 from headway.model import Placement
 from headway.scheduler import Scheduler
-from headway.state import Job, Status
-from headway.state.choices import facing_each, pools_of, why_not_in
+from headway.state import Job, PoolState, Status
+from headway.state.choices import facing_each, pools_of, ways, why_not_in
 from headway.state.occupation import BACKGROUND, FOREGROUND
 from headway.state.records import ON_NODES
 from headway.view import Booking, View
@@ -106,11 +106,15 @@ def _array(
         groups.setdefault(what, []).append(job)
     for what, jobs in sorted(groups.items(), key=lambda group: group[1][0].description.array_index or 0):
         lines.append(f"{what}: {_numbers(jobs)}.")
-    queued = [job for job in groups.get("In the queue", ()) if job in job.pool.queue]
+    queued = [job for job in groups.get("In the queue", ()) if job in job.domain.queue]
     if queued:
-        first = min(queued, key=lambda job: job.pool.queue.index(job))
+        first = min(queued, key=lambda job: job.domain.queue.index(job))
         lines.append(f"The first of these is {first.id}. {' '.join(_in_queues(scheduler, first, clock))}")
     return lines
+
+
+def _pools(pools: Sequence[PoolState]) -> str:
+    return f"pool{'s' if len(pools) > 1 else ''} {' and '.join(repr(pool.name) for pool in pools)}"
 
 
 def _numbers(jobs: Sequence[Job]) -> str:
@@ -152,8 +156,7 @@ def explain(
             apart += f" and each on {request.parts_apart} of its own"
         asks += f" ({sizes}{more}, {apart})"
     asks += f" for {job.estimate:.0f} s"
-    pools = [job.pool] if job.status in ON_NODES else pools_of(job)
-    where = f"pool{'s' if len(pools) > 1 else ''} {' and '.join(repr(pool.name) for pool in pools)}"
+    where = _pools([job.pool] if job.status in ON_NODES else pools_of(job))
     first = f"Job {job.id} of {job.user or 'an unknown user'} asks for {asks} in {where}"
     lines = [f"{first}; it was submitted at {clock(job.submit_time)}."]
     if scheduler.state.predict is not None:
@@ -251,31 +254,36 @@ def _in_queues(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) ->
     """Of each pool of a job that waits why it waits there."""
     if not job.choices:
         return _in_queue(scheduler, job, clock)
-    lines = []
+    lines, told = [], set[str]()
     for choice in facing_each(job):
-        where = f"In pool {choice.pool.name!r}"
+        domain = job.domain
         if why := why_not_in(choice):
-            lines.append(f"{where}: {why}.")
-        elif job.id in choice.pool.shared:
+            lines.append(f"In pool {choice.pool.name!r}: {why}.")
+        elif job.id in domain.shared and domain.name not in told:
+            told.add(domain.name)
             first, *rest = _in_queue(scheduler, job, clock)
-            lines += [f"{where} {first[0].lower()}{first[1:]}", *rest]
+            lines += [f"In {_pools(ways(job, domain))} {first[0].lower()}{first[1:]}", *rest]
     return lines
 
 
 def _in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> list[str]:
-    pool = job.pool
-    view = scheduler.views[pool.name]
+    pool, domain = job.pool, job.domain
+    view = scheduler.views[domain.name]
     lines = []
-    place = pool.queue.index(job)
+    place = domain.queue.index(job)
+    queue, free = "the queue", domain.free
+    if len(domain.pools) > 1:
+        queue = f"the queue of {_pools(domain.pools)}, which share nodes"
+        _, free = scheduler.state.nodes.count(pool.name)
     lines.append(
-        f"It is number {place + 1} of {len(pool.queue)} in the queue; "
-        f"{pool.free} of {pool.total} processors are free."
+        f"It is number {place + 1} of {len(domain.queue)} in {queue}; "
+        f"{free} of {pool.total} processors are free."
     )
     if job.processors > pool.total:
         lines.append(f"It needs more processors than the {pool.total} that are usable now (nodes are down).")
         return lines
     due = scheduler.next_cycle
-    if due is not None and pool.changed:
+    if due is not None and domain.changed:
         lines.append(f"Something happened since the queue was examined; it is examined next at {clock(due)}.")
         return lines
     booking = view.booked(job)
@@ -288,24 +296,24 @@ def _in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> 
         lines.append(f"{why}.")
     elif lacking := _lacking(scheduler, job):
         lines.append(lacking)
-    elif job.processors > pool.free:
-        lines.append(f"It waits for {job.processors - pool.free} more processors.")
+    elif job.processors > free:
+        lines.append(f"It waits for {job.processors - free} more processors.")
     elif unplaced := _unplaced(scheduler, job, view):
         lines.append(unplaced)
     elif view.bookings:
         head = view.bookings[0]
         if pool.flat:
             lines.append(
-                f"It would fit now, but would delay job {head.job.id}, for which processors are kept from "
-                f"{clock(head.start)} on."
+                f"It would fit now, but would delay {_other(head.job, job)}, for which processors are kept "
+                f"from {clock(head.start)} on."
             )
         else:
             lines.append(
-                "Enough processors are free, but no nodes fit its request without delaying job "
-                f"{head.job.id}, for which nodes are kept from {clock(head.start)} on."
+                "Enough processors are free, but no nodes fit its request without delaying "
+                f"{_other(head.job, job)}, for which nodes are kept from {clock(head.start)} on."
             )
     elif place:
-        lines.append(f"The policy serves job {pool.queue[0].id} first.")
+        lines.append(f"The policy serves {_other(domain.queue[0], job)} first.")
     elif not pool.flat:
         lines.append("Enough processors are free, but not on nodes that fit its request.")
     if (booking is None or booking.start == _INF) and (kept := _kept_by_suspended(scheduler, job)):
@@ -313,11 +321,16 @@ def _in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> 
     return lines
 
 
+def _other(other: Job, job: Job) -> str:
+    """The other job, which ``job`` waits behind."""
+    return f"job {other.id}" + (f" of pool {other.pool.name!r}" if other.pool is not job.pool else "")
+
+
 def _kept_by_suspended(scheduler: Scheduler, job: Job) -> str:
     """What suspended jobs of its pool keep of what it asks for, as a sentence; "" if they keep nothing."""
     keepers, kept = [], set()
     for other in scheduler.state.jobs.values():
-        if other.status is Status.SUSPENDED and other.pool is job.pool:
+        if other.status is Status.SUSPENDED and other.domain is job.domain:
             common = _beside_processors(other) & _beside_processors(job)
             if common:
                 keepers.append(other.id)

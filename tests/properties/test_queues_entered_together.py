@@ -10,7 +10,7 @@ from headway.model import ClusterDescription
 from headway.sizes import JobsBySize
 from headway.state import Job, State, Status
 from headway.state.barred import Barred
-from headway.state.queues import TOGETHER, enqueue, enqueue_together, give_key
+from headway.state.queues import TOGETHER, enqueue, enqueue_together, give_order
 
 PLACES = st.lists(st.integers(0, 5), max_size=8)
 SIZES = st.lists(st.integers(1, 4), min_size=16, max_size=16)
@@ -30,7 +30,7 @@ def after(
 
     ``keyed``: their keys became others while they were in no queue."""
     state = State(ClusterDescription.flat(3))
-    pool = state.pools["pool"]
+    pool = state.domains["pool"]
     jobs = [
         Job.arrived(described(str(at), size, submit=float(place)), pool, at)
         for at, (place, size) in enumerate(zip((*there, *come), sizes, strict=False))
@@ -50,7 +50,7 @@ def after(
     else:
         if keyed:
             for job in new:
-                give_key(state, job)
+                give_order(state, job)
         # Several that come together come in the order of their places.
         for job in sorted(new, key=lambda job: job.order) if len(new) >= TOGETHER else new:
             enqueue(state, job)
@@ -73,7 +73,7 @@ def test_jobs_that_come_together_take_their_places_as_one_by_one(
 
 
 def test_a_barred_job_whose_size_has_changed_is_found() -> None:
-    pool = State(ClusterDescription.flat(3)).pools["pool"]
+    pool = State(ClusterDescription.flat(3)).domains["pool"]
     barred, job = Barred(), Job.arrived(described("a", 3), pool, 1)
     barred.put(job)
     job.processors = 1

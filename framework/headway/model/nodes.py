@@ -72,6 +72,9 @@ class PoolDescription(msgspec.Struct, frozen=True, gc=False, omit_defaults=True)
     node_class: str = ""
     #: What no job that runs there may exceed; None: the batch system has checked that at submission.
     bounds: PoolBounds | None = None
+    #: Among pools that share nodes, jobs of a higher tier come before those of a lower one, whatever their
+    #: order otherwise.
+    priority_tier: int = 0
 
     @property
     def flat(self) -> bool:

@@ -11,7 +11,7 @@ from headway.nodes import NodeTable
 from headway.state.barred import Barred
 from headway.state.factors import Factor
 from headway.state.licence_use import Licences
-from headway.state.records import ON_NODES, Barrier, Job, Pace, PoolState, Watcher
+from headway.state.records import ON_NODES, Barrier, Domain, Job, Pace, PoolState, Watcher
 from headway.state.tenants import Tenants
 
 
@@ -33,6 +33,8 @@ class Facts:
         #: The run's: of everything that plugins draw at random.
         self.seed = 0
         self.pools: dict[str, PoolState] = {p.name: PoolState(p) for p in cluster.pools}
+        #: Pools that share nodes, as one (:mod:`headway.state.domains`), by name.
+        self.domains: dict[str, Domain] = {pool.name: pool.domain for pool in self.pools.values()}
         self.jobs: dict[str, Job] = {}
         self.reservations: dict[str, Reservation] = {}
         self.nodes = NodeTable()
@@ -56,8 +58,10 @@ class Facts:
         self.passes_over = False
         #: Who is told of what jobs take and give back (:mod:`headway.state.watchers`).
         self.watchers: list[Watcher] = []
-        #: Called for each pool that appears later.
-        self.pool_made: Callable[[PoolState], None] | None = None
+        #: Called where domains have appeared.
+        self.domains_made: Callable[[], None] | None = None
+        #: Nodes came into other pools in this step: which of them share nodes is worked out anew.
+        self.regrouped = False
         #: Gives a job's place in the queue, where a plugin defines one.
         self.queue_key: Callable[[Job], tuple[Any, ...]] | None = None
         #: One plugin alone defines it.

@@ -8,6 +8,7 @@ from headway.state import (
     belonging,
     bundles,
     capacity,
+    domains,
     expectations,
     fold,
     foresight,
@@ -37,6 +38,7 @@ class State(Facts):
         super().__init__(cluster)
         for node in cluster.nodes:
             self.nodes.put(node)
+        domains.regroup(self)
         capacity.recount(self, self.pools)
         if cluster.licences:
             licences.begin_counting(self)
@@ -62,6 +64,7 @@ class State(Facts):
     kept = reservations.kept
     size = reservations.size
     frequencies = frequency.frequencies
+    running_in = domains.running_in
     watch_tenants = moves.watch_tenants
     why_not_resumed = lending.why_not_resumed
     remaining = lending.remaining

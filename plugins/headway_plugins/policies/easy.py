@@ -81,7 +81,7 @@ class Easy(Plugin):
         if not self._one:
             self._serve(view)
             return view.made
-        queue, pool, refused = view.queue, view.pool, view.refused
+        queue, domain, refused = view.queue, view.domain, view.refused
         booking = view.booked(queue[0]) if view.fresh >= 0 else None
         if booking is not None:
             first = len(queue) - view.fresh
@@ -90,23 +90,23 @@ class Easy(Plugin):
             for job in queue:
                 if (
                     job.id not in refused
-                    and (job.processors > pool.free or view.start(job, "first in the queue") is None)
+                    and (job.processors > domain.free or view.start(job, "first in the queue") is None)
                     # It may have been refused just now.
                     and job.id not in refused
                 ):
                     break
                 first += 1
-            if first == len(queue) or not pool.free:
+            if first == len(queue) or not domain.free:
                 # Nobody waits, or nothing is left to backfill: no booking is needed.
                 return view.made
             booking = view.book(queue[first])
             first += 1
-        free = pool.free
+        free = domain.free
         shadow, now = booking.start, view.now
         # A job inside its own reservation is in nobody's way, nor is one whose booking another plugin made:
         # of these only the view can tell.
-        counts = not pool.reservations and not view.prepared
-        extra = booking.extra if counts else pool.total
+        counts = not domain.reservations and not view.prepared
+        extra = booking.extra if counts else domain.total
         behind: Iterable[Job] = islice(queue, first, None)
         if self._shortest:
             behind = sorted((job for job in behind if job.processors <= free), key=_runtime)
@@ -120,7 +120,7 @@ class Easy(Plugin):
             ):
                 if counts:
                     extra = booking.extra
-                free = pool.free
+                free = domain.free
                 if not free:
                     break
         return view.made
@@ -159,10 +159,10 @@ def may_backfill(booking: Booking, job: Job, view: View) -> bool:
     A job inside its own reservation is in nobody's way, nor is one whose booking another plugin made:
     of these only the view can tell.
     """
-    return job.processors <= view.pool.free and (
+    return job.processors <= view.free and (
         view.now + job.expected_runtime <= booking.start
         or job.processors <= booking.extra
-        or bool(view.pool.reservations)
+        or bool(view.domain.reservations)
         or view.prepared > 0
     )
 

@@ -112,21 +112,21 @@ def serve(
         view.forget()
         view.fresh = -1
     latest = view.now + options.window if options.window is not None else _INF
-    pool, pending = view.pool, Status.PENDING
+    domain, pending = view.domain, Status.PENDING
     made = 0
     if view.fresh >= 0:
         new = set(view.queue[len(view.queue) - view.fresh :])
         made = sum(b.job.status is pending and b.job not in new for b in view.bookings)
     behind: list[Job] = []
     for job, is_new in looked_at(view, options):
-        if made >= bookings and not pool.free:
+        if made >= bookings and not domain.free:
             break
         if not is_new:
             continue
         if made < bookings:
             if view.start(job, why(job)) is None and view.book_by(job, latest) is not None:
                 made += 1
-        elif job.processors <= pool.free:
+        elif job.processors <= domain.free:
             if shortest:
                 behind.append(job)
             else:
@@ -141,7 +141,7 @@ def _serve_shortest(view: View, options: Tuning, jobs: list[Job], why: Callable[
     while jobs:
         started = False
         for job in sorted(jobs, key=_runtime):
-            if job.processors <= view.pool.free:
+            if job.processors <= view.free:
                 started = view.start(job, why(job)) is not None or started
         tried.update(jobs)
         if not started or not options.in_part:

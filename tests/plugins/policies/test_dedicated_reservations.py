@@ -387,7 +387,7 @@ def test_after_a_restart_that_of_a_running_job_stays_until_it_ends() -> None:
     placement = (("n2", 4), ("n3", 4))
     job = wanted("d", 8, 50, 100)
     assert site.step(110, job, JobStarted(100, "d", placement)) == []
-    assert site.state.profile(site.state.pools["pool"]).free[0] == 8
+    assert site.state.profile(site.state.domains["pool"]).free[0] == 8
     assert removed(site.step(120, JobEnded(120, "d"))) == ["job_d"]
 
 
