@@ -57,6 +57,7 @@ def scheduler_of(run: RunRecord, catalogue: Catalogue) -> Scheduler:
         monitor=run.info.mode == Mode.MONITOR,
         cycle=config.cycle,
         wait_for_down_nodes=config.wait_for_down_nodes,
+        tiers=config.tiers,
         # A dry run begins at its trace's epoch; a live one has the epoch's own clock.
         epoch=run.info.started_at if run.info.mode == Mode.DRY_RUN else 0.0,
     )

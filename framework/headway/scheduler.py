@@ -13,7 +13,7 @@ later candidates of the same cycle see what is left; a start that a later hook t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -194,6 +194,7 @@ class Scheduler:
         cycle: float | None = None,
         epoch: float = 0.0,
         wait_for_down_nodes: bool = False,
+        tiers: Mapping[str, int] | None = None,
     ) -> None:
         """``saved`` is what :meth:`checkpoint` of an earlier run returned; ``epoch`` seconds since 1970 at
         time 0 of the cluster's clock.
@@ -204,11 +205,14 @@ class Scheduler:
         ``wait_for_down_nodes``: a job that fits only with nodes that are down keeps its place in the queue,
         so that others wait for it as the policy says; else it is left out until they come back.
 
+        ``tiers``: of pools by name, instead of what the cluster says of them: where pools share nodes, jobs
+        of a higher tier come first.
+
         ``monitor``: nobody carries the decisions out, so each step takes its starts back at its
         end, and a start that was wished for before is not repeated.
         """
         self.plugins = plugins
-        self.state = State(cluster)
+        self.state = State(cluster, tiers)
         self.state.epoch = epoch
         self.state.seed = seed
         self.state.wait_for_down_nodes = wait_for_down_nodes

@@ -572,6 +572,8 @@ class Queue:
     hosts: tuple[str, ...] = ("all",)
     default_limit: float | None = None
     limit: float | None = None
+    #: LSF serves queues of a higher one first.
+    priority: int = 0
 
     @property
     def inactive(self) -> bool:
@@ -590,13 +592,15 @@ def read_queues(text: str) -> dict[str, Queue]:
     for block in re.split(r"^QUEUE: ", text, flags=re.MULTILINE)[1:]:
         lines = block.split("\n")
         name = lines[0].strip()
-        status, hosts = "", ("all",)
+        status, hosts, priority = "", ("all",), 0
         default: float | None = None
         limit: float | None = None
         of_default = False
         for at, line in enumerate(lines):
             if line.startswith("PRIO ") and at + 1 < len(lines):
-                status = _paired(line, lines[at + 1]).get("STATUS", "")
+                said = _paired(line, lines[at + 1])
+                status = said.get("STATUS", "")
+                priority = int(text) if (text := said.get("PRIO", "")).isdecimal() else 0
             elif line.startswith("DEFAULT LIMITS"):
                 of_default = True
             elif line.startswith("MAXIMUM LIMITS"):
@@ -609,7 +613,7 @@ def read_queues(text: str) -> dict[str, Queue]:
                     default = _run_limit(match)
                 elif match is not None:
                     limit = _run_limit(match)
-        found[name] = Queue(name, status, hosts, default, limit)
+        found[name] = Queue(name, status, hosts, default, limit, priority)
     return found
 
 

@@ -29,7 +29,7 @@ def pool_changed(state: Facts, event: ev.PoolChanged) -> None:
     description = event.pool
     pool = state.pools.get(description.name)
     if pool is None:
-        pool = state.pools[description.name] = PoolState(description)
+        pool = state.pools[description.name] = PoolState(description, state.tiers.get(description.name))
         state.domains[pool.domain.name] = pool.domain
         if state.domains_made is not None:
             state.domains_made()
@@ -48,14 +48,16 @@ def pool_changed(state: Facts, event: ev.PoolChanged) -> None:
             pool.domain.total += more
             pool.domain.free += more
             described_anew(state, pool)
-        ranked_otherwise = pool.description.priority_tier != description.priority_tier
+        tier = state.tiers.get(pool.name, description.priority_tier)
+        ranked_otherwise = tier != pool.tier
         opened = pool.open is not description.open
         waiting = []
         if ranked_otherwise or opened:
             waiting = [job for job in state.jobs.values() if may_run_in(job, pool) and job.status in _WAITS]
         for job in waiting:
             leave_queue(state, job)
-        pool.description, pool.bounds, pool.open = description, description.bounds, description.open
+        pool.description, pool.bounds = description, description.bounds
+        pool.open, pool.tier = description.open, tier
         for job in waiting:
             if ranked_otherwise:
                 give_order(state, job)

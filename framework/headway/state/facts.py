@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from headway.energy import EnergyModel
@@ -23,8 +23,10 @@ def nobody_answers(pool: str, seconds: float) -> float | None:
 class Facts:
     """The data of :class:`headway.state.State`, without what happens to it."""
 
-    def __init__(self, cluster: ClusterDescription) -> None:
+    def __init__(self, cluster: ClusterDescription, tiers: Mapping[str, int] | None = None) -> None:
+        """``tiers``: of pools by name, instead of what the cluster says of them."""
         self.cluster = cluster
+        self.tiers: Mapping[str, int] = tiers or {}
         #: What nodes draw and how fast they are; None: nobody said.
         self.energy = EnergyModel(cluster) if cluster.energy is not None else None
         self.now: float = float("-inf")
@@ -32,7 +34,9 @@ class Facts:
         self.epoch: float = 0.0
         #: The run's: of everything that plugins draw at random.
         self.seed = 0
-        self.pools: dict[str, PoolState] = {p.name: PoolState(p) for p in cluster.pools}
+        self.pools: dict[str, PoolState] = {
+            p.name: PoolState(p, self.tiers.get(p.name)) for p in cluster.pools
+        }
         #: Pools that share nodes, as one (:mod:`headway.state.domains`), by name.
         self.domains: dict[str, Domain] = {pool.name: pool.domain for pool in self.pools.values()}
         self.jobs: dict[str, Job] = {}

@@ -198,9 +198,9 @@ def rank(job: Job) -> int:
     """What its pool's priority tier makes of a job's place, the lowest first; of several pools the one that
     puts it furthest ahead among those that could start it."""
     if not job.choices:
-        return -job.pool.description.priority_tier
+        return -job.pool.tier
     could = [choice.pool for choice in job.choices if not why_not_in(choice)]
-    return -max(pool.description.priority_tier for pool in could or pools_of(job))
+    return -max(pool.tier for pool in could or pools_of(job))
 
 
 def outdate_keys(state: Facts) -> None:

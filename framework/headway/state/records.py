@@ -182,7 +182,7 @@ class Job(msgspec.Struct, eq=False, weakref=True):
         submit, walltime = description.submit_time, request.walltime
         return cls(
             description.id, description, pool, seq, submit, request.processors, walltime, walltime,
-            (-pool.description.priority_tier, submit, seq), description.held,
+            (-pool.tier, submit, seq), description.held,
             unconditional=unconditional(description),
         )  # fmt: skip
 
@@ -293,15 +293,18 @@ RunningEntry = tuple[float, Seq, int, Job]
 class PoolState:
     """One pool: what its jobs are bounded by, and the domain (:class:`Domain`) that it is a part of."""
 
-    __slots__ = ("bounds", "description", "domain", "flat", "name", "obstacles", "open", "total")
+    __slots__ = ("bounds", "description", "domain", "flat", "name", "obstacles", "open", "tier", "total")
 
-    def __init__(self, description: PoolDescription) -> None:
+    def __init__(self, description: PoolDescription, tier: int | None = None) -> None:
+        """``tier``: instead of the description's."""
         self.description = description
         self.name: str = description.name
         self.flat: bool = description.flat
         self.open: bool = description.open
         #: What a job there may not exceed; None: nothing is bounded.
         self.bounds: PoolBounds | None = description.bounds
+        #: Jobs of a higher one come first in the domain.
+        self.tier: int = description.priority_tier if tier is None else tier
         #: Usable processors (nodes that are down do not count).
         self.total: int = description.processors
         #: On nodes: requests (without walltime) that were judged -> why nodes cannot hold them, or None.

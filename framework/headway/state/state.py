@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from headway.model import ClusterDescription
 from headway.state import (
     barriers,
@@ -34,8 +36,8 @@ class State(Facts):
     The methods are the functions of the package's files that others may call: what they do stands there.
     """
 
-    def __init__(self, cluster: ClusterDescription) -> None:
-        super().__init__(cluster)
+    def __init__(self, cluster: ClusterDescription, tiers: Mapping[str, int] | None = None) -> None:
+        super().__init__(cluster, tiers)
         for node in cluster.nodes:
             self.nodes.put(node)
         domains.regroup(self)
