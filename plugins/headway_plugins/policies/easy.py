@@ -15,6 +15,9 @@ fits in the extra processors, which shrink as such jobs start.
 D. G. Feitelson: Backfilling Using System-Generated Predictions Rather Than User Runtime Estimates. IEEE TPDS
 18(6), 2007); of equally long ones the first in the queue.
 
+Pools that share nodes have one queue and one head. With ``bookings_per_pool`` the first waiting job of each
+of them is booked as well, so that no pool waits for another's turn to have a booking.
+
 With ``bookings: N`` the first N waiting jobs are booked, not only the first one, and a job starts if it
 delays none of them (EASY with N reservations; Maui's ``RESERVATIONDEPTH``). ``backfill: shortest-first`` is
 then about those behind the last one that is booked. The other options are those of :mod:`.tuning`.
@@ -47,6 +50,10 @@ class EasyOptions(Tuning):
     bookings: int = Field(
         default=1, ge=1, le=1_000_000, description="how many waiting jobs are booked, the first ones"
     )
+    bookings_per_pool: bool = Field(
+        default=False,
+        description="where pools share nodes, the first waiting job of each pool is booked, too",
+    )
     backfill: Literal["in-order", "shortest-first"] = Field(
         default="in-order", description="which of the jobs behind the head is tried first"
     )
@@ -61,7 +68,8 @@ class Easy(Plugin):
     def __init__(self, options: EasyOptions | None = None) -> None:
         super().__init__(options or EasyOptions())
         self._shortest = self.options.backfill == "shortest-first"
-        self._one = self.options.bookings == 1 and not self.options.in_part
+        per_pool = self.options.bookings_per_pool
+        self._one = self.options.bookings == 1 and not self.options.in_part and not per_pool
         self._resolution = self.options.resolution or 0.0
 
     @property
@@ -127,9 +135,12 @@ class Easy(Plugin):
 
     def _serve(self, view: View) -> None:
         """Serve the queue where it is not one booking and all jobs behind it."""
-        bookings, queue = self.options.bookings, view.queue
-        if self._shortest or self.options.in_part:
-            serve(view, self.options, bookings, lambda job: _why(job, view), shortest=self._shortest)
+        bookings, queue, per_pool = self.options.bookings, view.queue, self.options.bookings_per_pool
+        if self._shortest or self.options.in_part or per_pool:
+            serve(
+                view, self.options, bookings, lambda job: _why(job, view),
+                shortest=self._shortest, per_pool=per_pool,
+            )  # fmt: skip
         else:
             new = queue if view.fresh < 0 else queue[len(queue) - view.fresh :]
             view.serve(new, f"delays none of the first {bookings} waiting jobs", bookings)
