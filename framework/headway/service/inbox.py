@@ -153,7 +153,7 @@ class Inbox:
         for name, future in taken.items():
             future.set_result(_reply(scheduler.answer(name), decisions, outcomes))
         state = scheduler.state
-        pools = tuple(_pool_report(state, pool) for pool in state.pools.values())
+        pools = tuple(pool_report(state, pool) for pool in state.pools.values())
         report = msgspec.structs.replace(
             self._report, cycles=scheduler.cycles, last_cycle=now, jobs=len(state.jobs), pools=pools,
             reservations=len(state.reservations), power=dict(Counter(state.nodes.power.values())),
@@ -180,7 +180,7 @@ class Inbox:
         self._taken.clear()
 
 
-def _pool_report(state: State, pool: PoolState) -> PoolReport:
+def pool_report(state: State, pool: PoolState) -> PoolReport:
     """Of a pool that shares nodes: its own queue and jobs, and what it has of the nodes."""
     domain = pool.domain
     queue, running, behind = queued_for(pool), domain.running, list(domain.background.values())

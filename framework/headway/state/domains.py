@@ -8,6 +8,7 @@ entries in the running lists anew, and what was booked there is booked anew.
 
 from __future__ import annotations
 
+from headway.model.nodes import sharing_nodes
 from headway.state.facts import Facts
 from headway.state.lending import lend
 from headway.state.occupation import under
@@ -68,17 +69,7 @@ def running_in(state: Facts, pool: PoolState) -> list[Job]:
 
 
 def connected(state: Facts) -> list[tuple[PoolState, ...]]:
-    """The pools that share nodes, directly or by way of others, together; in the pools' own order."""
-    together: dict[str, list[str]] = {name: [name] for name in state.pools}
-    for names in dict.fromkeys(node.pools for node in state.nodes.descriptions.values()):
-        known = [name for name in names if name in together]
-        for name in known[1:]:
-            first, other = together[known[0]], together[name]
-            if first is not other:
-                first += other
-                for each in other:
-                    together[each] = first
-    order = {name: at for at, name in enumerate(state.pools)}
-    groups = {id(group): group for group in together.values()}
-    found = [sorted(group, key=order.__getitem__) for group in groups.values()]
-    return [tuple(state.pools[name] for name in group) for group in sorted(found, key=lambda g: order[g[0]])]
+    """The pools of each domain, as the nodes are described now."""
+    pools = state.pools
+    found = sharing_nodes(pools, (node.pools for node in state.nodes.descriptions.values()))
+    return [tuple(pools[name] for name in names) for names in found]
