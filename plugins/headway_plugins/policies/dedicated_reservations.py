@@ -311,7 +311,7 @@ class DedicatedReservations:
         if effort.make_from > state.now or self._asked(effort, state.now):
             return
         obstacle, passing = _obstacle(wish, state)
-        # A booking that starts of another domain have met is made anew, and a job that runs needs no other.
+        # Of a domain that is to be looked at again bookings are made anew; a job that runs needs none.
         if passing or (obstacle and (job.domain.changed or job.status not in _WAITS)):
             return
         if obstacle:
