@@ -10,10 +10,14 @@ from building import described, node_cluster, plugged
 
 from headway import events as ev
 from headway.decisions import Decision, Start
+from headway.errors import UserError
 from headway.explain import explain
 from headway.hookspecs import hookimpl
+from headway.journal import RunInfo, RunRecord
 from headway.model import ClusterDescription, NodeDescription, PoolBounds, PoolDescription
 from headway.model.nodes import sharing_nodes
+from headway.plugins import Catalogue
+from headway.replay import scheduler_of
 from headway.scheduler import Scheduler, plain_clock
 from headway.service.inbox import pool_report
 from headway.state import Barrier, Job, State
@@ -286,3 +290,21 @@ def test_a_status_report_tells_each_pool_its_own():
     assert [(one.name, one.total, one.free, one.queued, one.running, one.head) for one in reports] == [
         ("a", 8, 0, 1, 1, 1), ("b", 8, 4, 1, 0, 8), ("c", 4, 4, 0, 0, 0),
     ]  # fmt: skip
+
+
+# ---------------------------------------------------------------- runs that an earlier version recorded
+
+
+def recorded(version: str, cluster: ClusterDescription) -> RunRecord:
+    return RunRecord(7, RunInfo("dry-run", 0.0, version, "mode: dry-run", 0, cluster), None, "")
+
+
+def test_a_run_of_before_is_refused_where_pools_share_nodes():
+    with pytest.raises(
+        UserError, match=r"run 7 was recorded by headway 0\.1\.0, which served pools a, b each by"
+    ):
+        scheduler_of(recorded("0.1.0", apart()), Catalogue())
+    assert list(scheduler_of(recorded("0.2.0", apart()), Catalogue()).state.domains) == ["a+b", "c"]
+    assert list(scheduler_of(recorded("0.1.0", ClusterDescription.flat(4)), Catalogue()).state.domains) == [
+        "pool"
+    ]
