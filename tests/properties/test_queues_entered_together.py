@@ -32,7 +32,7 @@ def after(
     state = State(ClusterDescription.flat(3))
     pool = state.domains["pool"]
     jobs = [
-        Job.arrived(described(str(at), size, submit=float(place)), pool, at)
+        Job.arrived(described(str(at), size, submit=float(place)), pool.pools[0], at)
         for at, (place, size) in enumerate(zip((*there, *come), sizes, strict=False))
     ]
     for job in jobs[: len(there)]:
@@ -43,7 +43,8 @@ def after(
     if keyed:
         state.queue_key = lambda job: (-job.submit_time,)
         for job in jobs:
-            job.order = ((job.submit_time,), *job.order)
+            rank, *rest = job.order
+            job.order = (rank, (job.submit_time,), *rest)
         state.outdate_keys()
     if together and new:
         enqueue_together(state, new)
@@ -73,7 +74,7 @@ def test_jobs_that_come_together_take_their_places_as_one_by_one(
 
 
 def test_a_barred_job_whose_size_has_changed_is_found() -> None:
-    pool = State(ClusterDescription.flat(3)).domains["pool"]
+    pool = State(ClusterDescription.flat(3)).pools["pool"]
     barred, job = Barred(), Job.arrived(described("a", 3), pool, 1)
     barred.put(job)
     job.processors = 1
