@@ -114,7 +114,8 @@ def _array(
 
 
 def _pools(pools: Sequence[PoolState]) -> str:
-    return f"pool{'s' if len(pools) > 1 else ''} {' and '.join(repr(pool.name) for pool in pools)}"
+    *names, last = [repr(pool.name) for pool in pools]
+    return f"pools {', '.join(names)} and {last}" if names else f"pool {last}"
 
 
 def _numbers(jobs: Sequence[Job]) -> str:
