@@ -248,7 +248,7 @@ def test_limits_and_hosts_of_queues() -> None:
         "MAXIMUM LIMITS:\n RUNLIMIT                \n 480.0 min\nHOSTS:  none\n"
     )
     short, night = listing.read_queues(text).values()
-    assert short == Queue("short", "Open:Active", ("group1/", "hostC+2", "~hostD"), 600.0, 3600.0, priority=30)
+    assert short == Queue("short", "Open:Active", ("group1/", "hostC+2", "~hostD"), 600, 3600, priority=30)
     assert night == Queue("night", "Open:Inact_Win", ("none",), None, 28800.0, priority=40)
     assert not short.inactive and night.window_closed
 
