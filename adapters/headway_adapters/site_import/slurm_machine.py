@@ -85,8 +85,8 @@ def _tell_of_partitions(read: SlurmFiles, found: Imported) -> None:
         said = ", ".join(f"{name}: {tier}" for name, tier in tiers.items())
         found.leave(
             line,
-            f"PriorityTier ({said}) counts on the cluster, among partitions that share nodes; a dry run has one "
-            "partition",
+            f"PriorityTier ({said}) counts on the cluster, among partitions that share nodes; a dry run has "
+            "one partition",
         )
 
 
