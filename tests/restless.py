@@ -10,7 +10,7 @@ class Restless:
 
     @hookimpl
     def control(self, state):
-        for pool in state.pools.values():
+        for pool in state.domains.values():
             for end, *_ in pool.running:
                 if end > state.now:
                     state.wake_at(end, pool)

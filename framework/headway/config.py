@@ -62,8 +62,25 @@ class NodesConfig(_Section):
     gres: dict[str, int] = pydantic.Field(default_factory=dict, description="generic resources of each")
     features: list[str] = pydantic.Field(default_factory=list)
     prefix: str = pydantic.Field(default="n", description="names are the prefix and a running number from 1")
-    pool: str = pydantic.Field(default="pool", description="the pool that they form")
+    pool: str | list[str] = pydantic.Field(
+        default="pool", description="the pool that they form, or the pools that share them"
+    )
     class_: str = pydantic.Field(default="", alias="class", description="their class in the energy profile")
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """The pools that they are in, each once."""
+        return tuple(dict.fromkeys([self.pool] if isinstance(self.pool, str) else self.pool))
+
+
+class PoolConfig(_Section):
+    """What is to hold of a pool, instead of what the batch system says."""
+
+    tier: int | None = pydantic.Field(
+        default=None,
+        description="where pools share nodes, jobs of pools with a higher tier come before all others; "
+        "default: as the batch system has it",
+    )
 
 
 class EmulationConfig(_Section):
@@ -132,11 +149,12 @@ class EmulationConfig(_Section):
                             memory=kind.memory,
                             gres=tuple(sorted(kind.gres.items())),
                             features=tuple(kind.features),
-                            pools=(kind.pool,),
+                            pools=kind.pools,
                             node_class=kind.class_,
                         )
                     )
-            pools = tuple(PoolDescription(name=name) for name in dict.fromkeys(k.pool for k in self.nodes))
+            names = dict.fromkeys(name for kind in self.nodes for name in kind.pools)
+            pools = tuple(PoolDescription(name=name) for name in names)
             return ClusterDescription(name="emulated", pools=pools, nodes=tuple(nodes))
         return ClusterDescription.flat(size, name="emulated") if size is not None else None
 
@@ -247,6 +265,9 @@ class Config(_Section):
         description="true: a job that fits only with nodes that are down keeps its place in the queue, and "
         "others wait for it as the policy says; false: it is left out of the queue until they come back",
     )
+    pools: dict[str, PoolConfig] = pydantic.Field(
+        default_factory=dict, description="what is to hold of pools, by their names"
+    )
     emulation: EmulationConfig = EmulationConfig()
     energy: EnergyConfig = EnergyConfig()
     metrics: MetricsConfig = MetricsConfig()
@@ -271,6 +292,11 @@ class Config(_Section):
     def text(self) -> str:
         """The file's text, as the journal keeps it."""
         return self._text
+
+    @property
+    def tiers(self) -> dict[str, int]:
+        """The tiers of pools that the configuration says, by name."""
+        return {name: pool.tier for name, pool in self.pools.items() if pool.tier is not None}
 
     def with_energy(self, cluster: ClusterDescription, profile: str | None = None) -> ClusterDescription:
         """The cluster with the configured energy profile, or ``profile`` instead.

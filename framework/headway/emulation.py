@@ -55,6 +55,7 @@ def emulate(
     epoch: float = 0.0,
     cycle: float | None = None,
     wait_for_down_nodes: bool = False,
+    tiers: Mapping[str, int] | None = None,
     latencies: Latencies | Delays | None = None,
     about: dict[str, str] | None = None,
 ) -> RunResult:
@@ -68,7 +69,8 @@ def emulate(
     that run already, and ``power`` with nodes that are not on (see the emulated adapter); nodes are on
     if no plugin is there that could wake them. ``keep_decisions`` keeps every decision in the result.
     ``cycle``: batch mode, jobs start only at multiples of so many seconds. ``wait_for_down_nodes``: jobs
-    that fit only with nodes that are down keep their place in the queue. ``latencies``: how long a real
+    that fit only with nodes that are down keep their place in the queue. ``tiers``: of pools by name, as with
+    :class:`headway.scheduler.Scheduler`. ``latencies``: how long a real
     cluster was measured to take, or something that knows it start by start.
 
     The same arguments and seed give the same result.
@@ -123,6 +125,7 @@ def emulate(
         cycle=cycle,
         epoch=epoch,
         wait_for_down_nodes=wait_for_down_nodes,
+        tiers=tiers,
     )
     records = DecisionLog()
 
@@ -162,6 +165,7 @@ def emulate(
             seed=seed,
             cycle=cycle,
             wait_for_down_nodes=wait_for_down_nodes,
+            tiers=tiers,
         )
     results = adapter.results()
     in_vain = _in_vain(results, scheduler.state)

@@ -20,10 +20,10 @@ from headway.events import (
 from headway.journal import HistoryEntry
 from headway.model import Placement
 from headway.scheduler import Scheduler
-from headway.state import Job, Status
-from headway.state.choices import facing_each, pools_of, why_not_in
+from headway.state import Job, PoolState, Status
+from headway.state.choices import facing_each, pools_of, ways, why_not_in
 from headway.state.occupation import BACKGROUND, FOREGROUND
-from headway.state.records import ON_NODES, PoolState
+from headway.state.records import ON_NODES
 from headway.view import Booking, View
 
 _INF = float("inf")
@@ -110,12 +110,17 @@ def _array(
         groups.setdefault(what, []).append(job)
     for what, jobs in sorted(groups.items(), key=lambda group: group[1][0].description.array_index or 0):
         lines.append(f"{what}: {_numbers(jobs)}.")
-    queued = [job for job in groups.get("In the queue", ()) if job in job.pool.queue]
+    queued = [job for job in groups.get("In the queue", ()) if job in job.domain.queue]
     if queued:
-        first = min(queued, key=lambda job: job.pool.queue.index(job))
+        first = min(queued, key=lambda job: job.domain.queue.index(job))
         told = " ".join(_in_queues(scheduler, first, clock, partial(_in_queue, wished=wished)))
         lines.append(f"The first of these is {first.id}. {told}")
     return lines
+
+
+def _pools(pools: Sequence[PoolState]) -> str:
+    *names, last = [repr(pool.name) for pool in pools]
+    return f"pools {', '.join(names)} and {last}" if names else f"pool {last}"
 
 
 def _numbers(jobs: Sequence[Job]) -> str:
@@ -157,8 +162,7 @@ def explain(
             apart += f" and each on {request.parts_apart} of its own"
         asks += f" ({sizes}{more}, {apart})"
     asks += f" for {job.estimate:.0f} s"
-    pools = [job.pool] if job.status in ON_NODES else pools_of(job)
-    where = f"pool{'s' if len(pools) > 1 else ''} {' and '.join(repr(pool.name) for pool in pools)}"
+    where = _pools([job.pool] if job.status in ON_NODES else pools_of(job))
     first = f"Job {job.id} of {job.user or 'an unknown user'} asks for {asks} in {where}"
     lines = [f"{first}; it was submitted at {clock(job.submit_time)}."]
     if scheduler.state.predict is not None:
@@ -267,41 +271,50 @@ def _in_queues(
     """Of each pool of a job that waits why it waits there."""
     if not job.choices:
         return in_queue(scheduler, job, clock)
-    lines = []
+    lines, told = [], set[str]()
     for choice in facing_each(job):
-        where = f"In pool {choice.pool.name!r}"
+        domain = job.domain
         if why := why_not_in(choice):
-            lines.append(f"{where}: {why}.")
-        elif job.id in choice.pool.shared:
+            lines.append(f"In pool {choice.pool.name!r}: {why}.")
+        elif job.id in domain.shared and domain.name not in told:
+            told.add(domain.name)
             first, *rest = in_queue(scheduler, job, clock)
-            lines += [f"{where} {first[0].lower()}{first[1:]}", *rest]
+            lines += [f"In {_pools(ways(job, domain))} {first[0].lower()}{first[1:]}", *rest]
     return lines
 
 
 def _in_queue(
     scheduler: Scheduler, job: Job, clock: Callable[[float], str], *, wished: Sequence[Decision] = ()
 ) -> list[str]:
-    """Its place in the queue of its pool, and why it waits there; ``wished``: what would be started now."""
-    pool = job.pool
+    """Its place in the queue, and why it waits there; ``wished``: what would be started now."""
+    pool, domain = job.pool, job.domain
+    shared = f" of {_pools(domain.pools)}, which share nodes" if len(domain.pools) > 1 else ""
     given = _given_now(scheduler, pool, wished)
     more = f", of which jobs that start now get {given}" if given else ""
     return [
-        f"It is number {pool.queue.index(job) + 1} of {len(pool.queue)} in the queue; "
-        f"{pool.free + given} of {pool.total} processors are free{more}.",
+        f"It is number {domain.queue.index(job) + 1} of {len(domain.queue)} in the queue{shared}; "
+        f"{_free(scheduler, pool) + given} of {pool.total} processors are free{more}.",
         *_why_in_queue(scheduler, job, clock),
     ]
 
 
+def _free(scheduler: Scheduler, pool: PoolState) -> int:
+    """Processors of the pool, which may share nodes with others, that are free."""
+    if len(pool.domain.pools) == 1:
+        return pool.domain.free
+    return scheduler.state.nodes.count(pool.name)[1]
+
+
 def _why_in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> list[str]:
-    """Why it waits in the queue of its pool."""
-    pool = job.pool
-    view = scheduler.views[pool.name]
+    """Why it waits in the queue."""
+    pool, domain, free = job.pool, job.domain, _free(scheduler, job.pool)
+    view = scheduler.views[domain.name]
     lines = []
     if job.processors > pool.total:
         lines.append(f"It needs more processors than the {pool.total} that are usable now (nodes are down).")
         return lines
     due = scheduler.next_cycle
-    if due is not None and pool.changed:
+    if due is not None and domain.changed:
         lines.append(f"Something happened since the queue was examined; it is examined next at {clock(due)}.")
         return lines
     booking = view.booked(job)
@@ -314,30 +327,30 @@ def _why_in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str])
         lines.append(f"{why}.")
     elif lacking := _lacking(scheduler, job):
         lines.append(lacking)
-    elif job.processors > pool.free:
-        lines.append(f"It waits for {job.processors - pool.free} more processors.")
+    elif job.processors > free:
+        lines.append(f"It waits for {job.processors - free} more processors.")
     elif unplaced := _unplaced(scheduler, job, view):
         lines.append(unplaced)
     elif view.bookings:
         head = view.bookings[0]
         if pool.flat:
             lines.append(
-                f"It would fit now, but would delay job {head.job.id}, for which processors are kept from "
-                f"{clock(head.start)} on."
+                f"It would fit now, but would delay {_other(head.job, job)}, for which processors are kept "
+                f"from {clock(head.start)} on."
             )
         else:
             lines.append(
-                "Enough processors are free, but no nodes fit its request without delaying job "
-                f"{head.job.id}, for which nodes are kept from {clock(head.start)} on."
+                "Enough processors are free, but no nodes fit its request without delaying "
+                f"{_other(head.job, job)}, for which nodes are kept from {clock(head.start)} on."
             )
-    elif job is not pool.queue[0] and pool.flat and pool.queue[0].processors <= pool.free:
-        first = pool.queue[0].id
+    elif job is not domain.queue[0] and pool.flat and domain.queue[0].processors <= free:
+        first = domain.queue[0].id
         lines.append(
             f"Enough processors are free for it, and for job {first}, the first of the queue: the policy "
             "starts neither."
         )
-    elif job is not pool.queue[0]:
-        lines.append(f"The policy serves job {pool.queue[0].id} first.")
+    elif job is not domain.queue[0]:
+        lines.append(f"The policy serves {_other(domain.queue[0], job)} first.")
     elif not pool.flat:
         lines.append("Enough processors are free, but not on nodes that fit its request.")
     else:
@@ -361,11 +374,16 @@ def _given_now(scheduler: Scheduler, pool: PoolState, wished: Sequence[Decision]
     return given
 
 
+def _other(other: Job, job: Job) -> str:
+    """The other job, which ``job`` waits behind."""
+    return f"job {other.id}" + (f" of pool {other.pool.name!r}" if other.pool is not job.pool else "")
+
+
 def _kept_by_suspended(scheduler: Scheduler, job: Job) -> str:
     """What suspended jobs of its pool keep of what it asks for, as a sentence; "" if they keep nothing."""
     keepers, kept = [], set()
     for other in scheduler.state.jobs.values():
-        if other.status is Status.SUSPENDED and other.pool is job.pool:
+        if other.status is Status.SUSPENDED and other.domain is job.domain:
             common = _beside_processors(other) & _beside_processors(job)
             if common:
                 keepers.append(other.id)

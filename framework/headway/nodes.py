@@ -264,6 +264,9 @@ class NodeTable:
         self.reserved_from: NDArray[np.float64] = np.zeros(0)
         #: Node -> its reservations that are not over.
         self.reservations: dict[int, list[Reservation]] = {}
+        #: Pool -> the name of its domain (:meth:`group`); and for the pools of a node, the names of theirs.
+        self._domain_of: Mapping[str, str] = {}
+        self._domains: dict[tuple[str, ...], tuple[str, ...]] = {}
         #: The pools of every node, if all have the same; and whether every node is available.
         self._same_pools: tuple[str, ...] | None = ()
         #: No node has, or had, more than one processor.
@@ -338,6 +341,20 @@ class NodeTable:
                 if name not in masks:
                     masks[name] = np.zeros_like(self.available)
                 masks[name][at] = True
+
+    def group(self, domain_of: Mapping[str, str]) -> None:
+        """From now on what is taken and given back is told by domain: pool -> the name of its domain. A pool
+        that is not among them is a domain of its own name."""
+        self._domain_of = domain_of
+        self._domains = {}
+
+    def _domains_of(self, pools: tuple[str, ...]) -> tuple[str, ...]:
+        """The domains of a node's pools, each once."""
+        found = self._domains.get(pools)
+        if found is None:
+            known = self._domain_of
+            found = self._domains[pools] = tuple(dict.fromkeys([known.get(pool, pool) for pool in pools]))
+        return found
 
     def _append(self, node: NodeDescription) -> int:
         at = len(self.names)
@@ -437,7 +454,8 @@ class NodeTable:
         return placement
 
     def take(self, request: Request, placement: Placement) -> dict[str, tuple[int, int]]:
-        """A job occupies its nodes. Returns for each pool its processors: all, and those on usable nodes."""
+        """A job occupies its nodes. Returns for each domain (:meth:`group`) its processors: all, and
+        those on usable nodes."""
         return self._move(request, placement, 1)
 
     def give_back(self, request: Request, placement: Placement) -> dict[str, tuple[int, int]]:
@@ -466,13 +484,13 @@ class NodeTable:
             usable = total = place.processors if place.clear else sum(counts)
             if arrays is not None and not self._all_available:
                 usable = int(self.available[arrays[0]] @ arrays[1])
-            return dict.fromkeys(self._same_pools, (total, usable))
+            return dict.fromkeys(self._domains_of(self._same_pools), (total, usable))
         shares: dict[str, tuple[int, int]] = {}
         for node, count in zip(nodes, counts, strict=True):
             usable = count if self.available[node] else 0
-            for pool in self.descriptions[self.names[node]].pools:
-                total, free = shares.get(pool, (0, 0))
-                shares[pool] = (total + count, free + usable)
+            for domain in self._domains_of(self.descriptions[self.names[node]].pools):
+                total, free = shares.get(domain, (0, 0))
+                shares[domain] = (total + count, free + usable)
         return shares
 
     def _has_too_little(self, nodes: Sequence[int] | Ints) -> bool:
@@ -495,9 +513,9 @@ class NodeTable:
                 left = int(self.free.processors[node])
                 most, least = (left + count, left) if sign > 0 else (left, left - count)
                 usable = max(0, most) - max(0, least)
-            for pool in self.descriptions[self.names[node]].pools:
-                total, free = shares.get(pool, (0, 0))
-                shares[pool] = (total + count, free + usable)
+            for domain in self._domains_of(self.descriptions[self.names[node]].pools):
+                total, free = shares.get(domain, (0, 0))
+                shares[domain] = (total + count, free + usable)
         if sign < 0:
             self._overfull = self._has_too_little(np.arange(len(self.names)))
         return shares
@@ -540,11 +558,11 @@ class NodeTable:
         return shares
 
     def end_lending(self, request: Request, placement: Placement) -> Collection[str]:
-        """What a job kept that lends its processors is free; the pools of its nodes."""
+        """What a job kept that lends its processors is free; the domains of its nodes."""
         self.moves += 1
         self._keep(request, placement, -1)
         names = (name for name, _ in placement if name in self.descriptions)
-        return {pool for name in names for pool in self.descriptions[name].pools}
+        return {domain for name in names for domain in self._domains_of(self.descriptions[name].pools)}
 
     def _keep(self, request: Request, placement: Placement, sign: int) -> None:
         """All that a job has there but its processors."""
@@ -598,19 +616,25 @@ class NodeTable:
 
     # ------------------------------------------------------------------ questions
 
-    def pool_mask(self, pool: str) -> Bools:
-        """Which nodes belong to a pool."""
-        mask = self._pools.get(pool)
-        return mask if mask is not None else np.zeros(len(self.total), np.bool_)
+    def pool_mask(self, *pools: str) -> Bools:
+        """Which nodes belong to a pool, or to any of several."""
+        mask = self._pools.get(pools[0])
+        if mask is None:
+            mask = np.zeros(len(self.total), np.bool_)
+        for pool in pools[1:]:
+            other = self._pools.get(pool)
+            mask = mask if other is None else mask | other
+        return mask
 
-    def any_in(self, pool: str, nodes: Iterable[str]) -> bool:
-        """Whether any of the nodes belongs to the pool."""
-        return any(n in self.descriptions and pool in self.descriptions[n].pools for n in nodes)
+    def any_in(self, pools: Collection[str], nodes: Iterable[str]) -> bool:
+        """Whether any of the nodes belongs to any of the pools."""
+        known = self.descriptions
+        return any(n in known and not set(known[n].pools).isdisjoint(pools) for n in nodes)
 
-    def count(self, pool: str) -> tuple[int, int]:
-        """Usable processors of a pool, and how many of them are free. A node of which more is taken than it
-        has takes nothing from the others."""
-        mask = self.pool_mask(pool) & self.available
+    def count(self, *pools: str) -> tuple[int, int]:
+        """Usable processors of a pool, or of several together, and how many of them are free. A node of which
+        more is taken than it has takes nothing from the others."""
+        mask = self.pool_mask(*pools) & self.available
         return int(self.total[mask].sum()), int(np.maximum(self.free.processors[mask], 0).sum())
 
     def guard(self, request: Request, placement: Placement, pool: str) -> None:

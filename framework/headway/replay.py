@@ -13,8 +13,12 @@ from headway.errors import UserError
 from headway.events import JobSubmitted, SitePolicyChanged
 from headway.inputs import SAVED_AS, InputFiles
 from headway.journal import Journal, RunRecord
+from headway.model.nodes import sharing_nodes
 from headway.plugins import Catalogue, Plugins, hooks_of
 from headway.scheduler import Scheduler
+
+#: From this version on pools that share nodes are one.
+_ONE_DOMAIN = (0, 2)
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,11 @@ class Replay:
 
 
 def scheduler_of(run: RunRecord, catalogue: Catalogue) -> Scheduler:
-    """A scheduler as it was when ``run`` began."""
+    """A scheduler as it was when ``run`` began.
+
+    Raises :class:`UserError` for a run that another rule decided than that of today.
+    """
+    _by_todays_rule(run)
     config = parse_config(run.info.config_text, f"journal, run {run.id}")
     cluster = run.info.cluster
     files = InputFiles(run.info.plugin_states.get(SAVED_AS))
@@ -57,6 +65,7 @@ def scheduler_of(run: RunRecord, catalogue: Catalogue) -> Scheduler:
         monitor=run.info.mode == Mode.MONITOR,
         cycle=config.cycle,
         wait_for_down_nodes=config.wait_for_down_nodes,
+        tiers=config.tiers,
         # A dry run begins at its trace's epoch; a live one has the epoch's own clock.
         epoch=run.info.started_at if run.info.mode == Mode.DRY_RUN else 0.0,
     )
@@ -129,6 +138,25 @@ def promised(journal: Journal, run: RunRecord, catalogue: Catalogue) -> dict[str
         for name, state in states.items()
         if name in catalogue.names() and getattr(catalogue.get(name), "promises", False)
     }
+
+
+def _by_todays_rule(run: RunRecord) -> None:
+    cluster = run.info.cluster
+    if _numbers(run.info.version) >= _ONE_DOMAIN:
+        return
+    pools = [pool.name for pool in cluster.pools]
+    for names in sharing_nodes(pools, (node.pools for node in cluster.nodes)):
+        if len(names) > 1:
+            raise UserError(
+                f"run {run.id} was recorded by headway {run.info.version}, which served pools "
+                f"{', '.join(names)} each by itself though they share nodes; they are served as one since "
+                "0.2, so the run cannot be repeated"
+            )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """``0.2.1`` -> (0, 2, 1)."""
+    return tuple(int(part) for part in version.split(".") if part.isdecimal())
 
 
 def replay(

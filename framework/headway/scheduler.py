@@ -13,7 +13,7 @@ later candidates of the same cycle see what is left; a start that a later hook t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -42,8 +42,8 @@ from headway.nodes import Offer
 from headway.observers import Observers
 from headway.plugins import HookCaller, Plugins, Problem
 from headway.requests import Answer
-from headway.state import Barrier, Foreseeable, Job, PoolState, State, Status
-from headway.state.choices import face_home, face_start, name_pools
+from headway.state import Barrier, Domain, Foreseeable, Job, State, Status
+from headway.state.choices import face_domain, face_home, face_start, name_pools
 from headway.state.moves import StaysForNow
 from headway.view import FlatView, NodeView, View
 
@@ -201,6 +201,7 @@ class Scheduler:
         cycle: float | None = None,
         epoch: float = 0.0,
         wait_for_down_nodes: bool = False,
+        tiers: Mapping[str, int] | None = None,
     ) -> None:
         """``saved`` is what :meth:`checkpoint` of an earlier run returned; ``epoch`` seconds since 1970 at
         time 0 of the cluster's clock.
@@ -211,11 +212,14 @@ class Scheduler:
         ``wait_for_down_nodes``: a job that fits only with nodes that are down keeps its place in the queue,
         so that others wait for it as the policy says; else it is left out until they come back.
 
+        ``tiers``: of pools by name, instead of what the cluster says of them: where pools share nodes, jobs
+        of a higher tier come first.
+
         ``monitor``: nobody carries the decisions out, so each step takes its starts back at its
         end, and a start that was wished for before is not repeated.
         """
         self.plugins = plugins
-        self.state = State(cluster)
+        self.state = State(cluster, tiers)
         self.state.epoch = epoch
         self.state.seed = seed
         self.state.wait_for_down_nodes = wait_for_down_nodes
@@ -323,30 +327,34 @@ class Scheduler:
             if (function := getattr(plugins.by_name[name], "placement_changes", None)) is not None
         ]
         changes = (lambda job: [t for function in changing for t in function(job)]) if changing else None
+        #: Of each domain, by its name.
         self.views: dict[str, View] = {}
-        self._pools: list[tuple[PoolState, View]] = []
+        self._domains: list[tuple[Domain, View]] = []
 
-        def look_at(pool: PoolState) -> None:
-            view: View = (
-                FlatView(pool, state, clock, self.rng)
-                if pool.flat
-                else NodeView(
-                    pool,
-                    state,
-                    clock,
-                    self.rng,
-                    place=self._find_place,
-                    kind=kind,
-                    changes=changes,
-                    by_room=self._places_by_room,
-                )
+        def look_at(domain: Domain) -> View:
+            if domain.flat:
+                return FlatView(domain, state, clock, self.rng)
+            return NodeView(
+                domain,
+                state,
+                clock,
+                self.rng,
+                place=self._find_place,
+                kind=kind,
+                changes=changes,
+                by_room=self._places_by_room,
             )
-            self.views[pool.name] = pool.view = view
-            self._pools.append((pool, view))
 
-        for pool in state.pools.values():
-            look_at(pool)
-        state.pool_made = look_at
+        def look_at_all() -> None:
+            known = dict(self._domains)
+            self._domains = []
+            for domain in state.domains.values():
+                domain.view = view = known.get(domain) or look_at(domain)
+                self._domains.append((domain, view))
+            self.views = {domain.name: view for domain, view in self._domains}
+
+        look_at_all()
+        state.domains_made = look_at_all
         #: When a step is due even if no event comes; None: never.
         self.next_wakeup = state.next_wakeup if cycle is None else self._next_wakeup
         self._handlers = state.handlers
@@ -377,16 +385,16 @@ class Scheduler:
             state.look_at_outlived()
         if self._alert and any(type(event) is not JobStarted for event in events):
             # An order may follow what happens in other pools, and time has passed in any case.
-            for pool, _ in self._pools:
-                pool.changed = pool.changed or bool(pool.queue)
-        if state.licences is not None and len(self._pools) > 1:
+            for domain, _ in self._domains:
+                domain.changed = domain.changed or bool(domain.queue)
+        if state.licences is not None and len(self._domains) > 1:
             self._look_together()
         self.cycles += 1
         decisions: list[Decision] = []
         if self._has_reactors:
             self._call_reactors(decisions)
         looking = self._cycle_seconds is None or self._looks(now, self._cycle_seconds)
-        self._look_at_pools(looking, decisions)
+        self._look_at_domains(looking, decisions)
         if state.in_several:
             self._look_at_shared(looking, decisions)
             decisions = name_pools(state, decisions)
@@ -439,8 +447,8 @@ class Scheduler:
         The time is set when there is something to ask about, so that nothing happens in idle cycles. A
         batch system's clock is never exactly on a multiple: the first step that is not before it counts.
         """
-        for pool, _ in self._pools:
-            if pool.changed and pool.queue:
+        for domain, _ in self._domains:
+            if domain.changed and domain.queue:
                 break
         else:
             self._due = None
@@ -469,12 +477,12 @@ class Scheduler:
         licences = self.state.licences
         assert licences is not None
         sharing = [
-            (pool, view)
-            for pool, view in self._pools
-            if any(job.request.licences for job in pool.queue)
+            (domain, view)
+            for domain, view in self._domains
+            if any(job.request.licences for job in domain.queue)
             or any(booking.job.request.licences for booking in view.bookings)
         ]
-        if licences.changed or any(pool.changed for pool, _ in sharing):
+        if licences.changed or any(domain.changed for domain, _ in sharing):
             for _, view in sharing:
                 view.clear()
         licences.changed = False
@@ -592,36 +600,39 @@ class Scheduler:
         """Tell the plugins that the run ends."""
         self._shutdown.all(self.state)
 
-    # ------------------------------------------------------------------ each pool
+    # ------------------------------------------------------------------ each domain
 
-    def _look_at_pools(self, looking: bool, decisions: list[Decision]) -> None:
-        """Have the policies look at the pools that something happened to."""
+    def _look_at_domains(self, looking: bool, decisions: list[Decision]) -> None:
+        """Have the policies look at the domains that something happened to."""
         beside_bars = self.state.bars is not None
-        for pool, view in self._pools:
-            if pool.changed and (looking or not pool.queue):
-                shared = list(pool.shared.values()) if pool.shared else ()
-                for job in shared:
-                    job.pool = pool
+        for domain, view in self._domains:
+            if domain.changed and (looking or not domain.queue):
+                shared = list(domain.shared.values()) if domain.shared else ()
+                if shared:
+                    face_domain(shared, domain)
                 if beside_bars:
-                    self._look_beside_bars(pool, view, decisions)
+                    self._look_beside_bars(domain, view, decisions)
                 else:
-                    self._look(pool, view, decisions)
+                    self._look(domain, view, decisions)
                 if shared:
                     face_home(shared)
 
     def _look_at_shared(self, looking: bool, decisions: list[Decision]) -> None:
-        """Look again at pools that a job left because it starts in another: what was kept for it is free."""
+        """Look again at domains that a job left because it starts in another, where what was kept for it is
+        free; and where a limit bars a job in one of its pools, and another could start it."""
         made, several = decisions, self.state.in_several
-        while any(isinstance(decision, Start) and decision.job_id in several for decision in made):
+        while any(isinstance(decision, Start) and decision.job_id in several for decision in made) or (
+            looking and any(domain.changed and domain.shared for domain, _ in self._domains)
+        ):
             made = []
-            self._look_at_pools(looking, made)
+            self._look_at_domains(looking, made)
             decisions += made
 
-    # ------------------------------------------------------------------ one pool
+    # ------------------------------------------------------------------ one domain
 
-    def _look_beside_bars(self, pool: PoolState, view: View, decisions: list[Decision]) -> None:
+    def _look_beside_bars(self, domain: Domain, view: View, decisions: list[Decision]) -> None:
         """As :meth:`_look`, where plugins may bar jobs."""
-        if pool.fresh >= 0 and len(self._pools) > 1:
+        if domain.fresh >= 0 and len(self._domains) > 1:
             # Starts in other pools may have barred who is booked, or holds up others.
             self._bar_booked(view)
         state = self.state
@@ -629,7 +640,7 @@ class Scheduler:
         refused: list[Job] = []
         while True:
             before = len(decisions)
-            self._look(pool, view, decisions)
+            self._look(domain, view, decisions)
             # Whoever turned out to be barred in a pass leaves the queue, and it is repeated without them.
             while state.refusals or self._bar_booked(view):
                 if state.refusals:
@@ -637,7 +648,7 @@ class Scheduler:
                     refused += [job for job, _ in state.refusals.values()]
                     self._undo(view)
                     state.bar_refused()
-                self._look(pool, view, decisions)
+                self._look(domain, view, decisions)
             # A policy that weighs sets may not have begun those again beside whom others were refused.
             if not begun or all(job.status is Status.STARTING for job in begun):
                 return
@@ -663,30 +674,30 @@ class Scheduler:
                 found = True
         return found
 
-    def _look(self, pool: PoolState, view: View, decisions: list[Decision]) -> None:
-        pool.changed = False
-        queue: Sequence[Job] = pool.queue
+    def _look(self, domain: Domain, view: View, decisions: list[Decision]) -> None:
+        domain.changed = False
+        queue: Sequence[Job] = domain.queue
         now = self.state.now
-        if not queue and not self._has_preparers and not pool.background:
-            pool.fresh = 0
-            pool.arrivals = []
+        if not queue and not self._has_preparers and not domain.background:
+            domain.fresh = 0
+            domain.arrivals = []
             view.forget()
             return
-        if pool.running and pool.running[0][0] <= now:
-            self.state.overdue(pool)
-            pool.changed = False
-        if not queue and not pool.background:
+        if domain.running and domain.running[0][0] <= now:
+            self.state.overdue(domain)
+            domain.changed = False
+        if not queue and not domain.background:
             # Plugins know jobs that are in no queue yet.
-            pool.fresh, pool.arrivals = -1, None
+            domain.fresh, domain.arrivals = -1, None
             view.open(now, queue)
             # The next arrival is not the only news.
-            pool.fresh, pool.arrivals = -1, None
+            domain.fresh, domain.arrivals = -1, None
             self._prepare.all(view)
             return
         if self._has_order:
-            queue = self._ordered(pool.queue)
+            queue = self._ordered(domain.queue)
         if self._anew:
-            pool.fresh, pool.arrivals = -1, None
+            domain.fresh, domain.arrivals = -1, None
         view.open(now, queue)
         if self._has_preparers and view.fresh < 0:
             self._prepare.all(view)
@@ -719,7 +730,7 @@ class Scheduler:
             if made:
                 decisions.extend(made)
             if view.started:
-                state.sweep(pool, view.started)
+                state.sweep(domain, view.started)
             if state.refusals:
                 state.bar_refused()
             return
@@ -733,8 +744,8 @@ class Scheduler:
         view.started, view.made, view.stopped_at = [], [], None
         view.forget()
         # Without its bookings nobody may conclude from `fresh` that older jobs cannot start.
-        view.fresh = view.pool.fresh = -1
-        view.arrivals = view.pool.arrivals = None
+        view.fresh = view.domain.fresh = -1
+        view.arrivals = view.domain.arrivals = None
 
     def _ordered(self, queue: list[Job]) -> Sequence[Job]:
         """The queue as the first plugin wants it that names jobs of the queue, each once."""
@@ -798,7 +809,7 @@ class Scheduler:
 
     def _begin_plain(self, plugin: str, decision: Start, view: View) -> Start | None:
         job = self.state.jobs.get(decision.job_id)
-        if job is None or job.status is not Status.PENDING or job.pool is not view.pool:
+        if job is None or job.status is not Status.PENDING or job.domain is not view.domain:
             what = "is not known" if job is None else f"is {job.status.value} in pool {job.pool.name!r}"
             self._refused(plugin, "schedule", f"job {decision.job_id} {what}; not started")
             return None
@@ -814,8 +825,8 @@ class Scheduler:
             self._refused(plugin, "schedule", f"{error}; not started")
             return None
         # What is booked did not reckon with it.
-        view.pool.fresh = -1
-        view.pool.arrivals = None
+        view.domain.fresh = -1
+        view.domain.arrivals = None
         view.started.append(job)
         return decision
 
@@ -835,7 +846,7 @@ class Scheduler:
         # An empty answer is one: nowhere.
         return self._place.first(job, offer, view) or None
 
-    # ------------------------------------------------------------------ all pools
+    # ------------------------------------------------------------------ all domains
 
     def _filter(self, decisions: list[Decision]) -> list[Decision]:
         """The revise pipeline, then the vetoes; starts that did not survive are undone."""
@@ -922,9 +933,9 @@ class Scheduler:
         except StateError as error:
             self._refused(plugin, hook, f"{error}; not started")
             return False
-        self.state.sweep(job.pool, [job])
+        self.state.sweep(job.domain, [job])
         # What the policy booked in this pool did not reckon with it.
-        job.pool.touch()
+        job.domain.touch()
         return True
 
     def _move_extra(self, plugin: str, move: SwapTiers | Migrate, hook: str = "control") -> bool:
@@ -937,7 +948,7 @@ class Scheduler:
         except StateError as error:
             self._refused(plugin, hook, f"{error}; not moved")
             return False
-        self.state.jobs[move.job_id].pool.touch()
+        self.state.jobs[move.job_id].domain.touch()
         return True
 
     def _resume_extra(self, plugin: str, resume: Resume, hook: str = "control") -> bool:
@@ -967,7 +978,7 @@ class Scheduler:
         """Undo the starts, which nobody will carry out; leave out those that were said before."""
         jobs = self.state.jobs
         # In batch mode some may wait to be looked at.
-        waiting = [pool for pool, _ in self._pools if pool.changed] if self._due is not None else []
+        waiting = [domain for domain, _ in self._domains if domain.changed] if self._due is not None else []
         news: list[Decision] = []
         for decision in decisions:
             if isinstance(decision, Start):
@@ -978,8 +989,8 @@ class Scheduler:
             elif isinstance(decision, Foreseeable):
                 self.state.take_back(decision)
             news.append(decision)
-        for pool, _ in self._pools:
-            pool.changed = False
-        for pool in waiting:
-            pool.changed = True
+        for domain, _ in self._domains:
+            domain.changed = False
+        for domain in waiting:
+            domain.changed = True
         return news

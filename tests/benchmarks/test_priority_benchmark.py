@@ -56,7 +56,7 @@ def site() -> Scheduler:
     scheduler.step(
         10.0, [job(f"j{n}", int(rng.integers(USERS)), int(sizes[n]), float(n % 10)) for n in range(JOBS)]
     )
-    assert len(scheduler.state.pools["pool"].queue) == JOBS
+    assert len(scheduler.state.domains["pool"].queue) == JOBS
     assert not scheduler.problems
     return scheduler
 
@@ -76,7 +76,7 @@ def test_all_priorities_of_a_large_site_anew() -> None:
         now += PERIOD
         anew.append(seconds(lambda now=now: s.step(now, [])))
         quiet.append(seconds(lambda now=now: s.step(now + 1, [])))
-        jobs = list(s.state.pools["pool"].queue)
+        jobs = list(s.state.domains["pool"].queue)
         computed.append(seconds(lambda jobs=jobs: plugin.priorities(jobs, s.state)))
     print(
         f"\n{JOBS} jobs of {USERS} users in {ACCOUNTS} accounts: all priorities {min(computed):.3f} s; with "

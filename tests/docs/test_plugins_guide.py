@@ -147,7 +147,7 @@ def test_a_factor_of_a_plugin_can_be_weighed(file):
     s.step(0, [submitted("runs")])
     s.step(1, [submitted("a", group="art"), submitted("b", group="physics")])
     assert s.problems == []
-    assert [job.id for job in s.state.pools["pool"].queue] == ["b", "a"]
+    assert [job.id for job in s.state.domains["pool"].queue] == ["b", "a"]
 
 
 # -------------------------------------------------------------------- the first policy
@@ -574,7 +574,7 @@ def test_a_plugin_that_fails_is_named_and_its_answer_left_out(hook, answer, star
     ours = failing(**{hook: answer})
     assert ids(ours.step(0, [submitted("a")])) == started
     assert {(p.plugin, p.hook, bool(p.traceback)) for p in ours.problems} == {("failing", hook, True)}
-    assert ours.state.pools["pool"].free == 10 - len(started)
+    assert ours.state.domains["pool"].free == 10 - len(started)
 
 
 def test_a_policy_that_failed_leaves_the_next_cycle_intact():
@@ -602,11 +602,11 @@ def test_the_guard_refuses_starts_of_control(start, said):
 def test_a_start_of_control_takes_its_processors():
     ours = failing(schedule=[], control=[Start("b")])
     assert ids(ours.step(0, [submitted("a", 6), submitted("b", 6)])) == ["b"]
-    assert ours.state.pools["pool"].free == 4
-    assert [job.id for job in ours.state.pools["pool"].queue] == ["a"]
+    assert ours.state.domains["pool"].free == 4
+    assert [job.id for job in ours.state.domains["pool"].queue] == ["a"]
     ours.step(0, [JobStarted(0, "b")])
     ours.step(9, [JobEnded(9, "b")])
-    assert ours.state.pools["pool"].free == 10
+    assert ours.state.domains["pool"].free == 10
 
 
 REFUSED = {

@@ -30,7 +30,7 @@ def started(decisions):
 
 
 def queued(scheduler):
-    return [job.id for pool in scheduler.state.pools.values() for job in pool.queue]
+    return [job.id for pool in scheduler.state.domains.values() for job in pool.queue]
 
 
 def why(scheduler, job_id):

@@ -56,7 +56,7 @@ def starts(decisions: Sequence[Decision]) -> list[tuple[str, str]]:
 
 
 def queued(s: Scheduler) -> dict[str, list[str]]:
-    return {name: [job.id for job in pool.queue] for name, pool in s.state.pools.items()}
+    return {name: [job.id for job in pool.queue] for name, pool in s.state.domains.items()}
 
 
 def why(s: Scheduler, job_id: str) -> str:
@@ -95,7 +95,7 @@ def test_it_waits_in_all_and_leaves_all_when_one_frees_first():
     assert starts(s.step(50, [ev.JobEnded(50, "b")])) == [("j", "b")]
     assert queued(s) == {"a": [], "b": []}
     s.step(51, [ev.JobStarted(51, "j", pool="b")])
-    assert (s.state.jobs["j"].pool.name, s.state.pools["b"].free, s.state.pools["a"].free) == ("b", 2, 0)
+    assert (s.state.jobs["j"].pool.name, s.state.domains["b"].free, s.state.domains["a"].free) == ("b", 2, 0)
 
 
 def test_what_it_leaves_behind_in_another_pool_starts_in_the_same_step():
@@ -341,9 +341,9 @@ def test_a_start_by_somebody_else_says_its_pool_or_its_nodes_do():
 def test_a_start_on_its_way_after_a_restart_is_in_its_pool():
     s = driven(pools())
     s.step(0, [*arrive(described("j", 3, **BOTH)), ev.JobReleasing(0, "j", pool="b")])
-    assert (s.state.jobs["j"].status, s.state.pools["b"].free) == (Status.STARTING, 1)
+    assert (s.state.jobs["j"].status, s.state.domains["b"].free) == (Status.STARTING, 1)
     s.step(1, [ev.JobStarted(1, "j", pool="b")])
-    assert (s.state.jobs["j"].status, s.state.pools["b"].free) == (Status.RUNNING, 1)
+    assert (s.state.jobs["j"].status, s.state.domains["b"].free) == (Status.RUNNING, 1)
 
 
 def test_news_about_a_running_job_leaves_it_where_it_runs():
@@ -352,7 +352,7 @@ def test_news_about_a_running_job_leaves_it_where_it_runs():
     s.step(1, [ev.JobStarted(1, "j", pool="b")])
     s.step(2, [ev.JobChanged(2, described("j", 2, 500, **BOTH))])
     job = s.state.jobs["j"]
-    assert (job.pool.name, job.expected_end, s.state.pools["b"].free) == ("b", 501, 2)
+    assert (job.pool.name, job.expected_end, s.state.domains["b"].free) == ("b", 501, 2)
 
 
 def test_a_start_that_a_plugin_wishes_for_goes_where_its_nodes_are():

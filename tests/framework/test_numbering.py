@@ -49,7 +49,7 @@ def test_ties_break_by_numbers_only_where_ids_are_the_batch_system_s(
     state = State(msgspec.structs.replace(ClusterDescription.flat(4), numbered=numbered))
     state.now = 5.0
     state.apply([ev.JobSubmitted(5.0, described(name, 1, 10, 5.0)) for name in ("26_1", "25_10", "25_2")])
-    assert [job.id for job in state.pools["pool"].queue] == order
+    assert [job.id for job in state.domains["pool"].queue] == order
 
 
 def test_a_cluster_that_was_recorded_without_numbers_has_the_order_of_then() -> None:

@@ -65,9 +65,9 @@ def test_each_part_has_nodes_of_its_own():
     assert placements_of(state.jobs["h"].request, found["h"]) == [
         (("n1", 1),), (("n2", 2),), (("n3", 4), ("n4", 2)),
     ]  # fmt: skip
-    assert state.pools["batch"].free == 16 - 9
+    assert state.domains["batch"].free == 16 - 9
     assert s.step(1, [ev.JobStarted(1, "h", found["h"]), ev.JobEnded(2, "h", "completed")]) == []
-    assert state.pools["batch"].free == 16
+    assert state.domains["batch"].free == 16
     assert state.nodes.free.processors[:4].tolist() == [4] * 4
 
 
@@ -77,7 +77,7 @@ def test_it_starts_whole_or_not_at_all():
     # Twelve processors are free, on three nodes; its parts need four nodes.
     jobs = [het("h", part(1), part(1), part(1), part(1)), described("behind", 1, pool="batch")]
     assert starts(s.step(1, [ev.JobSubmitted(1, job) for job in jobs])) == {}
-    assert s.state.pools["batch"].free == 12
+    assert s.state.domains["batch"].free == 12
     found = starts(s.step(2, [ev.JobStarted(0, "a", (("n1", 4),)), ev.JobEnded(2, "a", "completed")]))
     assert set(found) == {"h", "behind"}
 

@@ -30,7 +30,7 @@ def test_a_pool_of_nodes_that_comes_later_is_scheduled() -> None:
     late = alike(2, 8, pools=("late",))
     renamed = [ev.NodeUp(20, type(n)("m" + n.name, n.processors, pools=n.pools)) for n in late]
     one.step(20, [ev.PoolChanged(20, PoolDescription("late")), *renamed])
-    assert (one.state.pools["late"].total, one.state.pools["late"].free) == (16, 16)
+    assert (one.state.pools["late"].total, one.state.domains["late"].free) == (16, 16)
     made = one.step(21, [ev.JobSubmitted(15, described("b", 8, pool="late"))])
     assert started(made) == [("b", (("mn0", 8),))]
     assert not one.problems
@@ -41,7 +41,7 @@ def test_nodes_that_came_before_their_pool_count() -> None:
     reserved = Reservation("r", 100, 200, nodes=("n0",))
     one.step(10, [ev.ReservationMade(10, reserved)])
     one.step(20, [ev.PoolChanged(20, PoolDescription("late"))])
-    pool = one.state.pools["late"]
+    pool = one.state.domains["late"]
     assert (pool.total, pool.reservations) == (4, [reserved])
 
 
@@ -50,7 +50,7 @@ def test_a_flat_pool_comes_and_grows() -> None:
     one.step(10, [ev.PoolChanged(10, PoolDescription("late", 8))])
     assert started(one.step(11, [ev.JobSubmitted(11, described("a", 6, pool="late"))])) == [("a", ())]
     one.step(12, [ev.JobStarted(12, "a"), ev.PoolChanged(12, PoolDescription("late", 10))])
-    pool = one.state.pools["late"]
+    pool = one.state.domains["late"]
     assert (pool.total, pool.free, pool.description.processors) == (10, 4, 10)
 
 
@@ -104,7 +104,7 @@ def test_one_that_left_before_its_node_is_described_takes_nothing() -> None:
     one.step(11, [ev.JobSubmitted(11, described("b", 6)), ev.JobStarted(11, "b", (("m0", 6),))])
     one.step(12, [ev.JobEnded(12, "a", "completed"), ev.JobMigrated(12, "b", (("n0", 4),))])
     one.step(20, [ev.NodeUp(20, NodeDescription("m0", 8, pools=("pool",)))])
-    assert (one.state.pools["pool"].total, one.state.pools["pool"].free) == (12, 8)
+    assert (one.state.pools["pool"].total, one.state.domains["pool"].free) == (12, 8)
     assert list(one.state.nodes.free.processors[:2]) == [0, 8]
 
 
@@ -127,7 +127,7 @@ def on_a_smaller_node() -> Scheduler:
 
 def test_a_node_that_became_smaller_than_its_jobs_takes_nothing_from_the_others() -> None:
     one = on_a_smaller_node()
-    pool = one.state.pools["pool"]
+    pool = one.state.domains["pool"]
     assert (pool.total, pool.free) == (5, 2)
     made = one.step(13, [ev.JobSubmitted(13, described("c", 2))])
     assert started(made) == [("c", (("n1", 2),))]
@@ -136,7 +136,7 @@ def test_a_node_that_became_smaller_than_its_jobs_takes_nothing_from_the_others(
 
 def test_what_leaves_a_node_that_became_smaller_gives_back_what_the_node_has() -> None:
     one = on_a_smaller_node()
-    pool = one.state.pools["pool"]
+    pool = one.state.domains["pool"]
     one.step(14, [ev.JobEnded(14, "a")])
     assert pool.free == 3
     one.step(15, [ev.JobEnded(15, "b")])
@@ -146,7 +146,7 @@ def test_what_leaves_a_node_that_became_smaller_gives_back_what_the_node_has() -
 def test_jobs_that_share_processors_of_a_node_take_nothing_from_other_nodes() -> None:
     """Somebody else started them there."""
     one = scheduler(node_cluster(*alike(2, 4)))
-    pool = one.state.pools["pool"]
+    pool = one.state.domains["pool"]
     for at, name in enumerate(("a", "b")):
         told = [ev.JobSubmitted(10, described(name, 4, held=True)), ev.JobStarted(10, name, (("n0", 4),))]
         one.step(10 + at, told)
@@ -168,7 +168,7 @@ def test_what_runs_on_a_node_that_changes_its_pool_gives_it_back_to_the_new_one(
     one.step(12, [ev.NodeUp(12, NodeDescription("n0", 4, pools=there))])
     assert not started(one.step(13, [ev.JobSubmitted(13, described("b", 4, pool="late"))]))
     pools = one.state.pools
-    assert not pools["pool"].running
-    assert [(end, job.id) for end, _, _, job in pools["late"].running] == [(111, "a")]
+    assert not one.state.domains["pool"].running
+    assert [(end, job.id) for end, _, _, job in one.state.domains["late"].running] == [(111, "a")]
     assert started(one.step(20, [ev.JobEnded(20, "a")])) == [("b", (("n0", 4),))]
-    assert (pools["late"].total, pools["late"].free, pools["pool"].free) == (4, 0, 0)
+    assert (pools["late"].total, one.state.domains["late"].free, one.state.domains["pool"].free) == (4, 0, 0)

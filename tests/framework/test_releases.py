@@ -179,9 +179,9 @@ class Asking:
             return []
         self.times += 1
         table, now = view.nodes, view.now
-        running = [(max(entry[0], next_after(now)), entry[3]) for entry in view.pool.running]
+        running = [(max(entry[0], next_after(now)), entry[3]) for entry in view.domain.running]
         moments = {now, *(end for end, _ in running), *table.on_times(now)}
-        moments |= {kept.end for kept in view.pool.reservations if kept.end > now}
+        moments |= {kept.end for kept in view.domain.reservations if kept.end > now}
         moments |= {change for change in self.changes if change > now}
         expected, room = (INF, ()), None
         for moment in sorted(moments):
@@ -197,7 +197,8 @@ class Asking:
             usable = table.eligible(Request(1, 1), "p")
             assert all(usable[table.index[name]] for name, _ in booking.placement)
             assert np.array_equal(booking.room.processors, room.processors)
-            assert booking.extra == room.processors[usable].sum()
+            whole = table.pool_mask(*[pool.name for pool in view.domain.pools]) & table.available
+            assert booking.extra == room.processors[whole].sum()
         return []
 
 

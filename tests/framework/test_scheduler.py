@@ -37,13 +37,13 @@ def told(scheduler: Scheduler) -> str:
 
 def consistent(scheduler: Scheduler) -> None:
     """What is free, what runs and what waits add up."""
-    for pool in scheduler.state.pools.values():
+    for pool in scheduler.state.domains.values():
         assert pool.free + sum(entry[2] for entry in pool.running) == pool.total
         assert all(job.status is Status.PENDING for job in pool.queue)
         assert len({id(job) for job in pool.queue}) == len(pool.queue)
     starting = {job.id for job in scheduler.state.jobs.values() if job.status is Status.STARTING}
-    taken = {e[3].id for p in scheduler.state.pools.values() for e in p.running}
-    assert starting == taken.union(*(p.background for p in scheduler.state.pools.values()))
+    taken = {e[3].id for p in scheduler.state.domains.values() for e in p.running}
+    assert starting == taken.union(*(p.background for p in scheduler.state.domains.values()))
 
 
 # ---------------------------------------------------------------- the step
@@ -184,7 +184,7 @@ def test_a_job_that_was_begun_but_not_answered_is_not_started():
 
     s = scheduler(policy(forgets))
     assert started(s.step(0, arrive(described("a", 2), described("b", 2), described("c", 2)))) == ["a", "c"]
-    assert [job.id for job in s.state.pools["pool"].queue] == ["b"]
+    assert [job.id for job in s.state.domains["pool"].queue] == ["b"]
     consistent(s)
 
 
@@ -233,7 +233,7 @@ def test_an_answer_that_is_no_list_of_decisions_is_the_policys_failure(answer):
 
 def test_a_failing_policy_does_not_stop_another_pool():
     def breaks_in_x(view):
-        if view.pool.name == "x":
+        if view.domain.name == "x":
             raise RuntimeError("x")
         return [view.start(job) for job in view.queue]
 
@@ -274,10 +274,10 @@ def test_the_queue_is_served_by_the_first_key_that_answers():
 
     s = scheduler(Shortest(), Fcfs(), processors=1)
     s.step(0, arrive(described("first"), described("long", 1, 90), described("short", 1, 10)))
-    assert [job.id for job in s.state.pools["pool"].queue] == ["long", "first"]
+    assert [job.id for job in s.state.domains["pool"].queue] == ["long", "first"]
     mixed = scheduler(ByUser(), processors=1)
     mixed.step(0, arrive(described("x"), described("b", user="b"), described("a", user="a")))
-    assert [job.id for job in mixed.state.pools["pool"].queue] == ["a", "b", "x"]
+    assert [job.id for job in mixed.state.domains["pool"].queue] == ["a", "b", "x"]
 
 
 @pytest.mark.parametrize("key", [5, "text", {}], ids=repr)
@@ -448,7 +448,7 @@ def test_jobs_that_are_let_in_together_take_their_places_as_one_by_one():
         s.step(0, arrive(*(described(name) for name in names)))
         gate.closed = None
         s.step(1, [ev.Tick(1)])
-        pool = s.state.pools["pool"]
+        pool = s.state.domains["pool"]
         there = [entry[3].id for entry in pool.running] + [job.id for job in pool.queue]
         assert "".join(there) == queue
         assert ("compares" in told(s)) == ("c" in names)
@@ -462,7 +462,7 @@ def test_queue_keys_that_do_not_compare_do_not_end_the_run():
 
     s = scheduler(Mixed(), processors=1)
     s.step(0, arrive(described("a"), described("b"), described("c")))
-    assert [job.id for job in s.state.pools["pool"].queue] == ["a", "b", "c"]
+    assert [job.id for job in s.state.domains["pool"].queue] == ["a", "b", "c"]
     assert "compares" in told(s)
 
 
@@ -475,7 +475,7 @@ def test_an_order_of_each_cycle():
     s = scheduler(Largest(), Fcfs())
     jobs = arrive(described("a", 1), described("b", 6), described("c", 2), described("d", 7))
     assert started(s.step(0, jobs)) == ["d"]
-    assert [job.id for job in s.state.pools["pool"].queue] == ["a", "b", "c"]
+    assert [job.id for job in s.state.domains["pool"].queue] == ["a", "b", "c"]
 
 
 def test_an_order_may_leave_jobs_out():
@@ -568,7 +568,7 @@ def test_a_veto_takes_a_start_back():
 
     s = scheduler(Fcfs(), Night())
     assert started(s.step(0, arrive(described("a", 2), described("b", 2), described("c", 2)))) == ["a", "c"]
-    assert [job.id for job in s.state.pools["pool"].queue] == ["b"]
+    assert [job.id for job in s.state.domains["pool"].queue] == ["b"]
     consistent(s)
 
 
@@ -631,7 +631,7 @@ def test_a_revision_does_not_pass_the_guard_by(change):
 def test_a_revision_that_drops_a_start_undoes_it():
     s = scheduler(revising(lambda decisions: []), Fcfs())
     assert s.step(0, arrive(described("a", 6))) == []
-    assert [job.id for job in s.state.pools["pool"].queue] == ["a"]
+    assert [job.id for job in s.state.domains["pool"].queue] == ["a"]
     consistent(s)
 
 
@@ -867,7 +867,7 @@ def test_what_found_no_place_is_tried_once_there_is_other_room(news):
 def test_in_monitor_mode_a_wish_is_said_once_and_takes_nothing():
     s = scheduler(Fcfs(), monitor=True)
     assert started(s.step(0, arrive(described("a", 8), described("b", 8)))) == ["a"]
-    assert s.state.pools["pool"].free == 8
+    assert s.state.domains["pool"].free == 8
     assert s.step(10, [ev.Tick(10)]) == []
     assert s.step(20, arrive(described("c", 1), now=20)) == []
     assert s.step(30, [ev.JobStarted(25, "a")]) == []

@@ -104,7 +104,7 @@ class Stretching:
     def revise(self, decisions, state):
         for decision in decisions:
             job = state.jobs[decision.job_id]
-            view = job.pool.view
+            view = job.domain.view
             self.answers[job.id] = view.stretch(job, job.expected_runtime * self.factor, push=self.push)
         return None
 

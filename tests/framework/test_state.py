@@ -25,7 +25,7 @@ def nodes(count: int = 4, processors: int = 4, **more) -> State:
 
 
 def pool(state: State, name: str = "pool"):
-    return state.pools[name]
+    return state.domains[name]
 
 
 def tell(state: State, *events, now: float | None = None) -> None:
@@ -45,7 +45,7 @@ def queued(state: State, name: str = "pool") -> list[str]:
 def begin(state: State, job_id: str, placement=()) -> None:
     job = state.jobs[job_id]
     state.begin(job, placement, "foreground", None)
-    state.sweep(job.pool, [job])
+    state.sweep(job.domain, [job])
 
 
 # ---------------------------------------------------------------- arrivals and starts
@@ -644,19 +644,20 @@ def test_a_node_that_changes_pools_leaves_the_old_one():
     assert pool(state, "other").free == 4
 
 
-def test_pools_that_share_nodes_see_each_others_jobs():
+def test_pools_that_share_nodes_are_one():
     shared = NodeDescription("s", 4, pools=("x", "y"))
     state = State(node_cluster(shared, NodeDescription("own", 4, pools=("y",)), pools=("x", "y")))
     submit(state, described("a", 3, pool="x"), described("b", 2, pool="y"))
-    for name in ("x", "y"):
-        pool(state, name).changed = False
+    assert list(state.domains) == ["x+y"]
+    domain = pool(state, "x+y")
+    assert [job.id for job in domain.queue] == ["a", "b"]
     begin(state, "a", (("s", 3),))
-    assert (pool(state, "x").free, pool(state, "y").free) == (1, 5)
-    assert pool(state, "y").changed
+    assert (domain.free, state.pools["x"].total, state.pools["y"].total) == (5, 4, 8)
+    assert [(entry[2], entry[3].id) for entry in domain.running] == [(3, "a")]
     with pytest.raises(StateError):
         begin(state, "b", (("s", 2),))
     tell(state, ev.JobEnded(5, "a"))
-    assert (pool(state, "x").free, pool(state, "y").free) == (4, 8)
+    assert domain.free == domain.total == 8
 
 
 # ---------------------------------------------------------------- reservations

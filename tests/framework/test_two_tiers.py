@@ -33,7 +33,7 @@ def running(made, job_id, placement=(), tier="foreground"):
     """Start a job and have the cluster confirm it."""
     job = made.jobs[job_id]
     made.begin(job, placement, tier, None)
-    made.sweep(job.pool, [job])
+    made.sweep(job.domain, [job])
     made.apply([ev.JobStarted(made.now, job_id, placement, tier)])
     return job
 
@@ -43,7 +43,7 @@ def test_the_background_never_counts_in_free(cluster):
     made = state(described("a", 8), described("b", 6), cluster=cluster)
     whole = () if cluster.pools[0].flat else (("n0", 4), ("n1", 4))
     some = () if cluster.pools[0].flat else (("n0", 2), ("n1", 4))
-    pool = made.pools["pool"]
+    pool = made.domains["pool"]
     running(made, "b", some, "background")
     assert pool.free == 8 and pool.running == []
     running(made, "a", whole)
@@ -95,9 +95,9 @@ def test_a_swap_changes_two_jobs_places():
     assert (made.jobs["a"].tier, made.jobs["b"].tier) == ("foreground", "background")
     made.carry(SwapTiers("b", "a"))
     assert (made.jobs["a"].tier, made.jobs["b"].tier) == ("background", "foreground")
-    assert [entry[3].id for entry in made.pools["pool"].running] == ["b"]
+    assert [entry[3].id for entry in made.domains["pool"].running] == ["b"]
     made.apply([ev.JobTierChanged(1, "b", "foreground"), ev.JobTierChanged(1, "a", "background")])
-    assert made.pools["pool"].free == 4 and list(made.pools["pool"].background) == ["a"]
+    assert made.domains["pool"].free == 4 and list(made.domains["pool"].background) == ["a"]
     assert made.anomalies == []
 
 
@@ -107,10 +107,10 @@ def test_a_move_that_the_cluster_refuses_is_taken_back():
     running(made, "b", (("n0", 2),))
     move = Migrate("a", (("n1", 2),), "", "foreground")
     made.carry(move)
-    assert made.jobs["a"].placement == (("n1", 2),) and made.pools["pool"].free == 4
+    assert made.jobs["a"].placement == (("n1", 2),) and made.domains["pool"].free == 4
     made.apply([ev.DecisionFailed(1, move, "the target is gone")])
     assert made.jobs["a"].placement == (("n0", 2),) and made.jobs["a"].tier == "background"
-    assert made.pools["pool"].free == 6
+    assert made.domains["pool"].free == 6
 
 
 def test_a_suspended_job_whose_move_is_refused_lends_on():
@@ -120,7 +120,7 @@ def test_a_suspended_job_whose_move_is_refused_lends_on():
     move = Migrate("a", (("n1", 2),))
     made.carry(move)
     made.apply([ev.JobSuspended(1, "a")])
-    job, pool = made.jobs["a"], made.pools["pool"]
+    job, pool = made.jobs["a"], made.domains["pool"]
     assert made.lend(job) and pool.free == 8
     made.apply([ev.DecisionFailed(2, move, "the target is gone")])
     assert job.placement == (("n0", 2),) and job.lends and pool.free == 8
@@ -140,7 +140,7 @@ def test_a_suspended_job_whose_growth_is_refused_lends_on(cluster, first):
     )
     running(made, "a", small)
     grow = Resize("a", 4, large)
-    job, pool = made.jobs["a"], made.pools["pool"]
+    job, pool = made.jobs["a"], made.domains["pool"]
     if first == "grows":
         made.foresee(grow)
     made.apply([ev.JobSuspended(1, "a")])
@@ -187,9 +187,9 @@ def test_nobody_takes_the_place_of_a_job_that_is_still_there(over):
         made.begin(made.jobs["b"], (("n0", 4),), "background", None)
     # In front it was not, and it has two of the four behind.
     running(made, "b", (("n0", 4),))
-    made.pools["pool"].changed = False
+    made.domains["pool"].changed = False
     made.apply([over])
-    assert made.pools["pool"].changed, "who wants that place is asked again"
+    assert made.domains["pool"].changed, "who wants that place is asked again"
     running(made, "c", (("n0", 3),), "background")
 
 
@@ -280,7 +280,7 @@ class Mover:
 def test_a_job_whose_move_was_refused_stays_for_a_while_longer_each_time():
     made = state(described("a", 2))
     running(made, "a", (("n0", 2),))
-    move, now, pool = Migrate("a", (("n1", 2),)), 0.0, made.pools["pool"]
+    move, now, pool = Migrate("a", (("n1", 2),)), 0.0, made.domains["pool"]
     for seconds in (15, 30, 60, 120, 240, 480, 600, 600):
         made.carry(move)
         made.apply([ev.DecisionFailed(now, move, "no image can be kept")])
@@ -319,10 +319,10 @@ def test_news_of_the_pace_moves_the_expected_end():
     job = running(made, "a", (("n0", 4),))
     assert job.expected_end == 100
     made.now = 10
-    made.pools["pool"].fresh = 0
+    made.domains["pool"].fresh = 0
     made.apply([ev.JobPaceChanged(10, "a", 10, 0.5)])
-    assert job.expected_end == 190 and made.pools["pool"].running[0][0] == 190
-    assert made.pools["pool"].fresh == 0
+    assert job.expected_end == 190 and made.domains["pool"].running[0][0] == 190
+    assert made.domains["pool"].fresh == 0
     assert job.done(30) == 20
 
 
@@ -419,7 +419,7 @@ def test_a_policy_that_fails_after_a_promotion_has_promoted_nobody():
     scheduler.step(0, [ev.JobSubmitted(0, job), ev.JobStarted(0, "b", (("n0", 4),), "background")])
     assert scheduler.step(1, [ev.JobSubmitted(1, described("c", 1, attributes={"on": [["n0", 1]]}))]) == []
     assert scheduler.state.jobs["b"].tier == "background"
-    assert scheduler.state.pools["pool"].free == 8
+    assert scheduler.state.domains["pool"].free == 8
 
 
 def test_a_plugins_moves_pass_the_guard():
@@ -447,7 +447,7 @@ def test_a_job_that_is_being_moved_ends_after_its_pause():
     made = state(described("a", 8, 100), cluster=ClusterDescription.flat(8))
     job = running(made, "a")
     made.apply([ev.JobPaceChanged(10, "a", done=10, rate=0.0, resumes=70)])
-    assert job.expected_end == 160 and job.pool.running[0][0] == 160
+    assert job.expected_end == 160 and job.domain.running[0][0] == 160
     made.apply([ev.JobPaceChanged(70, "a", done=10, rate=1.0)])
     assert job.expected_end == 160
 
@@ -458,7 +458,7 @@ def test_a_job_that_stands_still_cannot_have_ended_when_its_expected_end_comes()
     made.apply([ev.JobPaceChanged(10, "a", done=10, rate=0.0)])
     assert job.expected_end == 100, "it may go on at once"
     made.now = 100.0
-    made.overdue(job.pool)
+    made.overdue(job.domain)
     assert job.expected_end == 190, "90 seconds of its work are left"
 
 
@@ -467,7 +467,7 @@ def test_nor_one_that_is_suspended():
     job = running(made, "a")
     made.apply([ev.JobSuspended(30, "a")])
     made.now = 100.0
-    made.overdue(job.pool)
+    made.overdue(job.domain)
     assert job.expected_end == 170
     made.apply([ev.JobResumed(110, "a")])
     assert job.expected_end == 180
@@ -475,7 +475,7 @@ def test_nor_one_that_is_suspended():
 
 def test_an_end_that_moves_is_told_apart_from_something_that_becomes_free():
     made = state(described("a", 4, 100), described("b", 4, 100), cluster=ClusterDescription.flat(8))
-    job, pool = running(made, "a"), made.pools["pool"]
+    job, pool = running(made, "a"), made.domains["pool"]
     made.apply([ev.JobSuspended(5, "a")])
     pool.fresh = 0
     made.apply([ev.JobResumed(10, "a")])

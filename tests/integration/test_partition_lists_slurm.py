@@ -66,7 +66,7 @@ def test_each_runs_in_the_partition_where_it_can_be_first_and_keeps_its_list_unt
     second = cluster.submit(8, partition="a,b")
     daemon.until(lambda: waits(cluster, listed, second, never))
     told = daemon.command("explain", listed).stdout
-    assert "in pools 'b' and 'a'" in told and "In pool 'b' it is number 1 of 2 in the queue" in told
+    assert "in pools 'b' and 'a'" in told and "In pools 'b' and 'a' it is number 1 of 2 in the queue" in told
     reason = "it can never run as it is: it asks for 1200 s, and pool 'a' runs jobs of at most 600 s"
     assert reason in daemon.command("explain", never).stdout
     assert (partition(cluster, listed), partition(cluster, second)) == ("b,a", "a,b")

@@ -127,7 +127,7 @@ class Alarm:
 
     @hookimpl
     def observe(self, event, state):
-        for pool in state.pools.values():
+        for pool in state.domains.values():
             pool.touch()
 
 
@@ -204,7 +204,7 @@ class LeastServedPool:
 
     @hookimpl
     def order_queue(self, jobs, state):
-        busy = sum(pool.total - pool.free for pool in state.pools.values())
+        busy = sum(pool.total - pool.free for pool in state.domains.values())
         return sorted(jobs, key=lambda job: (job.processors * (1 if busy % 2 else -1), job.seq))
 
 

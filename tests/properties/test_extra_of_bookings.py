@@ -43,7 +43,7 @@ class Booking:
 
     def left(self, view, booking):
         at = booking.start
-        kept = sum(r.processors for r in view.pool.reservations if r.start <= at < r.end)
+        kept = sum(r.processors for r in view.domain.reservations if r.start <= at < r.end)
         busy = sum(processors for end, processors in self.ends if end > at)
         booked = sum(
             other.job.processors

@@ -84,7 +84,7 @@ class Watched:
         spans = [*had, *(
             (view.now, view.now + job.expected_runtime, job.request.licences) for job in view.started
         )]  # fmt: skip
-        for pool in self.state.pools.values():
+        for pool in self.state.domains.values():
             spans += [
                 (b.start, b.start + b.job.expected_runtime, b.job.request.licences)
                 for b in pool.view.bookings

@@ -65,7 +65,7 @@ def event_of(now: float, number: int, step: tuple, state: State) -> ev.Event | N
         return ev.JobHeld(now, job.id)
     if what == "release":
         return ev.JobReleased(now, job.id)
-    if what == "taken" and not runs and job.processors <= state.pools["pool"].free:
+    if what == "taken" and not runs and job.processors <= state.domains["pool"].free:
         # Somebody else started it, whatever the limits say.
         return ev.JobStarted(now, job.id)
     return None
@@ -97,7 +97,7 @@ class OneByOne(Limits):
 
 def waits(state: State) -> list[tuple]:
     """Everything that is known of who waits where."""
-    pool = state.pools["pool"]
+    pool = state.domains["pool"]
     jobs = [(job.id, job.status, job.barrier and job.barrier.key) for job in state.jobs.values()]
     return [[job.id for job in pool.queue], pool.free, pool.fresh, pool.least, jobs]
 

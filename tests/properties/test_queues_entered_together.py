@@ -10,7 +10,7 @@ from headway.model import ClusterDescription
 from headway.sizes import JobsBySize
 from headway.state import Job, State, Status
 from headway.state.barred import Barred
-from headway.state.queues import TOGETHER, enqueue, enqueue_together, give_key
+from headway.state.queues import TOGETHER, enqueue, enqueue_together, give_order
 
 PLACES = st.lists(st.integers(0, 5), max_size=8)
 SIZES = st.lists(st.integers(1, 4), min_size=16, max_size=16)
@@ -30,9 +30,9 @@ def after(
 
     ``keyed``: their keys became others while they were in no queue."""
     state = State(ClusterDescription.flat(3))
-    pool = state.pools["pool"]
+    pool = state.domains["pool"]
     jobs = [
-        Job.arrived(described(str(at), size, submit=float(place)), pool, at)
+        Job.arrived(described(str(at), size, submit=float(place)), pool.pools[0], at)
         for at, (place, size) in enumerate(zip((*there, *come), sizes, strict=False))
     ]
     for job in jobs[: len(there)]:
@@ -43,14 +43,15 @@ def after(
     if keyed:
         state.queue_key = lambda job: (-job.submit_time,)
         for job in jobs:
-            job.order = ((job.submit_time,), *job.order)
+            rank, *rest = job.order
+            job.order = (rank, (job.submit_time,), *rest)
         state.outdate_keys()
     if together and new:
         enqueue_together(state, new)
     else:
         if keyed:
             for job in new:
-                give_key(state, job)
+                give_order(state, job)
         # Several that come together come in the order of their places.
         for job in sorted(new, key=lambda job: job.order) if len(new) >= TOGETHER else new:
             enqueue(state, job)

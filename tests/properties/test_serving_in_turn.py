@@ -70,7 +70,7 @@ class Looking(Conservative):
     def control(self, state):
         self.cycles += 1
         if self.every and self.cycles % self.every == 0:
-            for pool in state.pools.values():
+            for pool in state.domains.values():
                 assert pool.view.bookings is pool.view.bookings
         return []
 
@@ -83,7 +83,7 @@ class Notes:
 
     @hookimpl
     def control(self, state):
-        for pool in state.pools.values():
+        for pool in state.domains.values():
             view = pool.view
             waiting = [job for job in pool.queue if job.status is Status.PENDING]
             bookings = [b for b in view.bookings if b.job in waiting]

@@ -139,9 +139,9 @@ class WideByNight:
             del self.until[until]
             state.lifted(until)
         if not by_night(state.now):
-            for pool in state.pools.values():
+            for pool in state.domains.values():
                 state.bar_queued(pool)
-        for pool in state.pools.values():
+        for pool in state.domains.values():
             if pool.queue:
                 state.wake_at(next_change(state.now), pool)
 
@@ -184,7 +184,7 @@ class InTurnByDay:
 
     @hookimpl
     def control(self, state):
-        for pool in state.pools.values():
+        for pool in state.domains.values():
             if pool.queue:
                 state.wake_at(next_change(state.now), pool)
                 for job in pool.queue:
@@ -226,7 +226,7 @@ class EvenDays:
 
     @hookimpl
     def control(self, state):
-        for pool in state.pools.values():
+        for pool in state.domains.values():
             if pool.queue:
                 state.wake_at(next_change(state.now), pool)
 

@@ -48,7 +48,7 @@ class Watch:
     @hookimpl
     def decided(self, decisions, state):
         self.looked += 1
-        (pool,) = state.pools.values()
+        (pool,) = state.domains.values()
         front, behind = [], []
         for job in state.running_jobs():
             (behind if job.behind else front).extend(name for name, _ in job.placement)

@@ -574,6 +574,8 @@ class Queue:
     limit: float | None = None
     #: Its limits of job slots, as LSF writes them: ``MAX 20``, ``JL/U 2``, ...
     slot_limits: tuple[str, ...] = ()
+    #: LSF serves queues of a higher one first.
+    priority: int = 0
 
     @property
     def inactive(self) -> bool:
@@ -596,7 +598,7 @@ def read_queues(text: str) -> dict[str, Queue]:
     for block in re.split(r"^QUEUE: ", text, flags=re.MULTILINE)[1:]:
         lines = block.split("\n")
         name = lines[0].strip()
-        status, hosts = "", ("all",)
+        status, hosts, priority = "", ("all",), 0
         slot_limits: tuple[str, ...] = ()
         default: float | None = None
         limit: float | None = None
@@ -607,6 +609,7 @@ def read_queues(text: str) -> dict[str, Queue]:
                 status = shown.get("STATUS", "")
                 limited = (key for key in _SLOT_LIMITS if shown.get(key, "-") != "-")
                 slot_limits = tuple(f"{key} {shown[key]}" for key in limited)
+                priority = int(text) if (text := shown.get("PRIO", "")).isdecimal() else 0
             elif line.startswith("DEFAULT LIMITS"):
                 of_default = True
             elif line.startswith("MAXIMUM LIMITS"):
@@ -619,7 +622,7 @@ def read_queues(text: str) -> dict[str, Queue]:
                     default = _run_limit(match)
                 elif match is not None:
                     limit = _run_limit(match)
-        found[name] = Queue(name, status, hosts, default, limit, slot_limits)
+        found[name] = Queue(name, status, hosts, default, limit, slot_limits, priority)
     return found
 
 

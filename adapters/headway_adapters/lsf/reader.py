@@ -206,7 +206,10 @@ def members(queue: Queue, hosts: Iterable[str], groups: Mapping[str, tuple[str, 
 def pool(queue: Queue, *, managed: bool) -> PoolDescription:
     """A queue as a pool; open while headway may start its jobs."""
     return PoolDescription(
-        name=queue.name, max_walltime=queue.limit or 0.0, open=managed and not queue.window_closed
+        name=queue.name,
+        max_walltime=queue.limit or 0.0,
+        open=managed and not queue.window_closed,
+        priority_tier=queue.priority,
     )
 
 

@@ -59,6 +59,8 @@ class Queue:
     open: bool = True
     #: Features that its default chunk asks for.
     features: tuple[str, ...] = ()
+    #: Where PBS's scheduler goes queue by queue (``by_queue``, its default), a higher one comes first.
+    priority: int = 0
 
     @property
     def of_reservation(self) -> bool:
@@ -134,6 +136,7 @@ def read_queues(objects: Mapping[str, Mapping[str, Any]]) -> dict[str, Queue]:
             default_walltime=values.duration(default) if default is not None else None,
             open=values.truth(record.get("started"), True),
             features=features,
+            priority=values.integer(record.get("Priority")),
         )
     return found
 
@@ -266,6 +269,7 @@ def pools(queues: Mapping[str, Queue], nodes: Nodes, site: Site) -> dict[str, Po
         name: PoolDescription(
             name=name, max_walltime=queue.max_walltime,
             open=name in managed and (queue.open or site.beside_scheduler),
+            priority_tier=queue.priority,
         )
         for name, queue in queues.items()
         if name in shared or name in managed

@@ -65,6 +65,8 @@ class Imported:
     #: Plugin -> its options, in the order in which they are asked.
     plugins: dict[str, dict[str, Any]] = field(default_factory=dict)
     emulation: dict[str, Any] = field(default_factory=dict)
+    #: Pool -> what is to hold of it, such as its tier.
+    pools: dict[str, dict[str, Any]] = field(default_factory=dict)
     remarks: list[Remark] = field(default_factory=list)
     #: The files in the order in which they were given.
     files: list[str] = field(default_factory=list)
@@ -101,6 +103,8 @@ class Imported:
             "cluster": {"adapter": self.adapter, "options": self.options},
             "plugins": [{name: options} if options else name for name, options in self.plugins.items()],
         }
+        if self.pools:
+            found["pools"] = self.pools
         if self.emulation:
             found["emulation"] = self.emulation
         head = [f"# Written by `headway import`, from {printable(what)}."]

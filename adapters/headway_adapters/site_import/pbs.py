@@ -301,17 +301,18 @@ def _half_life(read: _Read, found: Imported) -> float | None:
 
 
 def _order(read: _Read, found: Imported) -> None:
-    by_queue = _is_on(read, "by_queue", found, default=True) if read.config else False
-    if _is_on(read, "round_robin", found):
+    in_turn = _is_on(read, "round_robin", found)
+    by_queue = _is_on(read, "by_queue", found, default=True) and not in_turn
+    if in_turn:
         found.leave(read.config["round_robin"][1], "round_robin: queues are not served in turn")
-    priorities: dict[str, float] = {}
+    priorities: dict[str, int] = {}
     for name, line in read.objects.queues.items():
         told = read.objects.attribute(name, "Priority")
         if told is None:
             continue
         text, line = told
         if re.fullmatch(r"\d{1,9}", text) is not None:
-            priorities[name] = float(text)
+            priorities[name] = int(text)
             if priorities[name] and not read.config:
                 found.leave(
                     line, f"queue {name}: Priority = {text}: whether queues are served by it stands in "
@@ -319,11 +320,9 @@ def _order(read: _Read, found: Imported) -> None:
                 )  # fmt: skip
         else:
             found.leave(line, f"queue {name}: Priority = {text}: priorities begin at 0 here")
-    if by_queue and any(priorities.values()):
-        options = found.plugins.setdefault("multifactor", {"weights": {"age": 1.0}})
-        # A queue comes before all that is said of single jobs.
-        options["weights"]["pool"] = 1e6
-        options["pools"] = priorities
+    if read.config and any(priorities.values()):
+        # What the adapter does by itself, or keeps it from that.
+        found.pools = {name: {"tier": tier if by_queue else 0} for name, tier in priorities.items()}
     formula = read.objects.attribute("", "job_sort_formula") or read.objects.attribute(
         SCHEDULER, "job_sort_formula"
     )

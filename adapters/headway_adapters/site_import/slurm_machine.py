@@ -85,8 +85,8 @@ def _tell_of_partitions(read: SlurmFiles, found: Imported) -> None:
         said = ", ".join(f"{name}: {tier}" for name, tier in tiers.items())
         found.leave(
             line,
-            f"PriorityTier does not put a partition's jobs before another's here ({said}); a weight of the "
-            "factor pool that is larger than all others together does",
+            f"PriorityTier ({said}) counts on the cluster, among partitions that share nodes; a dry run has "
+            "one partition",
         )
 
 

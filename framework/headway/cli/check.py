@@ -83,6 +83,7 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
                 of_cluster.extend(adapter.check())
                 of_cluster.extend(_lacking(plugins, configs, catalogue, adapter))
                 of_cluster.extend(_missing(plugins, adapter))
+                of_cluster.extend(_pools(config, adapter))
                 of_cluster.extend(_suits_no_job(plugins, adapter))
                 # Those of this cluster, as far as it could be asked, and not of all of its kind.
                 capabilities = adapter.capabilities
@@ -158,6 +159,17 @@ def _missing(plugins: Plugins, adapter: ClusterAdapter) -> list[Check]:
             remedy = "give it what it expects, or take that plugin out"
             found.append(Check("plugins", False, f"plugin {name!r}: {lacking}", remedy))
     return found
+
+
+def _pools(config: Config, adapter: ClusterAdapter) -> list[Check]:
+    """Which pools share nodes, and what the configuration says of pools."""
+    from headway.cli.pool_checks import check_pools
+
+    try:
+        return list(check_pools(adapter.describe(), config.tiers))
+    except HeadwayError:
+        # It does not answer, and its own checks have said so.
+        return []
 
 
 def _loaded(

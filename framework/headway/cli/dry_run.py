@@ -293,6 +293,7 @@ def command(
         faults=config.emulation.faults,
         cycle=config.cycle,
         wait_for_down_nodes=config.wait_for_down_nodes,
+        tiers=config.tiers,
         epoch=(work.trace.epoch if work.trace is not None else None) or 0.0,
         latencies=_configured_latencies(config),
     )
@@ -537,6 +538,7 @@ def journal_text(
         "plugins": [{c.name: dict(c.options)} for c in configs],
         "cycle": config.cycle,
         "wait_for_down_nodes": config.wait_for_down_nodes or None,
+        "pools": {name: {"tier": tier} for name, tier in config.tiers.items()} or None,
     }
     return yaml.safe_dump({key: value for key, value in said.items() if value is not None})
 
@@ -646,6 +648,7 @@ def copy_forward(
             power=copy.power,
             cycle=config.cycle,
             wait_for_down_nodes=config.wait_for_down_nodes,
+            tiers=config.tiers,
             latencies=measured_latencies(config),
             about={"workload": f"copy of cluster {copy.cluster.name} at {wall_clock(copy.now)}"},
         )

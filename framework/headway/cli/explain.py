@@ -140,7 +140,7 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> tuple[st
         scheduler = Scheduler(
             cluster, plugins, seed=config.seed, clock=wall_clock, capabilities=adapter.capabilities,
             saved=_what_is_known(config, plugins, catalogue),
-            wait_for_down_nodes=config.wait_for_down_nodes,
+            wait_for_down_nodes=config.wait_for_down_nodes, tiers=config.tiers,
         )  # fmt: skip
     wished = scheduler.step(copy.now, copy.events)
     job_id = adapter.full_job_id(job_id, copy.cluster.name)
@@ -166,7 +166,7 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> tuple[st
                 cluster, copy.jobs, configs, catalogue, label="forecast", seed=config.seed, start=copy.now,
                 running=copy.running, power=copy.power, cycle=config.cycle,
                 latencies=measured_latencies(config),
-                wait_for_down_nodes=config.wait_for_down_nodes,
+                wait_for_down_nodes=config.wait_for_down_nodes, tiers=config.tiers,
             )  # fmt: skip
         except UserError as error:
             # What plugins need an emulated cluster may lack: nodes that sleep, without an energy profile.

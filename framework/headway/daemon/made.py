@@ -170,6 +170,7 @@ def make_run(
             monitor=monitor,
             cycle=config.cycle,
             wait_for_down_nodes=config.wait_for_down_nodes,
+            tiers=config.tiers,
         )
         users = Users(
             config, adapter, cluster.name, list(plugins.by_name), clock, meter, log,

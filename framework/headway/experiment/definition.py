@@ -179,7 +179,7 @@ class CampaignConfig(_Section):
     def _one_machine(self) -> CampaignConfig:
         if (self.processors is not None) + bool(self.nodes) + (self.torus is not None) != 1:
             raise ValueError("either processors (a flat machine) or nodes or a torus")
-        pools = {kind.pool for kind in self.nodes}
+        pools = {name for kind in self.nodes for name in kind.pools}
         if len(pools) > 1:
             raise ValueError(f"nodes of one pool, found {', '.join(sorted(pools))}")
         return self

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from headway.metrics.jobs import JobColumns, job_columns, occupations
 from headway.metrics.steps import Steps, smallest_present
 from headway.model import ClusterDescription, JobDescription
+from headway.model.nodes import sharing_nodes
 from headway.results import JobResult, RunResult
 
 Floats = NDArray[np.float64]
@@ -304,13 +305,8 @@ def _released(job: JobDescription, jobs: Sequence[JobResult], rows: dict[str, li
 
 def _groups(cluster: ClusterDescription) -> list[_Group]:
     """Pools joined where they share a node. A cluster without pools is one group of all its nodes."""
-    members: list[set[str]] = [{pool.name} for pool in cluster.pools] or [{""}]
-    for node in cluster.nodes:
-        touched = [m for m in members if m & set(node.pools)]
-        if len(touched) > 1:
-            members = [m for m in members if m not in touched] + [set().union(*touched)]
-    order = [pool.name for pool in cluster.pools] or [""]
-    members.sort(key=lambda names: min(order.index(n) for n in names))
+    pools = [pool.name for pool in cluster.pools] or [""]
+    members = [set(names) for names in sharing_nodes(pools, (node.pools for node in cluster.nodes))]
     return [
         _Group(
             pools=frozenset(names),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from headway.model.energy import EnergyProfile
@@ -72,6 +74,9 @@ class PoolDescription(msgspec.Struct, frozen=True, gc=False, omit_defaults=True)
     node_class: str = ""
     #: What no job that runs there may exceed; None: the batch system has checked that at submission.
     bounds: PoolBounds | None = None
+    #: Among pools that share nodes, jobs of a higher tier come before those of a lower one, whatever their
+    #: order otherwise.
+    priority_tier: int = 0
 
     @property
     def flat(self) -> bool:
@@ -138,3 +143,22 @@ class ClusterDescription(msgspec.Struct, frozen=True, gc=False):
     def flat(cls, processors: int, *, name: str = "cluster", pool: str = "pool") -> ClusterDescription:
         """One flat pool of ``processors``."""
         return cls(name=name, pools=(PoolDescription(name=pool, processors=processors),))
+
+
+def sharing_nodes(pools: Iterable[str], of_nodes: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """These pools, together where they share nodes, directly or by way of others; each group in the pools'
+    order, and the groups in that of their first ones.
+
+    ``of_nodes``: of each node the pools that it is in; others than ``pools`` do not count.
+    """
+    group_of = {name: [name] for name in pools}
+    order = {name: at for at, name in enumerate(group_of)}
+    for names in dict.fromkeys(of_nodes):
+        known = [name for name in names if name in group_of]
+        for name in known[1:]:
+            group, other = group_of[known[0]], group_of[name]
+            if group is not other:
+                group += other
+                group_of.update(dict.fromkeys(other, group))
+    groups = {id(group): sorted(group, key=order.__getitem__) for group in group_of.values()}
+    return [tuple(group) for group in sorted(groups.values(), key=lambda group: order[group[0]])]

@@ -25,6 +25,8 @@ from headway.requests import Answer
 from headway.scheduler import Scheduler
 from headway.service import protocol
 from headway.service.protocol import OddityReport, OutageReport, PoolReport, Reply, Report
+from headway.state import PoolState, State
+from headway.state.choices import queued_for
 
 #: Requests that wait for a cycle, at most.
 MAX_WAITING = 1000
@@ -159,19 +161,7 @@ class Inbox:
         for name, future in taken.items():
             future.set_result(_reply(scheduler.answer(name), decisions, outcomes))
         state = scheduler.state
-        pools = tuple(
-            PoolReport(
-                pool.name,
-                pool.total,
-                pool.free,
-                len(pool.queue),
-                len(pool.running),
-                head=pool.queue[0].processors if pool.queue else 0,
-                ends=tuple((end, processors) for end, _, processors, _ in pool.running[:_ENDS]),
-                background=len(pool.background),
-            )
-            for pool in state.pools.values()
-        )
+        pools = tuple(pool_report(state, pool) for pool in state.pools.values())
         report = msgspec.structs.replace(
             self._report, cycles=scheduler.cycles, last_cycle=now, jobs=len(state.jobs), pools=pools,
             reservations=len(state.reservations), power=dict(Counter(state.nodes.power.values())),
@@ -196,6 +186,27 @@ class Inbox:
         for future in self._taken.values():
             future.set_result(Reply("failed", "the daemon ended while it served the request"))
         self._taken.clear()
+
+
+def pool_report(state: State, pool: PoolState) -> PoolReport:
+    """Of a pool that shares nodes: its own queue and jobs, and what it has of the nodes."""
+    domain = pool.domain
+    queue, running, behind = queued_for(pool), domain.running, list(domain.background.values())
+    free = domain.free
+    if len(domain.pools) > 1:
+        _, free = state.nodes.count(pool.name)
+        running = [entry for entry in running if entry[3].pool is pool]
+        behind = [job for job in behind if job.pool is pool]
+    return PoolReport(
+        pool.name,
+        pool.total,
+        free,
+        len(queue),
+        len(running),
+        head=queue[0].processors if queue else 0,
+        ends=tuple((end, processors) for end, _, processors, _ in running[:_ENDS]),
+        background=len(behind),
+    )
 
 
 def _event(request: protocol.AnyRequest, peer: Peer, name: str, now: float) -> Event:

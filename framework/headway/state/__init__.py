@@ -6,14 +6,14 @@ has taken (:meth:`State.begin`): from the decision to the confirming event a job
 its processors count as taken.
 
 The state is kept so that each event costs work in proportion to what it changes: queues and
-running lists stay sorted, free processors are counted up and down, and a pool that nothing
+running lists stay sorted, free processors are counted up and down, and a domain that nothing
 touched is not scheduled again.
 
 Each file holds one idea, and calls only files that stand above it here:
 
 ``records``, ``factors``, ``facts``, ``choices``
-    a job, a pool; what a property of jobs is that plugins register; all data of the state; jobs of several
-    pools;
+    a job, a pool, a domain; what a property of jobs is that plugins register; all data of the state; jobs of
+    several pools;
 ``wakeups``, ``queues``, ``dependencies``, ``bounds``, ``obstacles``, ``kinds``, ``waiting``, ``barriers``
     what becomes due; the queues; a job that is not in its queue, and why; limits that bar it, and many alike;
 ``watchers``, ``occupation``, ``expectations``
@@ -21,6 +21,8 @@ Each file holds one idea, and calls only files that stand above it here:
 ``tenants``, ``reservations``, ``moves``, ``foresight``, ``guard``
     who is on which node; what is kept; the background and moves; changes that were decided and not confirmed;
     what every start must pass;
+``domains``
+    pools that share nodes;
 ``lifecycle``, ``running``, ``frequency``, ``capacity``
     what each event does to jobs, pools and nodes;
 ``fold``, ``state``
@@ -32,6 +34,7 @@ from headway.state.foresight import Foreseeable
 from headway.state.records import (
     ENDS_MOVED,
     Barrier,
+    Domain,
     Job,
     Obstacle,
     Outlook,
@@ -46,6 +49,7 @@ from headway.state.tenants import Tenants
 __all__ = [
     "ENDS_MOVED",
     "Barrier",
+    "Domain",
     "Factor",
     "Foreseeable",
     "Job",

@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from headway.state.barred import Barred
-from headway.state.choices import common_barrier, face_home, facing, pools_of
+from headway.state.choices import common_barrier, domains_of, face_home, facing, may_run_in, ways
 from headway.state.facts import Facts
 from headway.state.kinds import barriers_of
-from headway.state.queues import leave_pool, leave_queue, sweep
-from headway.state.records import Barrier, Job, PoolState, Status
+from headway.state.queues import enqueue, give_order, leave_domain, leave_queue, rank, sweep
+from headway.state.records import Barrier, Domain, Job, PoolState, Status
 from headway.state.waiting import barred_by, queue_or_wait, queue_together, wait_behind
 
 _INF = float("inf")
@@ -39,12 +39,12 @@ def refused(state: Facts, job: Job) -> bool:
         return False
     # Who was started before it stays so, or will be so again, so these wait as surely as it does.
     waiting = [
-        other for other in job.pool.queue
+        other for other in job.domain.queue
         if other.status is _PENDING and other is not job and other.id not in known
     ]  # fmt: skip
     known[job.id] = job, barrier
     known.update({found[0].id: found for found in _who_is_barred(state, waiting)})
-    view = job.pool.view
+    view = job.domain.view
     if state.passes_over and view is not None and any(booking.job.id in known for booking in view.bookings):
         # What was booked for it was kept from others.
         state.passes_over = False
@@ -87,25 +87,47 @@ def bar(state: Facts, job: Job, barrier: Barrier) -> None:
 
 
 def _bar_there(state: Facts, job: Job, barrier: Barrier) -> None:
-    """The job, one of several pools, may not start in the one that it faces: it leaves that queue."""
-    choice = facing(job)
-    if job.status is not _PENDING or job.id not in choice.pool.shared:
+    """The job, one of several pools, may not start in the one that it faces: it leaves that pool's queue,
+    unless another pool of the same domain could start it."""
+    choice, domain = facing(job), job.domain
+    if job.status is not _PENDING or job.id not in domain.shared or choice.barrier is not None:
         return
-    leave_pool(state, job, choice)
     choice.barrier = barrier
     if barrier.key is not None:
         barred_by(state, barrier.key).put(job)
-    if not any(job.id in pool.shared for pool in pools_of(job)):
+    if possible := ways(job, domain):
+        job.pool = possible[0]
+        domain.touch()
+    else:
+        leave_domain(job, domain)
+    there = [other for other in domains_of(job) if job.id in other.shared]
+    if not there:
         job.status, job.barrier = _WAITING, common_barrier(job.choices)
+    elif rank(job) != job.order[0]:
+        _find_places_anew(state, job, there)
 
 
-def bar_queued(state: Facts, pool: PoolState) -> None:
-    """Ask about all that wait in a pool's queue."""
-    shared = list(pool.shared.values())
-    for job in shared:
-        job.pool = pool
-    _bar_all(state, _who_is_barred(state, pool.queue))
-    face_home(shared)
+def _find_places_anew(state: Facts, job: Job, domains: Sequence[Domain]) -> None:
+    """The pool that put the job ahead in these queues cannot start it any more."""
+    faced = job.pool
+    for domain in domains:
+        leave_domain(job, domain)
+    give_order(state, job)
+    for domain in domains:
+        job.pool = ways(job, domain)[0]
+        enqueue(state, job)
+    job.pool = faced
+
+
+def bar_queued(state: Facts, where: PoolState | Domain) -> None:
+    """Ask about all that wait for a pool, or for any of a domain's, in the queue."""
+    for pool in where.pools if isinstance(where, Domain) else (where,):
+        asked = [job for job in pool.domain.queue if may_run_in(job, pool)]
+        shared = [job for job in asked if job.choices]
+        for job in shared:
+            job.pool = pool
+        _bar_all(state, _who_is_barred(state, asked))
+        face_home(shared)
 
 
 def _bar_all(state: Facts, found: Sequence[tuple[Job, Barrier]], *, touch: bool = True) -> None:
@@ -127,15 +149,15 @@ def _bar_all(state: Facts, found: Sequence[tuple[Job, Barrier]], *, touch: bool 
                 key = barrier.key
                 behind = barred_by(state, key)
             behind.put(job)
-        if job.pool is not here:
-            here = job.pool
+        if job.domain is not here:
+            here = job.domain
             jobs = leaving.setdefault(here.name, [])
         jobs.append(job)
     for name, jobs in leaving.items():
-        pool = state.pools[name]
-        sweep(state, pool, jobs)
+        domain = state.domains[name]
+        sweep(state, domain, jobs)
         if touch:
-            pool.touch()
+            domain.touch()
 
 
 def lifted(state: Facts, key: Hashable, may: Callable[[Job], bool] | None = None, most: float = _INF) -> None:

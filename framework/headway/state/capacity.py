@@ -8,10 +8,11 @@ import msgspec
 
 from headway import events as ev
 from headway.state.choices import choose, may_run_in, pools_of
+from headway.state.domains import regroup
 from headway.state.facts import Facts
 from headway.state.lending import lend
 from headway.state.occupation import describe_under, described
-from headway.state.queues import leave_queue
+from headway.state.queues import give_order, leave_queue
 from headway.state.records import ON_NODES, PoolState, Status
 from headway.state.reservations import keep_from
 from headway.state.waiting import look_again, look_at_dependants, queue_or_wait
@@ -19,8 +20,8 @@ from headway.state.waiting import look_again, look_at_dependants, queue_or_wait
 #: Jobs that one notice names.
 _NAMED = 5
 
-_PENDING = Status.PENDING
 _WAITING = Status.WAITING
+_WAITS = (Status.PENDING, Status.WAITING)
 
 
 def pool_changed(state: Facts, event: ev.PoolChanged) -> None:
@@ -28,11 +29,13 @@ def pool_changed(state: Facts, event: ev.PoolChanged) -> None:
     description = event.pool
     pool = state.pools.get(description.name)
     if pool is None:
-        pool = state.pools[description.name] = PoolState(description)
-        if state.pool_made is not None:
-            state.pool_made(pool)
+        pool = state.pools[description.name] = PoolState(description, state.tiers.get(description.name))
+        state.domains[pool.domain.name] = pool.domain
+        if state.domains_made is not None:
+            state.domains_made()
         for reservation in state.reservations.values():
-            keep_from(state, pool, reservation)
+            keep_from(state, pool.domain, reservation)
+        state.regrouped = True
         _offer(state, pool)
     elif pool.flat is not description.flat:
         kind = "flat" if description.flat else "one of nodes"
@@ -40,20 +43,28 @@ def pool_changed(state: Facts, event: ev.PoolChanged) -> None:
         return
     else:
         if pool.flat:
-            pool.total += description.processors - pool.description.processors
-            pool.free += description.processors - pool.description.processors
+            more = description.processors - pool.description.processors
+            pool.total += more
+            pool.domain.total += more
+            pool.domain.free += more
             described_anew(state, pool)
+        tier = state.tiers.get(pool.name, description.priority_tier)
+        ranked_otherwise = tier != pool.tier
+        opened = pool.open is not description.open
+        waiting = []
+        if ranked_otherwise or opened:
+            waiting = [job for job in state.jobs.values() if may_run_in(job, pool) and job.status in _WAITS]
+        for job in waiting:
+            leave_queue(state, job)
         pool.description, pool.bounds = description, description.bounds
-        if pool.open is not description.open:
-            pool.open = description.open
-            for job in [job for job in state.jobs.values() if may_run_in(job, pool)]:
-                if job.status is _PENDING:
-                    leave_queue(state, job)
-                    job.status = _WAITING
-                if job.status is _WAITING:
-                    queue_or_wait(state, job)
+        pool.open, pool.tier = description.open, tier
+        for job in waiting:
+            if ranked_otherwise:
+                give_order(state, job)
+            job.status = _WAITING
+            queue_or_wait(state, job)
     recount(state, (pool.name,))
-    pool.touch()
+    pool.domain.touch()
 
 
 def _offer(state: Facts, pool: PoolState) -> None:
@@ -87,10 +98,12 @@ def node_up(state: Facts, event: ev.NodeUp) -> None:
     else:
         state.nodes.put(node)
     recount(state, (*node.pools, *(old.pools if old is not None else ())))
-    # The table may have grown, so no pool may keep arrays of the old size.
-    for pool in state.pools.values():
-        if not pool.flat:
-            pool.touch()
+    if old is None or old.pools != node.pools:
+        state.regrouped = True
+    # The table may have grown, so nobody may keep arrays of the old size.
+    for domain in state.domains.values():
+        if not domain.flat:
+            domain.touch()
 
 
 def node_down(state: Facts, event: ev.NodeDown) -> None:
@@ -112,7 +125,7 @@ def power_changed(state: Facts, event: ev.NodePowerChanged) -> None:
     state.nodes.set_power(event.node, event.power, event.time)
     for name in description.pools:
         if name in state.pools:
-            state.pools[name].touch()
+            state.pools[name].domain.touch()
 
 
 def recount(state: Facts, pools: Iterable[str]) -> None:
@@ -120,8 +133,11 @@ def recount(state: Facts, pools: Iterable[str]) -> None:
     for name in pools:
         pool = state.pools.get(name)
         if pool is not None and not pool.flat:
-            pool.total, pool.free = state.nodes.count(name)
-            pool.touch()
+            pool.total, free = state.nodes.count(name)
+            domain = pool.domain
+            several = [each.name for each in domain.pools] if len(domain.pools) > 1 else ()
+            domain.total, domain.free = state.nodes.count(*several) if several else (pool.total, free)
+            domain.touch()
             described_anew(state, pool)
 
 
@@ -134,6 +150,8 @@ def described_anew(state: Facts, pool: PoolState) -> None:
 def settle(state: Facts) -> None:
     """All events of a step are in: look again at the jobs of pools that are described anew and at those
     that depend on others, and tell which jobs cannot run. Costs nothing unless something of that happened."""
+    if state.regrouped:
+        regroup(state)
     if state.described:
         pools, state.described = state.described, set()
         for job in list(state.jobs.values()):

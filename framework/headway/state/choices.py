@@ -1,10 +1,10 @@
 """Jobs that were sent to several pools: they wait in all of them, and run in the first that has room.
 
-Such a job is one record. It stands in the queue of each of its pools that could start it, and *faces* one
-pool at a time: ``job.pool`` is the pool that is being looked at while a pool's pass or a question about that
-pool goes on, the first pool whose queue it stands in at other times, and the pool that it runs in once it has
-started. So whatever reads ``job.pool`` is right without knowing of the others. What keeps the job out of one
-pool alone (an obstacle, a barrier) stands in that pool's :class:`.records.Choice`.
+Such a job is one record. It stands once in the queue of each domain that has a pool which could start it, and
+*faces* one pool at a time: ``job.pool`` is the pool that is being asked about while a domain's pass or a
+question about that pool goes on, the first that could start it at other times, and the pool that it runs in
+once it has started. So whatever reads ``job.pool`` is right without knowing of the others. What keeps the job
+out of one pool alone (an obstacle, a barrier) stands in that pool's :class:`.records.Choice`.
 
 Jobs of one pool have no choices, and nothing here concerns them.
 """
@@ -19,7 +19,7 @@ from headway.decisions import Decision, Start
 from headway.errors import StateError
 from headway.model import JobDescription, Placement
 from headway.state.facts import Facts
-from headway.state.records import Barrier, Choice, Job, Obstacle, PoolState
+from headway.state.records import Barrier, Choice, Domain, Job, Obstacle, PoolState
 
 
 def choices_of(state: Facts, description: JobDescription) -> tuple[Choice, ...]:
@@ -45,6 +45,28 @@ def pools_of(job: Job) -> tuple[PoolState, ...]:
     return tuple(choice.pool for choice in job.choices) if job.choices else (job.pool,)
 
 
+def domains_of(job: Job) -> tuple[Domain, ...]:
+    """The domains of these pools, each once."""
+    if not job.choices:
+        return (job.pool.domain,)
+    return tuple(dict.fromkeys([choice.pool.domain for choice in job.choices]))
+
+
+def ways(job: Job, domain: Domain) -> tuple[PoolState, ...]:
+    """The pools of the domain that could start the job, which stands in its queue, in its user's order."""
+    if not job.choices:
+        return (job.pool,)
+    return tuple([c.pool for c in job.choices if c.pool.domain is domain and not why_not_in(c)])
+
+
+def queued_for(pool: PoolState) -> list[Job]:
+    """The jobs of its domain's queue that could start in the pool, in service order."""
+    domain = pool.domain
+    if len(domain.pools) == 1:
+        return domain.queue
+    return [job for job in domain.queue if pool in ways(job, domain)]
+
+
 def may_run_in(job: Job, pool: PoolState) -> bool:
     """Whether the pool is one of the job's."""
     return job.pool is pool or any(choice.pool is pool for choice in job.choices)
@@ -55,12 +77,19 @@ def facing(job: Job) -> Choice:
     return next(choice for choice in job.choices if choice.pool is job.pool)
 
 
+def face_domain(jobs: Iterable[Job], domain: Domain) -> None:
+    """A pass of the domain begins: jobs of its queue face the first of its pools that could start them."""
+    for job in jobs:
+        if possible := ways(job, domain):
+            job.pool = possible[0]
+
+
 def face_home(jobs: Iterable[Job]) -> None:
-    """Nothing is asked of a pool any more: jobs that wait face the first pool whose queue they stand in."""
+    """Nothing is asked of a pool any more: jobs that wait face the first pool that could start them."""
     for job in jobs:
         if job.choices and job.entries is None:
-            pools = pools_of(job)
-            job.pool = next((pool for pool in pools if job.id in pool.shared), pools[0])
+            could = (c.pool for c in job.choices if job.id in c.pool.domain.shared and not why_not_in(c))
+            job.pool = next(could, job.choices[0].pool)
 
 
 def facing_each(job: Job) -> Iterator[Choice]:
@@ -86,8 +115,9 @@ def face_start(state: Facts, job: Job, placement: Placement, named: str) -> None
 
 def guard_choice(job: Job) -> None:
     """Raise :class:`StateError` if the job, one of several pools, may not start in the one that it faces."""
-    if job.id not in job.pool.shared:
-        why = why_not_in(facing(job)) or "it is not in that queue"
+    why = why_not_in(facing(job))
+    if why or job.id not in job.domain.shared:
+        why = why or "it is not in that queue"
         raise StateError(f"job {job.id} may not start in pool {job.pool.name!r}: {why}")
 
 
@@ -107,7 +137,7 @@ def _has(state: Facts, pool: PoolState, nodes: Iterable[str]) -> bool:
 
 
 def why_not_in(choice: Choice) -> str:
-    """Why the job is not in that pool's queue, as far as the pool is the reason; "" if it is not."""
+    """Why that pool could not start the job, as far as the pool is the reason; "" if it is not."""
     if not choice.pool.open:
         return f"pool {choice.pool.name!r} is closed"
     if choice.obstacle is not None:
@@ -116,7 +146,7 @@ def why_not_in(choice: Choice) -> str:
 
 
 def in_each(choices: Iterable[Choice]) -> str:
-    """For each pool why the job is not in its queue, for a person."""
+    """For each pool why it could not start the job, for a person."""
     return "; ".join(f"in pool {choice.pool.name!r}: {why_not_in(choice)}" for choice in choices)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from heapq import heappop
 
-from headway.state.choices import pools_of
+from headway.state.choices import domains_of
 from headway.state.facts import Facts
 from headway.state.occupation import FOREGROUND, expected_end, limit, set_expected_end
-from headway.state.records import ON_NODES, Job, PoolState, RunningEntry, Status
+from headway.state.records import ON_NODES, Domain, Job, RunningEntry, Status
 
 _INF = float("inf")
 _NEVER = -_INF
@@ -31,8 +31,8 @@ def set_expectation(state: Facts, job: Job) -> None:
         start = job.start_time if job.start_time is not None else state.now
         set_expected_end(state, job, expected_end(job, start))
     else:
-        for pool in pools_of(job):
-            pool.by_size = None
+        for domain in domains_of(job):
+            domain.by_size = None
 
 
 def expect_again(state: Facts, job: Job) -> None:
@@ -58,34 +58,34 @@ def go_on(state: Facts, job: Job | None) -> None:
     if job is not None and job.leaving:
         job.gone_by, job.aside = None, False
         set_expectation(state, job)
-        job.pool.touch()
+        job.domain.touch()
 
 
 def expect(state: Facts, job: Job, runtime: float) -> None:
     """A job that begins at this instant is expected to run for ``runtime`` seconds.
 
-    Its own pool is being looked at and need not look again; others on its nodes must.
+    Its own domain is being looked at and need not look again.
     """
-    pool = job.pool
-    looked = pool.changed, pool.fresh, pool.arrivals
+    domain = job.domain
+    looked = domain.changed, domain.fresh, domain.arrivals
     job.expected_runtime, job.predicted_by = runtime, ""
     set_expected_end(state, job, state.now + runtime)
-    pool.changed, pool.fresh, pool.arrivals = looked
+    domain.changed, domain.fresh, domain.arrivals = looked
 
 
 def next_outlived(state: Facts) -> float | None:
-    """When the next running job outlives what it was predicted, in pools where that may let another start.
+    """When the next running job outlives what it was predicted, in domains where that may let another start.
 
     It follows from the ends that are expected now, so a prediction that came true or was corrected costs no
     look.
     """
     due, now = None, state.now
-    for pool in state.pools.values():
-        predicted = pool.predicted
+    for domain in state.domains.values():
+        predicted = domain.predicted
         while predicted and predicted[0][0] <= now:
             # Who has outlived his prediction is here again once he is given more time.
             heappop(predicted)
-        if not predicted or not (pool.queue or pool.background) or not _may_start(state, pool):
+        if not predicted or not (domain.queue or domain.background) or not _may_start(state, domain):
             continue
         entry = predicted[0]
         while not _is_there(state, entry):
@@ -100,45 +100,45 @@ def next_outlived(state: Facts) -> float | None:
 
 
 def look_at_outlived(state: Facts) -> None:
-    """Have pools looked at where a job has just outlived what it was predicted and that may let others
+    """Have domains looked at where a job has just outlived what it was predicted and that may let others
     start."""
     now = state.now
-    for pool in state.pools.values():
-        running = pool.running
-        if not running or running[0][0] > now or pool.changed:
+    for domain in state.domains.values():
+        running = domain.running
+        if not running or running[0][0] > now or domain.changed:
             continue
         for end, _, _, job in running:
             if end > now:
                 break
             if job.pace is None and not job.leaving and limit(state, job) > now:
-                if _may_start(state, pool):
-                    if pool.view is not None and pool.view.stands_until > now:
-                        overdue(state, pool)
+                if _may_start(state, domain):
+                    if domain.view is not None and domain.view.stands_until > now:
+                        overdue(state, domain)
                     else:
-                        pool.touch()
+                        domain.touch()
                 break
 
 
-def _may_start(state: Facts, pool: PoolState) -> bool:
+def _may_start(state: Facts, domain: Domain) -> bool:
     """Whether somebody waits there who is no larger than what is free: else no expected end matters yet."""
-    if state.ask_always or pool.background:
-        return bool(pool.queue or pool.background)
-    free = pool.free
-    if free < pool.least or free <= 0:
+    if state.ask_always or domain.background:
+        return bool(domain.queue or domain.background)
+    free = domain.free
+    if free < domain.least or free <= 0:
         return False
-    small = pool.small
-    if small is not None and small.status is _PENDING and small.pool is pool and small.processors <= free:
+    small = domain.small
+    if small is not None and small.status is _PENDING and small.domain is domain and small.processors <= free:
         return True
     least = None
-    for job in pool.queue:
+    for job in domain.queue:
         processors = job.processors
         if processors <= free:
-            pool.small = job
+            domain.small = job
             return True
         if least is None or processors < least:
             least = processors
     # Nobody needs less, until somebody comes.
-    pool.least = pool.total + 1 if least is None else least
+    domain.least = domain.total + 1 if least is None else least
     return False
 
 
@@ -153,7 +153,7 @@ def _is_there(state: Facts, entry: RunningEntry) -> bool:
     return entry[0] < limit(state, job)
 
 
-def overdue(state: Facts, pool: PoolState) -> None:
+def overdue(state: Facts, domain: Domain) -> None:
     """Jobs that outlive a prediction are predicted again; without a later end they fall back to their
     estimate, and then their end is "any moment".
 
@@ -161,13 +161,13 @@ def overdue(state: Facts, pool: PoolState) -> None:
     go stays expected at any moment. A job that stands still cannot have ended: it ends at the earliest when
     what is left of it is done, if it goes on now.
 
-    The pool is to be looked at from scratch then, unless all that was concluded stands with the new ends.
+    The domain is to be looked at from scratch then, unless all that was concluded stands with the new ends.
     To be called where somebody's expected end has come.
     """
     now = state.now
     over, standing = [], []
-    stands = _NEVER if pool.view is None else pool.view.stands_until
-    for entry in pool.running:
+    stands = _NEVER if domain.view is None else domain.view.stands_until
+    for entry in domain.running:
         if entry[0] > now:
             break
         job = entry[3]
@@ -178,8 +178,8 @@ def overdue(state: Facts, pool: PoolState) -> None:
         else:
             # It has not gone when it was expected to, so what it has is free later than was reckoned with.
             stands = _NEVER
-    looked = pool.changed, pool.fresh, pool.arrivals
-    pool.end_moved()
+    looked = domain.changed, domain.fresh, domain.arrivals
+    domain.end_moved()
     for job in standing:
         left = job.expected_runtime - job.done(now)
         if left > 0.0:
@@ -196,7 +196,7 @@ def overdue(state: Facts, pool: PoolState) -> None:
         if end <= now or end > stands:
             stands = _NEVER
     if stands > now:
-        pool.changed, pool.fresh, pool.arrivals = looked
+        domain.changed, domain.fresh, domain.arrivals = looked
 
 
 def _again(state: Facts, job: Job, begin: float, latest: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from headway.energy import EnergyModel
@@ -11,7 +11,17 @@ from headway.nodes import NodeTable
 from headway.state.barred import Barred
 from headway.state.factors import Factor
 from headway.state.licence_use import Licences
-from headway.state.records import ON_NODES, Array, Barrier, Job, Pace, Past, PoolState, Watcher
+from headway.state.records import (
+    ON_NODES,
+    Array,
+    Barrier,
+    Domain,
+    Job,
+    Pace,
+    Past,
+    PoolState,
+    Watcher,
+)
 from headway.state.tenants import Tenants
 
 
@@ -23,8 +33,10 @@ def nobody_answers(pool: str, seconds: float) -> float | None:
 class Facts:
     """The data of :class:`headway.state.State`, without what happens to it."""
 
-    def __init__(self, cluster: ClusterDescription) -> None:
+    def __init__(self, cluster: ClusterDescription, tiers: Mapping[str, int] | None = None) -> None:
+        """``tiers``: of pools by name, instead of what the cluster says of them."""
         self.cluster = cluster
+        self.tiers: Mapping[str, int] = tiers or {}
         #: What nodes draw and how fast they are; None: nobody said.
         self.energy = EnergyModel(cluster) if cluster.energy is not None else None
         self.now: float = float("-inf")
@@ -32,7 +44,11 @@ class Facts:
         self.epoch: float = 0.0
         #: The run's: of everything that plugins draw at random.
         self.seed = 0
-        self.pools: dict[str, PoolState] = {p.name: PoolState(p) for p in cluster.pools}
+        self.pools: dict[str, PoolState] = {
+            p.name: PoolState(p, self.tiers.get(p.name)) for p in cluster.pools
+        }
+        #: Pools that share nodes, as one (:mod:`headway.state.domains`), by name.
+        self.domains: dict[str, Domain] = {pool.name: pool.domain for pool in self.pools.values()}
         self.jobs: dict[str, Job] = {}
         self.reservations: dict[str, Reservation] = {}
         self.nodes = NodeTable()
@@ -56,8 +72,10 @@ class Facts:
         self.passes_over = False
         #: Who is told of what jobs take and give back (:mod:`headway.state.watchers`).
         self.watchers: list[Watcher] = []
-        #: Called for each pool that appears later.
-        self.pool_made: Callable[[PoolState], None] | None = None
+        #: Called where domains have appeared.
+        self.domains_made: Callable[[], None] | None = None
+        #: Nodes came into other pools in this step: which of them share nodes is worked out anew.
+        self.regrouped = False
         #: Gives a job's place in the queue, where a plugin defines one.
         self.queue_key: Callable[[Job], tuple[Any, ...]] | None = None
         #: One plugin alone defines it.

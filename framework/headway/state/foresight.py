@@ -18,7 +18,7 @@ from headway.decisions import (
     Suspend,
     SwapTiers,
 )
-from headway.state.choices import pools_of
+from headway.state.choices import domains_of
 from headway.state.expectations import go_on, leave, set_expectation
 from headway.state.facts import Facts
 from headway.state.lending import move_on, not_resumed, take_again
@@ -69,15 +69,15 @@ def foresee(state: Facts, decision: Foreseeable) -> None:
         set_expectation(state, job)
     elif job.entries is None:
         job.processors = decision.processors
-        for pool in pools_of(job):
-            pool.by_size, pool.least = None, 0
+        for domain in domains_of(job):
+            domain.by_size, domain.least = None, 0
         look_again(state, job)
     elif decision.processors > job.processors:
         # What it gives back, in turn, is free when the cluster says so.
         state.before_growth.setdefault(job.id, job.placement)
         job.processors = decision.processors
         move_on(state, job, decision.placement)
-    job.pool.touch()
+    job.domain.touch()
 
 
 def take_back(state: Facts, decision: Foreseeable) -> None:
@@ -109,10 +109,10 @@ def as_described(state: Facts, job: Job | None) -> None:
     if job is not None:
         job.estimate = job.request.walltime
         job.processors = job.request.processors
-        for pool in pools_of(job):
-            pool.by_size, pool.least = None, 0
+        for domain in domains_of(job):
+            domain.by_size, domain.least = None, 0
         if job.id in state.before_growth and job.entries is not None:
             move_on(state, job, state.before_growth.pop(job.id))
         set_expectation(state, job)
         look_again(state, job)
-        job.pool.touch()
+        job.domain.touch()

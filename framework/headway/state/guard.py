@@ -14,7 +14,7 @@ from headway.state.licences import guard_licences
 from headway.state.moves import begin_behind
 from headway.state.occupation import FOREGROUND, note_predicted, occupy, release
 from headway.state.queues import enqueue
-from headway.state.records import Job, PoolState, Status
+from headway.state.records import Domain, Job, Status
 from headway.state.reservations import kept, profile
 from headway.state.still_there import guard_still_there
 from headway.state.watchers import tell_took
@@ -51,28 +51,28 @@ def begin(
         raise StateError(f"job {job.id} may not start: {barrier}")
     if state.licences is not None:
         guard_licences(state, job)
-    pool = job.pool
-    if job.processors > pool.free:
-        raise StateError(f"job {job.id} needs {job.processors} processors, {pool.free} are free")
-    if pool.flat:
-        if pool.reservations:
-            guard_reservations(state, job, pool)
+    domain = job.pool.domain
+    if job.processors > domain.free:
+        raise StateError(f"job {job.id} needs {job.processors} processors, {domain.free} are free")
+    if domain.flat:
+        if domain.reservations:
+            guard_reservations(state, job, domain)
         if frequency is not None:
             job.frequency = frequency
         job.status = _STARTING
         job.start_time = now = state.now
         job.expected_end = end = now + job.expected_runtime
         processors = job.processors
-        pool.free -= processors
+        domain.free -= processors
         entry = (end, job.seq, processors, job)
-        insort(pool.running, entry)
-        job.entries = ((pool, entry),)
+        insort(domain.running, entry)
+        job.entries = ((domain, entry),)
         if state.predict is not None:
-            note_predicted(pool, entry)
+            note_predicted(domain, entry)
         if state.watchers:
             tell_took(state, job)
         return
-    state.nodes.guard(job.request, placement, pool.name)
+    state.nodes.guard(job.request, placement, job.pool.name)
     if state.before_move:
         guard_still_there(state, job, placement, tier)
     end = state.now + job.expected_runtime
@@ -81,29 +81,29 @@ def begin(
         raise StateError(f"job {job.id} would break reservation {broken.id} on its nodes")
     job.frequency = frequency
     job.status = _STARTING
-    fresh, changed, arrivals = pool.fresh, pool.changed, pool.arrivals
+    fresh, changed, arrivals = domain.fresh, domain.changed, domain.arrivals
     occupy(state, job, placement, state.now)
-    # Only the other pools on these nodes have something to look at: this one is being looked at.
-    pool.fresh, pool.changed, pool.arrivals = fresh, changed, arrivals
+    # It is being looked at.
+    domain.fresh, domain.changed, domain.arrivals = fresh, changed, arrivals
 
 
-def guard_reservations(state: Facts, job: Job, pool: PoolState) -> None:
+def guard_reservations(state: Facts, job: Job, domain: Domain) -> None:
     """Raise :class:`StateError` if the job would break a reservation of its flat pool."""
     own = confining(state, job)
     end = state.now + job.expected_runtime
     if own is not None:
         if not own.start <= state.now < own.end:
             raise StateError(f"job {job.id} would run outside the time of reservation {own.id}")
-        if job.processors > kept(state, pool, own):
+        if job.processors > kept(state, domain, own):
             raise StateError(f"job {job.id} does not fit in what reservation {own.id} has left")
-        if end > own.end and profile(state, pool).minimum(own.end, end) < job.processors:
+        if end > own.end and profile(state, domain).minimum(own.end, end) < job.processors:
             raise StateError(f"job {job.id} would run on after reservation {own.id} into another one")
         return
     allowed = inside(state, job)
     # What is reserved for other times takes nothing from it.
-    met = [r for r in pool.reservations if r.start <= end and r.end > state.now and r.id != allowed]
-    if met and profile(state, pool, without=(allowed,)).minimum(state.now, end) < job.processors:
-        names = ", ".join(r.id for r in pool.reservations if r.start < end and r.end > state.now)
+    met = [r for r in domain.reservations if r.start <= end and r.end > state.now and r.id != allowed]
+    if met and profile(state, domain, without=(allowed,)).minimum(state.now, end) < job.processors:
+        names = ", ".join(r.id for r in domain.reservations if r.start < end and r.end > state.now)
         raise StateError(f"job {job.id} would break reservation {names}")
 
 
@@ -111,10 +111,10 @@ def undo(state: Facts, job: Job) -> None:
     """Take back a :meth:`begin`; the job is in its queue again."""
     release(state, job)
     expect_again(state, job)
-    job.pool.touch()
+    job.domain.touch()
     if job.choices:
         _wait_in_each_again(state, job)
-    elif job in job.pool.queue:
+    elif job in job.domain.queue:
         job.status = _PENDING
     else:
         enqueue(state, job)
@@ -126,6 +126,6 @@ def _wait_in_each_again(state: Facts, job: Job) -> None:
     faced = job.pool
     for choice in job.choices:
         job.pool = choice.pool
-        if job.id not in choice.pool.shared and not why_not_in(choice):
+        if job.id not in job.domain.shared and not why_not_in(choice):
             enqueue(state, job)
     job.pool = faced

@@ -31,8 +31,8 @@ def lend(state: Facts, job: Job) -> bool:
         state.tenants.leave(job)
     if job.taken is not None:
         for name, (_, usable) in state.nodes.lend(job.taken, job.placement).items():
-            if name in state.pools:
-                state.pools[name].free += usable
+            if name in state.domains:
+                state.domains[name].free += usable
     job.entries, job.lends = (), True
     job.expected_end = _INF
     return True
@@ -57,18 +57,18 @@ def why_not_resumed(state: Facts, job: Job) -> str:
         return f"job {job.id} is {job.status.value}, not suspended"
     if not job.lends:
         return ""
-    pool = job.pool
+    domain = job.domain
     end = state.now + remaining(state, job)
-    if pool.flat:
-        if job.processors > pool.free:
-            return f"job {job.id} had {job.processors} processors, {pool.free} are free"
+    if domain.flat:
+        if job.processors > domain.free:
+            return f"job {job.id} had {job.processors} processors, {domain.free} are free"
         allowed = inside(state, job)
-        met = [r for r in pool.reservations if r.start < end and r.end > state.now and r.id != allowed]
-        if met and profile(state, pool, without=(allowed,)).minimum(state.now, end) < job.processors:
+        met = [r for r in domain.reservations if r.start < end and r.end > state.now and r.id != allowed]
+        if met and profile(state, domain, without=(allowed,)).minimum(state.now, end) < job.processors:
             return f"job {job.id} would break reservation {', '.join(r.id for r in met)}"
         return ""
     try:
-        state.nodes.guard_return(job.taken or job.request, job.placement, pool.name)
+        state.nodes.guard_return(job.taken or job.request, job.placement, job.pool.name)
     except StateError as error:
         return f"job {job.id}: {error}"
     if state.cluster.shares_out and (other := _open_start(state, job)):
@@ -80,7 +80,7 @@ def why_not_resumed(state: Facts, job: Job) -> str:
 def _open_start(state: Facts, job: Job) -> str:
     """A start on its way to the job's nodes whose processors the batch system shares out itself; "": none."""
     nodes = {name for name, _ in job.placement}
-    for *_, other in job.pool.running:
+    for *_, other in job.domain.running:
         starting = other.status is Status.STARTING and layout_is_open(other.request, other.placement)
         if starting and any(name in nodes for name, _ in other.placement):
             return other.id

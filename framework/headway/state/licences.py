@@ -103,4 +103,4 @@ def licences_changed(state: Facts, event: ev.LicencesChanged) -> None:
         )
     for pool in state.pools.values():
         state.described.add(pool.name)
-        pool.touch()
+        pool.domain.touch()

@@ -14,7 +14,7 @@ from headway.state.foresight import Foreseeable, take_back
 from headway.state.kinds import give_kind
 from headway.state.moves import refused
 from headway.state.occupation import expected_end, move, occupy, release, set_expected_end
-from headway.state.queues import enqueue, give_key, leave_queue
+from headway.state.queues import enqueue, give_order, leave_queue
 from headway.state.records import ON_NODES, Job, Status, unconditional
 from headway.state.still_there import settled
 from headway.state.waiting import nothing_else, queue_or_wait, tell_dependants
@@ -54,7 +54,7 @@ def submitted(state: Facts, event: ev.JobSubmitted) -> None:
     if state.predict is not None:
         predict(state, job)
     if state.queue_key is not None:
-        give_key(state, job)
+        give_order(state, job)
     if state.admit is not None and job_id not in state.passing:
         state.admit(job)
     if state.bar_kind is not None:
@@ -94,8 +94,8 @@ def started(state: Facts, event: ev.JobStarted) -> None:
     if job.status is _STARTING:
         if state.cluster.shares_out:
             # What was kept off its nodes until its layout is known may be looked at.
-            for pool, _ in job.entries or ():
-                pool.touch()
+            for domain, _ in job.entries or ():
+                domain.touch()
         if job.start_time != event.time:
             job.start_time = event.time
             set_expected_end(state, job, expected_end(job, event.time))
@@ -234,9 +234,9 @@ def job_changed(state: Facts, event: ev.JobChanged) -> None:
     job.processors = new.request.processors
     job.estimate = job.expected_runtime = new.request.walltime
     job.held = new.held
-    if job.behind and pool is not job.pool:
-        job.pool.background.pop(job.id, None)
-        pool.background[job.id] = job
+    if job.behind and pool.domain is not job.domain:
+        job.domain.background.pop(job.id, None)
+        pool.domain.background[job.id] = job
     job.pool = pool
     if new.further_pools or job.choices:
         choose(state, job)
@@ -253,16 +253,13 @@ def job_changed(state: Facts, event: ev.JobChanged) -> None:
         if other_licences and state.licences is not None:
             # A batch system may tell what a running job has of something only when that is known there.
             state.licences.took_others(job)
-            job.pool.touch()
+            job.domain.touch()
         set_expected_end(state, job, expected_end(job, start))
         return
-    if state.queue_key is None:
-        job.order = (new.submit_time, job.seq)
-    else:
-        job.edition = None
-        give_key(state, job)
+    job.edition = None
+    give_order(state, job)
     if state.admit is not None:
         job.refusal = ""
         state.admit(job)
-    pool.touch()
+    pool.domain.touch()
     queue_or_wait(state, job)

@@ -49,28 +49,28 @@ def begin_behind(state: Facts, job: Job, placement: Placement, tier: str, freque
         raise StateError(f"job {job.id} may not start: {barrier}")
     guard_licences(state, job)
     _guard(state, job, placement, tier)
-    pool = job.pool
-    looked = pool.changed, pool.fresh, pool.arrivals
+    domain = job.domain
+    looked = domain.changed, domain.fresh, domain.arrivals
     job.tier, job.frequency = tier, frequency
     job.status = Status.STARTING
     occupy(state, job, placement, state.now)
-    pool.changed, pool.fresh, pool.arrivals = looked
+    domain.changed, domain.fresh, domain.arrivals = looked
 
 
 def _guard(state: Facts, job: Job, placement: Placement, tier: str) -> None:
     """Raise :class:`StateError` if the job cannot have these processors in this tier."""
-    pool = job.pool
+    domain = job.domain
     front = tier == FOREGROUND
     if tier not in (FOREGROUND, BACKGROUND):
         raise StateError(f"job {job.id}: expected the tier {FOREGROUND} or {BACKGROUND}, found {tier!r}")
-    if pool.flat:
-        free = pool.free if front else pool.free_behind
+    if domain.flat:
+        free = domain.free if front else domain.free_behind
         if job.processors > free:
             where = "free" if front else "free in the background"
             raise StateError(f"job {job.id} needs {job.processors} processors, {free} are {where}")
         return
     guard = state.nodes.guard if front else state.nodes.guard_behind
-    guard(job.request, placement, pool.name)
+    guard(job.request, placement, job.pool.name)
     if state.before_move:
         guard_still_there(state, job, placement, tier)
     end = state.now + job.expected_runtime
@@ -135,8 +135,8 @@ def refused(state: Facts, job_id: str) -> None:
 
 def _relocate(state: Facts, moves: list[tuple[Job, Placement, str]]) -> None:
     """All these jobs leave what they have, and then each takes what it is sent to; or none does."""
-    pools = {job.pool for job, _, _ in moves}
-    looked = [(pool, pool.changed, pool.fresh, pool.arrivals) for pool in pools]
+    domains = {job.domain for job, _, _ in moves}
+    looked = [(domain, domain.changed, domain.fresh, domain.arrivals) for domain in domains]
     before = [(job, job.placement, job.tier, job.pace) for job, _, _ in moves]
     starts = [job.start_time if job.start_time is not None else state.now for job, _, _ in moves]
     for job, _, _ in moves:
@@ -156,20 +156,20 @@ def _relocate(state: Facts, moves: list[tuple[Job, Placement, str]]) -> None:
             occupy(state, job, placement, start)
         raise
     finally:
-        for pool, changed, fresh, arrivals in looked:
-            pool.changed, pool.fresh, pool.arrivals = changed, fresh, arrivals
+        for domain, changed, fresh, arrivals in looked:
+            domain.changed, domain.fresh, domain.arrivals = changed, fresh, arrivals
     for job, placement, tier, pace in before:
         state.before_move.setdefault(job.id, (placement, tier, pace))
 
 
 def _expect(state: Facts, job: Job) -> None:
-    """Its expected end follows from its pace; nobody need look at its pool for that."""
-    pool = job.pool
-    looked = pool.changed, pool.fresh, pool.arrivals
+    """Its expected end follows from its pace; nobody need look at its domain for that."""
+    domain = job.domain
+    looked = domain.changed, domain.fresh, domain.arrivals
     placement, start = job.placement, job.start_time if job.start_time is not None else state.now
     release(state, job)
     occupy(state, job, placement, start)
-    pool.changed, pool.fresh, pool.arrivals = looked
+    domain.changed, domain.fresh, domain.arrivals = looked
 
 
 def moved_back(state: Facts, decision: SwapTiers | Migrate) -> None:
@@ -186,7 +186,7 @@ def moved_back(state: Facts, decision: SwapTiers | Migrate) -> None:
         placement, tier, pace = state.before_move.pop(job.id)
         job.tier, job.pace = tier, pace
         occupy(state, job, placement, job.start_time if job.start_time is not None else state.now)
-        job.pool.touch()
+        job.domain.touch()
     for job in lent:
         lend(state, job)
 
@@ -202,4 +202,4 @@ def relocated(state: Facts, job: Job, placement: Placement, tier: str) -> None:
     release(state, job)
     job.tier = tier
     occupy(state, job, placement, start)
-    job.pool.touch()
+    job.domain.touch()

@@ -59,7 +59,7 @@ def _too_few_licences(state: Facts, request: Request) -> Obstacle | None:
 def _too_large(processors: int, pool: PoolState, inside: Reservation | None) -> Obstacle | None:
     if processors > pool.total:
         return Obstacle(f"it needs {processors} processors, and pool {pool.name!r} has {pool.total}")
-    if inside is not None and inside in pool.reservations and processors > inside.processors:
+    if inside is not None and inside in pool.domain.reservations and processors > inside.processors:
         return Obstacle(
             f"it needs {processors} processors, and reservation {inside.id!r} has {inside.processors}"
         )

@@ -1,10 +1,10 @@
-"""The processors that jobs take: on a flat pool a number, on nodes shares of each pool on them.
+"""The processors that jobs take: on a flat pool a number, on nodes shares of each domain on them.
 
-A job that is starting, running or suspended has an entry in the running list of every pool whose
+A job that is starting, running or suspended has an entry in the running list of every domain whose
 processors it takes; the lists are sorted by expected end.
 
 A job in the background has its processors behind those who have them in front: it is in no running list and
-takes nothing of what is free, so nothing of what policies reckon with. :attr:`PoolState.background` has it.
+takes nothing of what is free, so nothing of what policies reckon with. :attr:`Domain.background` has it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from heapq import heappush
 from headway.model import Placement
 from headway.nodes import takes_processors_alone
 from headway.state.facts import Facts
-from headway.state.records import Job, PoolState, RunningEntry
+from headway.state.records import Domain, Job, RunningEntry
 from headway.state.watchers import tell_gave, tell_took
 
 #: The tier in which jobs run that nobody sent elsewhere.
@@ -26,20 +26,20 @@ BACKGROUND = "background"
 
 def occupy(state: Facts, job: Job, placement: Placement, start: float) -> None:
     """The job takes its processors, from ``start`` (absolute seconds) on."""
-    pool = job.pool
+    domain = job.domain
     job.start_time = start
     job.expected_end = expected_end(job, start)
     if job.tier != FOREGROUND:
         _occupy_behind(state, job, placement)
         return
-    if pool.flat:
+    if domain.flat:
         entry = (job.expected_end, job.seq, job.processors, job)
-        insort(pool.running, entry)
-        job.entries = ((pool, entry),)
+        insort(domain.running, entry)
+        job.entries = ((domain, entry),)
         if state.predict is not None:
-            note_predicted(pool, entry)
-        pool.free -= job.processors
-        pool.touch()
+            note_predicted(domain, entry)
+        domain.free -= job.processors
+        domain.touch()
         if state.watchers:
             tell_took(state, job)
         return
@@ -48,16 +48,16 @@ def occupy(state: Facts, job: Job, placement: Placement, start: float) -> None:
     shares = state.nodes.take(job.taken, placement)
     entries = []
     for name, (processors, usable) in shares.items():
-        other = state.pools.get(name)
-        if other is None:
+        there = state.domains.get(name)
+        if there is None:
             continue
         entry = (job.expected_end, job.seq, processors, job)
-        insort(other.running, entry)
-        entries.append((other, entry))
+        insort(there.running, entry)
+        entries.append((there, entry))
         if state.predict is not None:
-            note_predicted(other, entry)
-        other.free -= usable
-        other.touch()
+            note_predicted(there, entry)
+        there.free -= usable
+        there.touch()
     job.entries = entries
     _note_unknown(state, job)
     if state.tenants is not None:
@@ -75,17 +75,17 @@ def _note_unknown(state: Facts, job: Job) -> None:
 
 
 def _occupy_behind(state: Facts, job: Job, placement: Placement) -> None:
-    pool = job.pool
+    domain = job.domain
     job.behind, job.entries = True, ()
-    pool.background[job.id] = job
-    if not pool.flat:
+    domain.background[job.id] = job
+    if not domain.flat:
         job.placement = placement
         job.taken = job.request
         state.nodes.take_behind(job.taken, placement)
         _note_unknown(state, job)
         if state.tenants is not None:
             state.tenants.enter(job, placement)
-    pool.changed = True
+    domain.changed = True
     if state.watchers:
         tell_took(state, job)
 
@@ -126,45 +126,45 @@ def release(state: Facts, job: Job) -> None:
         shares = state.nodes.give_back(job.taken, job.placement)
         job.taken = None
         for name, (_, usable) in shares.items():
-            if name in state.pools:
-                state.pools[name].free += usable
+            if name in state.domains:
+                state.domains[name].free += usable
         job.placement = ()
 
 
-def leave_running(entries: Iterable[tuple[PoolState, RunningEntry]]) -> None:
-    """A job is in its pools' running lists no longer; flat pools have its processors again."""
-    for pool, entry in entries:
-        running = pool.running
+def leave_running(entries: Iterable[tuple[Domain, RunningEntry]]) -> None:
+    """A job is in its domains' running lists no longer; flat ones have its processors again."""
+    for domain, entry in entries:
+        running = domain.running
         del running[bisect_left(running, entry)]
-        if pool.flat:
-            pool.free += entry[2]
-        pool.touch()
+        if domain.flat:
+            domain.free += entry[2]
+        domain.touch()
 
 
 def _end_lending(state: Facts, job: Job) -> None:
     """A suspended job goes whose processors were lent: what it kept is free now."""
     job.lends = False
     if job.taken is not None:
-        for pool in state.nodes.end_lending(job.taken, job.placement):
-            if pool in state.pools:
-                state.pools[pool].touch()
+        for name in state.nodes.end_lending(job.taken, job.placement):
+            if name in state.domains:
+                state.domains[name].touch()
         job.taken = None
         job.placement = ()
-    job.pool.touch()
+    job.domain.touch()
 
 
 def _release_behind(state: Facts, job: Job) -> None:
     """It takes from nobody in front, so nothing that a policy has concluded about those is touched."""
-    pool = job.pool
+    domain = job.domain
     if state.tenants is not None:
         state.tenants.leave(job)
     job.behind = False
-    pool.background.pop(job.id, None)
-    pool.changed = True
+    domain.background.pop(job.id, None)
+    domain.changed = True
     if job.taken is not None:
         state.nodes.give_back_behind(job.taken, job.placement)
         if not takes_processors_alone(job.taken):
-            pool.touch()
+            domain.touch()
         job.taken = None
         job.placement = ()
 
@@ -186,15 +186,20 @@ def described(state: Facts, node: str, describe: Callable[[], None]) -> list[Job
 
 def describe_under(state: Facts, node: str, jobs: Iterable[Job], describe: Callable[[], None]) -> list[Job]:
     """A node is described (``describe`` tells the table), and those of ``jobs`` that are on it take their
-    processors there anew, in the pools that it is in by then. Returns those who had lent theirs."""
+    processors there anew, in the domain that it is in by then. Returns those who had lent theirs."""
+    return under(state, [job for job in jobs if any(name == node for name, _ in job.placement)], describe)
+
+
+def under(state: Facts, jobs: Iterable[Job], change: Callable[[], None]) -> list[Job]:
+    """What there is changes (``change`` does it) under jobs: those that have processors give them back before
+    that, and take them anew. Returns those that had lent theirs."""
     there = [
-        (job, job.placement, job.expected_end, job.start_time) for job in jobs
-        if job.entries is not None and any(name == node for name, _ in job.placement)
-    ]  # fmt: skip
+        (job, job.placement, job.expected_end, job.start_time) for job in jobs if job.entries is not None
+    ]
     lenders = [job for job, *_ in there if job.lends]
     for job, *_ in there:
         release(state, job)
-    describe()
+    change()
     for job, placement, end, start in there:
         occupy(state, job, placement, state.now if start is None else start)
         set_expected_end(state, job, end)
@@ -207,15 +212,15 @@ def set_expected_end(state: Facts, job: Job, end: float) -> None:
     if job.entries is None:
         return
     moved = []
-    for pool, entry in job.entries:
-        running = pool.running
+    for domain, entry in job.entries:
+        running = domain.running
         del running[bisect_left(running, entry)]
         entry = (end, *entry[1:])
         insort(running, entry)
-        moved.append((pool, entry))
+        moved.append((domain, entry))
         if state.predict is not None:
-            note_predicted(pool, entry)
-        pool.end_moved()
+            note_predicted(domain, entry)
+        domain.end_moved()
     job.entries = moved
 
 
@@ -224,8 +229,8 @@ def limit(state: Facts, job: Job) -> float:
     return (job.start_time if job.start_time is not None else state.now) + job.paused + job.estimate
 
 
-def note_predicted(pool: PoolState, entry: RunningEntry) -> None:
+def note_predicted(domain: Domain, entry: RunningEntry) -> None:
     """A job whose end is expected before its limit may outlive that."""
     job = entry[3]
     if job.pace is None and entry[0] < (job.start_time or 0.0) + job.paused + job.estimate:
-        heappush(pool.predicted, entry)
+        heappush(domain.predicted, entry)

@@ -1,6 +1,6 @@
-"""The pools' queues: jobs come in where their order puts them, and leave.
+"""The domains' queues: jobs come in where their order puts them, and leave.
 
-A queue stays sorted, and each pool remembers what happened to it since its last cycle, so that a
+A queue stays sorted, and each domain remembers what happened to it since its last cycle, so that a
 cycle looks only at what is new.
 """
 
@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
-from headway.state.choices import pools_of
+from headway.state.choices import domains_of, pools_of, why_not_in
 from headway.state.facts import Facts
-from headway.state.records import Barrier, Choice, Job, PoolState, Status
+from headway.state.records import Barrier, Choice, Domain, Job, Status
 
 _order = attrgetter("order")
 _PENDING = Status.PENDING
@@ -24,48 +24,48 @@ TOGETHER = 4
 def enqueue(state: Facts, job: Job) -> None:
     """The job may be started: it takes its place in the queue."""
     if job.edition != state.edition and state.queue_key is not None:
-        give_key(state, job)
-    pool = job.pool
-    queue = pool.queue
+        give_order(state, job)
+    domain = job.domain
+    queue = domain.queue
     job.status = _PENDING
     if job.choices:
-        pool.shared[job.id] = job
+        domain.shared[job.id] = job
     try:
         last = not queue or queue[-1].order < job.order
         if not last:
             insort(queue, job, key=_order)
     except TypeError as error:
         state.anomalies.append(f"job {job.id} has a queue key that compares with no other: {error}")
-        job.order = ((1,), job.submit_time, job.seq)
+        job.order = (job.order[0], (1,), job.submit_time, job.seq)
         insort(queue, job, key=_order)
         last = False
-    if job.processors < pool.least:
-        pool.least = job.processors
-    if pool.arrivals is not None:
-        pool.arrivals.append(job)
-    if pool.by_size is not None:
-        pool.by_size.add(job)
+    if job.processors < domain.least:
+        domain.least = job.processors
+    if domain.arrivals is not None:
+        domain.arrivals.append(job)
+    if domain.by_size is not None:
+        domain.by_size.add(job)
     if last:
         queue.append(job)
-        if pool.fresh >= 0:
-            pool.fresh += 1
+        if domain.fresh >= 0:
+            domain.fresh += 1
             # Nothing else changed, so if this one cannot start, nobody can; but nodes are woken, and stay on,
             # for what is booked on them, and whoever has outlived his limit is expected to end later than
             # when that was decided.
             if (
-                job.processors <= pool.free
+                job.processors <= domain.free
                 or state.ask_always
-                or ((state.sleeps or state.nodes.power) and not pool.flat)
-                or (pool.running and pool.running[0][0] <= state.now)
+                or ((state.sleeps or state.nodes.power) and not domain.flat)
+                or (domain.running and domain.running[0][0] <= state.now)
             ):
-                pool.changed = True
+                domain.changed = True
             return
-    pool.fresh = -1
-    pool.changed = True
+    domain.fresh = -1
+    domain.changed = True
 
 
 def enqueue_together(state: Facts, jobs: Sequence[Job]) -> None:
-    """The same for several jobs of one pool."""
+    """The same for several jobs of one domain."""
     if len(jobs) < TOGETHER:
         for job in jobs:
             enqueue(state, job)
@@ -73,61 +73,67 @@ def enqueue_together(state: Facts, jobs: Sequence[Job]) -> None:
     if state.queue_key is not None:
         edition = state.edition
         for job in [job for job in jobs if job.edition != edition]:
-            give_key(state, job)
-    pool = jobs[0].pool
+            give_order(state, job)
+    domain = jobs[0].domain
     try:
         coming = sorted(jobs, key=_order)
-        last = not pool.queue or pool.queue[-1].order < coming[0].order
-        together = [*pool.queue, *coming] if last else sorted([*pool.queue, *coming], key=_order)
+        last = not domain.queue or domain.queue[-1].order < coming[0].order
+        together = [*domain.queue, *coming] if last else sorted([*domain.queue, *coming], key=_order)
     except TypeError:
         # One by one it is found whose order it is.
         for job in jobs:
             enqueue(state, job)
         return
-    if last and pool.fresh >= 0:
+    if last and domain.fresh >= 0:
         # What was concluded about the others stands; each of these is looked at by itself.
         for job in coming:
             enqueue(state, job)
         return
-    pool.queue = together
+    domain.queue = together
     for job in coming:
         job.status = _PENDING
-    if pool.by_size is not None:
+    if domain.by_size is not None:
         for job in coming:
-            pool.by_size.add(job)
-    pool.least = min(pool.least, min([job.processors for job in coming]))
-    if pool.arrivals is not None:
-        pool.arrivals += coming
-    pool.fresh, pool.changed = -1, True
+            domain.by_size.add(job)
+    domain.least = min(domain.least, min([job.processors for job in coming]))
+    if domain.arrivals is not None:
+        domain.arrivals += coming
+    domain.fresh, domain.changed = -1, True
 
 
 def leave_queue(state: Facts, job: Job) -> None:
     """The job may no longer be started, or left; nor does it wait behind a barrier."""
     if job.choices:
         for choice in job.choices:
-            leave_pool(state, job, choice)
+            unbar_choice(state, job, choice)
+        for domain in domains_of(job):
+            leave_domain(job, domain)
         job.barrier = None
         return
     if job.barrier is not None:
         unbar(state, job)
     if job.status is _PENDING:
-        _leave(job.pool, job)
+        _leave(job.domain, job)
 
 
-def leave_pool(state: Facts, job: Job, choice: Choice) -> None:
-    """The job, which may stand in the queues of others of its pools, may not be started in this one."""
+def leave_domain(job: Job, domain: Domain) -> None:
+    """The job, one of several pools, may stand in the queues of other domains, and not in this one's."""
+    if domain.shared.pop(job.id, None) is not None:
+        _leave(domain, job)
+
+
+def _leave(domain: Domain, job: Job) -> None:
+    drop(domain.queue, job)
+    if domain.by_size is not None:
+        domain.by_size.remove(job)
+    domain.touch()
+
+
+def unbar_choice(state: Facts, job: Job, choice: Choice) -> None:
+    """What barred the job in one of its pools bars it there no longer, or is to be asked about anew."""
     if choice.barrier is not None:
         _unbar(state, job, choice.barrier)
         choice.barrier = None
-    if choice.pool.shared.pop(job.id, None) is not None:
-        _leave(choice.pool, job)
-
-
-def _leave(pool: PoolState, job: Job) -> None:
-    drop(pool.queue, job)
-    if pool.by_size is not None:
-        pool.by_size.remove(job)
-    pool.touch()
 
 
 def unbar(state: Facts, job: Job) -> None:
@@ -144,21 +150,21 @@ def _unbar(state: Facts, job: Job, barrier: Barrier) -> None:
         del state.barred[key]
 
 
-def sweep(state: Facts, pool: PoolState, gone: Sequence[Job]) -> None:
-    """Take jobs that wait in the queue no longer out of it, and out of those of their other pools."""
+def sweep(state: Facts, domain: Domain, gone: Sequence[Job]) -> None:
+    """Take jobs that wait in the queue no longer out of it, and out of those of their other domains."""
     if state.in_several:
-        _leave_others(state, pool, gone)
-    queue = pool.queue
-    if pool.by_size is not None:
+        _leave_others(state, domain, gone)
+    queue = domain.queue
+    if domain.by_size is not None:
         for job in gone:
-            pool.by_size.remove(job)
+            domain.by_size.remove(job)
     count = len(gone)
     if count > 1 and queue[:count] == gone:
         del queue[:count]
         return
     # To walk along the queue costs as much as to close dozens of gaps in it.
     if count > 4 and 64 * count > len(queue):
-        pool.queue = [job for job in queue if job.status is _PENDING]
+        domain.queue = [job for job in queue if job.status is _PENDING]
         return
     for job in gone:
         if queue[0] is job:
@@ -167,19 +173,34 @@ def sweep(state: Facts, pool: PoolState, gone: Sequence[Job]) -> None:
             drop(queue, job)
 
 
-def _leave_others(state: Facts, pool: PoolState, gone: Sequence[Job]) -> None:
+def _leave_others(state: Facts, domain: Domain, gone: Sequence[Job]) -> None:
     for job in gone:
-        for choice in job.choices:
-            if choice.pool is not pool:
-                leave_pool(state, job, choice)
-        pool.shared.pop(job.id, None)
+        if job.choices:
+            for choice in job.choices:
+                unbar_choice(state, job, choice)
+            for other in domains_of(job):
+                if other is not domain:
+                    leave_domain(job, other)
+            domain.shared.pop(job.id, None)
 
 
-def give_key(state: Facts, job: Job) -> None:
-    """Ask for a job's place (hook ``queue_key``)."""
-    if state.queue_key is not None:
-        job.order = (state.queue_key(job), job.description.submit_time, job.seq)
+def give_order(state: Facts, job: Job) -> None:
+    """Find a job's place: its pool's priority tier first, then what the hook ``queue_key`` says, then its
+    submission."""
+    if state.queue_key is None:
+        job.order = (rank(job), job.description.submit_time, job.seq)
+    else:
+        job.order = (rank(job), state.queue_key(job), job.description.submit_time, job.seq)
         job.edition = state.edition
+
+
+def rank(job: Job) -> int:
+    """What its pool's priority tier makes of a job's place, the lowest first; of several pools the one that
+    puts it furthest ahead among those that could start it."""
+    if not job.choices:
+        return -job.pool.tier
+    could = [choice.pool for choice in job.choices if not why_not_in(choice)]
+    return -max(pool.tier for pool in could or pools_of(job))
 
 
 def outdate_keys(state: Facts) -> None:
@@ -195,42 +216,42 @@ def rekey(state: Facts, jobs: Iterable[Job], answers: Iterable[tuple[Any, ...]] 
     ``answers``: what the plugin would say of each; without them it is asked job by job. Where several
     plugins have the hook they are all asked in any case: who comes first decides.
 
-    A pool whose order comes out as it was has nothing to look at: what is booked there stands.
+    A domain whose order comes out as it was has nothing to look at: what is booked there stands.
     """
     if state.queue_key is None:
         return
     edition = state.edition
-    pools: dict[str, PoolState] = {}
+    domains: dict[str, Domain] = {}
     if answers is not None and state.one_key:
         pool = None
         for job, answer in zip(jobs, answers, strict=True):
             # As the scheduler writes down what it is answered.
-            job.order = ((0, *answer), job.description.submit_time, job.seq)
+            job.order = (rank(job), (0, *answer), job.description.submit_time, job.seq)
             job.edition = edition
             if job.choices:
-                pools.update({choice.pool.name: choice.pool for choice in job.choices})
+                domains.update({domain.name: domain for domain in domains_of(job)})
             elif job.pool is not pool and job.status is _PENDING:
                 pool = job.pool
-                pools[pool.name] = pool
+                domains[pool.domain.name] = pool.domain
     else:
         for job in jobs:
-            give_key(state, job)
+            give_order(state, job)
             if job.status is _PENDING:
-                pools.update({each.name: each for each in pools_of(job)})
-    for pool in pools.values():
-        before = pool.queue
+                domains.update({domain.name: domain for domain in domains_of(job)})
+    for domain in domains.values():
+        before = domain.queue
         try:
             after = sorted(before, key=_order)
         except TypeError as error:
-            state.anomalies.append(f"pool {pool.name} has queue keys that do not compare: {error}")
+            state.anomalies.append(f"pool {domain.name} has queue keys that do not compare: {error}")
             for job in before:
-                job.order = ((1,), job.submit_time, job.seq)
+                job.order = (rank(job), (1,), job.submit_time, job.seq)
             after = sorted(before, key=_order)
         # It goes by the keys as they were.
-        pool.by_size = None
+        domain.by_size = None
         if after != before:
-            pool.queue = after
-            pool.touch()
+            domain.queue = after
+            domain.touch()
 
 
 def drop(queue: list[Job], job: Job) -> None:

@@ -168,8 +168,8 @@ class Job(msgspec.Struct, eq=False, weakref=True):
     lends: bool = False
     #: The request as it was when its nodes were taken, so that exactly that is given back.
     taken: Request | None = None
-    #: Its entries in the running lists of the pools whose processors it takes; none in the background.
-    entries: Sequence[tuple[PoolState, RunningEntry]] | None = None
+    #: Its entries in the running lists of the domains whose processors it takes; none in the background.
+    entries: Sequence[tuple[Domain, RunningEntry]] | None = None
     #: It has its processors in the background, behind whoever is in front.
     behind: bool = False
     #: What the cluster told last of how far it is; None: it has run at full speed since its start.
@@ -200,8 +200,14 @@ class Job(msgspec.Struct, eq=False, weakref=True):
         submit, walltime = description.submit_time, request.walltime
         return cls(
             description.id, description, pool, seq, submit, request.processors, walltime, walltime,
-            (submit, seq), description.held, unconditional=unconditional(description),
+            (-pool.tier, submit, seq), description.held,
+            unconditional=unconditional(description),
         )  # fmt: skip
+
+    @property
+    def domain(self) -> Domain:
+        """The domain of the pool that it faces."""
+        return self.pool.domain
 
     @property
     def request(self) -> Request:
@@ -285,7 +291,7 @@ class Booked(Protocol):
 
 
 class Outlook(Protocol):
-    """What a pool's view (:mod:`headway.view`) tells plugins that look at it from outside of its policy."""
+    """What a domain's view (:mod:`headway.view`) tells plugins that look at it from outside of its policy."""
 
     @property
     def now(self) -> float: ...
@@ -298,45 +304,68 @@ class Outlook(Protocol):
     def stretch(self, job: Job, runtime: float, *, push: bool = False) -> bool: ...
 
 
-#: ``(expected end, seq, processors in this pool, job)``
+#: ``(expected end, seq, processors in this domain, job)``
 RunningEntry = tuple[float, Seq, int, Job]
 
 
 class PoolState:
-    """One pool: its queue, what runs in it, and what is free."""
+    """One pool: what its jobs are bounded by, and the domain (:class:`Domain`) that it is a part of."""
 
-    __slots__ = (
-        "arrivals", "background", "bounds", "by_size", "changed", "description", "flat", "free", "fresh",
-        "least", "name", "obstacles", "open", "predicted", "queue", "reservations", "running", "shared",
-        "small", "total", "view",
-    )  # fmt: skip
+    __slots__ = ("bounds", "description", "domain", "flat", "name", "obstacles", "open", "tier", "total")
 
-    def __init__(self, description: PoolDescription) -> None:
+    def __init__(self, description: PoolDescription, tier: int | None = None) -> None:
+        """``tier``: instead of the description's."""
         self.description = description
         self.name: str = description.name
         self.flat: bool = description.flat
         self.open: bool = description.open
         #: What a job there may not exceed; None: nothing is bounded.
         self.bounds: PoolBounds | None = description.bounds
-        #: Usable processors (nodes that are down do not count), and how many of them are free.
+        #: Jobs of a higher one come first in the domain.
+        self.tier: int = description.priority_tier if tier is None else tier
+        #: Usable processors (nodes that are down do not count).
         self.total: int = description.processors
-        self.free: int = description.processors
+        #: On nodes: requests (without walltime) that were judged -> why nodes cannot hold them, or None.
+        self.obstacles: dict[Request, Obstacle | None] = {}
+        self.domain: Domain = Domain((self,))
+
+    def __repr__(self) -> str:
+        return f"PoolState({self.name!r}, {self.total} processors)"
+
+
+class Domain:
+    """Pools that share nodes, directly or by way of others: one queue, what runs there, and what is free.
+
+    A pool that shares no nodes is a domain of its own, of the same name.
+    """
+
+    __slots__ = (
+        "arrivals", "background", "by_size", "changed", "flat", "free", "fresh", "least", "name", "pools",
+        "predicted", "queue", "reservations", "running", "shared", "small", "total", "view",
+    )  # fmt: skip
+
+    def __init__(self, pools: tuple[PoolState, ...]) -> None:
+        """``pools``: at least one; of several none is flat."""
+        self.pools = pools
+        self.name: str = "+".join([pool.name for pool in pools])
+        self.flat: bool = pools[0].flat
+        #: Usable processors (nodes that are down do not count), and how many of them are free.
+        self.total: int = pools[0].total
+        self.free: int = pools[0].total
         #: Jobs in the background by id, in the order of their starts. They are not in ``running`` and count
         #: nowhere in ``free``.
         self.background: dict[str, Job] = {}
         #: Startable jobs in service order.
         self.queue: list[Job] = []
-        #: Those of them that were sent to other pools as well, by id.
+        #: Those of them that were sent to several pools, by id.
         self.shared: dict[str, Job] = {}
         #: Running and starting jobs by expected end.
         self.running: list[RunningEntry] = []
         #: Where jobs are predicted: a heap of the entries of ``running`` that end before their jobs' limits,
         #: and of some that are no longer there.
         self.predicted: list[RunningEntry] = []
-        #: Reservations that are not over and take something from this pool, by start.
+        #: Reservations that are not over and take something from these pools, by start.
         self.reservations: list[Reservation] = []
-        #: On nodes: requests (without walltime) that were judged -> why nodes cannot hold them, or None.
-        self.obstacles: dict[Request, Obstacle | None] = {}
         #: Something happened since the last cycle.
         self.changed: bool = False
         #: Jobs appended to the queue's tail since the last cycle; :data:`ENDS_MOVED` if expected ends have
@@ -373,4 +402,4 @@ class PoolState:
         self.arrivals = None
 
     def __repr__(self) -> str:
-        return f"PoolState({self.name!r}, {self.free} of {self.total} free, {len(self.queue)} queued)"
+        return f"Domain({self.name!r}, {self.free} of {self.total} free, {len(self.queue)} queued)"

@@ -11,30 +11,30 @@ from headway.profile import Profile, next_after
 from headway.state.belonging import inside
 from headway.state.facts import Facts
 from headway.state.queues import leave_queue
-from headway.state.records import PoolState, Status
+from headway.state.records import Domain, Status
 from headway.state.waiting import queue_or_wait
 from headway.state.wakeups import wake_at
 
 _WAITING = Status.WAITING
 
 
-def profile(state: Facts, pool: PoolState, *, without: Collection[str] = ()) -> Profile:
-    """Free processors of ``pool`` over time: now, the expected ends, the reservations.
+def profile(state: Facts, domain: Domain, *, without: Collection[str] = ()) -> Profile:
+    """Free processors of ``domain`` over time: now, the expected ends, the reservations.
 
     ``without`` names reservations that are left out (for jobs that may use them).
     """
     now = state.now
     soonest = next_after(now)
-    profile = Profile.of_releases(now, pool.free, ((e[0], e[2]) for e in pool.running))
-    kept = [r for r in pool.reservations if r.end > now and r.id not in without]
+    profile = Profile.of_releases(now, domain.free, ((e[0], e[2]) for e in domain.running))
+    kept = [r for r in domain.reservations if r.end > now and r.id not in without]
     if not kept:
         return profile
     spans: list[tuple[float, float, int]] = []
     begin_end: dict[str, tuple[float, float]] = {}
     for reservation in kept:
         begin_end[reservation.id] = start, end = max(reservation.start, now), reservation.end
-        spans.append((start, end, size(state, pool, reservation)))
-    for until, _, processors, job in pool.running:
+        spans.append((start, end, size(state, domain, reservation)))
+    for until, _, processors, job in domain.running:
         span = begin_end.get(inside(state, job))
         if span is not None:
             # It runs on what is reserved, and what it leaves is kept again.
@@ -43,28 +43,30 @@ def profile(state: Facts, pool: PoolState, *, without: Collection[str] = ()) -> 
     return profile
 
 
-def kept(state: Facts, pool: PoolState, reservation: Reservation) -> int:
-    """Processors of ``pool`` that a reservation still keeps from others."""
-    used = sum(e[2] for e in pool.running if inside(state, e[3]) == reservation.id)
-    return max(size(state, pool, reservation) - used, 0)
+def kept(state: Facts, domain: Domain, reservation: Reservation) -> int:
+    """Processors of ``domain`` that a reservation still keeps from others."""
+    used = sum(e[2] for e in domain.running if inside(state, e[3]) == reservation.id)
+    return max(size(state, domain, reservation) - used, 0)
 
 
-def size(state: Facts, pool: PoolState, reservation: Reservation) -> int:
-    """Processors of ``pool`` that a reservation is made of."""
-    if pool.flat:
+def size(state: Facts, domain: Domain, reservation: Reservation) -> int:
+    """Processors of ``domain`` that a reservation is made of."""
+    if domain.flat:
         return reservation.processors
+    names = {pool.name for pool in domain.pools}
     return sum(
         state.nodes.descriptions[name].processors
         for name in reservation.nodes
-        if name in state.nodes.descriptions and pool.name in state.nodes.descriptions[name].pools
+        if name in state.nodes.descriptions and not names.isdisjoint(state.nodes.descriptions[name].pools)
     )
 
 
 def put_reservation(state: Facts, reservation: Reservation) -> None:
-    """A reservation exists from now on: pools and nodes keep it, and jobs that wait for it are looked at."""
+    """A reservation exists from now on: domains and nodes keep it, and jobs that wait for it are
+    looked at."""
     state.reservations[reservation.id] = reservation
-    for pool in state.pools.values():
-        keep_from(state, pool, reservation)
+    for domain in state.domains.values():
+        keep_from(state, domain, reservation)
     if reservation.nodes:
         state.nodes.set_reservations(state.reservations.values())
     for job in state.jobs.values():
@@ -72,21 +74,21 @@ def put_reservation(state: Facts, reservation: Reservation) -> None:
             queue_or_wait(state, job)
 
 
-def keep_from(state: Facts, pool: PoolState, reservation: Reservation) -> None:
-    """Take a reservation from a pool if it is made of something there."""
+def keep_from(state: Facts, domain: Domain, reservation: Reservation) -> None:
+    """Take a reservation from a domain if it is made of something there."""
     mine = (
-        reservation.pool == pool.name or (not reservation.pool and len(state.pools) == 1)
-        if pool.flat
-        else state.nodes.any_in(pool.name, reservation.nodes)
+        reservation.pool == domain.name or (not reservation.pool and len(state.pools) == 1)
+        if domain.flat
+        else state.nodes.any_in([pool.name for pool in domain.pools], reservation.nodes)
     )
     if mine:
-        insort(pool.reservations, reservation, key=lambda r: (r.start, r.id))
+        insort(domain.reservations, reservation, key=lambda r: (r.start, r.id))
     if mine or reservation.licences:
         # Its licences are no pool's: others may have to wait for them, or get them back.
-        pool.touch()
+        domain.touch()
         for time in (reservation.start, reservation.end):
             if time > state.now:
-                wake_at(state, time, pool)
+                wake_at(state, time, domain.pools[0])
 
 
 def drop_reservation(state: Facts, reservation_id: str) -> None:
@@ -94,13 +96,13 @@ def drop_reservation(state: Facts, reservation_id: str) -> None:
     gone = state.reservations.pop(reservation_id, None)
     if gone is None:
         return
-    for pool in state.pools.values():
+    for domain in state.domains.values():
         if gone.licences:
-            pool.touch()
-        if gone in pool.reservations:
-            pool.reservations.remove(gone)
-            pool.touch()
-        for job in [job for job in pool.queue if job.description.reservation == reservation_id]:
+            domain.touch()
+        if gone in domain.reservations:
+            domain.reservations.remove(gone)
+            domain.touch()
+        for job in [job for job in domain.queue if job.description.reservation == reservation_id]:
             leave_queue(state, job)
             job.status = _WAITING
     if gone.nodes:
@@ -115,12 +117,12 @@ def reservation_made(state: Facts, event: ev.ReservationMade) -> None:
 
 
 def reservation_started(state: Facts, event: ev.ReservationStarted) -> None:
-    """Its time began: its pools are looked at."""
+    """Its time began: its domains are looked at."""
     if event.reservation_id not in state.reservations:
         state.anomalies.append(f"reservation {event.reservation_id} began but is not known; ignored")
-    for pool in state.pools.values():
-        if any(r.id == event.reservation_id for r in pool.reservations):
-            pool.touch()
+    for domain in state.domains.values():
+        if any(r.id == event.reservation_id for r in domain.reservations):
+            domain.touch()
 
 
 def reservation_ended(state: Facts, event: ev.ReservationEnded) -> None:

@@ -86,10 +86,10 @@ def pace_changed(state: Facts, event: ev.JobPaceChanged) -> None:
         return
     job.pace = Pace(event.time, event.done, event.rate, event.resumes)
     if job.entries is not None and job.start_time is not None:
-        looked = [(pool, pool.changed, pool.fresh, pool.arrivals) for pool, _ in job.entries]
+        looked = [(there, there.changed, there.fresh, there.arrivals) for there, _ in job.entries]
         set_expected_end(state, job, expected_end(job, job.start_time))
-        for pool, changed, fresh, arrivals in looked:
-            pool.changed, pool.fresh, pool.arrivals = changed, fresh, arrivals
+        for there, changed, fresh, arrivals in looked:
+            there.changed, there.fresh, there.arrivals = changed, fresh, arrivals
 
 
 def usage_measured(state: Facts, event: ev.JobUsageMeasured) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from headway.model import ClusterDescription
 from headway.state import (
     barriers,
     belonging,
     bundles,
     capacity,
+    domains,
     expectations,
     fold,
     foresight,
@@ -33,10 +36,11 @@ class State(Facts):
     The methods are the functions of the package's files that others may call: what they do stands there.
     """
 
-    def __init__(self, cluster: ClusterDescription) -> None:
-        super().__init__(cluster)
+    def __init__(self, cluster: ClusterDescription, tiers: Mapping[str, int] | None = None) -> None:
+        super().__init__(cluster, tiers)
         for node in cluster.nodes:
             self.nodes.put(node)
+        domains.regroup(self)
         capacity.recount(self, self.pools)
         if cluster.licences:
             licences.begin_counting(self)
@@ -62,6 +66,7 @@ class State(Facts):
     kept = reservations.kept
     size = reservations.size
     frequencies = frequency.frequencies
+    running_in = domains.running_in
     watch_tenants = moves.watch_tenants
     why_not_resumed = lending.why_not_resumed
     remaining = lending.remaining

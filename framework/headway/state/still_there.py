@@ -59,9 +59,9 @@ def nodes_still_taken(state: Facts) -> list[int]:
 def settled(state: Facts, job: Job) -> None:
     """It is known where the job is: who wants the other place is looked at."""
     if state.before_move.pop(job.id, None) is not None and state.cluster.moves_take_time:
-        job.pool.touch()
-        for pool, _ in job.entries or ():
-            pool.touch()
+        job.domain.touch()
+        for domain, _ in job.entries or ():
+            domain.touch()
 
 
 def _still_there(state: Facts) -> Iterator[tuple[Job, Located, str]]:

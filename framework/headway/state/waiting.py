@@ -6,13 +6,20 @@ from collections.abc import Callable, Hashable, Sequence
 from heapq import heappop
 
 from headway.state.barred import Barred
-from headway.state.choices import common_barrier, common_obstacle, face_home, in_each, pools_of, why_not_in
+from headway.state.choices import (
+    common_barrier,
+    common_obstacle,
+    domains_of,
+    face_home,
+    in_each,
+    why_not_in,
+)
 from headway.state.dependencies import due_by_clock, unmet_dependencies
 from headway.state.facts import Facts
 from headway.state.kinds import barriers_of
 from headway.state.obstacles import find_obstacle
-from headway.state.queues import enqueue, enqueue_together, leave_queue, unbar
-from headway.state.records import Barrier, Job, Status
+from headway.state.queues import enqueue, enqueue_together, give_order, leave_queue, rank, unbar
+from headway.state.records import Barrier, Choice, Job, Status
 from headway.state.wakeups import wake_at
 
 _INF = float("inf")
@@ -29,21 +36,30 @@ def queue_or_wait(state: Facts, job: Job) -> None:
 
 
 def _queue_in_each(state: Facts, job: Job) -> None:
-    """The same for a job of several pools: it stands in the queue of each that could start it."""
+    """The same for a job of several pools: it stands in the queue of each domain with a pool that could start
+    it."""
     leave_queue(state, job)
     choices = job.choices
     for choice in choices:
         choice.obstacle = None
+    could: list[Choice] = []
     for choice in choices:
         job.pool, job.barrier, job.obstacle = choice.pool, None, None
-        _queue_or_wait(state, job)
+        if _may_queue(state, job):
+            could.append(choice)
+            continue
         choice.obstacle, choice.barrier = job.obstacle, job.barrier
-        if job.status is _WAITING and not why_not_in(choice):
+        if not why_not_in(choice):
             # The reason is the job's own, and the same in all pools.
             break
     job.barrier, job.obstacle = None, None
-    if any(job.id in choice.pool.shared for choice in choices):
-        job.status = _PENDING
+    if could:
+        if rank(job) != job.order[0]:
+            give_order(state, job)
+        for choice in could:
+            if job.id not in choice.pool.domain.shared:
+                job.pool = choice.pool
+                enqueue(state, job)
     else:
         job.status = _WAITING
         job.obstacle, job.barrier = common_obstacle(choices), common_barrier(choices)
@@ -51,6 +67,12 @@ def _queue_in_each(state: Facts, job: Job) -> None:
 
 
 def _queue_or_wait(state: Facts, job: Job) -> None:
+    if _may_queue(state, job):
+        enqueue(state, job)
+
+
+def _may_queue(state: Facts, job: Job) -> bool:
+    """Whether nothing keeps the job out of the queue of the pool that it faces; else it waits."""
     if job.barrier is not None:
         unbar(state, job)
     waits = _waits_for_others(state, job)
@@ -58,18 +80,17 @@ def _queue_or_wait(state: Facts, job: Job) -> None:
         job.obstacle = None
         if state.bars is not None and (barrier := state.bars(job)) is not None:
             wait_behind(state, job, barrier)
-        else:
-            enqueue(state, job)
-        return
+            return False
+        return True
     if job.refusal or job.held or not job.pool.open:
         job.status = _WAITING
         job.obstacle = None
-        return
+        return False
     job.obstacle = find_obstacle(state, job)
     if job.obstacle is not None:
         job.status = _WAITING
         state.newly_barred.append(job)
-        return
+        return False
     wake = _INF
     description = job.description
     if description.begin_time is not None and description.begin_time > state.now:
@@ -80,22 +101,22 @@ def _queue_or_wait(state: Facts, job: Job) -> None:
         kept = state.reservations.get(description.reservation)
         if kept is None or kept.job_id not in ("", job.id):
             job.status = _WAITING
-            return
+            return False
         if kept.start > state.now:
             wake = kept.start if wake == _INF else max(wake, kept.start)
     if wake != _INF:
         job.status = _WAITING
         wake_at(state, wake, job)
-        return
+        return False
     if waits:
         job.status = _WAITING
         if (due := due_by_clock(state, job)) != _INF:
             wake_at(state, due, job)
-        return
+        return False
     if state.bars is not None and (barrier := state.bars(job)) is not None:
         wait_behind(state, job, barrier)
-        return
-    enqueue(state, job)
+        return False
+    return True
 
 
 def _waits_for_others(state: Facts, job: Job) -> bool:
@@ -122,12 +143,12 @@ def queue_together(state: Facts, jobs: Sequence[Job]) -> None:
         return
     now = state.now
     free: list[Job] = []
-    pool, most, pools = None, -1, 0
+    pool, most, domains = None, -1, set[str]()
     for job in jobs:
         job.barrier = None
         if job.pool is not pool:
             pool = job.pool
-            pools += 1
+            domains.add(pool.domain.name)
             most = pool.total if pool.open and pool.flat else -1
         # As `nothing_else`; most of what comes here is asked for again and again.
         if (
@@ -153,12 +174,12 @@ def queue_together(state: Facts, jobs: Sequence[Job]) -> None:
                 free.append(job)
             else:
                 wait_behind(state, job, barrier)
-    if pools == 1:
+    if len(domains) == 1:
         enqueue_together(state, free)
         return
     ready: dict[str, list[Job]] = {}
     for job in free:
-        ready.setdefault(job.pool.name, []).append(job)
+        ready.setdefault(job.domain.name, []).append(job)
     for several in ready.values():
         enqueue_together(state, several)
 
@@ -243,10 +264,10 @@ def advance(state: Facts, now: float) -> None:
             if due.status is _WAITING:
                 queue_or_wait(state, due)
                 # It was known before: plugins may have booked something for it.
-                for pool in pools_of(due):
-                    pool.touch()
+                for domain in domains_of(due):
+                    domain.touch()
         else:
-            due.touch()
+            due.domain.touch()
 
 
 def why_waiting(state: Facts, job: Job, clock: Callable[[float], str] = "{:.0f}".format) -> str:

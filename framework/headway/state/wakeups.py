@@ -7,7 +7,7 @@ from heapq import heappush
 
 from headway.state.expectations import next_outlived
 from headway.state.facts import Facts
-from headway.state.records import Job, PoolState
+from headway.state.records import Domain, Job, PoolState
 
 
 def next_wakeup(state: Facts) -> float | None:
@@ -22,7 +22,10 @@ def next_wakeup(state: Facts) -> float | None:
     return min(due, outlived)
 
 
-def wake_at(state: Facts, time: float, what: PoolState | Job) -> None:
-    """Look at a pool or a waiting job again at ``time`` even if nothing happens."""
+def wake_at(state: Facts, time: float, what: PoolState | Domain | Job) -> None:
+    """Look at a pool's domain or a waiting job again at ``time`` even if nothing happens."""
     state.seq += 1
+    if isinstance(what, Domain):
+        # It may be another by then.
+        what = what.pools[0]
     heappush(state.wakeups, (time, state.seq, what))

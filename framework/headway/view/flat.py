@@ -9,7 +9,7 @@ import numpy as np
 from headway.decisions import Start
 from headway.model import Placement
 from headway.profile import Profile, next_after
-from headway.state import Job, PoolState, State
+from headway.state import Domain, Job, State
 from headway.view.ahead import Ahead, coarsened, rounded_up
 from headway.view.booking import Booking
 from headway.view.interface import View
@@ -24,9 +24,9 @@ class FlatView(View):
     __slots__ = ("_served", "_turns")
 
     def __init__(
-        self, pool: PoolState, state: State, clock: Callable[[float], str], rng: np.random.Generator
+        self, domain: Domain, state: State, clock: Callable[[float], str], rng: np.random.Generator
     ) -> None:
-        super().__init__(pool, state, clock, rng)
+        super().__init__(domain, state, clock, rng)
         #: The jobs that were served in turn since the slate was clean, if nothing else was started or booked.
         self._turns: Turns | None = None
         #: The cycle in which jobs were served last.
@@ -44,7 +44,7 @@ class FlatView(View):
             or self._turns is not None
             or self.prepared
             or self.resolution
-            or self.pool.reservations
+            or self.domain.reservations
             or self._state.licences is not None
         ):
             return -_INF
@@ -68,12 +68,12 @@ class FlatView(View):
             self._turns = None
 
     def serve(self, jobs: Sequence[Job], reason: str = "", depth: int | None = None) -> None:
-        pool, turns = self.pool, self._turns
+        domain, turns = self.domain, self._turns
         # A booking of no length takes nothing from a profile, and all from what is told by its start alone.
         # Where jobs may be barred, each start is asked about.
         # Turns know processors only.
         turns_alone = self._state.bars is None and self._state.licences is None
-        if self.queue is pool.queue and turns_alone and not self.started and not self._by_size().instant:
+        if self.queue is domain.queue and turns_alone and not self.started and not self._by_size().instant:
             most = _INF if depth is None else depth
             if turns is not None:
                 if self._served == self._cycle - 1 and len(jobs) == self.fresh and turns.depth == most:
@@ -81,7 +81,7 @@ class FlatView(View):
                     turns.go_on(jobs, reason)
                     return
             elif (
-                len(jobs) == len(pool.queue)
+                len(jobs) == len(domain.queue)
                 and self._ahead is None
                 and not (self._bookings or self._state.reservations)
             ):
@@ -94,14 +94,14 @@ class FlatView(View):
     def start(self, job: Job, reason: str = "") -> Start | None:
         processors = job.processors
         # Who is barred is to leave the queue, large or small: it may be in others' way.
-        if (self._state.bars is not None and self._state.refused(job)) or processors > self.pool.free:
+        if (self._state.bars is not None and self._state.refused(job)) or processors > self.domain.free:
             return None
         if self._state.licences is not None and not self._may_have_licences(job):
             return None
         if self._turns is not None:
             self._leave_turns()
         bookings = self._bookings
-        if self._ahead is None and len(bookings) < 2 and not self.prepared and not self.pool.reservations:
+        if self._ahead is None and len(bookings) < 2 and not self.prepared and not self.domain.reservations:
             if bookings:
                 booking = bookings[0]
                 if booking.job is job:
@@ -138,7 +138,7 @@ class FlatView(View):
         now, end = self.now, self.now + job.expected_runtime
         own = self._state.confining(job)
         if own is not None:
-            if not own.start <= now < own.end or job.processors > self._state.kept(self.pool, own):
+            if not own.start <= now < own.end or job.processors > self._state.kept(self.domain, own):
                 return False
             if end > own.end and self._full_profile().minimum(own.end, end) < job.processors:
                 return False
@@ -163,16 +163,16 @@ class FlatView(View):
 
     def _full_profile(self) -> Ahead:
         if self._ahead is None:
-            now, pool = self._state.now, self.pool
-            if pool.reservations:
-                profile = self._state.profile(pool)
+            now, domain = self._state.now, self.domain
+            if domain.reservations:
+                profile = self._state.profile(domain)
                 ahead: Ahead
                 if self.resolution:
                     ahead = coarsened(profile, self.resolution)
                 else:
                     ahead = Ahead.of(profile.times, profile.free)
             else:
-                ahead = released(now, pool.free, pool.running, self.resolution)
+                ahead = released(now, domain.free, domain.running, self.resolution)
             for booking in self._bookings:
                 self._book_in(ahead, booking)
             self._ahead = ahead
@@ -185,22 +185,22 @@ class FlatView(View):
         over: Callable[[Job], bool] | None = None,
         lent: Collection[Job] = (),
     ) -> Placement | None:
-        pool, state = self.pool, self._state
+        domain, state = self.domain, self._state
         now = state.now
-        leave = [entry for other in (*gone, *lent) for where, entry in other.entries or () if where is pool]
-        room = pool.free + sum(entry[2] for entry in leave)
+        leave = [entry for other in (*gone, *lent) for where, entry in other.entries or () if where is domain]
+        room = domain.free + sum(entry[2] for entry in leave)
         own = state.reservations.get(job.description.reservation)
         if job.processors > room or not self._licences_without(job, gone, over):
             return None
         if own is not None:
             freed = sum(entry[2] for entry in leave if state.inside(entry[3]) == own.id)
             fits = own.start <= now and now + job.expected_runtime <= own.end
-            return () if fits and job.processors <= state.kept(pool, own) + freed else None
+            return () if fits and job.processors <= state.kept(domain, own) + freed else None
         kept = [b for b in self.bookings if b.job is not job and not (over is not None and over(b.job))]
-        if not kept and not pool.reservations:
+        if not kept and not domain.reservations:
             # What is free only becomes more.
             return ()
-        profile = self._for(job, state.profile(pool))
+        profile = self._for(job, state.profile(domain))
         for booking in kept:
             self._book_in(profile, booking)
         for end, _, processors, other in leave:
@@ -219,21 +219,21 @@ class FlatView(View):
     def _book(self, job: Job, after: float | None, over: Collection[str], latest: float) -> Booking | None:
         if self._turns is not None:
             self._leave_turns()
-        pool, now = self.pool, self.now
+        domain, now = self.domain, self.now
         licensed = self._state.licences is not None and bool(job.request.licences)
         if licensed:
             pass
-        elif after is None and not self._bookings and self._ahead is None and not pool.reservations:
-            start, extra = shadow(job.processors, now, pool.free, pool.running, self.resolution)
+        elif after is None and not self._bookings and self._ahead is None and not domain.reservations:
+            start, extra = shadow(job.processors, now, domain.free, domain.running, self.resolution)
             if start > latest:
                 return None
-            return self._made(Booking(job, start, extra if start != _INF else pool.total, self._clock))
+            return self._made(Booking(job, start, extra if start != _INF else domain.total, self._clock))
         known = self.booked(job)
         if known is not None:
             return known
         profile = self._full_profile()
         runtime = job.expected_runtime
-        booking = Booking(job, _INF, pool.total, self._clock)
+        booking = Booking(job, _INF, domain.total, self._clock)
         if not over and not licensed and self._kept_for(job) is None:
             booking.start, left = profile.book(job.processors, runtime, now, after, latest)
             if booking.start > latest:

@@ -19,14 +19,14 @@ from headway.view.licences import LicencesAhead
 
 if TYPE_CHECKING:
     from headway.nodes import NodeTable
-    from headway.state import Job, PoolState, RunningEntry, State, Tenants
+    from headway.state import Domain, Job, RunningEntry, State, Tenants
 
 _INF = float("inf")
 _order = attrgetter("order")
 
 
 class View:
-    """The base of both kinds of view; lives as long as its pool.
+    """The base of both kinds of view; lives as long as its domain.
 
     While nothing but arrivals at the queue's tail happened since the last cycle, ``fresh`` says
     how many arrived and the bookings of that cycle still stand. Otherwise ``fresh`` is negative, and
@@ -40,16 +40,31 @@ class View:
     """
 
     __slots__ = (
-        "_ahead", "_booking_of", "_bookings", "_clock", "_cycle", "_licensed", "_looked", "_state",
-        "arrivals", "fresh",
-        "made", "now", "pool",
-        "prepared", "queue", "resolution", "rng", "started", "stopped_at",
+        "_ahead",
+        "_booking_of",
+        "_bookings",
+        "_clock",
+        "_cycle",
+        "_licensed",
+        "_looked",
+        "_state",
+        "arrivals",
+        "domain",
+        "fresh",
+        "made",
+        "now",
+        "prepared",
+        "queue",
+        "resolution",
+        "rng",
+        "started",
+        "stopped_at",
     )  # fmt: skip
 
     def __init__(
-        self, pool: PoolState, state: State, clock: Callable[[float], str], rng: np.random.Generator
+        self, domain: Domain, state: State, clock: Callable[[float], str], rng: np.random.Generator
     ) -> None:
-        self.pool = pool
+        self.domain = domain
         self._state = state
         self._clock = clock
         #: For policies that draw random numbers; seeded by the run.
@@ -85,21 +100,21 @@ class View:
     @property
     def free(self) -> int:
         """Processors free now."""
-        return self.pool.free
+        return self.domain.free
 
     @property
     def total(self) -> int:
         """Usable processors."""
-        return self.pool.total
+        return self.domain.total
 
     @property
     def running(self) -> Sequence[RunningEntry]:
         """``(expected end, seq, processors, job)`` by expected end, starts of this cycle included."""
-        return self.pool.running
+        return self.domain.running
 
     @property
     def reservations(self) -> Sequence[Reservation]:
-        return self.pool.reservations
+        return self.domain.reservations
 
     @property
     def bookings(self) -> list[Booking]:
@@ -116,7 +131,7 @@ class View:
     @property
     def profile(self) -> Profile:
         """Free processors over time, all bookings and reservations taken out; a copy."""
-        profile = self._state.profile(self.pool)
+        profile = self._state.profile(self.domain)
         for booking in self.bookings:
             self._book_in(profile, booking)
         return profile
@@ -129,13 +144,13 @@ class View:
             kept = self._kept_for(job)
             if kept is not None:
                 # What is reserved for it is what is booked for it: not to be counted twice.
-                both = min(job.processors, self._state.size(self.pool, kept))
+                both = min(job.processors, self._state.size(self.domain, kept))
                 profile.release(max(start, kept.start), min(end, kept.end), both)
 
     def _kept_for(self, job: Job) -> Reservation | None:
-        """The reservation that headway keeps for the job alone, as far as it takes from this pool."""
-        kept = self._state.kept_for(job) if self.pool.reservations else None
-        return kept if kept in self.pool.reservations else None
+        """The reservation that headway keeps for the job alone, as far as it takes from this domain."""
+        kept = self._state.kept_for(job) if self.domain.reservations else None
+        return kept if kept in self.domain.reservations else None
 
     def _for(self, job: Job, profile: Profile, over: Collection[str] = ()) -> Profile:
         """The profile as the job may use it: with what is reserved for it alone, and what yields to it."""
@@ -143,9 +158,9 @@ class View:
         if kept is None and not over:
             return profile
         profile = profile.copy()
-        for other in self.pool.reservations:
+        for other in self.domain.reservations:
             if (other is kept or other.id in over) and other.end > self.now:
-                profile.release(max(other.start, self.now), other.end, self._state.size(self.pool, other))
+                profile.release(max(other.start, self.now), other.end, self._state.size(self.domain, other))
         return profile
 
     def coarsen(self, seconds: float) -> None:
@@ -164,7 +179,7 @@ class View:
         return self._clock(time)
 
     def open(self, now: float, queue: Sequence[Job]) -> None:
-        """Begin a cycle: what happened to the pool is the view's to tell now, and what comes is the next
+        """Begin a cycle: what happened to the domain is the view's to tell now, and what comes is the next
         one's."""
         self._cycle += 1
         self.now = now
@@ -172,17 +187,17 @@ class View:
         self.started = []
         self.made = []
         self._licensed = None
-        pool = self.pool
-        if queue is pool.queue:
-            self.fresh = fresh = pool.fresh
-            self.arrivals = arrivals = pool.arrivals
-            pool.fresh, pool.arrivals = 0, []
+        domain = self.domain
+        if queue is domain.queue:
+            self.fresh = fresh = domain.fresh
+            self.arrivals = arrivals = domain.arrivals
+            domain.fresh, domain.arrivals = 0, []
             if arrivals and len(arrivals) > 1:
                 arrivals.sort(key=_order)
         else:
             # What is booked now follows this order, and the next cycle's may be the queue's own.
-            self.fresh = pool.fresh = fresh = -1
-            self.arrivals = pool.arrivals = None
+            self.fresh = domain.fresh = fresh = -1
+            self.arrivals = domain.arrivals = None
         if fresh < 0:
             self.stopped_at = None
             self._bookings = []
@@ -205,22 +220,22 @@ class View:
         self._ahead = self._licensed = None
 
     def clear(self) -> None:
-        """Drop all bookings; they are made anew in the pool's next cycle, which looks at everything."""
-        self.pool.touch()
+        """Drop all bookings; they are made anew in the domain's next cycle, which looks at everything."""
+        self.domain.touch()
         self.prepared = 0
         self.forget()
 
     # ------------------------------------------------------------------ licences
 
     def _licences(self) -> LicencesAhead:
-        """What is left of the licences beside all bookings, those of other pools included."""
+        """What is left of the licences beside all bookings, those of other domains included."""
         if self._licensed is None:
             self._licensed = LicencesAhead(self._state, self._licensed_bookings(), self.resolution)
         return self._licensed
 
     def _licensed_bookings(self, without: Job | None = None) -> Iterator[Booking]:
-        for pool in self._state.pools.values():
-            for booking in self._bookings if pool.view is self else getattr(pool.view, "bookings", ()):
+        for domain in self._state.domains.values():
+            for booking in self._bookings if domain.view is self else getattr(domain.view, "bookings", ()):
                 job = booking.job
                 if job.request.licences and job is not without and job.status is Status.PENDING:
                     yield booking
@@ -282,12 +297,12 @@ class View:
         Start what it yields before asking for the next. Its cost grows with the number of different
         sizes and with what it yields, not with the length of the queue.
         """
-        pool, pending = self.pool, Status.PENDING
-        if self.queue is not pool.queue:
+        domain, pending = self.domain, Status.PENDING
+        if self.queue is not domain.queue:
             # Some plugin's own order, of which there is no index.
-            yield from (job for job in self.queue if job.processors <= pool.free and job.status is pending)
+            yield from (job for job in self.queue if job.processors <= domain.free and job.status is pending)
             return
-        yield from (job for job in self._by_size().fitting(pool) if job.status is pending)
+        yield from (job for job in self._by_size().fitting(domain) if job.status is pending)
 
     def shortest(self, room: Callable[[], int]) -> Iterator[Job]:
         """The waiting jobs, shortest expected runtime first, that need at most ``room()`` processors when
@@ -296,11 +311,11 @@ class View:
         yield from (job for job in self._by_size().soonest(room) if job.status is pending)
 
     def _by_size(self) -> JobsBySize[Job]:
-        """The pool's queue by size."""
-        pool = self.pool
-        if pool.by_size is None:
-            pool.by_size = JobsBySize(pool.queue)
-        return pool.by_size
+        """The queue by size."""
+        domain = self.domain
+        if domain.by_size is None:
+            domain.by_size = JobsBySize(domain.queue)
+        return domain.by_size
 
     def serve(self, jobs: Sequence[Job], reason: str = "", depth: int | None = None) -> None:
         """Serve jobs in turn: each starts if it can (:meth:`start`), and is booked (:meth:`book`) if not.
@@ -315,13 +330,13 @@ class View:
             if self._bookings:
                 asked = set(jobs)
                 made = sum(b.job.status is pending and b.job not in asked for b in self._bookings)
-        pool = self.pool
+        domain = self.domain
         for job in jobs:
             if made < most:
                 if job.status is pending and self.start(job, reason) is None:
                     self.book(job)
                     made += 1
-            elif job.processors <= pool.free and job.status is pending:
+            elif job.processors <= domain.free and job.status is pending:
                 self.start(job, reason)
 
     @property
@@ -354,7 +369,7 @@ class View:
         ``lent`` their processors alone; None: not even then. ``()`` on a flat pool.
 
         As :meth:`start` it delays nothing that is reserved, or booked for others but those for whom ``over``
-        is true; before the pool's cycle, by what was booked in the one before. Nothing is changed.
+        is true; before the domain's cycle, by what was booked in the one before. Nothing is changed.
         """
         raise NotImplementedError
 
@@ -362,9 +377,9 @@ class View:
 
     @property
     def background(self) -> Mapping[str, Job]:
-        """Jobs that run, or are to start, in the background of this pool, by id, in the order of their
+        """Jobs that run, or are to start, in the background of this domain, by id, in the order of their
         starts."""
-        return self.pool.background
+        return self.domain.background
 
     @property
     def tenants(self) -> Tenants:
@@ -475,7 +490,7 @@ class View:
             self._bookings, self._ahead = bookings, ahead
             return False
         # Nobody may conclude from it that older jobs have their bookings.
-        self.pool.fresh, self.pool.arrivals = -1, None
+        self.domain.fresh, self.domain.arrivals = -1, None
         return True
 
     def _made(self, booking: Booking) -> Booking:

@@ -1,4 +1,8 @@
-"""What a policy sees of a pool of nodes: answers come from placements."""
+"""What a policy sees of a domain of nodes: answers come from placements.
+
+A job may have the nodes of its pool. One that was sent to several pools of the domain is tried in each of
+them, and starts or is booked in the one where it can be first; of equals in that which its user named first.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ from headway.model import Placement, Request
 from headway.nodes import Bools, Free, Ints, Offer, bits, layout_is_open
 from headway.placing_parts import place_parts
 from headway.state import Status
+from headway.state.choices import face_domain, ways
 from headway.state.still_there import nodes_still_taken
 from headway.view.ahead import rounded_up
 from headway.view.booking import Booking
@@ -30,7 +35,7 @@ _KEPT = 256
 
 
 class NodeView(View):
-    """A view of a pool of nodes."""
+    """A view of a domain of nodes."""
 
     __slots__ = (
         "_bits", "_by_room", "_changes", "_eligible", "_failed", "_kind", "_known", "_nowhere", "_place",
@@ -61,7 +66,7 @@ class NodeView(View):
         self._known = -1
         self._eligible: dict[tuple[Any, ...], np.ndarray] = {}
         self._bits: dict[tuple[Any, ...], int] = {}
-        #: 1 for each node of the pool that can be used.
+        #: 1 for each node of the domain that can be used.
         self._usable: Ints = np.zeros(0, np.int64)
         #: Shape of a request -> runtimes, and the earliest start that was found for each while what is
         #: ahead only became less.
@@ -74,8 +79,8 @@ class NodeView(View):
         self._settled: Bools | None = None
 
     def open(self, now: float, queue: Sequence[Job]) -> None:
-        if self.pool.fresh >= 0 and self._state.nodes.power and self._overslept(now):
-            self.pool.fresh, self.pool.arrivals = -1, None
+        if self.domain.fresh >= 0 and self._state.nodes.power and self._overslept(now):
+            self.domain.fresh, self.domain.arrivals = -1, None
         super().open(now, queue)
         self._settled = self._settled_nodes()
         self._failed = {}
@@ -84,7 +89,8 @@ class NodeView(View):
             self._known = table.told
             self._eligible = {}
             self._bits = {}
-            self._usable = (table.pool_mask(self.pool.name) & table.available).astype(np.int64)
+            ours = table.pool_mask(*[pool.name for pool in self.domain.pools])
+            self._usable = (ours & table.available).astype(np.int64)
 
     def _overslept(self, now: float) -> bool:
         """Whether a booking counts on nodes that cannot be on by its start any more: nobody woke them, or
@@ -114,7 +120,7 @@ class NodeView(View):
         if self._state.cluster.shares_out:
             unsettled += [
                 table.index[name]
-                for entry in self.pool.running
+                for entry in self.domain.running
                 if entry[3].status is Status.STARTING and layout_is_open(entry[3].request, entry[3].placement)
                 for name, _ in entry[3].placement
             ]
@@ -125,8 +131,23 @@ class NodeView(View):
         return settled
 
     def start(self, job: Job, reason: str = "") -> Start | None:
+        if job.choices:
+            return self._start_in_any(job, reason)
+        return self._start(job, reason)
+
+    def _start_in_any(self, job: Job, reason: str) -> Start | None:
+        """As :meth:`start`, in the first of the job's pools that can start it."""
+        for pool in ways(job, self.domain):
+            job.pool = pool
+            if (start := self._start(job, reason)) is not None:
+                return start
+        face_domain((job,), self.domain)
+        return None
+
+    def _start(self, job: Job, reason: str) -> Start | None:
+        """As :meth:`start`, in the pool that the job faces."""
         # Who is barred is to leave the queue, large or small: it may be in others' way.
-        if self._state.refused(job) or job.processors > self.pool.free:
+        if self._state.refused(job) or job.processors > self.domain.free:
             return None
         if self._state.licences is not None and not self._may_have_licences(job):
             return None
@@ -262,8 +283,7 @@ class NodeView(View):
     ) -> Placement | None:
         """Where the job could run during [start, end) if nodes (``among`` these) have ``free`` left."""
         table = self._state.nodes
-        request = job.request
-        eligible = self._eligible_nodes(request)
+        eligible = self._eligible_nodes(job)
         on = table.on_by(start, self.now)
         if on is not None:
             eligible = eligible & on
@@ -291,7 +311,7 @@ class NodeView(View):
         request = job.request
         if unreserved is not None:
             eligible = eligible & unreserved
-        among = self._eligible_bits(request) if eligible is self._eligible_nodes(request) else None
+        among = self._eligible_bits(job) if eligible is self._eligible_nodes(job) else None
         offer = table.offer(request, eligible, free, time, among)
         if offer is None:
             return None
@@ -300,7 +320,7 @@ class NodeView(View):
             def place(offer: Offer) -> Placement | None:
                 return self._place(job, offer, self)
 
-            placement = place_parts(table, request, self.pool.name, eligible, free, place, time)
+            placement = place_parts(table, request, job.pool.name, eligible, free, place, time)
         else:
             placement = self._place(job, offer, self)
         shared = not request.parts_apart
@@ -322,25 +342,49 @@ class NodeView(View):
         known = self.booked(job)
         if known is not None:
             return known
-        licensed = self._state.licences is not None and bool(job.request.licences)
-        if not self._bookings and after is None and not licensed:
-            start, placement, room = self._first_opening(job, over, latest)
-        else:
-            begin = self.now if after is None else max(self.now, after)
-            start, placement, room = self._next_opening(job, begin, over, latest)
+        start, placement, room = self._opening_in_any(job, after, over, latest)
         if start > latest:
             return None
-        if licensed and start != _INF:
+        if self._state.licences is not None and job.request.licences and start != _INF:
             self._licences().take(job, start, start + job.expected_runtime)
         table = self._state.nodes
-        booking = Booking(job, start, self.pool.total, self._clock)
+        booking = Booking(job, start, self.domain.total, self._clock)
         if room is not None:
             booking.placement = placement
+            if self._ahead is not None:
+                self._ahead.book(booking, table.index)
             room.take_at(job.request, table.locate(placement, passing=True))
             booking.room = room
             booking.extra = int(room.processors @ self._usable)
         # What failed so far failed without this booking; it fails with it as well, so the memo stands.
         return self._made(booking)
+
+    def _opening_in_any(
+        self, job: Job, after: float | None, over: Collection[str], latest: float
+    ) -> tuple[float, Placement, Free | None]:
+        """The earliest opening by ``latest`` in any of the job's pools; it faces that one from then on."""
+        if not job.choices:
+            return self._opening(job, after, over, latest)
+        found: tuple[float, Placement, Free | None] = (_INF, (), None)
+        first = job.pool
+        for pool in ways(job, self.domain):
+            job.pool = pool
+            opening = self._opening(job, after, over, min(latest, found[0]))
+            if opening[0] < found[0]:
+                found, first = opening, pool
+        job.pool = first
+        return found
+
+    def _opening(
+        self, job: Job, after: float | None, over: Collection[str], latest: float
+    ) -> tuple[float, Placement, Free | None]:
+        """The earliest opening by ``latest`` in the pool that the job faces: when, where, and what all nodes
+        have then. The start is infinity if there is none."""
+        licensed = self._state.licences is not None and bool(job.request.licences)
+        if not self._bookings and after is None and not licensed:
+            return self._first_opening(job, over, latest)
+        begin = self.now if after is None else max(self.now, after)
+        return self._next_opening(job, begin, over, latest)
 
     def _first_opening(
         self, job: Job, over: Collection[str], latest: float
@@ -353,7 +397,7 @@ class NodeView(View):
         there.
         """
         table = self._state.nodes
-        releases = Releases(self.pool.running, table, self.now, self.resolution)
+        releases = Releases(self.domain.running, table, self.now, self.resolution)
         free_now = table.free
         steps = [self.now, *releases.times]
         times = steps
@@ -370,7 +414,7 @@ class NodeView(View):
             """Whether it fits at times[at] if there were no reservations."""
             nonlocal found
             free = free_at(times[at])
-            eligible = self._eligible_nodes(job.request)
+            eligible = self._eligible_nodes(job)
             placement = self._on(job, eligible, free, None, times[at])
             if placement is None:
                 return False
@@ -400,7 +444,7 @@ class NodeView(View):
             # Nobody is reserved or asleep: it fits there in any case.
             at, where, room = found
             return (times[at], where, room) if times[at] <= latest else (_INF, (), None)
-        moments = times[low:] + [r.end for r in self.pool.reservations if r.end > times[low]]
+        moments = times[low:] + [r.end for r in self.domain.reservations if r.end > times[low]]
         moments += [t for t in self._state.nodes.on_times(self.now) if t > times[low]]
         own = self._state.reservations.get(job.description.reservation)
         if own is not None and own.start > times[low]:
@@ -423,7 +467,7 @@ class NodeView(View):
             self._ahead = self._timeline()
         timeline = self._ahead
         runtime = job.expected_runtime
-        further = [r.end for r in self.pool.reservations]
+        further = [r.end for r in self.domain.reservations]
         further += table.on_times(self.now)
         further += self._changing(job)
         own = self._state.reservations.get(job.description.reservation)
@@ -439,7 +483,7 @@ class NodeView(View):
         # A job of the same shape that runs no longer found nothing before.
         least = max((start for lasted, start in known if lasted <= runtime), default=after)
         processors, whole = job.request.processors, self._whole_nodes(job.request)
-        eligible, nodes = self._eligible_nodes(job.request), self._eligible_bits(job.request)
+        eligible, nodes = self._eligible_nodes(job), self._eligible_bits(job)
         found: tuple[float, Placement, Free | None] = (_INF, (), None)
         moments: Sequence[float] = [least, *timeline.times[bisect_right(timeline.times, least) :]]
         if further:
@@ -461,10 +505,6 @@ class NodeView(View):
                 continue
             placement = self._try(job, free, moment, moment + runtime, over)
             if placement is not None:
-                taken = [table.index[name] for name, _ in placement]
-                timeline.reserve(
-                    moment, moment + runtime, job.request, taken, [count for _, count in placement]
-                )
                 found = moment, placement, free
                 break
         known.append((runtime, found[0]))
@@ -476,7 +516,7 @@ class NodeView(View):
 
     def _shape_of(self, job: Job) -> tuple[Any, ...]:
         """All of a job but its runtime that decides where it fits."""
-        shape = _shape(job.request, job.description.reservation)
+        shape = _shape(job.request, job.description.reservation, job.pool.name)
         return shape if self._kind is None else (*shape, self._kind(job))
 
     def _whole_nodes(self, request: Request) -> int:
@@ -487,18 +527,20 @@ class NodeView(View):
             return max(request.nodes, -(-request.processors // most) if most else 0, 1)
         return request.nodes if request.nodes and request.processors >= request.nodes * most else 0
 
-    def _eligible_nodes(self, request: Request) -> Bools:
-        key = (request.features, request.excluded_nodes, request.least_sizes)
+    def _eligible_nodes(self, job: Job) -> Bools:
+        request, pool = job.request, job.pool.name
+        key = (pool, request.features, request.excluded_nodes, request.least_sizes)
         eligible = self._eligible.get(key)
         if eligible is None:
-            eligible = self._eligible[key] = self._state.nodes.eligible(request, self.pool.name)
+            eligible = self._eligible[key] = self._state.nodes.eligible(request, pool)
         return eligible
 
-    def _eligible_bits(self, request: Request) -> int:
-        key = (request.features, request.excluded_nodes, request.least_sizes)
+    def _eligible_bits(self, job: Job) -> int:
+        request = job.request
+        key = (job.pool.name, request.features, request.excluded_nodes, request.least_sizes)
         known = self._bits.get(key)
         if known is None:
-            known = self._bits[key] = bits(self._eligible_nodes(request))
+            known = self._bits[key] = bits(self._eligible_nodes(job))
         return known
 
     def _timeline(self) -> Timeline:
@@ -506,7 +548,7 @@ class NodeView(View):
         table = self._state.nodes
         index = table.index
         grid = self.resolution
-        releases = Releases(self.pool.running, table, self.now, grid)
+        releases = Releases(self.domain.running, table, self.now, grid)
         timeline = Timeline(self.now, releases, table.free, table.total, grid)
         self._reach = {}
         for booking in self._bookings:
@@ -538,12 +580,12 @@ class NodeView(View):
         return True
 
 
-def _shape(request: Request, reservation: str) -> tuple[Any, ...]:
+def _shape(request: Request, reservation: str, pool: str) -> tuple[Any, ...]:
     """All of a request that decides where it fits, without its walltime."""
     return (
         request.processors, request.nodes, request.processors_per_node, request.memory_per_node,
         request.memory_per_processor, request.gres_per_node, request.features, request.required_nodes,
         request.excluded_nodes, request.exclusive, request.processors_per_chunk, request.least_sizes,
         request.parts, request.switches, request.memory_per_chunk, request.gres_per_chunk,
-        request.parts_apart, reservation,
+        request.parts_apart, reservation, pool,
     )  # fmt: skip

@@ -192,7 +192,7 @@ class Timeline:
             whole[step] &= others
 
     def book(self, booking: Booking, index: dict[str, int]) -> None:
-        """Take out what an earlier booking keeps."""
+        """Take out what a booking keeps."""
         job = booking.job
         self.reserve(
             booking.start,

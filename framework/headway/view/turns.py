@@ -97,8 +97,8 @@ class Turns:
         #: The first job of this cycle.
         self._since = 0
         #: Time, free processors and running jobs when the slate was clean; and to what ends are rounded up.
-        pool = view.pool
-        self._slate = view.now, pool.free, pool.running.copy(), view.resolution
+        domain = view.domain
+        self._slate = view.now, domain.free, domain.running.copy(), view.resolution
 
     @property
     def owes(self) -> bool:
@@ -111,7 +111,7 @@ class Turns:
         """Serve jobs that came behind all that were served before, when nothing else has happened."""
         self._since = len(self._jobs)
         self._jobs.extend(jobs)
-        free = self._view.pool.free
+        free = self._view.domain.free
         if any(job.processors <= free for job in jobs):
             self.serve(reason)
 
@@ -131,23 +131,23 @@ class Turns:
     def _serve_in_turn(self, reason: str) -> bool:
         """Serve while no profile is needed; whether there is a candidate that needs one."""
         view, jobs = self._view, self._jobs
-        pool, now = view.pool, view.now
+        domain, now = view.domain, view.now
         count = len(jobs)
         if not self._plan:
-            while self._at < count and jobs[self._at].processors <= pool.free:
+            while self._at < count and jobs[self._at].processors <= domain.free:
                 self._start(jobs[self._at], reason)
                 self._at += 1
-            if self._at == count or not pool.free:
+            if self._at == count or not domain.free:
                 return False
             by_size = view._by_size()
-            if not by_size.sizes(pool.free):
+            if not by_size.sizes(domain.free):
                 return False
             if not self.depth:
                 return True
             head = jobs[self._at]
-            start, self._extra = shadow(head.processors, now, pool.free, pool.running, view.resolution)
+            start, self._extra = shadow(head.processors, now, domain.free, domain.running, view.resolution)
             if start == _INF:
-                self._extra = pool.total
+                self._extra = domain.total
             self._plan.append(Planned(head, head.processors, head.expected_runtime, start))
             self._at += 1
         else:
@@ -157,14 +157,14 @@ class Turns:
         while self._at < count:
             candidate = None
             if short:
-                free, extra = pool.free, self._extra
+                free, extra = domain.free, self._extra
                 for job in islice(jobs, self._at, None):
                     size = job.processors
                     if size <= free and (size <= extra or now + job.expected_runtime <= start):
                         candidate = job
                         break
             else:
-                for size in by_size.sizes(pool.free):
+                for size in by_size.sizes(domain.free):
                     candidate = _first(by_size, size, now, _INF if size <= self._extra else start, candidate)
             if candidate is None:
                 return False
@@ -212,12 +212,12 @@ class Turns:
     def _serve_few(self, ahead: Ahead, reason: str) -> None:
         """As :meth:`_serve_out_of_turn` where few jobs are left: whoever is before a candidate is booked."""
         view, jobs, early = self._view, self._jobs, self._early
-        pool, now = view.pool, view.now
+        domain, now = view.domain, view.now
         minimum = ahead.minimum
         for at in range(self._at, len(jobs)):
             job = jobs[at]
             size = job.processors
-            if size > pool.free or job.status is not _PENDING or job in early:
+            if size > domain.free or job.status is not _PENDING or job in early:
                 continue
             end = now + job.expected_runtime
             if minimum(now, end) < size:
@@ -248,7 +248,7 @@ class Turns:
         count = len(times)
         step = bisect_right(times, now) - 1
         found = None
-        for size in reversed(by_size.sizes(view.pool.free)):
+        for size in reversed(by_size.sizes(view.domain.free)):
             # What ends sooner for a larger size ends no sooner for a smaller one.
             while step < count and free[step] >= size:
                 step += 1
@@ -314,7 +314,7 @@ class Turns:
     def _profile(self) -> Ahead:
         """What is free beside what runs and what is booked."""
         view = self._view
-        ahead = released(view.now, view.pool.free, view.pool.running, view.resolution)
+        ahead = released(view.now, view.domain.free, view.domain.running, view.resolution)
         for planned in self._plan:
             if planned.start != _INF:
                 ahead.reserve(planned.start, planned.start + planned.runtime, planned.processors)
@@ -350,7 +350,7 @@ class Turns:
                     bookings[0].extra -= processors
                 continue
             start = plan[made].start
-            extra = view.pool.total
+            extra = view.domain.total
             if start != _INF:
                 ahead.reserve(start, start + plan[made].runtime, plan[made].processors)
                 extra = ahead.free_at(start)

@@ -41,7 +41,7 @@ from headway.decisions import Cancel, Decision, Hold, Kill, Migrate, Release, Re
 from headway.events import DecisionFailed, Event, JobEnded, JobRequeued, JobStarted, JobSubmitted
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import JobDescription, Request
-from headway.state import Job, PoolState, State, Status
+from headway.state import Domain, Job, State, Status
 from headway.state.records import ON_NODES
 from headway_plugins.bundling.cases import Choice, first_subjobs, further_subjobs, when_placeholder_starts
 from headway_plugins.bundling.elastic import Elastic
@@ -328,21 +328,21 @@ class Bundling(Plugin):
                 return
         if self._asked_at != now:
             self._asked_at = now
-            for pool in state.pools.values():
-                if pool.free:
-                    yield from self._ask_all(pool, state)
+            for domain in state.domains.values():
+                if domain.free:
+                    yield from self._ask_all(domain, state)
         if self.options.release_reservation:
             yield from self._give_up_places(state)
 
     def _give_up_places(self, state: State) -> Iterator[Hold]:
         """J_0 at the head of a queue reserves nothing if its bundle completes before it could start."""
-        for pool in state.pools.values():
-            first = pool.queue[0] if pool.queue else None
+        for domain in state.domains.values():
+            first = domain.queue[0] if domain.queue else None
             job = self._active.get(first.id) if first is not None else None
             if first is None or job is None or not job.running or job.held or first.status is not _PENDING:
                 continue
-            ends = [(end, processors) for end, _, processors, _ in pool.running]
-            shadow = backfillable(state.now, pool.free, first.processors, ends).shadow
+            ends = [(end, processors) for end, _, processors, _ in domain.running]
+            shadow = backfillable(state.now, domain.free, first.processors, ends).shadow
             if job.completion <= shadow + EQUAL:
                 job.held, self._asked_at = True, None
                 yield Hold(first.id, f"its subjobs complete it by {job.completion:.0f}, before it can start")
@@ -387,15 +387,15 @@ class Bundling(Plugin):
 
     # ------------------------------------------------------------------ asking
 
-    def _ask_all(self, pool: PoolState, state: State) -> Iterator[Decision]:
-        now, free, activation = state.now, pool.free, self.options.activation
-        omax, name, jobs = self.options.omax, pool.name, state.jobs
-        quiet = len(pool.queue) <= activation
+    def _ask_all(self, domain: Domain, state: State) -> Iterator[Decision]:
+        now, free, activation = state.now, domain.free, self.options.activation
+        omax, jobs = self.options.omax, state.jobs
+        quiet = len(domain.queue) <= activation
         slots: Slots | None = None
         ends: list[tuple[float, int]] = []
         for job in self._elastic.values():
             model = job.model
-            if job.pool != name or job.asked:
+            if jobs[job.job_id].domain is not domain or job.asked:
                 continue
             if not job.running:
                 if quiet or free * omax < model.processors or jobs[job.job_id].status is not _PENDING:
@@ -404,8 +404,8 @@ class Bundling(Plugin):
                 continue
             if slots is None:
                 if not ends:
-                    ends = [(end, processors) for end, _, processors, _ in pool.running]
-                head = pool.queue[0].processors if pool.queue else None
+                    ends = [(end, processors) for end, _, processors, _ in domain.running]
+                head = domain.queue[0].processors if domain.queue else None
                 slots = backfillable(now, free, head, ends)
             choice = self._choice(job, now, slots)
             if choice is None:

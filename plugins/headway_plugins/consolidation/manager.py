@@ -203,7 +203,7 @@ class Consolidation(Plugin):
 
     @hookimpl
     def schedule(self, view: View) -> Any:
-        name = view.pool.name
+        name = view.domain.name
         slots = self._slots.get(name)
         if slots is None or slots.single is not view.nodes.single:
             if slots is not None:
@@ -219,38 +219,38 @@ class Consolidation(Plugin):
 
     def _foreground(self, view: View, slots: Slots) -> None:
         """Steps 1 and 2."""
-        pool = view.pool
-        if not pool.free:
+        domain = view.domain
+        if not domain.free:
             return
         behind = sorted((job for job in view.background.values() if job.status is _RUNNING), key=_order)
         if not behind:
             candidates: Iterable[Job] = view.queue
-        elif view.queue is pool.queue:
+        elif view.queue is domain.queue:
             candidates = _in_order(view.queue, behind)
         else:
             candidates = chain(behind, view.queue)
         head = None
         for job in candidates:
-            if job.processors > pool.free or not self._deploy(view, slots, job, "first in the queue"):
+            if job.processors > domain.free or not self._deploy(view, slots, job, "first in the queue"):
                 head = job
                 break
-        if head is None or not pool.free:
+        if head is None or not domain.free:
             return
         now = view.now
         reservation: tuple[float, int] | None = None
         shadow, extra = _INF, 0
         fitting: Iterator[Job] = view.fitting()
         # Nothing becomes free in front from here on, so who does not fit now never will.
-        left = [job for job in behind if job.processors <= pool.free and job.behind]
+        left = [job for job in behind if job.processors <= domain.free and job.behind]
         if not left:
             others: Iterable[Job] = fitting
-        elif view.queue is pool.queue:
+        elif view.queue is domain.queue:
             others = _in_order(fitting, left)
         else:
             others = (*left, *fitting)
         for job in others:
             processors = job.processors
-            if job is head or processors > pool.free:
+            if job is head or processors > domain.free:
                 continue
             if reservation is None:
                 # Without a candidate nobody needs to know it.
@@ -266,7 +266,7 @@ class Consolidation(Plugin):
             )
             if self._deploy(view, slots, job, why) and past:
                 extra -= processors
-            if not pool.free:
+            if not domain.free:
                 return
 
     def _runtime(self, slots: Slots, job: Job, now: float) -> float:
@@ -281,14 +281,14 @@ class Consolidation(Plugin):
 
     def _reservation(self, view: View, slots: Slots, head: Job) -> tuple[float, int]:
         """The head's shadow time, and the processors in front that it leaves free then."""
-        now, pool = view.now, view.pool
+        now, domain = view.now, view.domain
         if self.options.variant == "reasy" and head.behind:
             tenants = view.tenants
             own = set(tenants.nodes_of(head))
             over = [entry for entry in view.running if not own.isdisjoint(tenants.nodes_of(entry[3]))]
             ends = self._ends(over, now)
             return ends[-1][0] if ends else now, slots.idle_outside(head)
-        need = head.processors - pool.free
+        need = head.processors - domain.free
         if need <= 0:
             return now, -need
         shadow = _INF
@@ -298,7 +298,7 @@ class Consolidation(Plugin):
             need -= processors
             if shadow == _INF and need <= 0:
                 shadow = end
-        return shadow, -need if shadow < _INF else pool.total
+        return shadow, -need if shadow < _INF else domain.total
 
     def _ends(
         self, running: Iterable[RunningEntry], now: float, need: float = _INF

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 
 class Slots:
-    """The processors of one pool in both tiers, and how they are used."""
+    """The processors of one domain in both tiers, and how they are used."""
 
     #: For nodes of one processor each.
     single = False
@@ -34,7 +34,7 @@ class Slots:
     def __init__(self, view: View, usage: Usage, threshold: float) -> None:
         self._nodes: NodeTable = view.nodes
         self._tenants: Tenants = view.tenants
-        self._pool = view.pool
+        self._domain = view.domain
         self._usage = usage
         self._threshold = threshold
         self._changes = self._tenants.watch()
@@ -72,7 +72,7 @@ class Slots:
                 np.concatenate([array, np.zeros(more)]) for array in (self._front, self._behind)
             )
             self._full = np.concatenate([self._full, np.zeros(more, np.int64)])
-        self._usable = nodes.pool_mask(self._pool.name) & nodes.available
+        self._usable = nodes.pool_mask(*[pool.name for pool in self._domain.pools]) & nodes.available
         if nodes.power:
             self._usable = self._usable & ~nodes.mask_of(nodes.power)
 
@@ -91,7 +91,7 @@ class Slots:
         """Processors that are idle in front and have no process of this job behind."""
         free, place = self._nodes.free.processors, self._nodes.locate(job.placement)
         own = sum(min(int(free[node]), n) for node, n in zip(place.nodes, place.counts, strict=True))
-        return self._pool.free - own
+        return self._domain.free - own
 
     def front(self, job: Job, now: float) -> Placement | None:
         """Idle processors for a job, one in the background or one that waits; None if it does not find its
@@ -142,10 +142,10 @@ class Slots:
                 room = np.where(open_, room, 0)
         if request.parts:
             return place_parts(
-                nodes, request, self._pool.name, room > 0, free, lambda offer: offer.take(offer.feasible)
+                nodes, request, self._domain.name, room > 0, free, lambda offer: offer.take(offer.feasible)
             )
         if not is_plain(request):
-            eligible = nodes.eligible(request, self._pool.name)
+            eligible = nodes.eligible(request, self._domain.name)
             room = np.minimum(room, nodes.slots(request, eligible, free))
         candidates = np.flatnonzero(room)
         if self._usage.known:

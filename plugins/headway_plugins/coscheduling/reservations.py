@@ -408,10 +408,12 @@ def _room(
     prefer: tuple[str, ...] = (),
 ) -> tuple[tuple[int, tuple[str, ...]] | None, str]:
     """Processors (flat pool) or nodes for [start, end), or None and why not."""
-    profile = state.profile(pool)
+    profile = state.profile(pool.domain)
     for job in state.jobs.values():
         wanted = job.attribute("requested_start") if job.status is Status.WAITING else None
-        if wanted is not None and job.pool is pool and not job.barred and state.kept_for(job) is None:
+        if wanted is None or job.domain is not pool.domain:
+            continue
+        if not job.barred and state.kept_for(job) is None:
             begin = max(float(wanted), state.now)
             profile.reserve(begin, begin + job.expected_runtime, job.processors)
     left = profile.minimum(start, end)

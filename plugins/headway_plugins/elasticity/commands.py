@@ -57,7 +57,7 @@ from headway.model import Placement, Reservation
 from headway.profile import Profile, next_after
 from headway.requests import Answer
 from headway.results import RunResult
-from headway.state import Job, PoolState, State, Status
+from headway.state import Domain, Job, State, Status
 from headway_plugins.policies.dedicated import requested_start
 
 _INF = float("inf")
@@ -267,8 +267,8 @@ class Elastic(Plugin):
     def _grow(self, job: Job, wanted: int, outcome: str, reason: str, state: State) -> Verdict:
         refusal = "waiting" if self.options.wait else "refused"
         more = wanted - job.processors
-        if more > job.pool.free:
-            return refusal, f"{more} more processors asked for, {job.pool.free} free", []
+        if more > job.domain.free:
+            return refusal, f"{more} more processors asked for, {job.domain.free} free", []
         late = delayed(job, job.expected_end, wanted, state, head=True)
         if late:
             return refusal, f"the processors that are free now are kept: it would delay {late}", []
@@ -318,21 +318,21 @@ def delayed(job: Job, end: float, processors: int, state: State, *, head: bool =
 
     Dedicated jobs and reservations; with ``head`` also the head of the queue.
     """
-    pool = job.pool
-    jobs = _planned(pool, state, head)
-    if not pool.flat:
+    domain = job.domain
+    jobs = _planned(domain, state, head)
+    if not domain.flat:
         broken = state.nodes.broken(job.placement, state.now, end, state.inside(job))
         if broken is not None and end > job.expected_end:
             return _whose(broken, state)
     # What is reserved for dedicated jobs is booked below, by count.
     own = {kept.id for other in (job, *jobs) if (kept := state.kept_for(other)) is not None}
-    before = state.profile(pool, without=own)
+    before = state.profile(domain, without=own)
     after = before.copy()
     after.release(state.now, max(job.expected_end, next_after(state.now)), job.processors)
     after.reserve(state.now, max(end, next_after(state.now)), processors)
-    if pool.reservations and after.minimum(state.now, end) < min(0, before.minimum(state.now, end)):
+    if domain.reservations and after.minimum(state.now, end) < min(0, before.minimum(state.now, end)):
         return "reservation " + ", ".join(
-            r.id for r in pool.reservations if r.start < end and r.id not in own
+            r.id for r in domain.reservations if r.start < end and r.id not in own
         )
     for other, planned, changed in zip(
         jobs, _starts(jobs, before, state.now), _starts(jobs, after, state.now), strict=True
@@ -356,7 +356,7 @@ def _whose(reservation: Reservation, state: State) -> str:
     return f"reservation {reservation.id}" if job is None else _called(job)
 
 
-def _planned(pool: PoolState, state: State, head: bool) -> list[Job]:
+def _planned(domain: Domain, state: State, head: bool) -> list[Job]:
     """Dedicated jobs by requested start, then the first other job of the queue if asked for.
 
     Jobs that arrive in this instant come after its commands.
@@ -364,7 +364,7 @@ def _planned(pool: PoolState, state: State, head: bool) -> list[Job]:
     jobs = [
         job
         for job in state.jobs.values()
-        if job.pool is pool
+        if job.domain is domain
         and job.submit_time < state.now
         and job.status in (Status.WAITING, Status.PENDING)
         and not job.barred
@@ -372,7 +372,7 @@ def _planned(pool: PoolState, state: State, head: bool) -> list[Job]:
     ]
     jobs.sort(key=lambda job: (requested_start(job), job.seq))
     if head:
-        there = (job for job in pool.queue if requested_start(job) is None and job.submit_time < state.now)
+        there = (job for job in domain.queue if requested_start(job) is None and job.submit_time < state.now)
         jobs.extend(islice(there, 1))
     return jobs
 

@@ -286,7 +286,7 @@ class Dvfs(Plugin):
     def _slowed(self, start: Start, state: State) -> list[Decision]:
         """The start at the slowest level that meets the deadline, and the limit that this needs."""
         job = state.jobs.get(start.job_id)
-        view = job.pool.view if job is not None else None
+        view = job.domain.view if job is not None else None
         if job is None or view is None:
             return [start]
         model, pool = self._model, job.pool.name

@@ -305,8 +305,8 @@ class PowerCap(Plugin):
         if not (self.options.slow_running and self._can_slow):
             return []
         self._starts_first = any(
-            pool.view is not None and pool.view.now == state.now and pool.view.started
-            for pool in state.pools.values()
+            domain.view is not None and domain.view.now == state.now and domain.view.started
+            for domain in state.domains.values()
         )
         decisions: list[Decision] = []
         for pool in state.pools.values():
@@ -554,7 +554,7 @@ class PowerCap(Plugin):
         meter = self._meter
         if self._fits(meter.added(job, start.placement, start.frequency), meter.watts, state):
             return True, start.frequency
-        if not (self.options.slow and self._can_slow) or job.pool.view is None:
+        if not (self.options.slow and self._can_slow) or job.domain.view is None:
             return False, None
         for level in self._kind(start.placement, job, state).levels[1:]:
             if start.frequency is not None and level.frequency >= start.frequency:
@@ -562,7 +562,7 @@ class PowerCap(Plugin):
             if self._fits(meter.added(job, start.placement, level.frequency), meter.watts, state):
                 factor = self._factor(job, start.placement, start.frequency, level.frequency, state)
                 # A slower level only takes longer. Whoever is booked behind it would have it wait for ever.
-                may = job.pool.view.stretch(job, job.expected_runtime * factor, push=True)
+                may = job.domain.view.stretch(job, job.expected_runtime * factor, push=True)
                 return may, level.frequency
         return False, None
 
@@ -629,7 +629,7 @@ class PowerCap(Plugin):
             if node is None:
                 continue
             pools = [state.pools[pool] for pool in node.pools if pool in state.pools]
-            if any(pool.running for pool in pools) or any(
+            if any(state.running_in(pool) for pool in pools) or any(
                 power == "waking" and not set(node.pools).isdisjoint(state.nodes.descriptions[other].pools)
                 for other, power in state.nodes.power.items()
             ):
@@ -641,10 +641,11 @@ class PowerCap(Plugin):
 
     # ------------------------------------------------------------------ running jobs
 
-    def _running(self, pool: PoolState) -> list[Job]:
+    @staticmethod
+    def _running(pool: PoolState, state: State) -> list[Job]:
         """Jobs that run in the pool, the oldest first."""
         running = Status.RUNNING
-        jobs = [entry[3] for entry in pool.running if entry[3].status is running]
+        jobs = [job for job in state.running_in(pool) if job.status is running]
         return sorted(jobs, key=lambda job: (job.start_time, job.seq))
 
     def _slow_down(self, pool: PoolState, cap: float, state: State) -> list[Decision]:
@@ -652,7 +653,7 @@ class PowerCap(Plugin):
         meter, name, allowed = self._meter, pool.name, cap * (1 + _ROUNDING)
         decisions: list[Decision] = []
         reason = f"the power cap of pool {name!r} is {cap:.0f} W"
-        for job in reversed(self._running(pool)):
+        for job in reversed(self._running(pool, state)):
             if meter.watts[name] <= allowed:
                 break
             before, levels = meter.frequency(job), self._kind(job.placement, job, state).levels

@@ -42,7 +42,7 @@ from headway.events import (
 )
 from headway.hookspecs import Plugin, hookimpl
 from headway.results import RunResult
-from headway.state import Job, PoolState, State, Status
+from headway.state import Domain, Job, State, Status
 
 _INF = float("inf")
 _WAITING = (Status.PENDING, Status.WAITING)
@@ -226,24 +226,24 @@ class PowerDownIdle(Plugin):
         asleep[[table.index[name] for name in table.power]] = True
         asleep &= ~spare & (needed == _INF)
         spare &= needed == _INF
-        for pool in state.pools.values():
+        for domain in state.domains.values():
             booked = set()
-            for booking in pool.view.bookings if pool.view is not None else ():
+            for booking in domain.view.bookings if domain.view is not None else ():
                 booked.add(booking.job)
                 for name, _ in booking.placement:
                     if name in table.index:
                         at = table.index[name]
                         needed[at] = min(needed[at], booking.start)
                         spare[at] = asleep[at] = False
-            if pool.flat or not pool.open:
+            if domain.flat or not any(pool.open for pool in domain.pools):
                 continue
-            wanting = [(job, state.now) for job in pool.queue[: self.options.depth]]
-            wanting += [(job, job.description.begin_time or 0.0) for job in self._soon(pool, state.now)]
+            wanting = [(job, state.now) for job in domain.queue[: self.options.depth]]
+            wanting += [(job, job.description.begin_time or 0.0) for job in self._soon(domain, state.now)]
             for job, when in wanting:
                 if not (spare.any() or asleep.any()):
                     break
                 if job not in booked:
-                    self._claim(state, pool, job, when, needed, (spare, asleep))
+                    self._claim(state, job, when, needed, (spare, asleep))
         for name, nodes in self._ahead.items():
             here = table.pool_mask(name)
             missing = max(nodes - int((spare & here).sum()), 0)
@@ -270,21 +270,20 @@ class PowerDownIdle(Plugin):
         nodes = np.flatnonzero(state.nodes.pool_mask(pool))
         return max((self._lead(state, state.nodes.names[node]) for node in nodes), default=0.0)
 
-    def _soon(self, pool: PoolState, now: float) -> list[Job]:
-        """Jobs of the pool that may begin only later, by begin time."""
+    def _soon(self, domain: Domain, now: float) -> list[Job]:
+        """Jobs of the domain that may begin only later, by begin time."""
         gone = [
             name for name, job in self._coming.items()
             if job.status is not Status.WAITING or (job.description.begin_time or 0.0) <= now
         ]  # fmt: skip
         for name in gone:
             del self._coming[name]
-        coming = [job for job in self._coming.values() if job.pool is pool and not job.barred]
+        coming = [job for job in self._coming.values() if job.domain is domain and not job.barred]
         return sorted(coming, key=lambda job: (job.description.begin_time, job.seq))
 
     def _claim(
         self,
         state: State,
-        pool: PoolState,
         job: Job,
         when: float,
         needed: np.ndarray,
@@ -293,9 +292,9 @@ class PowerDownIdle(Plugin):
         """Mark the nodes that a job without a booking will need: of those left over (masks) first the
         ones that are on, then sleepers."""
         table, request = state.nodes, job.request
-        if job.status not in _WAITING or request.processors > pool.total:
+        if job.status not in _WAITING or request.processors > job.pool.total:
             return
-        eligible = table.eligible(request, pool.name)
+        eligible = table.eligible(request, job.pool.name)
         per_node = request.processors_per_node
         left = request.nodes or (-(-request.processors // per_node) if per_node else request.processors)
         for mask in left_over:

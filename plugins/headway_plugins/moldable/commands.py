@@ -82,13 +82,13 @@ def _waiting(
     state.now = now
     enabled = (one for one in scheduler.plugins.by_name.values() if isinstance(one, Moldable))
     policy = next(enabled, None) or Moldable()
-    free_at = frontier(pool, now)
-    jobs = policy.batch(state, pool)
+    free_at = frontier(pool.domain, now)
+    jobs = policy.batch(state, pool.domain)
     tasks = [policy.task(job) for job in jobs]
     able = [at for at, task in enumerate(tasks) if task.least <= len(free_at)]
     say(
-        f"Pool {pool.name}: {pool.free} of {pool.total} processors free, "
-        f"{len(jobs)} waiting, {len(pool.running)} running until they are expected to end."
+        f"Pool {pool.name}: {pool.domain.free} of {pool.domain.total} processors free, "
+        f"{len(jobs)} waiting, {len(pool.domain.running)} running until they are expected to end."
     )
     if not len(free_at):
         raise UserError(f"pool {pool.name}: expected processors, found none that are up")

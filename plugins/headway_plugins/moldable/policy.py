@@ -52,7 +52,7 @@ from headway.events import (
 )
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import Request
-from headway.state import Job, PoolState, State, Status
+from headway.state import Domain, Job, State, Status
 from headway.view import View
 from headway_plugins.moldable.advice import why
 from headway_plugins.moldable.algorithms import ALGORITHMS
@@ -237,7 +237,7 @@ class Moldable(Plugin):
         self._wide.pop(job_id, None)
         if job.entries is None and job.request.processors > job.pool.total and self._least(job):
             self._wide[job_id] = None
-            job.pool.touch()
+            job.domain.touch()
 
     def _ended(self, event: JobEnded) -> None:
         job_id = event.job_id
@@ -309,23 +309,23 @@ class Moldable(Plugin):
             least = max(least, -(-processes // max(share, 1)))
         return Task(processes, time, min(least, processes), stretch if stretch > 0 else 1.0)
 
-    def batch(self, state: State, pool: PoolState) -> list[Job]:
+    def batch(self, state: State, domain: Domain) -> list[Job]:
         """The jobs of a pool that are planned, in service order; then those that are larger than the pool."""
-        jobs = [job for job in pool.queue[: self.options.depth] if job.status is Status.PENDING]
+        jobs = [job for job in domain.queue[: self.options.depth] if job.status is Status.PENDING]
         for job_id in self._wide:
             job = state.jobs.get(job_id)
             if (
                 job is not None
-                and job.pool is pool
+                and job.domain is domain
                 and job.status is Status.WAITING
                 and job.obstacle is not None
             ):
                 jobs.append(job)
         return jobs
 
-    def _make(self, state: State, pool: PoolState, jobs: Sequence[Job]) -> _Plan:
+    def _make(self, state: State, domain: Domain, jobs: Sequence[Job]) -> _Plan:
         now = state.now
-        free_at = frontier(pool, now)
+        free_at = frontier(domain, now)
         total = len(free_at)
         tasks = {job.id: self.task(job) for job in jobs}
         planned = [job.id for job in jobs if tasks[job.id].least <= total]
@@ -338,25 +338,25 @@ class Moldable(Plugin):
             starts[job_id] = now + entry.start, entry.size
             if entry.size < task.processes:
                 reasons[job_id] = why(task, entry.size, name, schedule, total)
-        return _Plan(now, pool.total, tasks, starts, reasons)
+        return _Plan(now, domain.total, tasks, starts, reasons)
 
-    def _current(self, state: State, pool: PoolState) -> _Plan | None:
+    def _current(self, state: State, domain: Domain) -> _Plan | None:
         """The pool's plan, made again if it may and must be."""
-        jobs = self.batch(state, pool)
+        jobs = self.batch(state, domain)
         if not jobs:
-            self._plans.pop(pool.name, None)
+            self._plans.pop(domain.name, None)
             return None
-        plan = self._plans.get(pool.name)
-        if plan is not None and self._holds(plan, pool, jobs):
+        plan = self._plans.get(domain.name)
+        if plan is not None and self._holds(plan, domain, jobs):
             return plan
         if plan is not None and state.now < plan.made + self.options.replan_interval:
-            state.wake_at(plan.made + self.options.replan_interval, pool)
+            state.wake_at(plan.made + self.options.replan_interval, domain)
             return plan
-        plan = self._plans[pool.name] = self._make(state, pool, jobs)
+        plan = self._plans[domain.name] = self._make(state, domain, jobs)
         return plan
 
-    def _holds(self, plan: _Plan, pool: PoolState, jobs: Sequence[Job]) -> bool:
-        if plan.stale or plan.total != pool.total:
+    def _holds(self, plan: _Plan, domain: Domain, jobs: Sequence[Job]) -> bool:
+        if plan.stale or plan.total != domain.total:
             return False
         for job in jobs:
             known, asked = plan.tasks.get(job.id), self.asked_for(job)
@@ -375,24 +375,24 @@ class Moldable(Plugin):
         for decision in undo:
             if decision.job_id in state.jobs:
                 yield decision
-        for pool in state.pools.values():
-            if not pool.changed:
+        for domain in state.domains.values():
+            if not domain.changed:
                 continue
-            plan = self._current(state, pool)
+            plan = self._current(state, domain)
             if plan is None:
                 continue
-            self._wake_for(pool, plan, state)
+            self._wake_for(domain, plan, state)
             for job_id, (start, size) in list(plan.starts.items()):
                 job = state.jobs.get(job_id)
                 if job is not None and job.entries is None and due(start, state.now):
                     yield from self._resized(job, size, plan, state)
 
-    def _wake_for(self, pool: PoolState, plan: _Plan, state: State) -> None:
+    def _wake_for(self, domain: Domain, plan: _Plan, state: State) -> None:
         """Have a step come at the next planned start; who is larger than the pool waits outside its queue."""
         first = min((start for start, _ in plan.starts.values() if not due(start, state.now)), default=None)
-        if first is not None and self._woken.get(pool.name) != first:
-            self._woken[pool.name] = first
-            state.wake_at(first, pool)
+        if first is not None and self._woken.get(domain.name) != first:
+            self._woken[domain.name] = first
+            state.wake_at(first, domain)
 
     def _resized(self, job: Job, size: int, plan: _Plan, state: State) -> Iterator[Decision]:
         """Give a job that is to start its planned size, and the limit that belongs to it."""
@@ -424,7 +424,7 @@ class Moldable(Plugin):
     @hookimpl
     def schedule(self, view: View) -> list[Decision]:
         view.forget()
-        plan, state = self._plans.get(view.pool.name), self._state
+        plan, state = self._plans.get(view.domain.name), self._state
         if plan is None or state is None:
             return view.made
         now = view.now
@@ -438,7 +438,7 @@ class Moldable(Plugin):
             limit = asked.limit * max(task.factor(size), float(-(-task.processes // size)))
             reason = plan.reasons.get(job_id) or f"as {self.options.algorithm} plans"
             if self._shows(job, size, limit) and view.start(job, reason) is not None:
-                self._expected[job_id] = view.pool.name, now + job.expected_runtime
+                self._expected[job_id] = view.domain.name, now + job.expected_runtime
                 if self._least(job):
                     program, share = f"{job.user}\n{job.name}\n{task.processes}", -(-task.processes // size)
                     self._runs[job_id] = program, share, now
@@ -503,11 +503,11 @@ def due(start: float, now: float) -> bool:
     return start <= now + 1e-6 * max(1.0, abs(start) * 1e-3)
 
 
-def frontier(pool: PoolState, now: float) -> Floats:
+def frontier(domain: Domain, now: float) -> Floats:
     """When each processor of a pool is free, seconds from now."""
     sizes, ends = [], []
-    for end, _, size, _ in pool.running:
+    for end, _, size, _ in domain.running:
         sizes.append(size)
         ends.append(min(max(end - now, SOON), FOREVER))
     taken = np.repeat(np.array(ends, np.float64), np.array(sizes, np.int64))
-    return np.concatenate([np.zeros(max(pool.free, 0)), taken])
+    return np.concatenate([np.zeros(max(domain.free, 0)), taken])

@@ -203,7 +203,8 @@ class Partitions(Plugin):
         for pool in state.pools.values():
             if pool.flat:
                 continue
-            first = pool.queue[0].description if pool.queue else None
+            queue = pool.domain.queue
+            first = queue[0].description if queue else None
             told = self._occupancy.changes, table.told, first
             if told != self._looked[0]:
                 usable = self._occupancy.usable(table)

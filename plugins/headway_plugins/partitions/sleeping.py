@@ -36,6 +36,7 @@ from headway.parts import placements_of
 from headway.placing_parts import place_parts
 from headway.results import RunResult
 from headway.state import Job, PoolState, State, Status
+from headway.state.choices import queued_for
 from headway.view import View
 from headway_plugins.partitions.node_blocks import Bools, Ints, NodeBlocks, Site
 
@@ -165,7 +166,7 @@ class SleepingNodes:
 
     def place(self, job: Job, offer: Offer, view: View) -> Placement | tuple[()]:
         """The job's nodes at the time of an offer."""
-        blocks, site = self._of(view.pool.name), self._site(job, offer, view)
+        blocks, site = self._of(job.pool.name), self._site(job, offer, view)
         if self._prepared and job.request.parts:
             return self._place_part(job, offer, blocks, site)
         found = blocks.find(offer, site)
@@ -191,9 +192,9 @@ class SleepingNodes:
     def _site(self, job: Job, offer: Offer, view: View) -> Site:
         table = view.nodes
         free = offer.free.processors == table.total
-        there = [(entry[3], entry[3].placement) for entry in view.pool.running]
+        there = [(entry[3], entry[3].placement) for entry in view.running]
         there += [(booking.job, booking.placement) for booking in view.bookings if booking.job is not job]
-        idle = free & ~self._of(view.pool.name).taken(there, free)
+        idle = free & ~self._of(job.pool.name).taken(there, free)
         on = None
         if offer.time <= view.now and not offer.slots[self._mask(table.power)].any():
             # It is for a start, not about what would be possible if who sleeps was on.
@@ -235,7 +236,7 @@ class SleepingNodes:
         self._again()
         running = {
             entry[3].id: entry[3]
-            for pool in state.pools.values() if not pool.flat for entry in pool.running
+            for domain in state.domains.values() if not domain.flat for entry in domain.running
         }  # fmt: skip
         self._follow(running)
         plan: dict[str, tuple[str, ...]] = {}
@@ -308,17 +309,18 @@ class SleepingNodes:
 
     def _plan(self, pool: PoolState, plan: dict[str, tuple[str, ...]]) -> None:
         """The nodes that are to be on for the jobs that wait in a pool."""
-        if not pool.queue:
+        domain, queue = pool.domain, queued_for(pool)
+        if not queue:
             return
         table, blocks = self._state.nodes, self._of(pool.name)
         free = table.free.processors == table.total
-        there = [(entry[3], entry[3].placement) for entry in pool.running]
+        there = [(entry[3], entry[3].placement) for entry in domain.running]
         idle = free & table.available & ~blocks.taken(there, free)
         idle &= ~self._mask(name for nodes in plan.values() for name in nodes)
-        bookings = {b.job.id: b for b in pool.view.bookings} if pool.view is not None else {}
+        bookings = {b.job.id: b for b in domain.view.bookings} if domain.view is not None else {}
         lead = self._lead(pool)
         kept: list[tuple[float, Ints]] = []
-        for job in pool.queue[: self._depth]:
+        for job in queue[: self._depth]:
             if job.status is not Status.PENDING:
                 continue
             booking = bookings.get(job.id)

@@ -149,11 +149,11 @@ class KeepingGuarantees(Conservative):
     @hookimpl
     def schedule(self, view: View) -> list[Decision]:
         """Serve the queue with promises that are kept."""
-        now, promised, pool = view.now, self._promised, view.pool.name
+        now, promised, domain = view.now, self._promised, view.domain.name
         view.forget()
         profile = view.profile
-        may_move = self._served.get(pool) != self._changes
-        self._served[pool] = self._changes
+        may_move = self._served.get(domain) != self._changes
+        self._served[domain] = self._changes
         for job in view.queue:
             if job.id in promised:
                 start, runtime, processors = promised[job.id]
@@ -184,10 +184,10 @@ class KeepingGuarantees(Conservative):
                 start = self._promised[job.id][0]
                 first = min(first, start)
                 view.book(job, after=max(start, view.now))
-        pool = view.pool
-        if view.now < first < _INF and self._woken.get(pool.name) != first and self._state is not None:
-            self._woken[pool.name] = first
-            self._state.wake_at(first, pool)
+        domain = view.domain
+        if view.now < first < _INF and self._woken.get(domain.name) != first and self._state is not None:
+            self._woken[domain.name] = first
+            self._state.wake_at(first, domain)
 
     @hookimpl
     def checkpoint(self) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from headway.events import Event, JobChanged, JobEnded, JobHeld, JobReleased, Jo
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import FOR_JOB
 from headway.results import RunResult
-from headway.state import Job, PoolState, State, Status
+from headway.state import Domain, Job, State, Status
 from headway.view import Booking, View
 from headway_plugins.policies.dedicated_reservations import DedicatedReservations, ReservingOptions
 
@@ -60,7 +60,7 @@ class DedicatedQueue:
 
     def __init__(self) -> None:
         self._waiting: dict[str, Job] = {}
-        #: What was booked last, pool by pool.
+        #: What was booked last, domain by domain.
         self._booked: dict[str, list[Booking]] = {}
 
     @property
@@ -76,27 +76,27 @@ class DedicatedQueue:
                 if job.status is Status.WAITING:
                     self._waiting[job.id] = job
                 # It changes what is kept, even if it only came to the queue's tail.
-                job.pool.touch()
+                job.domain.touch()
         elif isinstance(event, JobHeld | JobReleased) and event.job_id in self._waiting:
-            self._waiting[event.job_id].pool.touch()
+            self._waiting[event.job_id].domain.touch()
 
-    def ahead(self, pool: PoolState, now: float) -> list[Job]:
-        """Jobs of ``pool`` that are due after ``now``, by requested start, then arrival."""
+    def ahead(self, domain: Domain, now: float) -> list[Job]:
+        """Jobs of ``domain`` that are due after ``now``, by requested start, then arrival."""
         gone = [i for i, job in self._waiting.items() if job.status is not Status.WAITING]
         for job_id in gone:
             del self._waiting[job_id]
         jobs = [
             job
             for job in self._waiting.values()
-            if job.pool is pool and not job.barred and (requested_start(job) or 0.0) > now
+            if job.domain is domain and not job.barred and (requested_start(job) or 0.0) > now
         ]
         return sorted(jobs, key=lambda job: (requested_start(job), job.seq))
 
     def keep(self, view: View, freeze: str, horizon: float = _INF) -> None:
         """Book what is due, then what is ahead: its earliest group, or with ``freeze`` "all" each group."""
-        booked = self._booked[view.pool.name] = []
+        booked = self._booked[view.domain.name] = []
         due = list(takewhile(lambda job: requested_start(job) is not None, view.queue))
-        ahead = self.ahead(view.pool, view.now)
+        ahead = self.ahead(view.domain, view.now)
         # Reservations follow the bookings, so those of later jobs yield to the earlier ones' bookings.
         yielding = {FOR_JOB + job.id for job in (*due, *ahead)}
         for job in due:
@@ -108,7 +108,7 @@ class DedicatedQueue:
                 break
             group = list(members)
             after = start
-            if len(group) > 1 and view.pool.flat:
+            if len(group) > 1 and view.domain.flat:
                 together = view.profile.earliest(sum(job.processors for job in group), 0.0, start)
                 after = together if together != _INF else start
             for job in group:

@@ -311,8 +311,8 @@ class DedicatedReservations:
         if effort.make_from > state.now or self._asked(effort, state.now):
             return
         obstacle, passing = _obstacle(wish, state)
-        # A booking that another pool's starts have met is made anew, and a job that runs needs nobody's word.
-        if passing or (obstacle and (job.pool.changed or job.status not in _WAITS)):
+        # Of a domain that is to be looked at again bookings are made anew; a job that runs needs none.
+        if passing or (obstacle and (job.domain.changed or job.status not in _WAITS)):
             return
         if obstacle:
             text = f"dedicated job {job.id} cannot have its reservation yet: {obstacle}"

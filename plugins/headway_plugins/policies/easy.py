@@ -15,6 +15,9 @@ fits in the extra processors, which shrink as such jobs start.
 D. G. Feitelson: Backfilling Using System-Generated Predictions Rather Than User Runtime Estimates. IEEE TPDS
 18(6), 2007); of equally long ones the first in the queue.
 
+Pools that share nodes have one queue and one head. With ``bookings_per_pool`` the first waiting job of each
+of them is booked as well, so that no pool waits for another's turn to have a booking.
+
 With ``bookings: N`` the first N waiting jobs are booked, not only the first one, and a job starts if it
 delays none of them (EASY with N reservations; Maui's ``RESERVATIONDEPTH``). ``backfill: shortest-first`` is
 then about those behind the last one that is booked. The other options are those of :mod:`.tuning`.
@@ -47,6 +50,10 @@ class EasyOptions(Tuning):
     bookings: int = Field(
         default=1, ge=1, le=1_000_000, description="how many waiting jobs are booked, the first ones"
     )
+    bookings_per_pool: bool = Field(
+        default=False,
+        description="where pools share nodes, the first waiting job of each pool is booked, too",
+    )
     backfill: Literal["in-order", "shortest-first"] = Field(
         default="in-order", description="which of the jobs behind the head is tried first"
     )
@@ -61,7 +68,8 @@ class Easy(Plugin):
     def __init__(self, options: EasyOptions | None = None) -> None:
         super().__init__(options or EasyOptions())
         self._shortest = self.options.backfill == "shortest-first"
-        self._one = self.options.bookings == 1 and not self.options.in_part
+        per_pool = self.options.bookings_per_pool
+        self._one = self.options.bookings == 1 and not self.options.in_part and not per_pool
         self._resolution = self.options.resolution or 0.0
 
     @property
@@ -81,7 +89,7 @@ class Easy(Plugin):
         if not self._one:
             self._serve(view)
             return view.made
-        queue, pool, refused = view.queue, view.pool, view.refused
+        queue, domain, refused = view.queue, view.domain, view.refused
         booking = view.booked(queue[0]) if view.fresh >= 0 else None
         if booking is not None:
             first = len(queue) - view.fresh
@@ -90,23 +98,23 @@ class Easy(Plugin):
             for job in queue:
                 if (
                     job.id not in refused
-                    and (job.processors > pool.free or view.start(job, "first in the queue") is None)
+                    and (job.processors > domain.free or view.start(job, "first in the queue") is None)
                     # It may have been refused just now.
                     and job.id not in refused
                 ):
                     break
                 first += 1
-            if first == len(queue) or not pool.free:
+            if first == len(queue) or not domain.free:
                 # Nobody waits, or nothing is left to backfill: no booking is needed.
                 return view.made
             booking = view.book(queue[first])
             first += 1
-        free = pool.free
+        free = domain.free
         shadow, now = booking.start, view.now
         # A job inside its own reservation is in nobody's way, nor is one whose booking another plugin made:
         # of these only the view can tell.
-        counts = not pool.reservations and not view.prepared
-        extra = booking.extra if counts else pool.total
+        counts = not domain.reservations and not view.prepared
+        extra = booking.extra if counts else domain.total
         behind: Iterable[Job] = islice(queue, first, None)
         if self._shortest:
             behind = sorted((job for job in behind if job.processors <= free), key=_runtime)
@@ -120,16 +128,19 @@ class Easy(Plugin):
             ):
                 if counts:
                     extra = booking.extra
-                free = pool.free
+                free = domain.free
                 if not free:
                     break
         return view.made
 
     def _serve(self, view: View) -> None:
         """Serve the queue where it is not one booking and all jobs behind it."""
-        bookings, queue = self.options.bookings, view.queue
-        if self._shortest or self.options.in_part:
-            serve(view, self.options, bookings, lambda job: _why(job, view), shortest=self._shortest)
+        bookings, queue, per_pool = self.options.bookings, view.queue, self.options.bookings_per_pool
+        if self._shortest or self.options.in_part or per_pool:
+            serve(
+                view, self.options, bookings, lambda job: _why(job, view),
+                shortest=self._shortest, per_pool=per_pool,
+            )  # fmt: skip
         else:
             new = queue if view.fresh < 0 else queue[len(queue) - view.fresh :]
             view.serve(new, f"delays none of the first {bookings} waiting jobs", bookings)
@@ -159,10 +170,10 @@ def may_backfill(booking: Booking, job: Job, view: View) -> bool:
     A job inside its own reservation is in nobody's way, nor is one whose booking another plugin made:
     of these only the view can tell.
     """
-    return job.processors <= view.pool.free and (
+    return job.processors <= view.free and (
         view.now + job.expected_runtime <= booking.start
         or job.processors <= booking.extra
-        or bool(view.pool.reservations)
+        or bool(view.domain.reservations)
         or view.prepared > 0
     )
 

@@ -60,13 +60,13 @@ class KReserved:
         self.options = options
         #: How often each waiting job was overtaken, by its id.
         self._counts: dict[str, int] = {}
-        #: By pool, for each start of its last cycle: whom it overtook.
+        #: By domain, for each start of its last cycle: whom it overtook.
         self._overtaken: dict[str, dict[str, list[str]]] = {}
 
     @hookimpl
     def schedule(self, view: View) -> list[Decision]:
-        queue, pool = view.queue, view.pool
-        self._overtaken[pool.name] = {}
+        queue, domain = view.queue, view.domain
+        self._overtaken[domain.name] = {}
         own = view.bookings[view.prepared :] if view.fresh >= 0 else []
         if own and own[0].job is queue[0]:
             self._backfill(view, own[0], 0, len(queue) - view.fresh)
@@ -76,23 +76,23 @@ class KReserved:
             if view.start(job, "first in the queue") is None:
                 break
             first += 1
-        if first < len(queue) and pool.free and not self._exhausted(queue[first]):
+        if first < len(queue) and domain.free and not self._exhausted(queue[first]):
             self._backfill(view, view.book(queue[first]), first, first + 1)
         return view.made
 
     def _backfill(self, view: View, booking: Booking, head: int, candidates: int) -> None:
         """Try the jobs from position ``candidates`` on; the first that waits is at position ``head``."""
-        queue, pool, now, limit, known = view.queue, view.pool, view.now, self.options.limit, self._counts
-        overtaken = self._overtaken[pool.name]
+        queue, domain, now, limit, known = view.queue, view.domain, view.now, self.options.limit, self._counts
+        overtaken = self._overtaken[domain.name]
         #: As they will be if all starts of this cycle come about.
         counts: dict[str, int] = {}
         closing: Job | None = None
         for at in range(candidates, len(queue)):
-            if closing is not None or not pool.free:
+            if closing is not None or not domain.free:
                 break
             job = queue[at]
             if (
-                job.processors <= pool.free
+                job.processors <= domain.free
                 and may_backfill(booking, job, view)
                 and view.start(job, why_backfilled(booking, job, now)) is not None
             ):

@@ -119,11 +119,11 @@ class Round:
     @property
     def free(self) -> int:
         """Free processors in whole units, of which each running job has some for itself."""
-        unit, pool = self.options.granularity, self.view.pool
+        unit, domain = self.options.granularity, self.view.domain
         if unit == 1:
-            return pool.free
-        used = sum(-(-processors // unit) for _, _, processors, _ in pool.running)
-        return max(min(pool.free // unit, pool.total // unit - used), 0)
+            return domain.free
+        used = sum(-(-processors // unit) for _, _, processors, _ in domain.running)
+        return max(min(domain.free // unit, domain.total // unit - used), 0)
 
     def fits(self, job: Job) -> bool:
         return self.units(job) <= self.free and job.id not in self._placeless
@@ -172,7 +172,7 @@ class Round:
         """For each time at which something is booked, by time: the processors that may run past it."""
         view = self.view
         kept = [booking for booking in view.bookings if booking.start != _INF]
-        if view.pool.flat and (view.prepared or len(kept) > 1):
+        if view.domain.flat and (view.prepared or len(kept) > 1):
             profile = view.profile
             return [(time, profile.free_at(time)) for time in sorted({booking.start for booking in kept})]
         rooms: dict[float, int] = {}
@@ -224,7 +224,7 @@ class DelayedLos:
 
     @hookimpl
     def schedule(self, view: View) -> list[Decision]:
-        if not view.pool.free:
+        if not view.domain.free:
             return []
         view.forget()
         round_ = Round(view, self.options)

@@ -100,33 +100,41 @@ def looked_at(view: View, options: Tuning) -> Iterator[tuple[Job, bool]]:
 
 
 def serve(
-    view: View, options: Tuning, bookings: float, why: Callable[[Job], str], *, shortest: bool = False
+    view: View,
+    options: Tuning,
+    bookings: float,
+    why: Callable[[Job], str],
+    *,
+    shortest: bool = False,
+    per_pool: bool = False,
 ) -> None:
     """Serve the jobs that are looked at in queue order: each starts if it can, and is booked if not until
     ``bookings`` of them are.
 
-    ``shortest``: of those behind the last one that is booked the one that is expected to run for the shortest
-    time is tried first.
+    ``per_pool``: the first of each pool is booked beside these. ``shortest``: of those behind the last one
+    that is booked the one that is expected to run for the shortest time is tried first.
     """
     if options.window is not None:
         view.forget()
         view.fresh = -1
     latest = view.now + options.window if options.window is not None else _INF
-    pool, pending = view.pool, Status.PENDING
-    made = 0
+    domain, pending = view.domain, Status.PENDING
+    made, pools = 0, set[str]()
     if view.fresh >= 0:
         new = set(view.queue[len(view.queue) - view.fresh :])
-        made = sum(b.job.status is pending and b.job not in new for b in view.bookings)
+        stands = [b.job for b in view.bookings if b.job.status is pending and b.job not in new]
+        made, pools = len(stands), {job.pool.name for job in stands}
     behind: list[Job] = []
     for job, is_new in looked_at(view, options):
-        if made >= bookings and not pool.free:
+        if made >= bookings and not domain.free and not per_pool:
             break
         if not is_new:
             continue
-        if made < bookings:
+        if made < bookings or (per_pool and job.pool.name not in pools):
             if view.start(job, why(job)) is None and view.book_by(job, latest) is not None:
                 made += 1
-        elif job.processors <= pool.free:
+                pools.add(job.pool.name)
+        elif job.processors <= domain.free:
             if shortest:
                 behind.append(job)
             else:
@@ -141,7 +149,7 @@ def _serve_shortest(view: View, options: Tuning, jobs: list[Job], why: Callable[
     while jobs:
         started = False
         for job in sorted(jobs, key=_runtime):
-            if job.processors <= view.pool.free:
+            if job.processors <= view.free:
                 started = view.start(job, why(job)) is not None or started
         tried.update(jobs)
         if not started or not options.in_part:

@@ -15,7 +15,7 @@ Decisions on what is left open:
 - Jobs that are starting, suspended or in the background are left alone, and those with the attribute
   ``preemptible: false``.
 - What becomes free is booked for the one that it is for. That is started as soon as all of it is free, before
-  the policies are asked. In other pools that share its nodes nothing is started there meanwhile.
+  the policies are asked.
 - Reservations stand, and bookings of jobs whose places it could not take either.
 - A job that would start by itself within ``soon`` seconds waits for that, and every job for ``patience``
   seconds first.
@@ -25,7 +25,7 @@ Decisions on what is left open:
   expected to end by then keeps the room for whom it is made for. A job that saves itself within its grace
   time (attribute ``saves``: seconds) and is requeued loses what it does from the signal on.
 - Who goes back to the queue has the place there that the order gives it, as before.
-- One job a pool takes others' places in a step; the next one is looked at in the step after it.
+- One job a domain takes others' places in a step; the next one is looked at in the step after it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from headway.events import (
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import Placement
 from headway.report.quantities import duration
-from headway.state import Job, PoolState, State, Status
+from headway.state import Domain, Job, PoolState, State, Status
 from headway.state.records import ON_NODES
 from headway.view import View
 from headway_plugins.preemption.rules import Rule, Seconds, check_rules
@@ -252,7 +252,7 @@ class Preemption(Plugin):
     @hookimpl
     def prepare(self, view: View) -> None:
         for claim in self._claims.values():
-            if claim.job.pool is view.pool and claim.job.status is Status.PENDING:
+            if claim.job.domain is view.domain and claim.job.status is Status.PENDING:
                 view.book(claim.job)
         self._suspended.keep_places(view, self._state)
 
@@ -263,47 +263,39 @@ class Preemption(Plugin):
             yield from self._look_after(claim, state)
 
     @hookimpl
-    def veto(self, decision: Decision, state: State) -> str | None:
-        if not self._claims or not isinstance(decision, Start) or not decision.placement:
-            return None
-        job = state.jobs[decision.job_id]
-        for claim in self._claims.values():
-            # Within a pool its booking keeps others away.
-            if claim.job.pool is not job.pool and any(name in claim.nodes for name, _ in decision.placement):
-                return f"room is being made there for job {claim.job.id}"
-        return None
-
-    @hookimpl
     def control(self, state: State) -> Iterator[Decision]:
         # Who makes room and who has it do not pass each other in one step.
-        pools = {claim.job.pool.name for claim in self._claims.values()}
+        domains = {claim.job.domain.name for claim in self._claims.values()}
         nodes = {name for claim in self._claims.values() for name in claim.nodes}
         for claim in self._claims.values():
-            # What was booked around its victims was in its way until the pool was looked at.
+            # What was booked around its victims was in its way until the domain was looked at.
             if claim.job.status is Status.PENDING and not _still_there(claim, state):
                 start = self._start(claim)
                 if start is not None:
                     yield start
         for decision in self._make_room(state):
             yield decision
-            pools.add(state.jobs[decision.job_id].pool.name)
+            domains.add(state.jobs[decision.job_id].domain.name)
             if isinstance(decision, Start):
                 nodes.update(name for name, _ in decision.placement)
-        yield from self._suspended.resume(state, pools, nodes)
+        yield from self._suspended.resume(state, domains, nodes)
         # Who runs again from now on needs nobody's help.
         state.notices += self._suspended.too_long(state)
 
     def _make_room(self, state: State) -> Iterator[Start | Signal | Requeue | Kill | Suspend]:
-        for pool in state.pools.values():
-            view = pool.view
-            if not pool.queue or not isinstance(view, View):
+        for domain in state.domains.values():
+            view = domain.view
+            if not domain.queue or not isinstance(view, View):
                 continue
-            waiting = islice((job for job in pool.queue if job.status is Status.PENDING), self.options.depth)
-            heads = [job for job in waiting if any(rule.who.fits(job) for rule in self._rules)]
-            # Nothing else lets one have a place that could not: the pool was looked at, or others are first.
-            if heads and (view.now == state.now or heads != self._seen.get(pool.name)):
-                self._seen[pool.name] = heads
-                yield from self._first_of(heads, pool, view, state)
+            queued = (job for job in domain.queue if job.status is Status.PENDING)
+            heads = [
+                job for job in islice(queued, self.options.depth)
+                if any(rule.who.fits(job) for rule in self._rules)
+            ]  # fmt: skip
+            # Nothing else lets one have a place that could not: it was looked at, or others are first.
+            if heads and (view.now == state.now or heads != self._seen.get(domain.name)):
+                self._seen[domain.name] = heads
+                yield from self._first_of(heads, domain, view, state)
 
     def why_suspended(self, job: Job, clock: Callable[[float], str]) -> str:
         """For whom it was suspended, and when it runs again."""
@@ -316,7 +308,7 @@ class Preemption(Plugin):
     # ------------------------------------------------------------------ whose turn it is
 
     def _first_of(
-        self, jobs: Sequence[Job], pool: PoolState, view: View, state: State
+        self, jobs: Sequence[Job], domain: Domain, view: View, state: State
     ) -> Iterator[Start | Signal | Requeue | Kill | Suspend]:
         """The first of these for which others can make room."""
         if self._by_priority:
@@ -331,7 +323,7 @@ class Preemption(Plugin):
             claim = self._claim(job, view, state)
             if claim is not None:
                 self._claims[job.id] = claim
-                state.wake_at(claim.deadline if claim.until is None else claim.until, pool)
+                state.wake_at(claim.deadline if claim.until is None else claim.until, domain)
                 yield from [self._tell(claim, name, state) for name in claim.victims]
                 return
 
@@ -349,7 +341,7 @@ class Preemption(Plugin):
 
     def _before_suspended(self, job: Job, view: View) -> Start | None:
         """Start a job on what is kept for those whose place it has as well as whoever has it now."""
-        if not any(other.pool is job.pool for other, _ in self._suspended.waiting(self._state)):
+        if not any(other.domain is job.domain for other, _ in self._suspended.waiting(self._state)):
             return None
         if self._place_over(job, (), view, suspended=False) is not None:
             # Nobody's place is in its way.
@@ -546,7 +538,7 @@ class Preemption(Plugin):
 
     def _send_away(self, claim: _Claim, left: Sequence[Job], state: State) -> Iterator[Decision]:
         """The grace time is over: who is still there goes, if the job can start then."""
-        view = claim.job.pool.view
+        view = claim.job.domain.view
         if not isinstance(view, View) or self._place(claim.job, left, view) is None:
             self._give_up(claim, [], "what they would leave is not enough any more", state)
             return
@@ -558,7 +550,7 @@ class Preemption(Plugin):
 
     def _start(self, claim: _Claim) -> Start | None:
         """Start it where room was made."""
-        job, view = claim.job, claim.job.pool.view
+        job, view = claim.job, claim.job.domain.view
         if not isinstance(view, View):
             return None
         placement = self._place(job, (), view)
@@ -573,7 +565,7 @@ class Preemption(Plugin):
         self._drop(claim, state, stay)
         whom = ", ".join(f"job {name}" for name in stay or claim.victims)
         state.notices.append(f"{whom} does not make room for job {claim.job.id}: {why}")
-        claim.job.pool.touch()
+        claim.job.domain.touch()
 
     def _drop(self, claim: _Claim, state: State, stay: Sequence[str] = ()) -> None:
         """Nobody makes room any more: these stay, and so do those who had only been signalled so far."""

@@ -27,7 +27,7 @@ import msgspec
 
 from headway.decisions import Resume
 from headway.model import Placement, Request
-from headway.state import Job, PoolState, State, Status
+from headway.state import Job, State, Status
 from headway.view import View
 
 _INF = float("inf")
@@ -192,7 +192,7 @@ class Suspended:
     def keep_places(self, view: View, state: State) -> None:
         """Book what they need to run again."""
         for job, _ in self.waiting(state):
-            if job.pool is not view.pool:
+            if job.domain is not view.domain:
                 continue
             left = max(state.remaining(job), 1.0)
             kept = self._kept[job.id] = list(_stand_ins(job, left))
@@ -209,7 +209,7 @@ class Suspended:
 
     def why(self, job: Job, state: State, clock: Callable[[float], str]) -> str:
         """For whom a job was suspended and when it runs again; "" if it is not ours."""
-        held, view = self._held.get(job.id), job.pool.view
+        held, view = self._held.get(job.id), job.domain.view
         if held is None:
             return ""
         line = f"It was suspended for job {held.job}"
@@ -226,23 +226,20 @@ class Suspended:
         bookings = [view.booked(one) for one in self._kept.get(job.id, ())]
         return max((b.start if b is not None else _INF for b in bookings), default=_INF)
 
-    def resume(self, state: State, pools: Collection[str], nodes: Collection[str]) -> Iterator[Resume]:
-        """Let those run again who can, but none in these pools and on these nodes."""
-        #: Who has a node from now on: two pools do not know of each other's bookings.
-        given: dict[str, PoolState] = {}
+    def resume(self, state: State, domains: Collection[str], nodes: Collection[str]) -> Iterator[Resume]:
+        """Let those run again that can, but none in these domains and on these nodes."""
         for job, held in list(self.waiting(state)):
-            pool, view = job.pool, job.pool.view
-            if pool.name in pools or state.now < held.not_before or not isinstance(view, View):
+            view = job.domain.view
+            if job.domain.name in domains or state.now < held.not_before or not isinstance(view, View):
                 continue
-            if any(name in nodes or given.get(name, pool) is not pool for name, _ in job.placement):
+            if any(name in nodes for name, _ in job.placement):
                 continue
             if self.comes_at(job, view) > state.now or state.why_not_resumed(job):
                 continue
             held.resumed = state.now
             held.not_before = state.now + _AGAIN
-            state.wake_at(held.not_before, pool)
+            state.wake_at(held.not_before, job.pool)
             self.changes += 1
-            given.update((name, pool) for name, _ in job.placement)
             yield Resume(job.id, f"was suspended for job {held.job}; its processors are free again")
 
     def not_resumed(self, name: str) -> None:

@@ -41,7 +41,7 @@ from headway.errors import UserError, nearest
 from headway.events import Event, SitePolicyChanged
 from headway.hookspecs import hookimpl
 from headway.model import SitePolicy
-from headway.state import Factor, Job, PoolState, State, Status
+from headway.state import Domain, Factor, Job, State, Status
 from headway_plugins.priority import factors
 from headway_plugins.priority.options import OrFromSlurm, Seconds, Weight, is_from_slurm
 from headway_plugins.priority.tree import Floats
@@ -239,13 +239,13 @@ class Multifactor:
             self._awaited = set()
         if not self._new and state.now < self._due:
             return
-        # Asked of the pools, which are few: there may be very many jobs that need no order yet.
-        crowded = [pool for pool in state.pools.values() if len(pool.queue) > 1]
+        # Asked of the domains, which are few: there may be very many jobs that need no order yet.
+        crowded = [domain for domain in state.domains.values() if len(domain.queue) > 1]
         if crowded and state.now >= self._due:
             self._all(state)
         elif self._new:
             if crowded and (
-                len(crowded) == len(state.pools) or any(job.pool in crowded for job in self._new.values())
+                len(crowded) == len(state.domains) or any(job.domain in crowded for job in self._new.values())
             ):
                 jobs = [job for job in self._new.values() if job.status in _WAITS]
                 self._new.clear()
@@ -258,20 +258,21 @@ class Multifactor:
         """Everything anew."""
         self._due = state.now + self._period
         state.outdate_keys()
-        jobs = [job for pool in state.pools.values() for job in pool.queue if job.status is Status.PENDING]
+        queues = [domain.queue for domain in state.domains.values()]
+        jobs = [job for queue in queues for job in queue if job.status is Status.PENDING]
         self._new.clear()
         self._kept.clear()
         values = self.priorities(jobs, state)
         if self.options.sticky:
-            for pool in state.pools.values():
-                self._keep(pool, jobs, values)
+            for domain in state.domains.values():
+                self._keep(domain, jobs, values)
         self._order(state, jobs, values)
         if self._bypassed:
             self._bypassed = {name: n for name, n in self._bypassed.items() if name in state.jobs}
 
-    def _keep(self, pool: PoolState, jobs: Sequence[Job], values: Floats) -> None:
-        """The pool's first booking stays the first as long as it is not too far behind."""
-        booked = pool.view.bookings if pool.view is not None else ()
+    def _keep(self, domain: Domain, jobs: Sequence[Job], values: Floats) -> None:
+        """The domain's first booking stays the first as long as it is not too far behind."""
+        booked = domain.view.bookings if domain.view is not None else ()
         if not booked:
             return
         head = booked[0].job
@@ -282,7 +283,7 @@ class Multifactor:
         if own is None:
             return
         for job, value in zip(jobs, values.tolist(), strict=True):
-            rank += job.pool is pool and job.status is Status.PENDING and value > own
+            rank += job.domain is domain and job.status is Status.PENDING and value > own
         if rank < self.options.sticky:
             self._kept.add(head.id)
 
@@ -384,7 +385,7 @@ class Multifactor:
             return
         for decision in decisions:
             if isinstance(decision, Start) and (started := state.jobs.get(decision.job_id)) is not None:
-                for job in started.pool.queue:
+                for job in started.domain.queue:
                     if job.order > started.order:
                         break
                     if job.status is Status.PENDING:

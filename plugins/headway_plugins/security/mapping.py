@@ -129,8 +129,8 @@ class MinMin(Plugin):
     @hookimpl
     def control(self, state: State) -> None:
         # No policy is asked where nobody waits: who comes next waits for a mapping event of its own.
-        for name in [name for name in self._next if not state.pools[name].queue]:
-            del self._next[name]
+        queued = {name for name, domain in state.domains.items() if domain.queue}
+        self._next = {name: due for name, due in self._next.items() if name in queued}
 
     @hookimpl
     def place(self, offer: Offer) -> Placement | None:
@@ -183,22 +183,22 @@ class MinMin(Plugin):
     # ------------------------------------------------------------------ time
 
     def _is_time(self, view: View) -> bool:
-        """Whether a mapping event is due; if not, the pool is woken at the next."""
-        interval, pool = self.options.interval, view.pool.name
+        """Whether a mapping event is due; if not, the domain is woken at the next."""
+        interval, domain = self.options.interval, view.domain.name
         if not interval:
             return True
         assert self._state is not None
-        due = self._next.get(pool, math.ceil(view.now / interval - 1e-9) * interval)
+        due = self._next.get(domain, math.ceil(view.now / interval - 1e-9) * interval)
         now = due <= view.now
         if now:
             # Whoever waits longer than this event is woken for the next; nobody knows beforehand.
             due = (math.floor(view.now / interval + 1e-9) + 1) * interval
-        self._next[pool] = due
-        self._state.wake_at(due, view.pool)
+        self._next[domain] = due
+        self._state.wake_at(due, view.domain)
         return now
 
     def _free(self, view: View) -> tuple[list[str], list[np.ndarray[Any, Any]]]:
-        """The pool's kinds, and of each when its processors are free, rising."""
+        """The domain's kinds, and of each when its processors are free, rising."""
         state, now = self._state, view.now
         assert state is not None
         times: dict[str, list[float]] = {}
@@ -211,13 +211,13 @@ class MinMin(Plugin):
                 end = begun + self._seconds(job, kind)
                 times.setdefault(kind, []).extend([end if end > now else max(expected, now)] * count)
                 used[name] = used.get(name, 0) + count
-        if view.pool.flat:
+        if view.domain.flat:
             times.setdefault("", []).extend([now] * view.free)
         else:
-            table = state.nodes
+            table, names = state.nodes, {pool.name for pool in view.domain.pools}
             for name, kind in zip(table.names, self._kind_of_each(state), strict=True):
                 node = table.descriptions[name]
-                if view.pool.name in node.pools and node.available and name not in table.power:
+                if not names.isdisjoint(node.pools) and node.available and name not in table.power:
                     idle = max(node.processors - used.get(name, 0), 0)
                     times.setdefault(kind, []).extend([now] * idle)
         # In the order of the options: of two that are as good the first counts.

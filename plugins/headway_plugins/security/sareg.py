@@ -13,7 +13,8 @@ levels, or refused with what is missing; the promise is kept whatever comes late
   never to later ones; their levels stay.
 - A job without a deadline is promised the first time at which it fits, at the levels that fit before the
   next promise; one without ``security`` is not protected and costs nothing.
-- A pool is a site, and a job stays in its own: nothing moves waiting jobs between pools.
+- A pool is a site; pools that share nodes are one. A job stays in its own: nothing moves waiting jobs between
+  sites.
 - When a job starts, its limit is lengthened by what its protection takes, where limits can be changed;
   elsewhere (volclava, OpenLava) the user's own has to hold both. In emulation the run takes that much longer.
 - On nodes a promise is one of processors, and a job that says how it lies on nodes (their number, processors,
@@ -51,7 +52,7 @@ from headway.inputs import text_of
 from headway.model import Request
 from headway.report.quantities import duration
 from headway.results import RunResult
-from headway.state import Job, PoolState, State
+from headway.state import Domain, Job, State
 from headway.state.records import ON_NODES
 from headway.view import View
 from headway.workload import WorkloadModel
@@ -288,7 +289,7 @@ class Sareg(Plugin):
         if isinstance(event, NodeUp):
             self._largest.clear()
         elif isinstance(event, PoolChanged):
-            self._sites.pop(event.pool.name, None)
+            self._sites.clear()
         elif isinstance(event, JobStarted):
             promise = self._promises.get(event.job_id)
             if promise is not None:
@@ -328,7 +329,7 @@ class Sareg(Plugin):
         except UserError as error:
             return str(error)
         if old is not None:
-            same = (old.pool, old.processors, old.deadline) == (job.pool.name, self._width(job), deadline)
+            same = (old.pool, old.processors, old.deadline) == (job.domain.name, self._width(job), deadline)
             # A batch system rounds limits up to whole minutes.
             more = job.estimate - old.limit
             same = same and (job.estimate == old.execution or more == 0 or 0 < more < 60 * self._tells)
@@ -385,19 +386,19 @@ class Sareg(Plugin):
         """What its refusal goes by, as JSON values."""
         due = None if deadline == _INF else deadline
         asked: Any = msgspec.json.decode(msgspec.json.encode(job.attribute(SECURITY)))
-        return [job.pool.name, self._width(job), job.estimate, due, asked]
+        return [job.domain.name, self._width(job), job.estimate, due, asked]
 
     @hookimpl
     def schedule(self, view: View) -> Sequence[Decision]:
-        now, pool, state = view.now, view.pool, self._state
+        now, domain, state = view.now, view.domain, self._state
         assert state is not None
         for job in view.queue:
             if job.id not in self._promises:
                 self._late(job, state)
         waiting = self._in_turn(view.queue)
-        if pool.name in self._dirty:
-            self._dirty.discard(pool.name)
-            self._earlier([job for _, _, job in waiting], pool, now)
+        if domain.name in self._dirty:
+            self._dirty.discard(domain.name)
+            self._earlier([job for _, _, job in waiting], domain, now)
             waiting = self._in_turn(view.queue)
         first = _INF
         for start, _, job in waiting:
@@ -405,14 +406,14 @@ class Sareg(Plugin):
                 first = min(first, start)
             elif self._begun(view, job) is None:
                 self._again(job, now)
-        if now < first < _INF and self._woken.get(pool.name) != first:
-            self._woken[pool.name] = first
-            state.wake_at(first, pool)
+        if now < first < _INF and self._woken.get(domain.name) != first:
+            self._woken[domain.name] = first
+            state.wake_at(first, domain)
         return view.made
 
     def _begun(self, view: View, job: Job) -> Start | None:
         said = self._said(job)
-        return view.start_on(job, (), reason=said) if view.pool.flat else view.start(job, said)
+        return view.start_on(job, (), reason=said) if view.domain.flat else view.start(job, said)
 
     def _in_turn(self, jobs: Iterable[Job]) -> list[tuple[float, int, Job]]:
         """By promised start (which comes first in each entry), then as they came."""
@@ -482,12 +483,12 @@ class Sareg(Plugin):
             raise UserError(f"{where}: expected a mapping, found {asked!r}")
         return self._acceptable(job.id, need_of(asked, self._speeds.applied(self._profile), where))
 
-    def _site(self, pool: PoolState, now: float) -> Site:
-        site = self._sites.get(pool.name)
-        if site is None or site.processors != pool.total:
-            site = self._sites[pool.name] = Site(pool.total, now)
+    def _site(self, domain: Domain, now: float) -> Site:
+        site = self._sites.get(domain.name)
+        if site is None or site.processors != domain.total:
+            site = self._sites[domain.name] = Site(domain.total, now)
             for promise in self._promises.values():
-                if promise.pool == pool.name and promise.end > now:
+                if promise.pool == domain.name and promise.end > now:
                     site.profile.reserve(max(promise.start, now), promise.end, promise.processors)
         site.profile.forget_before(now)
         return site
@@ -532,12 +533,12 @@ class Sareg(Plugin):
     def _occupied(self, job: Job, now: float) -> None:
         """Somebody else started it, or it ran before."""
         self.promised += 1
-        site = self._site(job.pool, now)
+        site = self._site(job.domain, now)
         end = max(now, (job.start_time if job.start_time is not None else now) + job.estimate)
         self._needs[job.id] = NOTHING
         self._promises[job.id] = _Promise(
-            job.pool.name, job.processors, now, end, NOTHING.lowest, end - now, end - now, _INF, running=True,
-            stranger=True,
+            job.domain.name, job.processors, now, end, NOTHING.lowest, end - now, end - now, _INF,
+            running=True, stranger=True,
         )  # fmt: skip
         site.profile.reserve(now, end, job.processors)
 
@@ -563,7 +564,7 @@ class Sareg(Plugin):
     ) -> str | None:
         """Promise it a time; or why not."""
         need, execution = self._needs[job.id], job.estimate
-        site, most = self._site(job.pool, state.now), self._most_protection(job)
+        site, most = self._site(job.domain, state.now), self._most_protection(job)
         found = site.find(
             need,
             lambda need, slack: self._raised(need, min(slack, most)),
@@ -579,7 +580,7 @@ class Sareg(Plugin):
         self.promised += 1
         site.book(found, self._width(job))
         self._promises[job.id] = _Promise(
-            job.pool.name,
+            job.domain.name,
             self._width(job),
             found.start,
             found.end,
@@ -610,7 +611,7 @@ class Sareg(Plugin):
 
     def _fits(self, job: Job, now: float) -> bool:
         """Whether it could run now at the lowest levels beside all that was promised."""
-        need, profile = self._needs[job.id], self._site(job.pool, now).profile
+        need, profile = self._needs[job.id], self._site(job.domain, now).profile
         length = job.estimate + self.options.margin + need.cost(need.lowest)
         return profile.earliest(self._width(job), length, now) <= now + ROUNDING
 
@@ -623,9 +624,9 @@ class Sareg(Plugin):
                 )
             self._dirty.add(promise.pool)
 
-    def _earlier(self, jobs: Sequence[Job], pool: PoolState, now: float) -> None:
+    def _earlier(self, jobs: Sequence[Job], domain: Domain, now: float) -> None:
         """Move what is promised to earlier times, in order of the starts."""
-        profile = self._site(pool, now).profile
+        profile = self._site(domain, now).profile
         for job in jobs:
             promise = self._promises[job.id]
             length = promise.end - promise.start
@@ -640,7 +641,7 @@ class Sareg(Plugin):
         """What was due could not start: somebody ran longer than was promised, or the pool has less than it
         had.
         """
-        promise, profile = self._promises[job.id], self._site(job.pool, now).profile
+        promise, profile = self._promises[job.id], self._site(job.domain, now).profile
         length = promise.end - promise.start
         profile.release(max(promise.start, now), promise.end, promise.processors)
         if now > promise.start + 1.0:

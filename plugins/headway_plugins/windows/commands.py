@@ -103,7 +103,7 @@ def _show_tonight(scheduler: Scheduler, now: float, name: str | None, every: boo
         raise UserError("the run has no policy `two-phase`, so no pool has windows")
     pool = pool_of(scheduler, name)
     scheduler.state.now = now
-    tonight = policy.tonight(scheduler.state, pool)
+    tonight = policy.tonight(scheduler.state, pool.domain)
     window = tonight.window
     if window.open_at(now):
         say(f"Pool {pool.name}: the window is open until {when(window.closes)}; what is left of it:")

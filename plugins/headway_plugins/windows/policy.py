@@ -37,7 +37,7 @@ from headway.errors import UserError
 from headway.events import Event, JobChanged, JobEnded, JobRequeued, JobSubmitted, NodeUp, PoolChanged
 from headway.hookspecs import Plugin, hookimpl
 from headway.results import RunResult
-from headway.state import Barrier, Job, PoolState, State, Status
+from headway.state import Barrier, Domain, Job, State, Status
 from headway.view import View
 from headway_plugins.windows.clock import DAYS, Day, Window, Windows, time_of_day
 from headway_plugins.windows.dispatch import ORDERS, OrderName, dispatch
@@ -262,7 +262,7 @@ class TwoPhase(Plugin):
                 self._forget(job.id)
             return
         name, stage, reward, priority, wrong = read_mark(said)
-        key = job.pool.name, job.user, name
+        key = job.domain.name, job.user, name
         if known is not None and (known[0].key, known[1]) == (key, stage):
             if wrong or (known[0].reward, known[0].priority) == (reward, priority):
                 return
@@ -327,12 +327,12 @@ class TwoPhase(Plugin):
         why = self._hopeless(group)
         if why:
             return Barrier(why, (WINDOW, *group.key))
-        night = self._nights.get(job.pool.name)
+        night = self._nights.get(job.domain.name)
         if night is None:
             when = f"{self.options.opens} ({self.options.timezone})"
-            return Barrier(f"it waits for its window, which opens at {when}", (WINDOW, job.pool.name))
+            return Barrier(f"it waits for its window, which opens at {when}", (WINDOW, job.domain.name))
         if group.key not in night.chosen:
-            return Barrier(group.why or "nothing was chosen since it came", (WINDOW, job.pool.name))
+            return Barrier(group.why or "nothing was chosen since it came", (WINDOW, job.domain.name))
         if stage != group.first():
             return Barrier(f"stage {group.first()} of job {group.name} has not ended", (WINDOW, *group.key))
         return None
@@ -350,20 +350,20 @@ class TwoPhase(Plugin):
 
     @hookimpl
     def react(self, state: State) -> Iterator[Decision]:
-        for pool in state.pools.values():
-            yield from self._look(state, pool)
+        for domain in state.domains.values():
+            yield from self._look(state, domain)
         moved, self._moved = self._moved, {}
         for key in moved:
             state.lifted((WINDOW, *key))
             if (group := self._groups.get(key)) is not None and self._hopeless(group):
-                state.bar_queued(state.pools[key[0]])
+                state.bar_queued(state.domains[key[0]])
 
-    def _look(self, state: State, pool: PoolState) -> Iterator[Decision]:
+    def _look(self, state: State, domain: Domain) -> Iterator[Decision]:
         """Open the window, close it, or choose again."""
-        now, name = state.now, pool.name
+        now, name = state.now, domain.name
         night = self._nights.get(name)
         if night is not None and not night.window.open_at(now):
-            yield from self._close(state, pool)
+            yield from self._close(state, domain)
             night = None
         if not self._of_pool.get(name) or (night is not None and not night.stale):
             return
@@ -372,38 +372,38 @@ class TwoPhase(Plugin):
             window = self._next[name] = self._windows.at(now)
         if not window.open_at(now):
             if name not in self._vain:
-                self._wake(state, pool, window.opens)
+                self._wake(state, domain, window.opens)
             return
-        self._wake(state, pool, window.closes)
+        self._wake(state, domain, window.closes)
         if night is not None and now < night.made + self.options.reselect:
-            self._wake(state, pool, night.made + self.options.reselect)
+            self._wake(state, domain, night.made + self.options.reselect)
             return
-        self._choose(state, pool, window)
+        self._choose(state, domain, window)
 
-    def _groups_of(self, pool: PoolState) -> list[Group]:
-        return [group for group in self._groups.values() if group.key[0] == pool.name and group.left]
+    def _groups_of(self, domain: Domain) -> list[Group]:
+        return [group for group in self._groups.values() if group.key[0] == domain.name and group.left]
 
-    def _wake(self, state: State, pool: PoolState, when: float) -> None:
-        known = self._woken.setdefault(pool.name, set())
+    def _wake(self, state: State, domain: Domain, when: float) -> None:
+        known = self._woken.setdefault(domain.name, set())
         if when not in known:
-            self._woken[pool.name] = {one for one in known if one > state.now} | {when}
-            state.wake_at(when, pool)
+            self._woken[domain.name] = {one for one in known if one > state.now} | {when}
+            state.wake_at(when, domain)
 
-    def _close(self, state: State, pool: PoolState) -> Iterator[Decision]:
-        if self._nights.pop(pool.name).vain:
-            self._vain.add(pool.name)
-        state.lifted((WINDOW, pool.name))
-        state.bar_queued(pool)
+    def _close(self, state: State, domain: Domain) -> Iterator[Decision]:
+        if self._nights.pop(domain.name).vain:
+            self._vain.add(domain.name)
+        state.lifted((WINDOW, domain.name))
+        state.bar_queued(domain)
         if self.options.leftovers == "kill":
-            for group in self._groups_of(pool):
+            for group in self._groups_of(domain):
                 for tasks in group.left.values():
                     for job in tasks.values():
                         if job.status in (Status.RUNNING, Status.SUSPENDED):
                             yield Kill(job.id, "its window is over")
 
-    def _choose(self, state: State, pool: PoolState, window: Window) -> None:
+    def _choose(self, state: State, domain: Domain, window: Window) -> None:
         """The set from now on."""
-        now, mine = state.now, self._groups_of(pool)
+        now, mine = state.now, self._groups_of(domain)
         time = window.closes - now
         staged: dict[Key, Staged] = {}
         for group in mine:
@@ -411,15 +411,15 @@ class TwoPhase(Plugin):
             if not group.why:
                 staged[group.key] = group.staged(now)
         able = [group for group in mine if group.key in staged and staged[group.key].path <= time]
-        choice = self.choice(pool, able, [staged[group.key] for group in able], now, time)
+        choice = self.choice(domain, able, [staged[group.key] for group in able], now, time)
         chosen = {able[at].key for at in choice.chosen}
         for group in mine:
             if group.key in chosen:
                 group.why = ""
             elif not group.why:
                 group.why = why_out(staged[group.key], time, choice.work, choice.capacity)
-        vain = not chosen and not pool.running and now <= window.opens + 1.0
-        self._nights[pool.name] = _Night(window, now, chosen, choice, vain=vain)
+        vain = not chosen and not domain.running and now <= window.opens + 1.0
+        self._nights[domain.name] = _Night(window, now, chosen, choice, vain=vain)
         self._keys = {key: kept for key, kept in self._keys.items() if key in self._groups}
         self._keys |= {
             key: self._key(one)
@@ -428,12 +428,12 @@ class TwoPhase(Plugin):
         }
         state.rekey([job for group in mine for tasks in group.left.values() for job in tasks.values()
                      if job.entries is None])  # fmt: skip
-        state.lifted((WINDOW, pool.name))
-        state.bar_queued(pool)
-        pool.touch()
+        state.lifted((WINDOW, domain.name))
+        state.bar_queued(domain)
+        domain.touch()
 
     def choice(
-        self, pool: PoolState, groups: Sequence[Group], jobs: Sequence[Staged], now: float, time: float
+        self, domain: Domain, groups: Sequence[Group], jobs: Sequence[Staged], now: float, time: float
     ) -> Choice:
         """Whom to take on of these groups, which can end in time, for ``time`` seconds from ``now`` on.
 
@@ -441,22 +441,22 @@ class TwoPhase(Plugin):
         end; what has begun goes on first. ``jobs``: what is left of each group.
         """
         own, goes_on = self.options, {group.key for group in groups}
-        others = math.fsum(size * min(left, time) for left, size in self._others(pool, goes_on, now))
+        others = math.fsum(size * min(left, time) for left, size in self._others(domain, goes_on, now))
         begun = [at for at, group in enumerate(groups) if group.begun]
         return choose(
-            jobs, begun, max(pool.total, 1), time, others,
+            jobs, begun, max(domain.total, 1), time, others,
             order=own.order, share=own.fill, caution=own.caution,
         )  # fmt: skip
 
-    def _others(self, pool: PoolState, mine: Set[Key], begin: float) -> Iterator[tuple[float, int]]:
+    def _others(self, domain: Domain, mine: Set[Key], begin: float) -> Iterator[tuple[float, int]]:
         """For each running job that is no task of a group of ``mine``: how long it is expected to run from
         ``begin`` on, seconds, and its processors."""
-        for end, _, size, job in pool.running:
+        for end, _, size, job in domain.running:
             known = self._tasks.get(job.id)
             if known is None or known[0].key not in mine:
                 yield max(end - begin, 0.0), size
 
-    def tonight(self, state: State, pool: PoolState) -> Tonight:
+    def tonight(self, state: State, domain: Domain) -> Tonight:
         """The pool's window that is open, else the next one: who is in the set, and how it will go.
 
         An open window's set is what was chosen last; before it opens, what would be chosen if nothing
@@ -465,14 +465,14 @@ class TwoPhase(Plugin):
         window = self._windows.at(state.now)
         begin = max(state.now, window.opens)
         time = window.closes - begin
-        groups = sorted(self._groups_of(pool), key=lambda group: group.number)
+        groups = sorted(self._groups_of(domain), key=lambda group: group.number)
         mine = [group for group in groups if not self._hopeless(group)]
         staged = [group.staged(begin) for group in mine]
         able = fitting(staged, time)
-        choice = self.choice(pool, [mine[at] for at in able], [staged[at] for at in able], begin, time)
+        choice = self.choice(domain, [mine[at] for at in able], [staged[at] for at in able], begin, time)
         chosen = [able[at] for at in choice.chosen]
         reasons: dict[int, str] = {}
-        night = self._nights.get(pool.name)
+        night = self._nights.get(domain.name)
         if night is not None and night.window.open_at(state.now):
             choice = night.choice
             chosen = [at for at, group in enumerate(mine) if group.key in night.chosen]
@@ -481,12 +481,12 @@ class TwoPhase(Plugin):
                 for at, group in enumerate(mine) if group.key not in night.chosen
             }  # fmt: skip
         taken = {mine[at].key for at in chosen}
-        others = [left for left, size in self._others(pool, taken, begin) if left > 0 for _ in range(size)]
+        others = [left for left, size in self._others(domain, taken, begin) if left > 0 for _ in range(size)]
         forecast = dispatch(
-            [staged[at] for at in chosen], max(pool.total, 1), time, ORDERS[self.options.order],
+            [staged[at] for at in chosen], max(domain.total, 1), time, ORDERS[self.options.order],
             rng=np.random.default_rng(0), started=[mine[at].running() for at in chosen], free_at=others,
         )  # fmt: skip
-        plan = plan_of(staged, max(pool.total, 1), time, choice, chosen, forecast)
+        plan = plan_of(staged, max(domain.total, 1), time, choice, chosen, forecast)
         given_up = {
             f"{group.name} of {group.key[1]}": why for group in groups if (why := self._hopeless(group))
         }
@@ -502,7 +502,7 @@ class TwoPhase(Plugin):
 
     @hookimpl
     def schedule(self, view: View) -> list[Decision]:
-        night = self._nights.get(view.pool.name)
+        night = self._nights.get(view.domain.name)
         if self.options.order == "RANDOM":
             tasks = [job for job in view.queue if job.id in self._tasks]
             for at in view.rng.permutation(len(tasks)).tolist():

@@ -229,7 +229,7 @@ def test_hosts() -> None:
 
 def test_queues() -> None:
     (queue,) = listing.read_queues(output("bqueues_long")).values()
-    assert queue == Queue("normal", "Open:Inact_Adm", ("all",))
+    assert queue == Queue("normal", "Open:Inact_Adm", ("all",), priority=30)
     assert queue.inactive and not queue.window_closed
     (row,) = listing.table(output("bqueues_wide"))
     assert (row["QUEUE_NAME"], row["STATUS"], row["PEND"], row["SUSP"]) == ("normal", "Open:Inact", "9", "1")
@@ -244,12 +244,12 @@ def test_limits_and_hosts_of_queues() -> None:
         "MAXIMUM LIMITS:\n CPULIMIT                 RUNLIMIT                \n"
         " 20.0 min of hostA        60.0 min of hostA\n\nUSERS:  all\nHOSTS:  group1/ hostC+2 ~hostD\n"
         "------------------------------------------------------------------------------\n"
-        "\nQUEUE: night\nPRIO NICE STATUS\n 30   20  Open:Inact_Win\n"
+        "\nQUEUE: night\nPRIO NICE STATUS\n 40   20  Open:Inact_Win\n"
         "MAXIMUM LIMITS:\n RUNLIMIT                \n 480.0 min\nHOSTS:  none\n"
     )
     short, night = listing.read_queues(text).values()
-    assert short == Queue("short", "Open:Active", ("group1/", "hostC+2", "~hostD"), 600.0, 3600.0)
-    assert night == Queue("night", "Open:Inact_Win", ("none",), None, 28800.0)
+    assert short == Queue("short", "Open:Active", ("group1/", "hostC+2", "~hostD"), 600, 3600, priority=30)
+    assert night == Queue("night", "Open:Inact_Win", ("none",), None, 28800.0, priority=40)
     assert not short.inactive and night.window_closed
 
 

@@ -87,7 +87,7 @@ def test_the_recorded_host_and_queue() -> None:
         )
     }
     assert found.used == {"lsfhost": 2} and found.members == {"normal": ("lsfhost",)}
-    assert reader.pool(queues["normal"], managed=True) == PoolDescription("normal")
+    assert reader.pool(queues["normal"], managed=True) == PoolDescription("normal", priority_tier=30)
 
 
 def test_the_recorded_jobs(recorded: reader.Jobs) -> None:

@@ -47,7 +47,7 @@ def test_queues_and_their_priorities_in_all_forms(qmgr: str) -> None:
     found = made("pbs", qmgr=qmgr, config=CONFIG)
     assert said(found) == []
     assert found.options["queues"] == ["batch", "express"]
-    assert found.plugins["multifactor"]["pools"] == {"batch": 10, "express": 200}
+    assert found.pools == {"batch": {"tier": 10}, "express": {"tier": 200}}
     assert found.plugins["preemption"] == TAKES
 
 
@@ -63,7 +63,7 @@ def test_a_queue_whose_name_is_refused_is_in_no_rule() -> None:
 def test_a_queue_that_is_deleted_is_gone() -> None:
     found = made("pbs", qmgr=f"{PRINTED}delete queue express\n", config=CONFIG)
     assert found.options["queues"] == ["batch"]
-    assert found.plugins["multifactor"]["pools"] == {"batch": 10}
+    assert found.pools == {"batch": {"tier": 10}}
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_one_line_that_cannot_be_read_costs_that_line() -> None:
         "qmgr:7: expected ATTRIBUTE = VALUE, found 'Priority 30'",
         "qmgr:8: expected set server, create queue and the like, found 'nonsense'",
     ]
-    assert found.plugins["multifactor"]["pools"] == {"batch": 10, "express": 200}
+    assert found.pools == {"batch": {"tier": 10}, "express": {"tier": 200}}
 
 
 def test_priorities_of_queues_without_sched_config_are_remarked() -> None:
@@ -116,3 +116,10 @@ def test_priorities_of_queues_without_sched_config_are_remarked() -> None:
         "qmgr:3: queue batch: Priority = 10", "qmgr:6: queue express: Priority = 200",
     ]  # fmt: skip
     assert said(made("pbs", qmgr=PRINTED, config=CONFIG)) == []
+
+
+@pytest.mark.parametrize("word", ["by_queue: False\tALL\n", "round_robin: True\tALL\n"])
+def test_where_queues_are_not_served_by_their_priorities_they_are_one_order(word: str) -> None:
+    found = made("pbs", qmgr=PRINTED, config=word)
+    assert found.pools == {"batch": {"tier": 0}, "express": {"tier": 0}}
+    assert "pools:\n  batch:\n    tier: 0\n" in found.text("qmgr")

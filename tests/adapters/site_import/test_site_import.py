@@ -354,7 +354,7 @@ def test_pbs_policy() -> None:
     }
     # A quarter after 48 hours is a half after 24.
     assert fair["half_life"] == pytest.approx(86400)
-    assert found.plugins["multifactor"]["pools"] == {"workq": 50, "express": 200}
+    assert found.pools == {"workq": {"tier": 50}, "express": {"tier": 200}}
     limits = found.plugins["limits"]["of"]
     assert limits["all"] == {"*": {"jobs": 500}}
     assert limits["user"] == {"*": {"jobs": 40}, "carl": {"jobs": 80}}

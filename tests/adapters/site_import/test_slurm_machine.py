@@ -47,7 +47,7 @@ def test_tiers_are_remarked_whatever_is_weighed() -> None:
         conf = f"{weights}{NODE}PartitionName=batch PriorityTier=1\nPartitionName=urgent PriorityTier=10"
         found = made("slurm", conf=conf)
         line = 2 + weights.count("\n")
-        start = f"conf:{line}: PriorityTier does not put a partition's jobs before another's here"
+        start = f"conf:{line}: PriorityTier (batch: 1, urgent: 10) counts on the cluster"
         assert [text for text in said(found) if text.startswith(start)], said(found)
         assert not broken(found)
 

@@ -89,7 +89,7 @@ def test_a_reservation_counts_with_a_job_that_is_slow_now_as_if_it_were_not(
         ev.JobSubmitted(0, described("b", 1, 55)), ev.JobStarted(0, "b", (("n1", 1),)),
         ev.JobPaceChanged(0, "b", 0.0, 0.5),
     ])  # fmt: skip
-    assert [entry[3].id for entry in scheduler.state.pools["pool"].running] == ["a", "b"]
+    assert [entry[3].id for entry in scheduler.state.domains["pool"].running] == ["a", "b"]
     # The head can start when b ends, at 55.5 at full speed, before a.
     made = scheduler.step(
         1, [ev.JobSubmitted(1, described("head", 2, 10)), ev.JobSubmitted(1, described("c", 1, runtime))]

@@ -94,7 +94,7 @@ def test_priorities_of_groups_and_users_are_added():
         ("d", {"account": "atlas"}),
     ):
         step(s, 10, ev.JobSubmitted(10, described(name, submit=10, **more)))
-    assert [job.id for job in s.state.pools["pool"].queue] == ["c", "d", "b", "a"]
+    assert [job.id for job in s.state.domains["pool"].queue] == ["c", "d", "b", "a"]
     assert plugin.priority(s.state.jobs["b"], 110) == 350
 
 

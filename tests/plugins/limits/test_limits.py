@@ -116,7 +116,7 @@ def test_who_starts_under_which_limit(of, a, b, c, start):
     jobs = [described(name, **about) for name, about in zip("abc", (a, b, c), strict=True)]
     assert arrive(s, 0, *jobs) == start
     # The others are in no queue.
-    assert all(not pool.queue for pool in s.state.pools.values())
+    assert all(not pool.queue for pool in s.state.domains.values())
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -256,8 +256,8 @@ class Witness:
             if job.status is Status.WAITING:
                 assert self.over([*have, job])
             elif job.status is Status.PENDING:
-                assert not (self.greedy and job.processors <= job.pool.free and not self.over([*have, job]))
-        for booking in state.pools["pool"].view.bookings:
+                assert not (self.greedy and job.processors <= job.domain.free and not self.over([*have, job]))
+        for booking in state.domains["pool"].view.bookings:
             assert not self.over([*have, booking.job])
 
 

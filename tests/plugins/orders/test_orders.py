@@ -42,7 +42,7 @@ def queue_under(*plugins, changes=()):
     for name, processors, estimate, submit in changes:
         s.step(6, [ev.JobChanged(6, described(name, processors, estimate, submit))])
     assert s.problems == []
-    return "".join(job.id for job in s.state.pools["pool"].queue)
+    return "".join(job.id for job in s.state.domains["pool"].queue)
 
 
 @pytest.mark.parametrize("order", ORDERS)

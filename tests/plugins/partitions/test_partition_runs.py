@@ -254,7 +254,7 @@ def test_who_has_what_is_what_runs_at_every_moment(blocks, monkeypatch):
 
     def compared(self, state):
         here = self._occupancy
-        running = [entry[3] for pool in state.pools.values() for entry in pool.running]
+        running = [entry[3] for pool in state.domains.values() for entry in pool.running]
         looks.append(len(running))
         masks = [here.masks_of(job, job.placement) for job in running]
         assert sorted(links for _, links in masks) == sorted(here.held())

@@ -347,13 +347,11 @@ def test_what_a_batch_system_would_refuse_is_not_asked_for_but_reported_once() -
     assert reserved(site.step(40, JobEnded(40, "b"))) == [("job_d", 100, 160, ("n0", "n1"))]
 
 
-def test_what_another_pool_has_just_started_on_its_nodes_moves_the_booking_and_is_not_reported() -> None:
+def test_a_job_of_another_pool_on_its_nodes_waits_for_it() -> None:
     site = Site(node_cluster(*alike(4, 4, pools=("first", "second")), pools=("first", "second")))
     there = batch("b", 16, 500, pool="second")
-    assert started(site.step(0, wanted("d", 8, 60, 100, pool="first"), there)) == {
-        "b": ("n0", "n1", "n2", "n3")
-    }
-    assert reserved(site.step(1)) == [("job_d", 500, 560, ("n0", "n1"))]
+    made = site.step(0, wanted("d", 8, 60, 100, pool="first"), there)
+    assert reserved(made) == [("job_d", 100, 160, ("n0", "n1"))] and started(made) == {}
     assert site.problems == []
 
 
@@ -387,7 +385,7 @@ def test_after_a_restart_that_of_a_running_job_stays_until_it_ends() -> None:
     placement = (("n2", 4), ("n3", 4))
     job = wanted("d", 8, 50, 100)
     assert site.step(110, job, JobStarted(100, "d", placement)) == []
-    assert site.state.profile(site.state.pools["pool"]).free[0] == 8
+    assert site.state.profile(site.state.domains["pool"]).free[0] == 8
     assert removed(site.step(120, JobEnded(120, "d"))) == ["job_d"]
 
 

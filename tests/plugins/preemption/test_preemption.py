@@ -492,7 +492,7 @@ def test_who_only_watches_says_it_once():
     assert site.arrive(10, "u", 8, "high") == ["-a"]
     for now in (11, 12, 200):
         assert site.step(now, ev.Tick(now)) == []
-        site.scheduler.state.pools["pool"].touch()
+        site.scheduler.state.domains["pool"].touch()
     assert site.scheduler.notices == []
     assert site.scheduler.state.jobs["a"].expected_end == 1000.0
 

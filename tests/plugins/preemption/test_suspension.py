@@ -89,9 +89,9 @@ def test_it_stands_aside_and_runs_again_when_the_other_is_over(flat):
     assert site.step(304, ev.JobResumed(304, "a")) == []
     job = site.state.jobs["a"]
     assert (job.status, job.paused, job.expected_end) == (Status.RUNNING, 202, 1202)
-    assert site.state.pools[job.pool.name].free == 0
+    assert site.state.domains[job.pool.name].free == 0
     assert site.step(1202, ev.JobEnded(1202, "a", "completed")) == []
-    assert site.state.pools[job.pool.name].free == 4
+    assert site.state.domains[job.pool.name].free == 4
 
 
 def test_whose_pace_was_told_does_nothing_meanwhile():
@@ -171,7 +171,7 @@ def test_a_refused_resumption_is_tried_again_later():
     assert site.step(200, ev.JobEnded(200, "b", "completed")) == ["!a"]
     failed = ev.DecisionFailed(201, Resume("a"), "no")
     assert site.step(201, failed) == []
-    assert site.state.pools["pool"].free == 4
+    assert site.state.domains["pool"].free == 4
     assert site.step(202) == []
     assert site.step(261) == ["!a"]
 
@@ -194,7 +194,7 @@ def test_news_of_where_it_is_leaves_others_what_it_lends():
     site = suspended(Site())
     job = site.state.jobs["a"]
     assert site.step(150, ev.JobMigrated(150, "a", job.placement)) == []
-    assert (job.lends, site.state.pools["pool"].free) == (True, 0)
+    assert (job.lends, site.state.domains["pool"].free) == (True, 0)
     assert site.step(302, ev.JobEnded(302, "b", "completed")) == ["!a"]
 
 
@@ -204,7 +204,7 @@ def test_a_node_that_becomes_known_later_is_lent_too():
     site.step(0, ev.JobSubmitted(0, described("a", 8, 1000)), started, ev.JobSuspended(0, "a"))
     assert site.state.lend(site.state.jobs["a"])
     site.step(6, ev.NodeUp(6, NodeDescription("n9", 4, pools=("pool",))))
-    assert (site.state.jobs["a"].lends, site.state.pools["pool"].free) == (True, 8)
+    assert (site.state.jobs["a"].lends, site.state.domains["pool"].free) == (True, 8)
 
 
 def test_one_that_is_told_and_does_not_run_is_told_again():
@@ -254,7 +254,7 @@ def test_one_that_is_cancelled_is_forgotten():
     site = suspended(Site())
     assert site.step(150, ev.JobEnded(150, "a", "cancelled")) == []
     assert site.step(200, ev.JobEnded(200, "b", "completed")) == []
-    assert site.state.pools["pool"].free == 4
+    assert site.state.domains["pool"].free == 4
 
 
 def first_look(site, now, since, *more):
@@ -269,7 +269,7 @@ def first_look(site, now, since, *more):
 def test_a_restart_knows_whose_it_is():
     site = Site(saved=suspended(Site()).plugin.checkpoint())
     assert first_look(site, 150, 102) == []
-    assert site.state.pools["pool"].free == 0
+    assert site.state.domains["pool"].free == 0
     assert site.step(200, ev.JobEnded(200, "b", "completed")) == ["!a"]
 
 

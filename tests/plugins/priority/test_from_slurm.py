@@ -84,7 +84,7 @@ def test_a_restart_keeps_its_own_count():
 
 
 def queue(s):
-    return "".join(job.id for job in s.state.pools["pool"].queue)
+    return "".join(job.id for job in s.state.domains["pool"].queue)
 
 
 def test_the_order_follows_the_weights_that_are_told():

@@ -28,7 +28,7 @@ def scheduler(processors=8, more=(), saved=None, cluster=None, **options):
 
 
 def queue(s):
-    return "".join(job.id for job in s.state.pools["pool"].queue)
+    return "".join(job.id for job in s.state.domains["pool"].queue)
 
 
 def arrive(s, now, *jobs):

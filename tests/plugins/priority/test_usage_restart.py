@@ -169,5 +169,5 @@ def test_work_in_very_many_small_jobs_counts_as_much_as_in_one():
     s.step(now, [ev.JobStarted(now, "all")])
     s.step(now, [ev.JobSubmitted(now, job(f"c{n}", "bob")) for n in range(50)])
     s.step(now + 20, [ev.JobSubmitted(now + 20, job("d"))])
-    assert next(iter(s.state.pools["pool"].queue)).id == "d"
+    assert next(iter(s.state.domains["pool"].queue)).id == "d"
     assert s.problems == []

@@ -44,6 +44,8 @@ class Partition:
     least_nodes: int = 0
     #: The QoS whose limits hold for all jobs there; "": none.
     qos: str = ""
+    #: Slurm serves partitions of a higher one first.
+    tier: int = 1
 
     def pool(self, lifted: tuple[tuple[str, str], ...] = ()) -> PoolDescription:
         """Its pool; ``lifted``: of QOS (:func:`headway_adapters.slurm.reader.bounded.read_lifted`)."""
@@ -60,7 +62,9 @@ class Partition:
             bounds = None
         elif bounds is not None and lifted:
             bounds = replace(bounds, lifted=lifted)
-        return PoolDescription(name=self.name, max_walltime=limit, open=self.open, bounds=bounds)
+        return PoolDescription(
+            name=self.name, max_walltime=limit, open=self.open, bounds=bounds, priority_tier=self.tier
+        )
 
 
 def read_partitions(text: str) -> dict[str, Partition]:
@@ -87,6 +91,7 @@ def read_partitions(text: str) -> dict[str, Partition]:
             most={key: int(record[key]) for key in _MOST if record.get(key, "").isdecimal()},
             least_nodes=int(least) if (least := record.get("MinNodes", "")).isdecimal() else 0,
             qos="" if (qos := record.get("QoS", "")) == "N/A" else qos,
+            tier=int(tier) if (tier := record.get("PriorityTier", "")).isdecimal() else 1,
         )
     return found
 

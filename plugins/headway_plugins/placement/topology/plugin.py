@@ -293,7 +293,7 @@ class Tree(Plugin):
             said = f"It waits for nodes on at most {_switches(bound)}"
             if until < np.inf:
                 said += f" until {view.clock(until)}, then it takes any"
-            slots = table.slots(request, table.eligible(request, view.pool.name), table.free)
+            slots = table.slots(request, table.eligible(request, job.pool.name), table.free)
             if int(slots.sum()) >= request.processors:
                 placement = self._placed(Offer(table, request, slots, table.free, view.now), bound, table)
                 if placement and (count := self._count(placement, table)) > bound:
