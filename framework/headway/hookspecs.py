@@ -17,10 +17,10 @@ A hook marked *first answer wins* asks plugins in configured order until one ans
 None. A plugin that raises is named in the log and its answer is left out; a policy that raises
 starts nothing in that cycle. ``docs/plugins.md`` has a complete example for each hook.
 
-A pool is looked at when something happened to it, and what could not start then is taken to be
-unable to start until something else happens than arrivals behind it. Each hook says how long its
-answer stands. Nothing is asked because time passes: a plugin whose answer changes at a moment at
-which nothing happens says so with ``state.wake_at(time, pool)``, which has the pool looked at from
+A domain (a pool, or pools that share nodes) is looked at when something happened to it, and what could not
+start then is taken to be unable to start until something else happens than arrivals behind it. Each hook says
+how long its answer stands. Nothing is asked because time passes: a plugin whose answer changes at a moment at
+which nothing happens says so with ``state.wake_at(time, pool)``, which has the pool's domain looked at from
 scratch then.
 
 Class attributes of a plugin that the framework reads, all optional:
@@ -255,22 +255,22 @@ class HookSpecs:
         effect of what it has yielded. A plugin that has nothing more to do here, whatever comes,
         answers :data:`NO_MORE` and is not called again in this run."""
 
-    # ------------------------------------------------------------------ a cycle, pool by pool
+    # ------------------------------------------------------------------ a cycle, domain by domain
 
     @hookspec(firstresult=True)
     def order_queue(self, jobs: Sequence[Job], state: State) -> Sequence[Job] | None:
-        """The pool's queue in service order, for orders that change with time (fair share,
+        """A domain's queue in service order, for orders that change with time (fair share,
         aging). First answer wins. Where a fixed key does, use ``queue_key``.
 
-        Asked about each queue in each step in which something happened, in any pool; what was booked
+        Asked about each queue in each step in which something happened, in any domain; what was booked
         under an earlier answer is booked anew."""
 
     @hookspec
     def prepare(self, view: View) -> None:
         """Book capacity before the policy is asked, for jobs that are not in the queue yet
-        (``view.book(job, after=...)``). No start may break such a booking. Called when the pool's
+        (``view.book(job, after=...)``). No start may break such a booking. Called when the domain's
         bookings are made anew, also when its queue is empty; they stand while only arrivals at the
-        queue's tail happen in that pool. If they may change with less, say ``ask_always``."""
+        queue's tail happen there. If they may change with less, say ``ask_always``."""
 
     @hookspec(firstresult=True)
     def schedule(self, view: View) -> Iterable[Decision] | None:
@@ -289,9 +289,9 @@ class HookSpecs:
         any of them now, whatever the other plugins would say.
 
         A job that found no place is tried again when something else than arrivals at the queue's tail
-        has happened in its pool; with ``ask_always`` in each step in which something happened."""
+        has happened in its domain; with ``ask_always`` in each step in which something happened."""
 
-    # ------------------------------------------------------------------ a cycle, all pools
+    # ------------------------------------------------------------------ a cycle, all domains
 
     @hookspec(firstresult=True)
     def arrival_chance(self, pool: str, seconds: float, state: State) -> float | None:
