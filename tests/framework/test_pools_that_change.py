@@ -41,8 +41,8 @@ def test_nodes_that_came_before_their_pool_count() -> None:
     reserved = Reservation("r", 100, 200, nodes=("n0",))
     one.step(10, [ev.ReservationMade(10, reserved)])
     one.step(20, [ev.PoolChanged(20, PoolDescription("late"))])
-    pool = one.state.domains["late"]
-    assert (pool.total, pool.reservations) == (4, [reserved])
+    domain = one.state.domains["pool+late"]
+    assert (one.state.pools["late"].total, domain.total, domain.reservations) == (4, 4, [reserved])
 
 
 def test_a_flat_pool_comes_and_grows() -> None:
@@ -51,7 +51,7 @@ def test_a_flat_pool_comes_and_grows() -> None:
     assert started(one.step(11, [ev.JobSubmitted(11, described("a", 6, pool="late"))])) == [("a", ())]
     one.step(12, [ev.JobStarted(12, "a"), ev.PoolChanged(12, PoolDescription("late", 10))])
     pool = one.state.domains["late"]
-    assert (pool.total, pool.free, pool.description.processors) == (10, 4, 10)
+    assert (pool.total, pool.free, pool.pools[0].description.processors) == (10, 4, 10)
 
 
 def test_a_closed_pool_starts_nothing_until_it_opens() -> None:
@@ -85,7 +85,7 @@ def test_who_was_on_a_node_before_it_is_described_has_its_processors(tier: str) 
     one.step(10, [submitted, ev.JobStarted(10, "a", placement, tier=tier)])
     for name, at in (("m0", 20), ("m1", 21)):
         one.step(at, [ev.NodeUp(at, NodeDescription(name, 8, memory=100, pools=("pool",)))])
-    pool, nodes, job = one.state.pools["pool"], one.state.nodes, one.state.jobs["a"]
+    pool, nodes, job = one.state.domains["pool"], one.state.nodes, one.state.jobs["a"]
     front = tier == "foreground"
     assert (pool.total, pool.free) == (20, 20 - 9 if front else 20)
     assert list(nodes.free.processors[: len(nodes)]) == ([2, 2, 7] if front else [4, 8, 8])

@@ -33,7 +33,7 @@ from headway.nodes import Offer
 from headway.partitions.torus import Box, Geometry, Shape
 from headway.report.section import Section
 from headway.results import RunResult
-from headway.state import Job, State
+from headway.state import Job, PoolState, State
 from headway.view import View
 from headway_plugins.partitions.allocator import Allocator
 from headway_plugins.partitions.blocks import torus_tree
@@ -310,8 +310,9 @@ class Partitions(Plugin):
 
     # ------------------------------------------------------------------ what is idle
 
-    def _cause(self, pool: Any, free: int, idle: int) -> str:
-        job = pool.queue[0] if pool.queue else None
+    def _cause(self, pool: PoolState, free: int, idle: int) -> str:
+        queue = pool.domain.queue
+        job = queue[0] if queue else None
         if job is None:
             return "no demand"
         midplanes = self._midplanes(job)

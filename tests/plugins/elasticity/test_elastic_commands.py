@@ -411,7 +411,7 @@ def test_a_change_that_the_cluster_refuses_is_as_if_it_had_not_been():
     ]
     limit, size = scheduler.step(1.0, commands)
     job, grown = scheduler.state.jobs["r"], scheduler.state.jobs["s"]
-    pool = job.pool
+    pool = job.domain
     assert (job.estimate, job.expected_end) == (150, 150)
     assert (grown.processors, pool.free) == (6, 2)
     failed = [ev.DecisionFailed(2.0, d, "no") for d in (limit, size)]
