@@ -293,21 +293,14 @@ def _in_queue(
     more = f", of which jobs that start now get {given}" if given else ""
     return [
         f"It is number {domain.queue.index(job) + 1} of {len(domain.queue)} in the queue{shared}; "
-        f"{_free(scheduler, pool) + given} of {pool.total} processors are free{more}.",
+        f"{scheduler.state.free_in(pool) + given} of {pool.total} processors are free{more}.",
         *_why_in_queue(scheduler, job, clock),
     ]
 
 
-def _free(scheduler: Scheduler, pool: PoolState) -> int:
-    """Processors of the pool, which may share nodes with others, that are free."""
-    if len(pool.domain.pools) == 1:
-        return pool.domain.free
-    return scheduler.state.nodes.count(pool.name)[1]
-
-
 def _why_in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) -> list[str]:
     """Why it waits in the queue."""
-    pool, domain, free = job.pool, job.domain, _free(scheduler, job.pool)
+    pool, domain, free = job.pool, job.domain, scheduler.state.free_in(job.pool)
     view = scheduler.views[domain.name]
     lines = []
     if job.processors > pool.total:

@@ -192,15 +192,13 @@ def pool_report(state: State, pool: PoolState) -> PoolReport:
     """Of a pool that shares nodes: its own queue and jobs, and what it has of the nodes."""
     domain = pool.domain
     queue, running, behind = queued_for(pool), domain.running, list(domain.background.values())
-    free = domain.free
     if len(domain.pools) > 1:
-        _, free = state.nodes.count(pool.name)
         running = [entry for entry in running if entry[3].pool is pool]
         behind = [job for job in behind if job.pool is pool]
     return PoolReport(
         pool.name,
         pool.total,
-        free,
+        state.free_in(pool),
         len(queue),
         len(running),
         head=queue[0].processors if queue else 0,

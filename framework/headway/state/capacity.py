@@ -135,8 +135,10 @@ def recount(state: Facts, pools: Iterable[str]) -> None:
         if pool is not None and not pool.flat:
             pool.total, free = state.nodes.count(name)
             domain = pool.domain
-            several = [each.name for each in domain.pools] if len(domain.pools) > 1 else ()
-            domain.total, domain.free = state.nodes.count(*several) if several else (pool.total, free)
+            several = len(domain.pools) > 1
+            domain.total, domain.free = (
+                state.nodes.count(*domain.pool_names) if several else (pool.total, free)
+            )
             domain.touch()
             described_anew(state, pool)
 

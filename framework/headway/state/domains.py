@@ -43,7 +43,7 @@ def regroup(state: Facts) -> None:
         state.nodes.group({pool.name: pool.domain.name for pool in state.pools.values()})
         for domain in new:
             if not domain.flat:
-                domain.total, domain.free = state.nodes.count(*[pool.name for pool in domain.pools])
+                domain.total, domain.free = state.nodes.count(*domain.pool_names)
 
     for job in under(state, moving, change):
         lend(state, job)
@@ -56,6 +56,13 @@ def regroup(state: Facts) -> None:
     for job in waiting:
         job.status = Status.WAITING
         queue_or_wait(state, job)
+
+
+def free_in(state: Facts, pool: PoolState) -> int:
+    """The processors of a pool that are free, whichever pools it shares nodes with."""
+    if len(pool.domain.pools) == 1:
+        return pool.domain.free
+    return state.nodes.count(pool.name)[1]
 
 
 def running_in(state: Facts, pool: PoolState) -> list[Job]:

@@ -340,14 +340,16 @@ class Domain:
     """
 
     __slots__ = (
-        "arrivals", "background", "by_size", "changed", "flat", "free", "fresh", "least", "name", "pools",
-        "predicted", "queue", "reservations", "running", "shared", "small", "total", "view",
+        "arrivals", "background", "by_size", "changed", "flat", "free", "fresh", "least", "name",
+        "pool_names", "pools", "predicted", "queue", "reservations", "running", "shared", "small", "total",
+        "view",
     )  # fmt: skip
 
     def __init__(self, pools: tuple[PoolState, ...]) -> None:
         """``pools``: at least one; of several none is flat."""
         self.pools = pools
-        self.name: str = "+".join([pool.name for pool in pools])
+        self.pool_names: tuple[str, ...] = tuple([pool.name for pool in pools])
+        self.name: str = "+".join(self.pool_names)
         self.flat: bool = pools[0].flat
         #: Usable processors (nodes that are down do not count), and how many of them are free.
         self.total: int = pools[0].total

@@ -53,11 +53,10 @@ def size(state: Facts, domain: Domain, reservation: Reservation) -> int:
     """Processors of ``domain`` that a reservation is made of."""
     if domain.flat:
         return reservation.processors
-    names = {pool.name for pool in domain.pools}
     return sum(
         state.nodes.descriptions[name].processors
         for name in reservation.nodes
-        if name in state.nodes.descriptions and not names.isdisjoint(state.nodes.descriptions[name].pools)
+        if state.nodes.any_in(domain.pool_names, (name,))
     )
 
 
@@ -79,7 +78,7 @@ def keep_from(state: Facts, domain: Domain, reservation: Reservation) -> None:
     mine = (
         reservation.pool == domain.name or (not reservation.pool and len(state.pools) == 1)
         if domain.flat
-        else state.nodes.any_in([pool.name for pool in domain.pools], reservation.nodes)
+        else state.nodes.any_in(domain.pool_names, reservation.nodes)
     )
     if mine:
         insort(domain.reservations, reservation, key=lambda r: (r.start, r.id))

@@ -67,6 +67,7 @@ class State(Facts):
     size = reservations.size
     frequencies = frequency.frequencies
     running_in = domains.running_in
+    free_in = domains.free_in
     watch_tenants = moves.watch_tenants
     why_not_resumed = lending.why_not_resumed
     remaining = lending.remaining

@@ -40,24 +40,8 @@ class View:
     """
 
     __slots__ = (
-        "_ahead",
-        "_booking_of",
-        "_bookings",
-        "_clock",
-        "_cycle",
-        "_licensed",
-        "_looked",
-        "_state",
-        "arrivals",
-        "domain",
-        "fresh",
-        "made",
-        "now",
-        "prepared",
-        "queue",
-        "resolution",
-        "rng",
-        "started",
+        "_ahead", "_booking_of", "_bookings", "_clock", "_cycle", "_licensed", "_looked", "_state",
+        "arrivals", "domain", "fresh", "made", "now", "prepared", "queue", "resolution", "rng", "started",
         "stopped_at",
     )  # fmt: skip
 

@@ -89,7 +89,7 @@ class NodeView(View):
             self._known = table.told
             self._eligible = {}
             self._bits = {}
-            ours = table.pool_mask(*[pool.name for pool in self.domain.pools])
+            ours = table.pool_mask(*self.domain.pool_names)
             self._usable = (ours & table.available).astype(np.int64)
 
     def _overslept(self, now: float) -> bool:

@@ -72,7 +72,7 @@ class Slots:
                 np.concatenate([array, np.zeros(more)]) for array in (self._front, self._behind)
             )
             self._full = np.concatenate([self._full, np.zeros(more, np.int64)])
-        self._usable = nodes.pool_mask(*[pool.name for pool in self._domain.pools]) & nodes.available
+        self._usable = nodes.pool_mask(*self._domain.pool_names) & nodes.available
         if nodes.power:
             self._usable = self._usable & ~nodes.mask_of(nodes.power)
 

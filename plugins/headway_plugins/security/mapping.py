@@ -214,7 +214,7 @@ class MinMin(Plugin):
         if view.domain.flat:
             times.setdefault("", []).extend([now] * view.free)
         else:
-            table, names = state.nodes, {pool.name for pool in view.domain.pools}
+            table, names = state.nodes, set(view.domain.pool_names)
             for name, kind in zip(table.names, self._kind_of_each(state), strict=True):
                 node = table.descriptions[name]
                 if not names.isdisjoint(node.pools) and node.available and name not in table.power:
