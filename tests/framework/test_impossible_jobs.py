@@ -10,6 +10,7 @@ from headway.decisions import Resize
 from headway.explain import explain
 from headway.model import ClusterDescription, NodeDescription, PoolDescription, Reservation
 from headway.scheduler import Scheduler, plain_clock
+from headway.scheduler.gate import take_effect
 from headway.state import Status
 from headway_plugins.placement.first_fit import FirstFit
 from headway_plugins.policies.fcfs import Fcfs
@@ -93,7 +94,7 @@ def test_it_is_looked_at_when_it_changes():
 def test_a_job_that_may_become_small_enough_is_looked_at_with_the_size_that_was_granted():
     s = driven(ClusterDescription.flat(8))
     s.step(0, submitted(described("huge", 9)))
-    s.state.foresee(Resize("huge", 8))
+    take_effect(s.state, Resize("huge", 8))
     assert queued(s) == ["huge"]
     s.state.take_back(Resize("huge", 8))
     assert queued(s) == []

@@ -10,6 +10,7 @@ from headway import events as ev
 from headway.decisions import Kill, Requeue, Reserve, SetTimeLimit, Signal, Start, Suspend
 from headway.errors import StateError
 from headway.model import ClusterDescription, Dependency, NodeDescription, PoolDescription, Reservation
+from headway.scheduler.gate import take_effect
 from headway.state import Barrier, State, Status
 
 PENDING, WAITING, STARTING = Status.PENDING, Status.WAITING, Status.STARTING
@@ -531,7 +532,7 @@ def test_a_job_that_was_told_to_go_goes_although_somebody_suspends_it(told):
     begin(state, "a")
     tell(state, ev.JobStarted(0, "a"))
     state.now = 10
-    state.foresee(told)
+    take_effect(state, told)
     gone_by = state.jobs["a"].gone_by
     tell(state, ev.JobSuspended(11, "a"))
     job = state.jobs["a"]
@@ -546,7 +547,7 @@ def test_a_job_that_was_told_to_stand_aside_stays_once_it_does():
     begin(state, "a")
     tell(state, ev.JobStarted(0, "a"))
     state.now = 10
-    state.foresee(Suspend("a"))
+    take_effect(state, Suspend("a"))
     assert state.jobs["a"].leaving
     tell(state, ev.JobSuspended(11, "a"))
     assert not state.jobs["a"].leaving

@@ -14,6 +14,7 @@ from headway.explain import explain
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription, NodeDescription
 from headway.scheduler import Scheduler
+from headway.scheduler.gate import take_effect
 from headway.state import ENDS_MOVED, State, Status
 from headway_plugins.placement.first_fit import FirstFit
 from headway_plugins.policies.easy import Easy
@@ -142,11 +143,11 @@ def test_a_suspended_job_whose_growth_is_refused_lends_on(cluster, first):
     grow = Resize("a", 4, large)
     job, pool = made.jobs["a"], made.domains["pool"]
     if first == "grows":
-        made.foresee(grow)
+        take_effect(made, grow)
     made.apply([ev.JobSuspended(1, "a")])
     assert made.lend(job) and pool.free == 8
     if first != "grows":
-        made.foresee(grow)
+        take_effect(made, grow)
     assert (job.processors, job.placement) == (4, large)
     assert job.lends and pool.free == 8
     made.apply([ev.DecisionFailed(2, grow, "the cluster has no room")])

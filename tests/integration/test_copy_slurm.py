@@ -75,6 +75,7 @@ def test_what_has_ended_is_not_planned_around(headway: Daemon, tmp_path: Path) -
     assert starts[again] is None
     assert starts[waits] == pytest.approx(due, abs=ROUNDING)
     assert explained(headway, waits) == pytest.approx(due, abs=ROUNDING)
-    assert "\n1 job waits for something that cannot be foreseen" in headway.command(
-        "dry-run", "--from-cluster"
-    ).stdout
+    assert (
+        "\n1 job waits for something that cannot be foreseen"
+        in headway.command("dry-run", "--from-cluster").stdout
+    )

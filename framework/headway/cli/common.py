@@ -83,9 +83,7 @@ def plugin_files_option(means: str) -> Callable[[Any], Any]:
 plugin_option = plugin_files_option(
     "A Python file whose plugins are enabled before those of the configuration. Repeatable."
 )
-policy_file_option = plugin_files_option(
-    "A Python file whose plugins can be named as policies. Repeatable."
-)
+policy_file_option = plugin_files_option("A Python file whose plugins can be named as policies. Repeatable.")
 
 #: How often a progress bar looks at the clock of the emulation.
 _CYCLES_PER_UPDATE = 500

@@ -37,9 +37,10 @@ def writing(path: Path) -> Iterator[TextIO]:
     What cannot be written so, such as the name of a file that is not UTF-8, becomes question marks.
     Raises as :func:`replacing` does.
     """
-    with replacing(path) as temporary, open(
-        temporary, "x", encoding="utf-8", errors="replace", newline=""
-    ) as stream:
+    with (
+        replacing(path) as temporary,
+        open(temporary, "x", encoding="utf-8", errors="replace", newline="") as stream,
+    ):
         yield stream
         stream.flush()
         # Some file systems tell of a lack of space only now.

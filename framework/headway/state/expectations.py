@@ -38,7 +38,7 @@ def set_expectation(state: Facts, job: Job) -> None:
 def expect_again(state: Facts, job: Job) -> None:
     """A start is off: its frequency, its tier, and how long it would have taken there, are forgotten."""
     job.start_time, job.frequency, job.tier, job.pace = None, None, FOREGROUND, None
-    job.gone_by, job.aside = None, False
+    job.gone_by, job.aside, job.expected_end = None, False, _INF
     set_expectation(state, job)
 
 

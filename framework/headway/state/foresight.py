@@ -1,7 +1,11 @@
 """Changes that were decided and that the cluster has not confirmed yet: limits, sizes, reservations, moves,
 and jobs that were told to go.
 
-They count at once; if the cluster refuses them, what it said last is true again.
+They count at once. If the cluster refuses one of them, what it said last is true again
+(:func:`take_back`). If a decision does not leave the scheduler at all, because a plugin vetoes it, what was
+decided before it stands: each function that carries a change into the state returns what undoes that change
+alone (:data:`headway.state.moves.Undo`). Of several changes of the same thing the last is undone first
+(:mod:`headway.scheduler.gate`).
 """
 
 from __future__ import annotations
@@ -22,7 +26,8 @@ from headway.state.choices import domains_of
 from headway.state.expectations import go_on, leave, set_expectation
 from headway.state.facts import Facts
 from headway.state.lending import move_on, not_resumed, take_again
-from headway.state.moves import carry, moved_back
+from headway.state.moves import Undo, moved_back, nothing
+from headway.state.occupation import set_expected_end
 from headway.state.records import Job
 from headway.state.reservations import drop_reservation, put_reservation
 from headway.state.waiting import look_again
@@ -33,55 +38,121 @@ Foreseeable = (
 )
 
 
-def foresee(state: Facts, decision: Foreseeable) -> None:
-    """A change was decided: count with it until the cluster says what became of it.
+def resume(state: Facts, decision: Resume) -> Undo:
+    """The suspended job has its processors again.
 
-    Raises :class:`headway.errors.StateError` for a move that is impossible (:func:`moves.carry`), and for a
-    job that cannot run again (:func:`lending.take_again`).
+    Raises :class:`headway.errors.StateError`, and changes nothing, if it cannot run again
+    (:func:`lending.take_again`).
     """
-    if isinstance(decision, Resume):
-        take_again(state, decision.job_id)
-        return
-    if isinstance(decision, SwapTiers | Migrate):
-        carry(state, decision)
-        return
-    if isinstance(decision, Reserve):
-        name = decision.reservation.id
-        state.foreseen.setdefault(name, state.reservations.get(name))
-        drop_reservation(state, decision.reservation.id)
-        put_reservation(state, decision.reservation)
-        return
+    job = state.jobs.get(decision.job_id)
+    lends = job is not None and job.lends
+    take_again(state, decision.job_id)
+    return (lambda: not_resumed(state, decision.job_id)) if lends else nothing
+
+
+def reserve(state: Facts, decision: Reserve) -> Undo:
+    """The reservation exists, or is another one."""
+    name = decision.reservation.id
+    before, first = state.reservations.get(name), name not in state.foreseen
+    state.foreseen.setdefault(name, before)
+    drop_reservation(state, name)
+    put_reservation(state, decision.reservation)
+
+    def undo() -> None:
+        if first:
+            state.foreseen.pop(name, None)
+        drop_reservation(state, name)
+        if before is not None:
+            put_reservation(state, before)
+
+    return undo
+
+
+def go(state: Facts, decision: Kill | Requeue | Signal | Suspend) -> Undo:
+    """The job goes, for good or for a while, at once or within its grace."""
+    job = state.jobs.get(decision.job_id)
+    aside, grace = isinstance(decision, Suspend), 0.0
+    if isinstance(decision, Signal):
+        if decision.grace is None:
+            # It may not go.
+            return nothing
+        grace = decision.grace
+    if job is None or (aside and not state.cluster.suspended_lend):
+        return nothing
+    before = job.gone_by, job.aside
+    leave(state, job, grace, aside=aside)
+    job.domain.touch()
+
+    def undo() -> None:
+        if before[0] is None:
+            go_on(state, job)
+        else:
+            job.gone_by, job.aside = before
+            set_expected_end(state, job, before[0])
+            job.domain.touch()
+
+    return undo
+
+
+def limit(state: Facts, decision: SetTimeLimit) -> Undo:
+    """The job has another walltime."""
     job = state.jobs.get(decision.job_id)
     if job is None:
-        return
-    if isinstance(decision, Requeue | Kill):
-        leave(state, job)
-    elif isinstance(decision, Suspend):
-        if not state.cluster.suspended_lend:
-            return
-        leave(state, job, aside=True)
-    elif isinstance(decision, Signal):
-        if decision.grace is None:
-            return
-        leave(state, job, decision.grace)
-    elif isinstance(decision, SetTimeLimit):
-        job.estimate = decision.walltime
+        return nothing
+    before = job.estimate
+
+    def expect(walltime: float) -> None:
+        job.estimate = walltime
         set_expectation(state, job)
-    elif job.entries is None:
-        job.processors = decision.processors
-        for domain in domains_of(job):
-            domain.by_size, domain.least = None, 0
-        look_again(state, job)
-    elif decision.processors > job.processors:
-        # What it gives back, in turn, is free when the cluster says so.
-        state.before_growth.setdefault(job.id, job.placement)
-        job.processors = decision.processors
-        move_on(state, job, decision.placement)
+        job.domain.touch()
+
+    expect(decision.walltime)
+    return lambda: expect(before)
+
+
+def resize(state: Facts, decision: Resize) -> Undo:
+    """The job has another size. What a running job gives back is free when the cluster says so."""
+    job = state.jobs.get(decision.job_id)
+    if job is None:
+        return nothing
+    if job.entries is None:
+        waiting, before = job, job.processors
+        _ask_for(state, waiting, decision.processors)
+        return lambda: _ask_for(state, waiting, before)
+    grows = decision.processors > job.processors
+    undo = _grow(state, job, decision) if grows else nothing
+    job.domain.touch()
+    return undo
+
+
+def _ask_for(state: Facts, job: Job, processors: int) -> None:
+    """A job that waits needs so many processors."""
+    job.processors = processors
+    for domain in domains_of(job):
+        domain.by_size, domain.least = None, 0
+    look_again(state, job)
     job.domain.touch()
 
 
+def _grow(state: Facts, job: Job, decision: Resize) -> Undo:
+    """A job on nodes has more of them."""
+    before, first = (job.processors, job.placement), job.id not in state.before_growth
+    state.before_growth.setdefault(job.id, job.placement)
+    job.processors = decision.processors
+    move_on(state, job, decision.placement)
+
+    def undo() -> None:
+        if first:
+            state.before_growth.pop(job.id, None)
+        job.processors = before[0]
+        move_on(state, job, before[1])
+        job.domain.touch()
+
+    return undo
+
+
 def take_back(state: Facts, decision: Foreseeable) -> None:
-    """What was foreseen does not come: the state is what the cluster said last."""
+    """The cluster refused a change that was foreseen: the state is what the cluster said last."""
     if isinstance(decision, SwapTiers | Migrate):
         moved_back(state, decision)
         return

@@ -8,6 +8,8 @@ agent that does not answer, no room for an image) must not be asked for at every
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from headway.decisions import Migrate, SwapTiers
 from headway.errors import StateError
 from headway.model import Placement
@@ -23,8 +25,15 @@ from headway.state.still_there import guard_still_there, settled
 from headway.state.tenants import Tenants
 from headway.state.wakeups import wake_at
 
+#: Takes back what a decision changed, and nothing else.
+Undo = Callable[[], None]
+
 #: Seconds that a job stays where it is after a refused move: at first, and at most; twice as long each time.
 _STAYS = 15.0, 600.0
+
+
+def nothing() -> None:
+    """Undoes a decision that changed nothing."""
 
 
 class StaysForNow(StateError):
@@ -79,27 +88,27 @@ def _guard(state: Facts, job: Job, placement: Placement, tier: str) -> None:
         raise StateError(f"job {job.id} would break reservation {broken.id} on its nodes")
 
 
-def carry(state: Facts, decision: SwapTiers | Migrate) -> None:
-    """A move was decided: the jobs are where it sends them from now on.
+def carry(state: Facts, decision: SwapTiers | Migrate) -> Undo:
+    """A move was decided: the jobs are where it sends them from now on. Returns what takes that back.
 
     Raises :class:`StateError`, and changes nothing, if a job is not running, is not in the tier that the
     decision takes it for, or cannot have its processors there.
     """
     if isinstance(decision, SwapTiers):
-        _swap(state, decision)
-        return
+        return _swap(state, decision)
     if decision.job_id in state.bundles:
         # Its members stay where they are.
         guard_bundle(state, decision)
-        return
+        return nothing
     job = _running(state, decision.job_id)
-    _relocate(state, [(job, decision.placement or job.placement, decision.tier or job.tier)])
+    undo = _relocate(state, [(job, decision.placement or job.placement, decision.tier or job.tier)])
     if decision.restart:
         job.pace = Pace(state.now, 0.0, 1.0)
         _expect(state, job)
+    return undo
 
 
-def _swap(state: Facts, decision: SwapTiers) -> None:
+def _swap(state: Facts, decision: SwapTiers) -> Undo:
     job = _running(state, decision.job_id)
     if not job.behind:
         raise StateError(f"job {job.id} is in the {job.tier}, not in the background")
@@ -109,7 +118,7 @@ def _swap(state: Facts, decision: SwapTiers) -> None:
         if other.behind:
             raise StateError(f"job {other.id} is in the {other.tier}, not in the foreground")
         moves.append((other, other.placement, BACKGROUND))
-    _relocate(state, moves)
+    return _relocate(state, moves)
 
 
 def _running(state: Facts, job_id: str) -> Job:
@@ -133,8 +142,9 @@ def refused(state: Facts, job_id: str) -> None:
         wake_at(state, job.stays_until, job.pool)
 
 
-def _relocate(state: Facts, moves: list[tuple[Job, Placement, str]]) -> None:
-    """All these jobs leave what they have, and then each takes what it is sent to; or none does."""
+def _relocate(state: Facts, moves: list[tuple[Job, Placement, str]]) -> Undo:
+    """All these jobs leave what they have, and then each takes what it is sent to; or none does. Returns what
+    brings them back."""
     domains = {job.domain for job, _, _ in moves}
     looked = [(domain, domain.changed, domain.fresh, domain.arrivals) for domain in domains]
     before = [(job, job.placement, job.tier, job.pace) for job, _, _ in moves]
@@ -158,8 +168,30 @@ def _relocate(state: Facts, moves: list[tuple[Job, Placement, str]]) -> None:
     finally:
         for domain, changed, fresh, arrivals in looked:
             domain.changed, domain.fresh, domain.arrivals = changed, fresh, arrivals
+    first = [job.id for job, _, _ in moves if job.id not in state.before_move]
     for job, placement, tier, pace in before:
         state.before_move.setdefault(job.id, (placement, tier, pace))
+
+    def undo() -> None:
+        for name in first:
+            state.before_move.pop(name, None)
+        _put_back(state, before)
+
+    return undo
+
+
+def _put_back(state: Facts, jobs: list[tuple[Job, Placement, str, Pace | None]]) -> None:
+    """These jobs are again where they were."""
+    jobs = [one for one in jobs if one[0].entries is not None]
+    lent = [job for job, _, _, _ in jobs if job.lends]
+    for job, _, _, _ in jobs:
+        release(state, job)
+    for job, placement, tier, pace in jobs:
+        job.tier, job.pace = tier, pace
+        occupy(state, job, placement, job.start_time if job.start_time is not None else state.now)
+        job.domain.touch()
+    for job in lent:
+        lend(state, job)
 
 
 def _expect(state: Facts, job: Job) -> None:
@@ -178,17 +210,8 @@ def moved_back(state: Facts, decision: SwapTiers | Migrate) -> None:
     if isinstance(decision, SwapTiers) and decision.other_job_id:
         names.append(decision.other_job_id)
     jobs = [state.jobs[name] for name in names if name in state.before_move and name in state.jobs]
-    jobs = [job for job in jobs if job.entries is not None]
-    lent = [job for job in jobs if job.lends]
-    for job in jobs:
-        release(state, job)
-    for job in jobs:
-        placement, tier, pace = state.before_move.pop(job.id)
-        job.tier, job.pace = tier, pace
-        occupy(state, job, placement, job.start_time if job.start_time is not None else state.now)
-        job.domain.touch()
-    for job in lent:
-        lend(state, job)
+    there = [job for job in jobs if job.entries is not None]
+    _put_back(state, [(job, *state.before_move.pop(job.id)) for job in there])
 
 
 def relocated(state: Facts, job: Job, placement: Placement, tier: str) -> None:

@@ -92,7 +92,6 @@ class State(Facts):
     keep_free = reservations.put_reservation
     keep_no_more = reservations.drop_reservation
     watch = watchers.watch
-    foresee = foresight.foresee
     take_back = foresight.take_back
     set_expected_end = occupation.set_expected_end
     expect = expectations.expect

@@ -20,6 +20,7 @@ from headway.view.licences import LicencesAhead
 if TYPE_CHECKING:
     from headway.nodes import NodeTable
     from headway.state import Domain, Job, RunningEntry, State, Tenants
+    from headway.state.moves import Undo
 
 _INF = float("inf")
 _order = attrgetter("order")
@@ -41,8 +42,8 @@ class View:
 
     __slots__ = (
         "_ahead", "_booking_of", "_bookings", "_clock", "_cycle", "_licensed", "_looked", "_state",
-        "arrivals", "domain", "fresh", "made", "now", "prepared", "queue", "resolution", "rng", "started",
-        "stopped_at",
+        "arrivals", "carried", "domain", "fresh", "made", "now", "prepared", "queue", "resolution", "rng",
+        "started", "stopped_at",
     )  # fmt: skip
 
     def __init__(
@@ -73,6 +74,8 @@ class View:
         self.started: list[Job] = []
         #: The decisions that :meth:`start` and the moves made: what a policy returns.
         self.made: list[Decision] = []
+        #: Those of this pass that count already and are no starts, each with what undoes it.
+        self.carried: list[tuple[Decision, Undo]] = []
         #: At whom the policy stopped, if it books nobody: a job that holds up those behind it. Whom a limit
         #: refuses beside the starts before it may not, so then the policy is asked again without it.
         self.stopped_at: Job | None = None
@@ -170,6 +173,7 @@ class View:
         self.queue = queue
         self.started = []
         self.made = []
+        self.carried = []
         self._licensed = None
         domain = self.domain
         if queue is domain.queue:
@@ -415,12 +419,19 @@ class View:
     def _moved(self, decision: SwapTiers | Migrate) -> bool:
         self._leave_turns()
         try:
-            self._state.carry(decision)
+            undo = self._state.carry(decision)
         except StateError:
             return False
         self._ahead = None
         self.made.append(decision)
+        self.carried.append((decision, undo))
         return True
+
+    def made_all(self, decisions: Sequence[Decision]) -> bool:
+        """Whether these are what this pass of the view has made, and nothing else."""
+        if len(self.made) != len(self.started) + len(self.carried):
+            return False
+        return decisions is self.made or decisions == self.made
 
     def book(self, job: Job, after: float | None = None, over: Collection[str] = ()) -> Booking:
         """Keep the earliest possible capacity for ``job``, from ``after`` (absolute seconds) on if given.

@@ -8,9 +8,7 @@ from headway.workload import Column
 from headway.workload import trace as kinds
 from headway.workload.accounting import accounted_trace
 
-RECORD = (
-    "04/05/2017 13:06:53;E;1.srv;user=u queue=short ctime=100 start=107 {} end=213 Exit_status=0\n"
-)
+RECORD = "04/05/2017 13:06:53;E;1.srv;user=u queue=short ctime=100 start=107 {} end=213 Exit_status=0\n"
 
 
 @pytest.mark.parametrize(

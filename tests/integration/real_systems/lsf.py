@@ -146,8 +146,9 @@ class Lsf(RealSystem):
     @contextlib.contextmanager
     def another_pool(self) -> Iterator[str]:
         """A queue that the operator makes, on a host group that she makes with it; both go afterwards."""
-        with self.server.lsf_configuration("lsb.hosts", _GROUP), self.server.lsf_configuration(
-            "lsb.queues", _EXTRA
+        with (
+            self.server.lsf_configuration("lsb.hosts", _GROUP),
+            self.server.lsf_configuration("lsb.queues", _EXTRA),
         ):
             self.until(lambda: self.server.call("bqueues", "extra").returncode == 0, "the queue is there")
             yield "extra"

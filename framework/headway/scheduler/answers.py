@@ -1,0 +1,128 @@
+"""What the scheduler asks plugins about single jobs, and how it takes their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from time import perf_counter
+from typing import Any
+
+from headway.plugins import HookCaller
+from headway.state import Barrier, Job, State
+
+_INF = float("inf")
+
+#: A plugin's ``bar_jobs`` (:mod:`headway.hookspecs`), and the types of its answers.
+Many = Callable[[Sequence[Job], State], Sequence[Barrier | None]]
+_BARRIER_OR_NONE = {Barrier, type(None)}
+
+
+def queue_key(hook: HookCaller, state: State, job: Job) -> tuple[Any, ...]:
+    """The first answer to ``queue_key``, so that answered and unanswered jobs can be compared."""
+    for name, function in hook.implementations:
+        began = perf_counter()
+        try:
+            answer = function(job, state)
+        except Exception as error:
+            hook.failed(name, error)
+            answer = None
+        else:
+            hook.answered.add(name)
+        hook.seconds[name] += perf_counter() - began
+        if isinstance(answer, tuple):
+            return (0, *answer)
+        if answer is not None:
+            hook.failed(name, TypeError(f"expected a tuple, found {answer!r}"))
+    return (1,)
+
+
+def predicted_runtime(hook: HookCaller, state: State, job: Job) -> float | None:
+    """The first answer to ``predict_runtime`` that is a time; the job keeps whose it is."""
+    job.predicted_by = ""
+    spent = hook.seconds
+    for name, function in hook.implementations:
+        began = perf_counter()
+        try:
+            answer = function(job, state)
+        except Exception as error:
+            hook.failed(name, error)
+            continue
+        else:
+            hook.answered.add(name)
+        finally:
+            spent[name] += perf_counter() - began
+        if answer is None:
+            continue
+        if type(answer) is float and 0 <= answer < _INF:
+            job.predicted_by = name
+            return answer
+        try:
+            seconds = float(answer)
+            if not 0 <= seconds < _INF:
+                raise ValueError("not a time")
+        except (TypeError, ValueError):
+            hook.failed(name, TypeError(f"expected seconds, found {answer!r}"))
+        else:
+            job.predicted_by = name
+            return seconds
+    return None
+
+
+def barrier_of(hook: HookCaller, state: State, job: Job) -> Barrier | None:
+    """The first answer to ``bar_job`` that is a barrier."""
+    spent, began = hook.seconds, perf_counter()
+    for name, function in hook.implementations:
+        try:
+            answer = function(job, state)
+        except Exception as error:
+            hook.failed(name, error)
+            answer = None
+        else:
+            hook.answered.add(name)
+        # One's end is the next one's beginning.
+        ended = perf_counter()
+        spent[name] += ended - began
+        began = ended
+        if answer is None:
+            continue
+        if isinstance(answer, Barrier):
+            return answer
+        hook.failed(name, TypeError(f"expected a Barrier, found {answer!r}"))
+    return None
+
+
+def barriers_of(hook: HookCaller, many: Many, state: State, jobs: Sequence[Job]) -> Sequence[Barrier | None]:
+    """The same of each of several jobs, where one plugin alone bars and answers about many at once."""
+    name = hook.implementations[0][0]
+    began = perf_counter()
+    try:
+        found = many(jobs, state)
+        if len(found) == len(jobs) and set(map(type, found)) <= _BARRIER_OR_NONE:
+            hook.answered.add(name)
+            return found
+    except Exception as error:
+        hook.failed(name, error)
+    else:
+        hook.failed(name, TypeError(f"expected a Barrier or None of each of {len(jobs)} jobs"))
+    finally:
+        hook.seconds[name] += perf_counter() - began
+    return [barrier_of(hook, state, job) for job in jobs]
+
+
+def kind_of_job(hook: HookCaller, kind_of: Callable[[Job], Hashable], job: Job) -> Hashable:
+    """The same plugin's ``bar_kind``; None, so that the job is asked about by itself, if that fails."""
+    name = hook.implementations[0][0]
+    try:
+        kind = kind_of(job)
+        hash(kind)
+    except Exception as error:
+        hook.failed(name, error)
+        return None
+    return kind
+
+
+def arrival_chance(answer: Any, state: State) -> float | None:
+    """An answer to ``arrival_chance``, if it is one."""
+    if answer is None or (isinstance(answer, int | float) and 0.0 <= answer <= 1.0):
+        return answer
+    state.anomalies.append(f"arrival_chance: expected a chance from 0 to 1, found {answer!r}")
+    return None

@@ -1,0 +1,377 @@
+"""One pass of the policies over each domain that something happened to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from time import perf_counter
+
+import msgspec
+import numpy as np
+
+from headway.decisions import Decision, Start
+from headway.errors import StateError
+from headway.plugins import HookCaller, Plugins
+from headway.scheduler.gate import Gate
+from headway.scheduler.placing import Placing
+from headway.state import Domain, Job, State, Status
+from headway.state.choices import face_domain, face_home
+from headway.view import FlatView, NodeView, View
+
+
+class Passes:
+    """The domains, what the policies see of them, and the hooks that a pass asks."""
+
+    def __init__(
+        self,
+        state: State,
+        plugins: Plugins,
+        caller: Callable[[str], HookCaller],
+        gate: Gate,
+        clock: Callable[[float], str],
+        rng: np.random.Generator,
+    ) -> None:
+        """``caller`` makes what calls a hook; ``clock`` turns a time into words; ``rng`` is the policies'."""
+        self._state = state
+        self._gate = gate
+        self._clock = clock
+        self._rng = rng
+        self._order_queue = caller("order_queue")
+        self._prepare = caller("prepare")
+        self._schedule = caller("schedule")
+        self._policies = self._schedule.implementations
+        place = caller("place")
+        self._placing = Placing(place, plugins.by_name)
+        self._has_order = bool(self._order_queue)
+        self._has_preparers = bool(self._prepare)
+        #: The plugins that start and book, in configured order.
+        self.policies = policies = [plugins.by_name[name] for name, _ in self._policies]
+        #: Whether a policy passes over whom limits refuse.
+        self._passes_over = {
+            name: bool(getattr(policy, "passes_over", False))
+            for (name, _), policy in zip(self._policies, policies, strict=True)
+        }
+        # Plugins whose answers may change with any event: nothing of an earlier cycle stands.
+        self._anew = any(
+            getattr(plugins.by_name[name], "ask_always", False)
+            for hook in (self._order_queue, self._prepare, place)
+            for name, _ in hook.implementations
+            if plugins.by_name[name] not in policies
+        )
+        #: Every domain with a queue is looked at at each event, not only those that it concerns.
+        self.alert = self._anew or self._has_order
+        state.ask_always = self.alert or any(getattr(policy, "ask_always", False) for policy in policies)
+        state.by_booking = (
+            all(getattr(policy, "by_booking", False) for policy in policies)
+            and not self._has_preparers
+            and not state.ask_always
+        )
+        #: Of each domain, by its name.
+        self.views: Mapping[str, View] = {}
+        self.domains: list[tuple[Domain, View]] = []
+        self._meet_domains()
+        state.domains_made = self._meet_domains
+
+    def _meet_domains(self) -> None:
+        """Domains are new, or others than before: each is given its view."""
+        known = dict(self.domains)
+        self.domains = []
+        for domain in self._state.domains.values():
+            domain.view = view = known.get(domain) or self._view_of(domain)
+            self.domains.append((domain, view))
+        self.views = {domain.name: view for domain, view in self.domains}
+
+    def _view_of(self, domain: Domain) -> View:
+        if domain.flat:
+            return FlatView(domain, self._state, self._clock, self._rng)
+        placing = self._placing
+        return NodeView(
+            domain, self._state, self._clock, self._rng,
+            place=placing.find, kind=placing.kind, changes=placing.changes, by_room=placing.by_room,
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------ which domains
+
+    def look_everywhere(self) -> None:
+        """An order may follow what happens elsewhere, and time has passed in any case."""
+        for domain, _ in self.domains:
+            domain.changed = domain.changed or bool(domain.queue)
+
+    def look_together(self) -> None:
+        """Domains whose jobs wait for the cluster's licences are looked at together, with bookings made anew:
+        what one of them books or gives back is the others' business."""
+        licences = self._state.licences
+        if licences is None or len(self.domains) < 2:
+            return
+        sharing = [
+            (domain, view)
+            for domain, view in self.domains
+            if any(job.request.licences for job in domain.queue)
+            or any(booking.job.request.licences for booking in view.bookings)
+        ]
+        if licences.changed or any(domain.changed for domain, _ in sharing):
+            for _, view in sharing:
+                view.clear()
+        licences.changed = False
+
+    def look(self, looking: bool, decisions: list[Decision]) -> None:
+        """Have the policies look at the domains that something happened to; ``looking``: at those, too, where
+        jobs wait. What they decide is added to ``decisions``, and counts."""
+        beside_bars = self._state.bars is not None
+        for domain, view in self.domains:
+            if domain.changed and (looking or not domain.queue):
+                shared = list(domain.shared.values()) if domain.shared else ()
+                if shared:
+                    face_domain(shared, domain)
+                if beside_bars:
+                    self._look_beside_bars(domain, view, decisions)
+                else:
+                    self._look(domain, view, decisions)
+                if shared:
+                    face_home(shared)
+
+    def look_at_shared(self, looking: bool, decisions: list[Decision]) -> None:
+        """Look again at domains that a job left because it starts in another, where what was kept for it is
+        free; and where a limit bars a job in one of its pools, and another could start it."""
+        made, several = decisions, self._state.in_several
+        while any(isinstance(decision, Start) and decision.job_id in several for decision in made) or (
+            looking and any(domain.changed and domain.shared for domain, _ in self.domains)
+        ):
+            made = []
+            self.look(looking, made)
+            decisions += made
+
+    # ------------------------------------------------------------------ one domain
+
+    def _look_beside_bars(self, domain: Domain, view: View, decisions: list[Decision]) -> None:
+        """As :meth:`_look`, where plugins may bar jobs."""
+        if domain.fresh >= 0 and len(self.domains) > 1:
+            # Starts in other domains may have barred jobs that are booked, or that hold up others.
+            self._bar_booked(view)
+        state = self._state
+        begun: list[Job] = []
+        refused: list[Job] = []
+        while True:
+            before = len(decisions)
+            self._look(domain, view, decisions)
+            # A job that turned out to be barred in a pass leaves the queue, and it is repeated without it.
+            while state.refusals or self._bar_booked(view):
+                if state.refusals:
+                    begun += view.started
+                    refused += [job for job, _ in state.refusals.values()]
+                    self._undo(view)
+                    state.bar_refused()
+                self._look(domain, view, decisions)
+            # A policy that weighs sets may not have begun those again beside which others were refused.
+            if not begun or all(job.status is Status.STARTING for job in begun):
+                return
+            more = any(isinstance(decision, Start) for decision in decisions[before:])
+            if not state.ask_again(refused) or not more:
+                return
+            begun, refused = [], []
+
+    def _bar_booked(self, view: View) -> bool:
+        """Take jobs that a start has barred, but that are booked or hold up others, out of the queue; whether
+        there was one."""
+        state = self._state
+        assert state.bars is not None
+        found = False
+        jobs = [booking.job for booking in view.bookings]
+        if view.stopped_at is not None:
+            jobs.append(view.stopped_at)
+        for job in jobs:
+            # What plugins book places for on their own is in no queue.
+            waits = job.status is Status.PENDING and state.jobs.get(job.id) is job
+            if waits and (barrier := state.bars(job)) is not None:
+                state.bar(job, barrier)
+                found = True
+        return found
+
+    def _look(self, domain: Domain, view: View, decisions: list[Decision]) -> None:
+        """One pass, unless nothing can come of it."""
+        domain.changed = False
+        queue: Sequence[Job] = domain.queue
+        now = self._state.now
+        if not queue and not self._has_preparers and not domain.background:
+            domain.fresh = 0
+            domain.arrivals = []
+            view.forget()
+            return
+        if domain.running and domain.running[0][0] <= now:
+            self._state.overdue(domain)
+            domain.changed = False
+        if not queue and not domain.background:
+            # Plugins know jobs that are in no queue yet.
+            domain.fresh, domain.arrivals = -1, None
+            view.open(now, queue)
+            # The next arrival is not the only news.
+            domain.fresh, domain.arrivals = -1, None
+            self._prepare.all(view)
+            return
+        if self._has_order:
+            queue = self._ordered(domain.queue)
+        if self._anew:
+            domain.fresh, domain.arrivals = -1, None
+        view.open(now, queue)
+        if self._has_preparers and view.fresh < 0:
+            self._prepare.all(view)
+            view.prepared = len(view.bookings)
+        self._ask(domain, view, decisions)
+
+    def _ask(self, domain: Domain, view: View, decisions: list[Decision]) -> None:
+        """Ask the policies until one answers, and take what it decided."""
+        state, seconds, answered = self._state, self._schedule.seconds, self._schedule.answered
+        for name, policy in self._policies:
+            began = perf_counter()
+            if state.bars is not None:
+                # A job that was refused beside starts of another policy that are taken back may not be so
+                # any more.
+                state.passes_over = self._passes_over[name] and not state.refusals
+            try:
+                answer = policy(view)
+                if answer is None:
+                    answered.add(name)
+                    self._undo(view)
+                    continue
+                made = answer if type(answer) is list else list(answer)
+                if not view.made_all(made):
+                    made = self._match(name, made, view)
+                answered.add(name)
+            except Exception as error:
+                self._schedule.failed(name, error)
+                self._undo(view)
+                state.refusals.clear()
+                return
+            finally:
+                seconds[name] += perf_counter() - began
+            if state.refusals and not state.passes_over:
+                return
+            if made:
+                decisions.extend(made)
+                self._note(name, made, view)
+            if view.started:
+                state.sweep(domain, view.started)
+            if state.refusals:
+                state.bar_refused()
+            return
+
+    def _undo(self, view: View) -> None:
+        """Nothing of this pass counts."""
+        for _, undo in reversed(view.carried):
+            undo()
+        for job in view.started:
+            self._state.undo(job)
+        view.started, view.made, view.carried, view.stopped_at = [], [], [], None
+        view.forget()
+        # Without its bookings nobody may conclude from `fresh` that older jobs cannot start.
+        view.fresh = view.domain.fresh = -1
+        view.arrivals = view.domain.arrivals = None
+
+    def _note(self, plugin: str, made: Sequence[Decision], view: View) -> None:
+        """What a policy decided counts already, and is to leave the scheduler."""
+        if self._gate.final:
+            return
+        undos = {id(decision): undo for decision, undo in view.carried}
+        jobs = self._state.jobs
+        for decision in made:
+            undo = undos.get(id(decision))
+            if undo is None and isinstance(decision, Start):
+                undo = partial(self._state.undo, jobs[decision.job_id])
+            assert undo is not None
+            self._gate.note(plugin, "schedule", decision, undo)
+
+    def _ordered(self, queue: list[Job]) -> Sequence[Job]:
+        """The queue as the first plugin wants it that names jobs of the queue, each once."""
+        for name, function in self._order_queue.implementations:
+            answer = self._order_queue.call(name, function, list(queue), self._state)
+            if answer is None:
+                continue
+            try:
+                ordered = list(answer)
+                if len(set(ordered)) < len(ordered) or not set(ordered) <= set(queue):
+                    raise ValueError("expected jobs of the queue, each at most once")
+            except Exception as error:
+                self._order_queue.failed(name, error)
+            else:
+                return ordered
+        return queue
+
+    # ------------------------------------------------------------------ what a policy answered
+
+    def _match(self, plugin: str, made: list[Decision], view: View) -> list[Decision]:
+        """Bring a policy's answer and what it began into line, so that no decision passes the gate by.
+
+        A start that it returned without asking ``view.start`` is tried now, and left out if it is
+        impossible; a job that it began but did not return is not started.
+        """
+        begun = {job.id: job for job in view.started}
+        kept: list[Decision] = []
+        named: set[str] = set()
+        for decision in made:
+            if not isinstance(decision, Decision):
+                raise TypeError(f"expected decisions, found {decision!r}")
+            if not isinstance(decision, Start):
+                if self._carried(plugin, decision, view):
+                    kept.append(decision)
+                continue
+            job = begun.get(decision.job_id)
+            start: Start | None = decision
+            if decision.job_id in named:
+                self._refuse(plugin, f"job {decision.job_id} is started already; not again")
+                continue
+            if job is None:
+                start = self._begin(plugin, decision, view)
+            elif decision.placement != job.placement or decision.tier != job.tier:
+                self._state.undo(job)
+                view.started.remove(job)
+                start = self._begin(plugin, decision, view)
+            else:
+                job.frequency = decision.frequency
+            if start is not None:
+                kept.append(start)
+                named.add(start.job_id)
+        for job in view.started:
+            if job.id not in named:
+                self._state.undo(job)
+        view.started = [job for job in view.started if job.id in named]
+        for decision, undo in reversed(view.carried):
+            if decision not in kept:
+                undo()
+        view.carried = [one for one in view.carried if one[0] in kept]
+        return kept
+
+    def _carried(self, plugin: str, decision: Decision, view: View) -> bool:
+        """Whether a decision other than a start counts: it does already, or does from now on."""
+        if any(decision == one for one, _ in view.carried):
+            return True
+        undo = self._gate.carry(plugin, "schedule", decision)
+        if undo is not None:
+            view.carried.append((decision, undo))
+        return undo is not None
+
+    def _begin(self, plugin: str, decision: Start, view: View) -> Start | None:
+        """Carry a start that the view did not make into the state; None, and a problem, if it cannot be."""
+        job = self._state.jobs.get(decision.job_id)
+        if job is None or job.status is not Status.PENDING or job.domain is not view.domain:
+            what = "is not known" if job is None else f"is {job.status.value} in pool {job.pool.name!r}"
+            self._refuse(plugin, f"job {decision.job_id} {what}; not started")
+            return None
+        if not decision.placement and decision.tier == "foreground":
+            start = view.start(job, decision.reason)
+            if start is None:
+                return None
+            job.frequency = decision.frequency
+            return msgspec.structs.replace(start, frequency=decision.frequency)
+        try:
+            self._state.begin(job, decision.placement, decision.tier, decision.frequency)
+        except StateError as error:
+            self._refuse(plugin, f"{error}; not started")
+            return None
+        # What is booked did not reckon with it.
+        view.domain.fresh = -1
+        view.domain.arrivals = None
+        view.started.append(job)
+        return decision
+
+    def _refuse(self, plugin: str, message: str) -> None:
+        self._gate.refuse(plugin, "schedule", message)

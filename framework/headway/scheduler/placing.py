@@ -1,0 +1,49 @@
+"""Where jobs are put: what the placement plugins say of a job, for the views of domains of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from headway.model import Placement
+from headway.nodes import Offer
+from headway.plugins import HookCaller
+from headway.state import Job
+from headway.view import View
+
+
+class Placing:
+    """The plugins with the hook ``place``, as one."""
+
+    def __init__(self, hook: HookCaller, plugins: Mapping[str, Any]) -> None:
+        self._hook = hook
+        self._placers = [plugins[name] for name, _ in hook.implementations]
+        self._kinds = self._answering("placement_kind")
+        self._changes = self._answering("placement_changes")
+
+    def _answering(self, name: str) -> list[Callable[[Job], Any]]:
+        found = [getattr(placer, name, None) for placer in self._placers]
+        return [function for function in found if function is not None]
+
+    def find(self, job: Job, offer: Offer, view: View) -> Placement | None:
+        """Where a job is to run, of what is offered; None: nowhere."""
+        if not self._hook:
+            return offer.take(offer.feasible)
+        # An empty answer is one: nowhere.
+        return self._hook.first(job, offer, view) or None
+
+    @property
+    def kind(self) -> Callable[[Job], Any] | None:
+        """What of a job beside its shape decides where it is put; None: nothing."""
+        kinds = self._kinds
+        return (lambda job: tuple(function(job) for function in kinds)) if kinds else None
+
+    @property
+    def changes(self) -> Callable[[Job], Sequence[float]] | None:
+        """When a job is put elsewhere though nothing happens, absolute seconds; None: never."""
+        changes = self._changes
+        return (lambda job: [time for function in changes for time in function(job)]) if changes else None
+
+    def by_room(self) -> bool:
+        """Whether a job that finds no place finds one only once something was taken or given back."""
+        return all(getattr(placer, "places_by_room", False) for placer in self._placers)
