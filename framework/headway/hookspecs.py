@@ -249,7 +249,7 @@ class HookSpecs:
     def react(self, state: State) -> Iterable[Decision] | None:
         """Decisions that come before all policies: answers to users' commands. Called once a step.
 
-        A change of a job's limit or size counts at once, so the policies see the job as it will be
+        Each decision counts at once, whichever hook makes it, so the policies see the job as it will be
         (but processors that a running job gives back are free only when the cluster says so); if
         the cluster refuses it, the job is again what its description says. A generator sees the
         effect of what it has yielded. A plugin that has nothing more to do here, whatever comes,
@@ -306,18 +306,21 @@ class HookSpecs:
     def control(self, state: State) -> Iterable[Decision] | None:
         """Further decisions: elastic commands, power, reservations. Called once a step.
 
-        A start passes the same guard as a policy's; on nodes it names its placement."""
+        They count at once, as those of ``react``. A start passes the same guard as a policy's; on nodes it
+        names its placement."""
 
     @hookspec
     def revise(self, decisions: list[Decision], state: State) -> list[Decision] | None:
         """The decisions of the step, changed (frequency, tier, size). A pipeline in configured
-        order: each plugin gets what the one before returned. None: no change.
+        order: each plugin gets what the one before returned. None: no change. What is left out is undone,
+        what is added counts at once, or is left out with a problem if it cannot be.
 
         What is added about a job whose start is vetoed then (such as a longer limit) goes with it."""
 
     @hookspec(firstresult=True)
     def veto(self, decision: Decision, state: State) -> str | None:
-        """A reason why the decision must not be taken, or None. Any veto counts. The pool of a start that
+        """A reason why the decision must not be taken, or None. Any veto counts. A vetoed decision is undone:
+        what was decided about the same job before it stands. The pool of a start that
         is vetoed, or that ``revise`` leaves out, is looked at from scratch in the next step."""
 
     @hookspec

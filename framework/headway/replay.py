@@ -17,8 +17,8 @@ from headway.model.nodes import sharing_nodes
 from headway.plugins import Catalogue, Plugins, hooks_of
 from headway.scheduler import Scheduler
 
-#: From this version on pools that share nodes are one.
-_ONE_DOMAIN = (0, 2)
+#: From this version on pools that share nodes are one, and a decision counts at once whichever hook makes it.
+_ONE_DOMAIN = _ONE_GATE = (0, 2)
 
 
 @dataclass(frozen=True)
@@ -152,6 +152,16 @@ def _by_todays_rule(run: RunRecord) -> None:
                 f"{', '.join(names)} each by itself though they share nodes; they are served as one since "
                 "0.2, so the run cannot be repeated"
             )
+
+
+def other_rule(run: RunRecord) -> str:
+    """What may be why a recorded run comes out otherwise than it did; "": nothing that is known."""
+    if _numbers(run.info.version) >= _ONE_GATE:
+        return ""
+    return (
+        f"run {run.id} was recorded by headway {run.info.version}; since 0.2 limits, reservations and ends that "
+        "a plugin decides in schedule, control or revise count at once, so a run with such a plugin may differ"
+    )
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -28,7 +28,7 @@ def command(journal_path: str, run_id: int | None, plugin_files: tuple[Path, ...
     """
     from headway.journal import Journal
     from headway.plugins import Catalogue
-    from headway.replay import replay
+    from headway.replay import other_rule, replay
 
     with Journal.open(journal_path, create=False, read_only=True) as journal:
         found = replay(journal, Catalogue(plugin_files), run_id)
@@ -51,5 +51,7 @@ def command(journal_path: str, run_id: int | None, plugin_files: tuple[Path, ...
                 say(f"  {title}: nothing")
     if differ > 20:
         say(f"... and {differ - 20} more")
+    if differ and (rule := other_rule(found.run)):
+        say(rule)
     if differ:
         raise SystemExit(1)

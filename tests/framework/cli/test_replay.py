@@ -55,6 +55,15 @@ def test_a_decision_that_differs_is_named_with_its_cycle(headway: Headway, journ
     assert "  repeated: Start(job_id='1'" in ran.out
 
 
+def test_a_difference_in_a_run_of_an_older_version_may_be_its_rule(headway: Headway, journal: Path) -> None:
+    change(journal, 1, job_id="2")
+    assert "was recorded by headway" not in headway("replay", journal).out
+    with sqlite3.connect(journal) as database:
+        database.execute("update runs set version = '0.1.0'")
+    told = headway("replay", journal).out.replace("\n", " ")
+    assert "run 1 was recorded by headway 0.1.0; since 0.2 limits" in told
+
+
 def test_a_decision_that_is_not_recorded_is_a_difference(headway: Headway, journal: Path) -> None:
     with sqlite3.connect(journal) as database:
         database.execute("delete from outcomes where seq = 1")
