@@ -32,8 +32,8 @@ tests/__pycache__: | $(VENV)/.installed-test
 	@$(PYTEST) -q --collect-only $(HALF) >/dev/null 2>&1 & \
 	$(PYTEST) -q --collect-only $(addprefix --ignore=,$(HALF)) >/dev/null 2>&1; wait
 
-# New examples for every property, so many times as many as usual; before each release. A run that failed is
-# repeated with its SEED.
+# New examples for every property, so many times as many as it names (`make test` draws a third); before each
+# release. A run that failed is repeated with its SEED.
 EXAMPLES ?= 15
 SEED ?= $(eval SEED := $(shell od -An -N4 -tu4 /dev/urandom))$(SEED)
 properties: $(VENV)/.installed-test

@@ -17,8 +17,11 @@ from hypothesis import HealthCheck, settings
 from postgres_server import PostgresServer, programs
 from sshd import Sshd, missing
 
-#: How many times its examples each property is given; 0: the same ones in each run (`make properties`).
+#: How many times its examples each property is given (`make properties`); 0: a part of them, the same ones in
+#: each run.
 EXAMPLES = int(os.environ.get("HEADWAY_EXAMPLES") or 0)
+#: That part: one of so many.
+PART = 3
 
 # Plain Python is quick enough for what tests ask for, and compiling takes half a minute a scheduler.
 os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
@@ -96,12 +99,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if any(item.get_closest_marker(mark) for mark in REAL):
             # Its daemons have races of their own. A test that is FLAKY again and again is a defect.
             item.add_marker(pytest.mark.flaky(reruns=1))
-    if not EXAMPLES:
-        return
     for test in {getattr(item, "obj", None) for item in items if item.get_closest_marker("hypothesis")}:
         function = getattr(test, "__func__", test)
         given = getattr(function, _SETTINGS, None) or settings()
-        setattr(function, _SETTINGS, settings(given, max_examples=given.max_examples * EXAMPLES))
+        count = given.max_examples * EXAMPLES if EXAMPLES else -(-given.max_examples // PART)
+        setattr(function, _SETTINGS, settings(given, max_examples=count))
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
