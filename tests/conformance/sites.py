@@ -22,6 +22,7 @@ from typing import Any
 
 import pytest
 from batch_servers import BatchServer
+from in_process import InProcess
 from slurm_cluster import SlurmCluster
 from waiting import HANG
 
@@ -55,10 +56,10 @@ PACE = {"poll_interval": 0.2, "confirm_interval": 0.05, "start_timeout": 2.0, "c
 
 
 class Recorder(Transport):
-    """Commands on this machine, and which ran."""
+    """Commands that another transport runs, and which they were."""
 
-    def __init__(self, **settings: Any) -> None:
-        self._inner = LocalTransport(**settings)
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
         self.commands: list[tuple[str, ...]] = []
 
     def run(self, argv: Sequence[str], timeout: float) -> Result:
@@ -311,10 +312,14 @@ class CommandSite(Site):
 
     def recorder(self, adapter_of: Any) -> Any:
         """An adapter whose commands are recorded: ``adapter_of(transport)``."""
-        recorder = Recorder(environment=self.environment, workers=8)
+        recorder = Recorder(self.transport())
         adapter = adapter_of(recorder)
         self._recorders[id(adapter)] = recorder
         return adapter
+
+    def transport(self) -> Transport:
+        """A new way to the commands."""
+        return LocalTransport(environment=self.environment, workers=8)
 
     def commands(self, adapter: ClusterAdapter) -> list[tuple[str, ...]]:
         return self._recorders[id(adapter)].commands
@@ -571,6 +576,9 @@ class _Emulated(CommandSite):
 
     def as_user(self, argv: tuple[str, ...]) -> tuple[tuple[str, ...], dict[str, str]]:
         return argv, {**self.environment, "HEADWAY_EMULATED_USER": "alice"}
+
+    def transport(self) -> Transport:
+        return InProcess(self.emulator.directory, self.environment, workers=8)
 
     def control(self, *words: str) -> str:
         return self.run("emulator-ctl", *words)
