@@ -168,7 +168,7 @@ class Sizing(Scopred):
         """What comes instead of the job's start; None: it may start as it is."""
         sized, now = self._sized.get(job.id), state.now
         if sized is not None:
-            if job.processors == sized.size:
+            if job.request.processors == sized.size:
                 return None
             if now < sized.decided + PATIENCE:
                 return []
