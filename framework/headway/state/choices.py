@@ -11,7 +11,8 @@ Jobs of one pool have no choices, and nothing here concerns them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -20,6 +21,9 @@ from headway.errors import StateError
 from headway.model import JobDescription, Placement
 from headway.state.facts import Facts
 from headway.state.records import Barrier, Choice, Domain, Job, Obstacle, PoolState
+
+#: What an attempt gives.
+T = TypeVar("T")
 
 
 def choices_of(state: Facts, description: JobDescription) -> tuple[Choice, ...]:
@@ -57,6 +61,19 @@ def ways(job: Job, domain: Domain) -> tuple[PoolState, ...]:
     if not job.choices:
         return (job.pool,)
     return tuple([c.pool for c in job.choices if c.pool.domain is domain and not why_not_in(c)])
+
+
+def in_any_way(job: Job, domain: Domain, attempt: Callable[[], T | None]) -> T | None:
+    """What the attempt gives in the first of the job's pools in the domain where it gives anything; the job,
+    which waits, faces that pool from then on. None: it gives nothing in any of them."""
+    if not job.choices:
+        return attempt()
+    for pool in ways(job, domain):
+        job.pool = pool
+        if (found := attempt()) is not None:
+            return found
+    face_domain((job,), domain)
+    return None
 
 
 def queued_for(pool: PoolState) -> list[Job]:

@@ -18,7 +18,7 @@ from headway.model import Placement, Request
 from headway.nodes import Bools, Free, Ints, Offer, bits, layout_is_open
 from headway.placing_parts import place_parts
 from headway.state import Status
-from headway.state.choices import face_domain, ways
+from headway.state.choices import in_any_way, ways
 from headway.state.still_there import nodes_still_taken
 from headway.view.ahead import rounded_up
 from headway.view.booking import Booking
@@ -131,18 +131,9 @@ class NodeView(View):
         return settled
 
     def start(self, job: Job, reason: str = "") -> Start | None:
-        if job.choices:
-            return self._start_in_any(job, reason)
-        return self._start(job, reason)
-
-    def _start_in_any(self, job: Job, reason: str) -> Start | None:
-        """As :meth:`start`, in the first of the job's pools that can start it."""
-        for pool in ways(job, self.domain):
-            job.pool = pool
-            if (start := self._start(job, reason)) is not None:
-                return start
-        face_domain((job,), self.domain)
-        return None
+        if not job.choices:
+            return self._start(job, reason)
+        return in_any_way(job, self.domain, lambda: self._start(job, reason))
 
     def _start(self, job: Job, reason: str) -> Start | None:
         """As :meth:`start`, in the pool that the job faces."""
@@ -231,6 +222,19 @@ class NodeView(View):
         over: Callable[[Job], bool] | None = None,
         lent: Collection[Job] = (),
     ) -> Placement | None:
+        faced = job.pool
+        found = in_any_way(job, self.domain, lambda: self._place_without(job, gone, over, lent))
+        job.pool = faced
+        return found
+
+    def _place_without(
+        self,
+        job: Job,
+        gone: Collection[Job],
+        over: Callable[[Job], bool] | None,
+        lent: Collection[Job],
+    ) -> Placement | None:
+        """As :meth:`place_without`, in the pool that the job faces."""
         if not self._licences_without(job, gone, over):
             return None
         now = self._state.now

@@ -34,18 +34,23 @@ Decisions on what the paper leaves open
 - Extra processors are a count, and Dispatch is not confined to them: under ``reasy`` a long job may land
   in front of the head's own processors and so break its reservation, as Algorithm 2 does.
 - All processes of a job use the same share of their processors.
+- In a domain of several pools a job gets nodes of its pool; a job of several pools is tried in each of them.
+  The shadow time and the extra processors of the head are counted over its pool's nodes
+  (:mod:`headway_plugins.consolidation.part`); of several pools its own is the one where the shadow time is
+  soonest. Who is moved stays in its pool.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from operator import attrgetter
 from typing import Any, Literal
 
 import pydantic
 
-from headway.decisions import Migrate, SwapTiers
+from headway.decisions import Migrate, Start, SwapTiers
 from headway.errors import UserError
 from headway.events import (
     Event,
@@ -57,9 +62,12 @@ from headway.events import (
     JobTierChanged,
 )
 from headway.hookspecs import Plugin, hookimpl
+from headway.model import Placement
 from headway.sharing import Sharing
 from headway.state import ENDS_MOVED, Job, RunningEntry, State, Status
+from headway.state.choices import in_any_way, ways
 from headway.view import View
+from headway_plugins.consolidation.part import Spared
 from headway_plugins.consolidation.single import SingleSlots
 from headway_plugins.consolidation.slots import Slots
 from headway_plugins.consolidation.usage import Usage
@@ -203,19 +211,26 @@ class Consolidation(Plugin):
 
     @hookimpl
     def schedule(self, view: View) -> Any:
-        name = view.domain.name
-        slots = self._slots.get(name)
-        if slots is None or slots.single is not view.nodes.single:
-            if slots is not None:
-                slots.close()
-            kind = SingleSlots if view.nodes.single else Slots
-            slots = self._slots[name] = kind(view, self._usage, self.options.threshold)
+        slots = self._slots_of(view)
         slots.open()
         if view.fresh not in (0, ENDS_MOVED):
             self._foreground(view, slots)
         if view.queue:
             self._background(view, slots)
         return view.made
+
+    def _slots_of(self, view: View) -> Slots:
+        """The processors of the view's domain; those of domains that are no more go."""
+        domain, single = view.domain, view.nodes.single
+        slots = self._slots.get(domain.name)
+        if slots is not None and slots.domain is domain and slots.single is single:
+            return slots
+        for name, old in list(self._slots.items()):
+            if name == domain.name or old.domain.pools[0].domain is not old.domain:
+                self._slots.pop(name).close()
+        kind = SingleSlots if single else Slots
+        slots = self._slots[domain.name] = kind(view, self._usage, self.options.threshold)
+        return slots
 
     def _foreground(self, view: View, slots: Slots) -> None:
         """Steps 1 and 2."""
@@ -255,8 +270,9 @@ class Consolidation(Plugin):
             if reservation is None:
                 # Without a candidate nobody needs to know it.
                 reservation = shadow, extra = self._reservation(view, slots, head)
+                part = slots.part(head.pool)
             past = now + self._runtime(slots, job, now) > shadow + _EQUAL
-            if past and processors > extra:
+            if past and not part.admits(job, extra):
                 continue
             when = view.clock(shadow)
             why = (
@@ -264,8 +280,9 @@ class Consolidation(Plugin):
                 if past
                 else f"backfilled: ends by {when}, when job {head.id} is to start"
             )
-            if self._deploy(view, slots, job, why) and past:
-                extra -= processors
+            spared = part.spared(extra) if past else None
+            if self._deploy(view, slots, job, why, spared) and past:
+                extra -= part.taken(job)
             if not domain.free:
                 return
 
@@ -280,25 +297,41 @@ class Consolidation(Plugin):
         return job.expected_runtime if variant == "keasy" else left + self.migration_cost
 
     def _reservation(self, view: View, slots: Slots, head: Job) -> tuple[float, int]:
-        """The head's shadow time, and the processors in front that it leaves free then."""
-        now, domain = view.now, view.domain
-        if self.options.variant == "reasy" and head.behind:
+        """The head's shadow time, and the processors in front of its pool that it leaves free then; it faces
+        that pool."""
+        now = view.now
+        if head.behind:
+            if self.options.variant != "reasy":
+                return self._shadow(view, slots, head)
             tenants = view.tenants
             own = set(tenants.nodes_of(head))
             over = [entry for entry in view.running if not own.isdisjoint(tenants.nodes_of(entry[3]))]
             ends = self._ends(over, now)
             return ends[-1][0] if ends else now, slots.idle_outside(head)
-        need = head.processors - domain.free
+        best: tuple[float, int] | None = None
+        for pool in ways(head, view.domain):
+            faced, head.pool = head.pool, pool
+            found = self._shadow(view, slots, head)
+            if best is None or found[0] < best[0] - _EQUAL:
+                best = found
+            else:
+                head.pool = faced
+        return best if best is not None else (_INF, 0)
+
+    def _shadow(self, view: View, slots: Slots, head: Job) -> tuple[float, int]:
+        """As :meth:`_reservation`, in the pool that the head faces, for any of its processors."""
+        now, part = view.now, slots.part(head.pool)
+        need = head.processors - part.free
         if need <= 0:
             return now, -need
         shadow = _INF
-        for end, processors in self._ends(view.running, now, need):
+        for end, processors in self._ends(part.running(view.running), now, need):
             if end > shadow + _EQUAL:
                 break
             need -= processors
             if shadow == _INF and need <= 0:
                 shadow = end
-        return shadow, -need if shadow < _INF else domain.total
+        return shadow, -need if shadow < _INF else view.domain.total
 
     def _ends(
         self, running: Iterable[RunningEntry], now: float, need: float = _INF
@@ -327,15 +360,15 @@ class Consolidation(Plugin):
         ends.sort()
         return ends
 
-    def _deploy(self, view: View, slots: Slots, job: Job, why: str) -> bool:
-        """Bring a candidate to the front: Algorithm 2."""
+    def _deploy(self, view: View, slots: Slots, job: Job, why: str, spared: Spared | None = None) -> bool:
+        """Bring a candidate to the front: Algorithm 2. ``spared``: what it may have of the head's nodes."""
         if job.behind:
-            if slots.idle_in_front(job):
+            if slots.idle_in_front(job) and (spared is None or spared.allows(job.placement)):
                 return view.promote(job, f"{why}; its own processors are idle in front") is not None
             variant = self.options.variant
             if variant == "reasy":
                 return False
-            placement = slots.front(job, view.now)
+            placement = slots.front(job, view.now, spared)
             if placement is None:
                 return False
             restart = variant == "keasy"
@@ -345,18 +378,26 @@ class Consolidation(Plugin):
             if not restart:
                 self._pauses[job.id] = view.now + self.migration_cost
             return True
-        placement = slots.front(job, view.now)
-        return placement is not None and view.start_on(job, placement, "foreground", why) is not None
+        return self._start(view, job, partial(slots.front, job, view.now, spared), "foreground", why)
+
+    def _start(
+        self, view: View, job: Job, place: Callable[[], Placement | None], tier: str, why: str
+    ) -> bool:
+        """Start a job that waits in the first of its pools where it is placed."""
+
+        def attempt() -> Start | None:
+            placement = place()
+            return None if placement is None else view.start_on(job, placement, tier, why)
+
+        return in_any_way(job, view.domain, attempt) is not None
 
     def _background(self, view: View, slots: Slots) -> None:
         """Step 3: those who wait, shortest estimate first."""
         if not slots.room_behind():
             return
         for job in view.shortest(slots.room_behind):
-            placement = slots.behind(job, view.now)
-            if placement is not None:
-                why = "in the background, on what others leave idle"
-                view.start_on(job, placement, "background", why)
+            why = "in the background, on what others leave idle"
+            self._start(view, job, partial(slots.behind, job, view.now), "background", why)
 
 
 def _in_order(waiting: Iterable[Job], behind: Sequence[Job]) -> Iterator[Job]:

@@ -12,6 +12,7 @@ from typing import Any
 from headway.model import Placement
 from headway.nodes import bits, nodes_of
 from headway.state import Job
+from headway_plugins.consolidation.part import Spared
 from headway_plugins.consolidation.slots import Slots, is_plain
 
 
@@ -51,8 +52,8 @@ class Tier:
 
 
 class SingleSlots(Slots):
-    """As :class:`Slots`. Requests that say more than a number of processors, and reservations, are left to
-    it."""
+    """As :class:`Slots`. Requests that say more than a number of processors, reservations, and jobs that must
+    spare the head's nodes are left to it."""
 
     single = True
 
@@ -65,6 +66,8 @@ class SingleSlots(Slots):
         #: What each job there was counted with: its nodes, their use, whether that is behind, and in full.
         self._there: dict[Job, tuple[int, float, bool, bool]] = {}
         self._usable_nodes = 0
+        #: By the name of a pool its nodes that can be used, where there are several pools.
+        self._usable_of: dict[str, int] = {}
         #: The nodes that the background has left, and how many they are; -1: to be found.
         self._open_behind = -1
         self._count_behind = -1
@@ -72,7 +75,17 @@ class SingleSlots(Slots):
     def _look_at_nodes(self) -> None:
         super()._look_at_nodes()
         self._usable_nodes = bits(self._usable & (self._nodes.total > 0))
+        self._usable_of.clear()
         self._open_behind = -1
+
+    def _usable_nodes_for(self, job: Job) -> int:
+        """As :meth:`_usable_for`."""
+        if not self._several_pools:
+            return self._usable_nodes
+        name = job.pool.name
+        if name not in self._usable_of:
+            self._usable_of[name] = bits(self._usable_for(job)) & self._usable_nodes
+        return self._usable_of[name]
 
     def idle_in_front(self, job: Job) -> bool:
         self._look()
@@ -81,15 +94,16 @@ class SingleSlots(Slots):
             return super().idle_in_front(job)
         return not there[0] & self._in_front.taken
 
-    def front(self, job: Job, now: float) -> Placement | None:
+    def front(self, job: Job, now: float, spared: Spared | None = None) -> Placement | None:
         self._look()
-        if not is_plain(job.request) or self._nodes.reservations:
+        if not is_plain(job.request) or self._nodes.reservations or spared is not None:
             self._fill()
-            return super().front(job, now)
+            return super().front(job, now, spared)
+        usable = self._usable_nodes_for(job)
         if self._in_front.crowded:
-            idle = bits(self._nodes.free.processors > 0) & self._usable_nodes
+            idle = bits(self._nodes.free.processors > 0) & usable
         else:
-            idle = self._usable_nodes & ~self._in_front.taken
+            idle = usable & ~self._in_front.taken
         # One in the background leaves it first.
         own = self._there[job][0] if job.behind and job in self._there else 0
         return self._least_used(idle, job.processors, self._in_back, own)
@@ -105,7 +119,8 @@ class SingleSlots(Slots):
         if not is_plain(job.request) or self._nodes.reservations:
             self._fill()
             return super().behind(job, now)
-        return self._least_used(self._left_behind(), job.processors, self._in_front, 0)
+        room = self._left_behind() & self._usable_nodes_for(job)
+        return self._least_used(room, job.processors, self._in_front, 0)
 
     def _left_behind(self) -> int:
         if self._open_behind < 0:

@@ -4,6 +4,8 @@ The processes of a job all use the same share of a processor, so what is left of
 processes to idle processors is the order of the processors: for the foreground by the use of the process
 behind, for the background by the use of the one in front, both least first, ties by the order of the nodes.
 
+A job may have processors of the pool that it faces.
+
 On nodes of several processors the use is the mean over them, and as many of them as processes in front use
 ``threshold`` or more are of no use to the background. Nodes of one processor each are in :mod:`.single`.
 """
@@ -16,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.model import Placement, Request
-from headway.nodes import Free, Located, NodeTable, Offer
+from headway.nodes import Bools, Free, Located, NodeTable, Offer
 from headway.placing_parts import place_parts
-from headway.state import Job, Tenants
+from headway.state import Domain, Job, PoolState, Tenants
 from headway.view import View
+from headway_plugins.consolidation.part import Part, Spared, Whole
 from headway_plugins.consolidation.usage import Usage
 
 Floats = NDArray[np.float64]
@@ -34,7 +37,8 @@ class Slots:
     def __init__(self, view: View, usage: Usage, threshold: float) -> None:
         self._nodes: NodeTable = view.nodes
         self._tenants: Tenants = view.tenants
-        self._domain = view.domain
+        self.domain: Domain = view.domain
+        self._several_pools = len(self.domain.pools) > 1
         self._usage = usage
         self._threshold = threshold
         self._changes = self._tenants.watch()
@@ -45,7 +49,7 @@ class Slots:
         self._front: Floats = np.zeros(0)
         self._behind: Floats = np.zeros(0)
         self._full: NDArray[np.int64] = np.zeros(0, np.int64)
-        self._usable: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._usable: Bools = np.zeros(0, np.bool_)
         #: Of which state of the nodes (:attr:`NodeTable.told`) that is.
         self._told = -1
         #: The sum of what the background has left; -1: to be counted.
@@ -72,9 +76,17 @@ class Slots:
                 np.concatenate([array, np.zeros(more)]) for array in (self._front, self._behind)
             )
             self._full = np.concatenate([self._full, np.zeros(more, np.int64)])
-        self._usable = nodes.pool_mask(*self._domain.pool_names) & nodes.available
+        self._usable = nodes.pool_mask(*self.domain.pool_names) & nodes.available
         if nodes.power:
             self._usable = self._usable & ~nodes.mask_of(nodes.power)
+
+    def part(self, pool: PoolState) -> Part:
+        """The pool's nodes, as they are now."""
+        return Part(self._nodes, pool) if self._several_pools else Whole(self._nodes, self.domain)
+
+    def _usable_for(self, job: Job) -> Bools:
+        """The nodes of the job's pool that can be used."""
+        return self._usable & self._nodes.pool_mask(job.pool.name) if self._several_pools else self._usable
 
     # ------------------------------------------------------------------ the foreground
 
@@ -88,14 +100,15 @@ class Slots:
         return all(free[node] >= count for node, count in zip(place.nodes, place.counts, strict=True))
 
     def idle_outside(self, job: Job) -> int:
-        """Processors that are idle in front and have no process of this job behind."""
+        """Processors of its pool that are idle in front and have no process of this job behind."""
         free, place = self._nodes.free.processors, self._nodes.locate(job.placement)
-        own = sum(min(int(free[node]), n) for node, n in zip(place.nodes, place.counts, strict=True))
-        return self._domain.free - own
+        own = [(node, min(int(free[node]), n)) for node, n in zip(place.nodes, place.counts, strict=True)]
+        part = self.part(job.pool)
+        return part.free - part.held(tuple([(self._nodes.names[node], n) for node, n in own]))
 
-    def front(self, job: Job, now: float) -> Placement | None:
+    def front(self, job: Job, now: float, spared: Spared | None = None) -> Placement | None:
         """Idle processors for a job, one in the background or one that waits; None if it does not find its
-        own."""
+        own, or only with more of what is ``spared`` than it may have."""
         self._look()
         free = self._nodes.free
         behind = self._behind
@@ -103,7 +116,11 @@ class Slots:
             # It leaves the background first.
             behind = behind.copy()
             _add(behind, self._nodes.locate(job.placement), self._nodes.total, -self._usage.of(job))
-        return self._take(job, free, free.processors, behind, now)
+        found = self._take(job, free, free.processors, behind, now)
+        if spared is None or found is None or spared.allows(found):
+            return found
+        found = self._take(job, free, free.processors, behind, now, last=spared.part.mask)
+        return found if found is not None and spared.allows(found) else None
 
     # ------------------------------------------------------------------ the background
 
@@ -131,10 +148,17 @@ class Slots:
     # ------------------------------------------------------------------ both
 
     def _take(
-        self, job: Job, free: Free, room: NDArray[np.int64], use: Floats, now: float
+        self,
+        job: Job,
+        free: Free,
+        room: NDArray[np.int64],
+        use: Floats,
+        now: float,
+        last: Bools | None = None,
     ) -> Placement | None:
+        """``last``: nodes that are taken only where others do not suffice."""
         nodes, request = self._nodes, job.request
-        room = np.where(self._usable, room, 0)
+        room = np.where(self._usable_for(job), room, 0)
         if nodes.reservations:
             reservation = job.description.reservation
             open_ = nodes.unreserved(now, now + job.expected_runtime, reservation)
@@ -142,15 +166,16 @@ class Slots:
                 room = np.where(open_, room, 0)
         if request.parts:
             return place_parts(
-                nodes, request, self._domain.name, room > 0, free, lambda offer: offer.take(offer.feasible)
-            )
+                nodes, request, job.pool.name, room > 0, free,
+                lambda offer: offer.take(_put_last(offer.feasible, last)),
+            )  # fmt: skip
         if not is_plain(request):
-            eligible = nodes.eligible(request, self._domain.name)
+            eligible = nodes.eligible(request, job.pool.name)
             room = np.minimum(room, nodes.slots(request, eligible, free))
         candidates = np.flatnonzero(room)
         if self._usage.known:
             candidates = candidates[np.argsort(use[candidates], kind="stable")]
-        return Offer(nodes, request, room, free).take(candidates)
+        return Offer(nodes, request, room, free).take(_put_last(candidates, last))
 
     def _look(self) -> None:
         """Reckon with the changes since the last time."""
@@ -175,6 +200,11 @@ class Slots:
                     for node, count in zip(place.nodes, place.counts, strict=True):
                         counted[node] += sign * count
         changes.clear()
+
+
+def _put_last(nodes: NDArray[np.intp], last: Bools | None) -> NDArray[np.intp]:
+    """The nodes in their order, but those of a set behind all others."""
+    return nodes if last is None else nodes[np.argsort(last[nodes], kind="stable")]
 
 
 def _add(tier: Floats, place: Located, total: NDArray[np.int64], use: float) -> None:

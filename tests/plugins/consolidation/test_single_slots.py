@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from building import alike, described, emulate, node_cluster, plugged, traced
+from msgspec.structs import replace
 
 from headway import events as ev
 from headway.decisions import Start
@@ -17,11 +18,23 @@ from headway_plugins.consolidation import manager
 from headway_plugins.consolidation.manager import Consolidation, ConsolidationOptions
 from headway_plugins.consolidation.slots import Slots
 
+#: Which nodes each pool has.
+POOLS = {"a": range(16), "b": range(8, 28), "c": range(14, 24)}
 CLUSTER = node_cluster(*alike(20, 1), *[node for node in alike(28, 1, features=("big",))[20:]])
+#: The same nodes; of three pools the second has some of both others.
+SHARED = node_cluster(
+    *[
+        replace(node, pools=tuple(pool for pool, has in POOLS.items() if at in has))
+        for at, node in enumerate(CLUSTER.nodes)
+    ],
+    pools=tuple(POOLS),
+)
 
 
-def workload(seed: int) -> list[TraceJob]:
-    """Some jobs ask for a feature, some use all of their processors, and several use the same share."""
+def workload(seed: int, *, shared: bool = False) -> list[TraceJob]:
+    """Some jobs ask for a feature, some use all of their processors, and several use the same share.
+
+    ``shared``: each is of one or two of the pools."""
     draw = Random(seed)
     time, jobs = 0.0, []
     for at in range(60):
@@ -31,6 +44,9 @@ def workload(seed: int) -> list[TraceJob]:
         runtime = draw.uniform(1, 60)
         use = draw.choice((0.5, 0.7, 0.97, draw.uniform(0.4, 1.0)))
         more: dict[str, Any] = {"features": ("big",)} if big else {}
+        if shared:
+            pool, *others = ["b"] if big else draw.sample(list(POOLS), draw.choice((1, 1, 2)))
+            more |= {"pool": pool, "further_pools": tuple(others)}
         estimate = runtime * draw.uniform(1, 4)
         jobs.append(
             traced(
@@ -45,17 +61,20 @@ def workload(seed: int) -> list[TraceJob]:
     [("keasy", {}), ("reasy", {"cpu_error": 0.3}), ("measy", {}), ("measy", {"cpu_known": False})],
     ids=str,
 )
-def test_the_same_processors(variant: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    jobs = workload(len(variant) + len(options))
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_same_processors(
+    variant: str, options: dict[str, Any], shared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = workload(len(variant) + len(options), shared=shared)
 
     def schedule() -> list[tuple[Any, ...]]:
         plugin = Consolidation(ConsolidationOptions(variant=variant, **options))
-        found = emulate(CLUSTER, jobs, plugin, sharing=Sharing())
+        found = emulate(SHARED if shared else CLUSTER, jobs, plugin, sharing=Sharing())
         assert found.problems == []
         return [(name, r.start_time, r.end_time, r.placement) for name, r in found.results.items()]
 
     single = schedule()
-    assert {len(placement) for *_, placement in single} >= {1, 2, 3, 5, 8, 13}
+    assert {len(placement) for *_, placement in single} >= {1, 2, 3, 5, 8, *([] if shared else [13])}
     # What serves all nodes is then made anew in each cycle, from who is there.
     monkeypatch.setattr(manager, "SingleSlots", Slots)
     assert single == schedule()
