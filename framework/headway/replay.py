@@ -159,8 +159,9 @@ def other_rule(run: RunRecord) -> str:
     if _numbers(run.info.version) >= _ONE_GATE:
         return ""
     return (
-        f"run {run.id} was recorded by headway {run.info.version}; since 0.2 limits, reservations and ends that "
-        "a plugin decides in schedule, control or revise count at once, so a run with such a plugin may differ"
+        f"run {run.id} was recorded by headway {run.info.version}; since 0.2 limits, reservations and ends "
+        "that a plugin decides in schedule, control or revise count at once, so a run with such a plugin may "
+        "differ"
     )
 
 
