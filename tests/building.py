@@ -185,3 +185,14 @@ class OneOfEachUser:
     @hookimpl
     def bar_job(self, job: Job) -> Barrier | None:
         return Barrier("another one runs", job.user) if job.user in self.running else None
+
+
+class InItsPool:
+    """Looks, whenever something was decided, whether each job is on nodes of a pool of its own."""
+
+    @hookimpl
+    def decided(self, state: State) -> None:
+        for job in state.running_jobs():
+            assert job.pool.name in job.description.pools
+            for name, _ in job.placement:
+                assert job.pool.name in state.nodes.descriptions[name].pools

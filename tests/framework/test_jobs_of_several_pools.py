@@ -436,3 +436,20 @@ def test_the_emulated_cluster_starts_nothing_beyond_a_bound_and_in_no_other_pool
     assert [outcome.message for outcome in outcomes[:2]] == [
         "job j was sent to a, b, not to c", "job j asks for 100 s, pool 'a' allows 60 s"
     ]  # fmt: skip
+
+
+def test_where_it_could_be_without_others_is_asked_of_each_pool_that_shares_the_nodes():
+    s = driven(nodes(NodeDescription("ab", 4, pools=("a", "b"))))
+    for name, pool, placement in (
+        ("x", "a", (("a1", 4), ("a2", 4), ("ab", 4))), ("y", "b", (("b1", 4),)), ("z", "b", (("b2", 4),))
+    ):  # fmt: skip
+        job = described(name, sum(count for _, count in placement), pool=pool)
+        s.step(0, [*arrive(job), ev.JobStarted(0, name, placement)])
+    s.step(1, arrive(described("j", 8, **BOTH)))
+    (view,) = s.views.values()
+    job, y, z, (a, b) = s.state.jobs["j"], s.state.jobs["y"], s.state.jobs["z"], s.state.pools.values()
+    assert view.place_without(job, [y]) is None
+    assert view.place_without(job, [y, z]) == (("b1", 4), ("b2", 4))
+    assert view.place_without(job, [y, z], pool=a) is None
+    assert view.place_without(job, [s.state.jobs["x"]], pool=b) is None
+    assert job.pool is a, "nothing is changed"

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from building import Run, emulate, traced
+from building import InItsPool, Run, emulate, traced
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from test_domains_against_brute_force import Asked, Case, Reference, Taken, cases, one_domain_a_job
 
-from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription, NodeDescription, PoolDescription
 from headway.sharing import Sharing, with_cpu_use
-from headway.state import State
 from headway.view import View
 from headway_plugins.consolidation.manager import Consolidation, ConsolidationOptions
 from headway_plugins.consolidation.slots import Slots
@@ -52,17 +50,6 @@ def run(
     )
     assert found.problems == []
     return found
-
-
-class InItsPool:
-    """Looks, whenever something was decided, whether each job is on nodes of a pool of its own."""
-
-    @hookimpl
-    def decided(self, state: State) -> None:
-        for job in state.running_jobs():
-            assert job.pool.name in job.description.pools
-            for name, _ in job.placement:
-                assert job.pool.name in state.nodes.descriptions[name].pools
 
 
 class FrontOnly(Consolidation):

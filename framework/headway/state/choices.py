@@ -12,6 +12,7 @@ Jobs of one pool have no choices, and nothing here concerns them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -74,6 +75,16 @@ def in_any_way(job: Job, domain: Domain, attempt: Callable[[], T | None]) -> T |
             return found
     face_domain((job,), domain)
     return None
+
+
+@contextmanager
+def facing_pool(job: Job, pool: PoolState) -> Iterator[None]:
+    """A question about one pool of the job's, which waits: it faces that pool meanwhile."""
+    faced, job.pool = job.pool, pool
+    try:
+        yield
+    finally:
+        job.pool = faced
 
 
 def queued_for(pool: PoolState) -> list[Job]:

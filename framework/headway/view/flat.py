@@ -178,12 +178,12 @@ class FlatView(View):
             self._ahead = ahead
         return self._ahead
 
-    def place_without(
+    def _place_without(
         self,
         job: Job,
         gone: Collection[Job],
-        over: Callable[[Job], bool] | None = None,
-        lent: Collection[Job] = (),
+        over: Callable[[Job], bool] | None,
+        lent: Collection[Job],
     ) -> Placement | None:
         domain, state = self.domain, self._state
         now = state.now

@@ -14,12 +14,13 @@ from headway.model import Placement, Reservation
 from headway.profile import Profile
 from headway.sizes import JobsBySize
 from headway.state import Status
+from headway.state.choices import facing_pool, in_any_way
 from headway.view.booking import Booking
 from headway.view.licences import LicencesAhead
 
 if TYPE_CHECKING:
     from headway.nodes import NodeTable
-    from headway.state import Domain, Job, RunningEntry, State, Tenants
+    from headway.state import Domain, Job, PoolState, RunningEntry, State, Tenants
     from headway.state.moves import Undo
 
 _INF = float("inf")
@@ -352,13 +353,30 @@ class View:
         gone: Collection[Job],
         over: Callable[[Job], bool] | None = None,
         lent: Collection[Job] = (),
+        pool: PoolState | None = None,
     ) -> Placement | None:
         """Where ``job`` could start now if these jobs had given back what they have in front, and those in
         ``lent`` their processors alone; None: not even then. ``()`` on a flat pool.
 
+        ``pool``: there alone, of several that the job was sent to; None: in the first of them where it could.
+        The job faces the pool that is asked about while ``over`` is called.
+
         As :meth:`start` it delays nothing that is reserved, or booked for others but those for whom ``over``
         is true; before the domain's cycle, by what was booked in the one before. Nothing is changed.
         """
+        with facing_pool(job, pool or job.pool):
+            if pool is not None:
+                return self._place_without(job, gone, over, lent)
+            return in_any_way(job, self.domain, lambda: self._place_without(job, gone, over, lent))
+
+    def _place_without(
+        self,
+        job: Job,
+        gone: Collection[Job],
+        over: Callable[[Job], bool] | None,
+        lent: Collection[Job],
+    ) -> Placement | None:
+        """As :meth:`place_without`, in the pool that the job faces."""
         raise NotImplementedError
 
     # ------------------------------------------------------------------ two tiers

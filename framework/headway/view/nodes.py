@@ -215,18 +215,6 @@ class NodeView(View):
                     free = free.at_most(booking.room)
         return self._try(job, free, self.now, end, among=self._settled)
 
-    def place_without(
-        self,
-        job: Job,
-        gone: Collection[Job],
-        over: Callable[[Job], bool] | None = None,
-        lent: Collection[Job] = (),
-    ) -> Placement | None:
-        faced = job.pool
-        found = in_any_way(job, self.domain, lambda: self._place_without(job, gone, over, lent))
-        job.pool = faced
-        return found
-
     def _place_without(
         self,
         job: Job,
@@ -234,7 +222,6 @@ class NodeView(View):
         over: Callable[[Job], bool] | None,
         lent: Collection[Job],
     ) -> Placement | None:
-        """As :meth:`place_without`, in the pool that the job faces."""
         if not self._licences_without(job, gone, over):
             return None
         now = self._state.now

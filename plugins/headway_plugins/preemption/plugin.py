@@ -26,6 +26,9 @@ Decisions on what is left open:
   time (attribute ``saves``: seconds) and is requeued loses what it does from the signal on.
 - Who goes back to the queue has the place there that the order gives it, as before.
 - One job a domain takes others' places in a step; the next one is looked at in the step after it.
+- In a domain of several pools a job takes the places of jobs that have nodes of its own pool, or licences
+  that it needs, whatever their pools are. One of several pools is looked at in each of them, by the rules
+  that hold for it there, and takes the places where they cost least.
 """
 
 from __future__ import annotations
@@ -54,6 +57,7 @@ from headway.hookspecs import Plugin, hookimpl
 from headway.model import Placement
 from headway.report.quantities import duration
 from headway.state import Domain, Job, PoolState, State, Status
+from headway.state.choices import domains_of, facing_each, facing_pool, ways
 from headway.state.records import ON_NODES
 from headway.view import View
 from headway_plugins.preemption.rules import Rule, Seconds, check_rules
@@ -115,6 +119,10 @@ class _Claim:
     """Room that is being made for a job; given up at ``deadline`` (absolute seconds)."""
 
     job: Job
+    #: The one of its pools in which it is to start.
+    pool: PoolState
+    #: What its victims' going costs, as victims are compared.
+    cost: float
     #: The nodes that it is to start on.
     nodes: frozenset[str]
     deadline: float
@@ -142,9 +150,9 @@ class Preemption(Plugin):
         self._stays: dict[str, float | None] = {}
         #: Jobs that are not looked at before (absolute seconds).
         self._not_before: dict[str, float] = {}
-        #: Pool -> the jobs that were looked at last.
+        #: Domain -> the jobs that were looked at last.
         self._seen: dict[str, list[Job]] = {}
-        #: When each pool is looked at again because of time alone.
+        #: When each domain is looked at again because of time alone.
         self._woken: dict[str, float] = {}
         #: Jobs' priorities, as they were when somebody asked last.
         self._priorities: dict[str, float] = {}
@@ -252,7 +260,7 @@ class Preemption(Plugin):
     @hookimpl
     def prepare(self, view: View) -> None:
         for claim in self._claims.values():
-            if claim.job.domain is view.domain and claim.job.status is Status.PENDING:
+            if claim.pool.domain is view.domain and claim.job.status is Status.PENDING:
                 view.book(claim.job)
         self._suspended.keep_places(view, self._state)
 
@@ -265,7 +273,7 @@ class Preemption(Plugin):
     @hookimpl
     def control(self, state: State) -> Iterator[Decision]:
         # Who makes room and who has it do not pass each other in one step.
-        domains = {claim.job.domain.name for claim in self._claims.values()}
+        domains = {claim.pool.domain.name for claim in self._claims.values()}
         nodes = {name for claim in self._claims.values() for name in claim.nodes}
         for claim in self._claims.values():
             # What was booked around its victims was in its way until the domain was looked at.
@@ -275,7 +283,9 @@ class Preemption(Plugin):
                     yield start
         for decision in self._make_room(state):
             yield decision
-            domains.add(state.jobs[decision.job_id].domain.name)
+            named = decision.pool if isinstance(decision, Start) else ""
+            pool = state.pools[named] if named else state.jobs[decision.job_id].pool
+            domains.add(pool.domain.name)
             if isinstance(decision, Start):
                 nodes.update(name for name, _ in decision.placement)
         yield from self._suspended.resume(state, domains, nodes)
@@ -283,6 +293,7 @@ class Preemption(Plugin):
         state.notices += self._suspended.too_long(state)
 
     def _make_room(self, state: State) -> Iterator[Start | Signal | Requeue | Kill | Suspend]:
+        begun: set[str] = set()
         for domain in state.domains.values():
             view = domain.view
             if not domain.queue or not isinstance(view, View):
@@ -290,12 +301,22 @@ class Preemption(Plugin):
             queued = (job for job in domain.queue if job.status is Status.PENDING)
             heads = [
                 job for job in islice(queued, self.options.depth)
-                if any(rule.who.fits(job) for rule in self._rules)
+                if job.id not in begun and self._has_rule(job, domain)
             ]  # fmt: skip
             # Nothing else lets one have a place that could not: it was looked at, or others are first.
             if heads and (view.now == state.now or heads != self._seen.get(domain.name)):
                 self._seen[domain.name] = heads
-                yield from self._first_of(heads, domain, view, state)
+                for decision in self._first_of(heads, domain, view, state):
+                    begun.add(decision.job_id)
+                    yield decision
+
+    def _has_rule(self, job: Job, domain: Domain) -> bool:
+        """Whether the job may take places in any of its pools of the domain."""
+        for pool in ways(job, domain):
+            with facing_pool(job, pool):
+                if any(rule.who.fits(job) for rule in self._rules):
+                    return True
+        return False
 
     def why_suspended(self, job: Job, clock: Callable[[float], str]) -> str:
         """For whom it was suspended, and when it runs again."""
@@ -341,36 +362,55 @@ class Preemption(Plugin):
 
     def _before_suspended(self, job: Job, view: View) -> Start | None:
         """Start a job on what is kept for those whose place it has as well as whoever has it now."""
-        if not any(other.domain is job.domain for other, _ in self._suspended.waiting(self._state)):
+        if not any(other.domain is view.domain for other, _ in self._suspended.waiting(self._state)):
             return None
-        if self._place_over(job, (), view, suspended=False) is not None:
+        pools = ways(job, view.domain)
+        if any(self._place(job, (), pool, suspended=False) is not None for pool in pools):
             # Nobody's place is in its way.
             return None
-        place = self._place_over(job, (), view)
-        return Start(job.id, place, "before jobs that are suspended") if place is not None else None
+        for pool in pools:
+            place = self._place(job, (), pool)
+            if place is not None:
+                return _start_in(pool, job, place, "before jobs that are suspended")
+        return None
 
     def _may(self, job: Job, view: View, state: State) -> bool:
         """Whether this job may take any place at all now."""
         ripe = max(job.submit_time + self.options.patience, self._not_before.get(job.id, 0.0))
         if state.now < ripe:
-            self._wake(ripe, job.pool, state)
+            self._wake(ripe, view.domain, state)
             return False
         self._not_before.pop(job.id, None)
         until = state.now + self.options.soon
-        ending = [other for end, _, _, other in view.running if end <= until]
-        over = partial(self._yields, job)
-        if ending and view.place_without(job, ending, over) is not None:
-            self._wake(until, job.pool, state)
+        if any(self._starts_by(until, job, domain) for domain in domains_of(job)):
+            self._wake(until, view.domain, state)
             return False
         return True
 
+    def _starts_by(self, until: float, job: Job, domain: Domain) -> bool:
+        """Whether the job could start in the domain if what is to end by then had ended."""
+        view = domain.view
+        if not isinstance(view, View):
+            return False
+        ending = [other for end, _, _, other in view.running if end <= until]
+        over = partial(self._yields, job)
+        return bool(ending) and view.place_without(job, ending, over) is not None
+
     def _claim(self, job: Job, view: View, state: State) -> _Claim | None:
-        """Room for the job, if there is any to be made."""
+        """Room for the job in that of its pools where it costs least, if there is any to be made."""
+        claims = []
+        for pool in ways(job, view.domain):
+            with facing_pool(job, pool):
+                claims.append(self._claim_in(pool, job, view, state))
+        return min((claim for claim in claims if claim is not None), key=lambda c: c.cost, default=None)
+
+    def _claim_in(self, pool: PoolState, job: Job, view: View, state: State) -> _Claim | None:
+        """As :meth:`_claim`, in the pool that it faces."""
         by_rule: dict[str, Rule] = {}
         candidates: list[Candidate] = []
         ripe = _INF
         for _, _, _, other in view.running:
-            rule = self._rule(job, other)
+            rule = self._rule(job, other) if _may_help(job, other, pool, state) else None
             if rule is None:
                 continue
             old = self._ripe(other, rule)
@@ -380,18 +420,21 @@ class Preemption(Plugin):
                 by_rule[other.id] = rule
                 candidates.append((self._cost(other, rule, state), other))
         if ripe < _INF:
-            self._wake(ripe, job.pool, state)
+            self._wake(ripe, view.domain, state)
         if not candidates:
             return None
-        search = cheapest if self.options.victims in ("least-lost", "fewest") else in_turn
-        gone = search(candidates, lambda jobs: self._place(job, jobs, view) is not None)
+        in_sum = self.options.victims in ("least-lost", "fewest")
+        search = cheapest if in_sum else in_turn
+        gone = search(candidates, lambda jobs: self._place(job, jobs, pool) is not None)
         if not gone:
             # It cannot be done; or it could start as it is, and the policy knows why it does not.
             return None
-        place = self._place(job, gone, view) or ()
+        place = self._place(job, gone, pool) or ()
         nodes = frozenset(name for name, _ in place)
         grace = max(by_rule[other.id].grace for other in gone)
-        claim = _Claim(job, nodes, state.now + grace + self.options.timeout)
+        costs = [cost for cost, other in candidates if other in gone]
+        cost = sum(costs) if in_sum else max(costs)
+        claim = _Claim(job, pool, cost, nodes, state.now + grace + self.options.timeout)
         if grace:
             claim.until = state.now + grace
         for other in gone:
@@ -413,22 +456,27 @@ class Preemption(Plugin):
             ripe = max(ripe, self._suspended.ran_since(job) + rule.again)
         return ripe
 
-    def _place(self, job: Job, gone: Sequence[Job], view: View) -> Placement | None:
-        """Where it could start without these: whose places it may take cannot keep it out by waiting."""
-        return self._place_over(job, gone, view)
-
-    def _place_over(
-        self, job: Job, gone: Sequence[Job], view: View, *, suspended: bool = True
+    def _place(
+        self, job: Job, gone: Sequence[Job], pool: PoolState, *, suspended: bool = True
     ) -> Placement | None:
-        """As :meth:`_place`; places that are kept for suspended jobs are in its way if not ``suspended``."""
+        """Where it could start in the pool without these: whose places it may take cannot keep it out by
+        waiting. Places that are kept for suspended jobs are in its way if not ``suspended``."""
+        view = pool.domain.view
+        if not isinstance(view, View):
+            return None
         over = partial(self._yields, job, suspended=suspended)
-        lent = [other for other in gone if self._lends(job, other)]
+        with facing_pool(job, pool):
+            lent = [other for other in gone if self._lends(job, other)]
         rest = [other for other in gone if other not in lent] if lent else gone
-        return view.place_without(job, rest, over, lent)
+        return view.place_without(job, rest, over, lent, pool)
 
     def _yields(self, job: Job, other: Job, *, suspended: bool = True) -> bool:
         """Whether what is booked for the other is not in the job's way."""
-        if self._rule_of(job, other) is None:
+        if other.choices:
+            # It may be booked in any of its pools.
+            if not all([self._rule_of(job, other) is not None for _ in facing_each(other)]):
+                return False
+        elif self._rule_of(job, other) is None:
             return False
         return not self._suspended.stand_in_of(other) or (suspended and self._waits_on(job, other.id))
 
@@ -448,12 +496,12 @@ class Preemption(Plugin):
             return False
         return self._suspended.over(other, held, self._state.now) + job.estimate <= 0
 
-    def _wake(self, time: float, pool: PoolState, state: State) -> None:
-        """Look at a pool again at ``time``, if nothing happens before."""
-        planned = self._woken.get(pool.name, _INF)
+    def _wake(self, time: float, domain: Domain, state: State) -> None:
+        """Look at a domain again at ``time``, if nothing happens before."""
+        planned = self._woken.get(domain.name, _INF)
         if not state.now < planned <= time:
-            self._woken[pool.name] = time
-            state.wake_at(time, pool)
+            self._woken[domain.name] = time
+            state.wake_at(time, domain)
 
     def _rule(self, job: Job, other: Job) -> Rule | None:
         """By which rule the job may take the other's place, once that has run long enough."""
@@ -512,7 +560,8 @@ class Preemption(Plugin):
         job = claim.job
         if job.status is Status.STARTING:
             return
-        if state.jobs.get(job.id) is not job or job.status is not Status.PENDING:
+        waits = state.jobs.get(job.id) is job and job.status is Status.PENDING
+        if not waits or claim.pool not in ways(job, claim.pool.domain):
             # It does not want to start any more, or cannot; who was told to go goes.
             self._drop(claim, state)
             return
@@ -521,7 +570,7 @@ class Preemption(Plugin):
             # Nobody told them, as when headway only watches.
             self._drop(claim, state)
             self._not_before[job.id] = state.now + _AGAIN
-            self._wake(state.now + _AGAIN, job.pool, state)
+            self._wake(state.now + _AGAIN, claim.pool.domain, state)
         elif left and claim.until is not None:
             if state.now >= claim.until:
                 yield from self._send_away(claim, left, state)
@@ -538,24 +587,22 @@ class Preemption(Plugin):
 
     def _send_away(self, claim: _Claim, left: Sequence[Job], state: State) -> Iterator[Decision]:
         """The grace time is over: who is still there goes, if the job can start then."""
-        view = claim.job.domain.view
-        if not isinstance(view, View) or self._place(claim.job, left, view) is None:
+        if self._place(claim.job, left, claim.pool) is None:
             self._give_up(claim, [], "what they would leave is not enough any more", state)
             return
         claim.until = None
-        state.wake_at(claim.deadline, claim.job.pool)
+        state.wake_at(claim.deadline, claim.pool)
         yield from [
             self._tell(claim, victim.id, state, now=True) for victim in left if claim.victims[victim.id].told
         ]
 
     def _start(self, claim: _Claim) -> Start | None:
         """Start it where room was made."""
-        job, view = claim.job, claim.job.domain.view
-        if not isinstance(view, View):
+        placement = self._place(claim.job, (), claim.pool)
+        if placement is None:
             return None
-        placement = self._place(job, (), view)
         whom = " and ".join(f"job {name}" for name in claim.victims)
-        return Start(job.id, placement, f"in the place of {whom}") if placement is not None else None
+        return _start_in(claim.pool, claim.job, placement, f"in the place of {whom}")
 
     def _give_up(self, claim: _Claim, stay: Sequence[str], why: str, state: State) -> None:
         """Room is not made: who stays is left alone, and the job is looked at anew."""
@@ -565,7 +612,7 @@ class Preemption(Plugin):
         self._drop(claim, state, stay)
         whom = ", ".join(f"job {name}" for name in stay or claim.victims)
         state.notices.append(f"{whom} does not make room for job {claim.job.id}: {why}")
-        claim.job.domain.touch()
+        claim.pool.domain.touch()
 
     def _drop(self, claim: _Claim, state: State, stay: Sequence[str] = ()) -> None:
         """Nobody makes room any more: these stay, and so do those who had only been signalled so far."""
@@ -587,6 +634,19 @@ def _still_there(claim: _Claim, state: State) -> list[Job]:
         for job, told in jobs
         if job is not None and job.status in ON_NODES and not job.lends and job.start_time == told.started
     ]
+
+
+def _start_in(pool: PoolState, job: Job, placement: Placement, reason: str) -> Start:
+    """The job's start in this one of its pools."""
+    return Start(job.id, placement, reason, pool=pool.name if job.choices else "")
+
+
+def _may_help(job: Job, other: Job, pool: PoolState, state: State) -> bool:
+    """Whether the job could have anything in the pool that the other, which runs in its domain, leaves."""
+    if len(pool.domain.pools) == 1 or state.nodes.any_in((pool.name,), [name for name, _ in other.placement]):
+        return True
+    held = {name for name, _ in other.request.licences}
+    return any(name in held for name, _ in job.request.licences)
 
 
 def _lost(job: Job, rule: Rule, now: float) -> float:
