@@ -219,9 +219,10 @@ class HookSpecs:
     @hookspec(firstresult=True)
     def admit_job(self, job: Job, state: State) -> str | None:
         """A refusal with its reason, or None. First refusal wins. A refused job is never started;
-        it stays with the batch system, and ``headway explain`` gives the reason. Asked when a job
-        arrives or changes; stands until it changes. Not asked about jobs that have ended before anything is
-        decided, such as those that a batch system still lists when the daemon begins."""
+        it stays with the batch system, and ``headway explain`` gives the reason. A job of several pools is
+        asked about in each of them (``job.pool``), and is not started in one where it is refused. Asked when
+        a job arrives or changes; stands until it changes. Not asked about jobs that have ended before
+        anything is decided, such as those that a batch system still lists when the daemon begins."""
 
     @hookspec(firstresult=True)
     def bar_job(self, job: Job, state: State) -> Barrier | None:

@@ -453,3 +453,39 @@ def test_where_it_could_be_without_others_is_asked_of_each_pool_that_shares_the_
     assert view.place_without(job, [y, z], pool=a) is None
     assert view.place_without(job, [s.state.jobs["x"]], pool=b) is None
     assert job.pool is a, "nothing is changed"
+
+
+class RefusesIn:
+    """Refuses jobs in these pools."""
+
+    def __init__(self, *pools: str) -> None:
+        self.pools = pools
+
+    @hookimpl
+    def admit_job(self, job: Job) -> str | None:
+        return f"{job.pool.name} is not for it" if job.pool.name in self.pools else None
+
+
+def test_what_a_plugin_refuses_in_one_pool_starts_in_another():
+    s = driven(pools(), Fcfs(), RefusesIn("a"))
+    assert starts(s.step(0, arrive(described("j", 2, **BOTH)))) == [("j", "b")]
+    s.step(0, [ev.JobStarted(0, "j", pool="b"), *arrive(described("k", 4, **BOTH))])
+    assert s.state.jobs["k"].refusal == "" and queued(s) == {"a": [], "b": ["k"]}
+
+
+@pytest.mark.parametrize("share", [False, True])
+def test_what_plugins_refuse_in_all_pools_is_refused(share):
+    cluster = nodes(NodeDescription("ab", 4, pools=("a", "b"))) if share else pools()
+    s = driven(cluster, Fcfs(), RefusesIn("a", "b"))
+    assert s.step(0, arrive(described("j", 2, **BOTH))) == []
+    job = s.state.jobs["j"]
+    assert job.refusal == ("in pool 'a': a is not for it; in pool 'b': b is not for it")
+    assert job.barred and not any(queued(s).values())
+
+
+def test_it_is_asked_again_when_it_changes():
+    refuses = RefusesIn("a", "b")
+    s = driven(pools(), Fcfs(), refuses)
+    s.step(0, arrive(described("j", 2, **BOTH)))
+    refuses.pools = ("a",)
+    assert starts(s.step(1, [ev.JobChanged(1, described("j", 1, **BOTH))])) == [("j", "b")]

@@ -9,6 +9,7 @@ from headway.decisions import PowerDown
 from headway.plugins import HookCaller, Plugins
 from headway.scheduler import answers
 from headway.state import Job, State
+from headway.state.admission import ask_in_each
 
 
 def ask_plugins(state: State, plugins: Plugins, caller: Callable[[str], HookCaller]) -> None:
@@ -26,7 +27,7 @@ def ask_plugins(state: State, plugins: Plugins, caller: Callable[[str], HookCall
     if admit := caller("admit_job"):
 
         def admit_job(job: Job) -> None:
-            job.refusal = admit.first(job, state) or ""
+            ask_in_each(job, lambda job: admit.first(job, state) or "")
 
         state.admit = admit_job
     if bars := caller("bar_job"):

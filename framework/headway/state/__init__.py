@@ -11,9 +11,9 @@ touched is not scheduled again.
 
 Each file holds one idea, and calls only files that stand above it here:
 
-``records``, ``factors``, ``facts``, ``choices``
+``records``, ``factors``, ``facts``, ``choices``, ``admission``
     a job, a pool, a domain; what a property of jobs is that plugins register; all data of the state; jobs of
-    several pools;
+    several pools; whether plugins refuse a job;
 ``wakeups``, ``queues``, ``dependencies``, ``bounds``, ``obstacles``, ``kinds``, ``waiting``, ``barriers``
     what becomes due; the queues; a job that is not in its queue, and why; limits that bar it, and many alike;
 ``watchers``, ``occupation``, ``expectations``

@@ -166,6 +166,8 @@ def _has(state: Facts, pool: PoolState, nodes: Iterable[str]) -> bool:
 
 def why_not_in(choice: Choice) -> str:
     """Why that pool could not start the job, as far as the pool is the reason; "" if it is not."""
+    if choice.refusal:
+        return f"refused: {choice.refusal}"
     if not choice.pool.open:
         return f"pool {choice.pool.name!r} is closed"
     if choice.obstacle is not None:

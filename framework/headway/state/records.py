@@ -102,6 +102,8 @@ class Choice(msgspec.Struct, eq=False):
     pool: PoolState
     obstacle: Obstacle | None = None
     barrier: Barrier | None = None
+    #: Why a plugin refused it there; "" if none did.
+    refusal: str = ""
 
 
 def unconditional(description: JobDescription) -> bool:

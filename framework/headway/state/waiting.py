@@ -44,6 +44,8 @@ def _queue_in_each(state: Facts, job: Job) -> None:
         choice.obstacle = None
     could: list[Choice] = []
     for choice in choices:
+        if choice.refusal:
+            continue
         job.pool, job.barrier, job.obstacle = choice.pool, None, None
         if _may_queue(state, job):
             could.append(choice)

@@ -310,13 +310,15 @@ def mapping(
     rule: Rule,
     *,
     all_of_it: bool = False,
+    common: NDArray[np.int64] | None = None,
 ) -> list[tuple[int, int, float]]:
     """One mapping event: ``(job, site, start)`` in the order of the choices.
 
     ``free``: of each site when each of its processors is free, rising; ``processors``, ``durations``: of the
     jobs, in order of arrival, the second by site, infinite where a job cannot run. Ends when no processor is
     free now, since what is assigned after that starts later; ``all_of_it``: when every job that fits is
-    assigned.
+    assigned. ``common``: how many processors two sites have in common, site by site; then a job is taken to
+    have as many of these as it can.
     """
     if len(processors) == 1:
         width = int(processors[0])
@@ -353,10 +355,15 @@ def mapping(
         made.append((job, site, float(starts[job, site])))
         open_jobs[job] = False
         waiting.remove(job)
-        width = int(processors[job])
-        left[site] = np.sort(np.concatenate((left[site][width:], np.full(width, ends[job, site]))))
-        look(site)
-        ends[:, site] = starts[:, site] + durations[:, site]
+        end = ends[job, site]
+        shares = {site: int(processors[job])}
+        if common is not None:
+            met = np.minimum(common[site], shares[site])
+            shares |= {other: int(met[other]) for other in np.flatnonzero(met).tolist() if other != site}
+        for other, taken in shares.items():
+            left[other] = np.sort(np.concatenate((left[other][taken:], np.full(taken, end))))
+            look(other)
+            ends[:, other] = starts[:, other] + durations[:, other]
     return made
 
 

@@ -10,6 +10,9 @@ start is now begin, the others wait for the next event. Decisions:
 
 - What the paper calls a site is a kind of nodes of one pool: those that one entry of ``speeds`` names, by
   their class or by a pattern of their names; the others are of speed 1. A job runs on one kind.
+- Where pools share nodes, the nodes of a kind of each pool are a site, those of pools that have the same
+  nodes of it are one. What two sites have in common is taken
+  to go first when jobs are mapped; after those that could start have, the others are mapped anew.
 - A job takes its estimate divided by the speed of its nodes, or what its attribute ``seconds_on`` (kind ->
   seconds) says. Limits stay, so no speed is below 1. In emulation jobs run that much faster.
 - Completion times count processors, and holes are not filled. A job that finds no place by its shape (nodes,
@@ -34,13 +37,16 @@ from headway.errors import UserError
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import NodeDescription, Placement
 from headway.nodes import Offer
-from headway.state import Job, State
+from headway.state import Job, State, Status
+from headway.state.choices import ways
 from headway.view import View
 from headway_plugins.security.grid import Rule, mapping
 
 #: Of a job: kind of nodes -> seconds that it takes there.
 SECONDS_ON = "seconds_on"
 _INF = float("inf")
+#: A kind of nodes, and the pools that have the same nodes of it.
+_Site = tuple[str, tuple[str, ...]]
 
 
 class MappingOptions(pydantic.BaseModel):
@@ -114,17 +120,27 @@ class MinMin(Plugin):
         waiting = list(view.queue)
         if not waiting or not self._is_time(view):
             return view.made
-        kinds, free = self._free(view)
-        seconds = [[self._seconds(job, kind) for kind in kinds] for job in waiting]
-        widths = np.array([job.processors for job in waiting], np.int64)
-        durations = np.array(seconds, np.float64).reshape(len(waiting), len(kinds))
-        durations[widths[:, None] > np.array([len(times) for times in free])[None, :]] = _INF
-        for index, site, start in mapping(view.now, free, widths, durations, self.rule):
-            if start <= view.now:
-                self._to = kinds[site]
-                view.start(waiting[index], f"it ends first {_where(kinds[site])}")
-                self._to = None
+        started = self._map(view, waiting)
+        while started and len(view.domain.pools) > 1:
+            waiting = [job for job in waiting if job.status is Status.PENDING]
+            started = bool(waiting) and self._map(view, waiting)
         return view.made
+
+    def _map(self, view: View, waiting: Sequence[Job]) -> bool:
+        """A mapping event: whether a job was started."""
+        sites, free = self._free(view)
+        seconds = [[self._seconds_at(job, site, view) for site in sites] for job in waiting]
+        widths = np.array([job.processors for job in waiting], np.int64)
+        durations = np.array(seconds, np.float64).reshape(len(waiting), len(sites))
+        durations[widths[:, None] > np.array([len(times) for times in free])[None, :]] = _INF
+        common = self._common(sites) if len(view.domain.pools) > 1 else None
+        before = len(view.started)
+        for index, site, start in mapping(view.now, free, widths, durations, self.rule, common=common):
+            if start <= view.now:
+                self._to, _ = sites[site]
+                view.start(waiting[index], f"it ends first {_where(self._to)}")
+                self._to = None
+        return len(view.started) > before
 
     @hookimpl
     def control(self, state: State) -> None:
@@ -177,6 +193,25 @@ class MinMin(Plugin):
     def _speed(self, kind: str) -> float:
         return self.options.speeds.get(kind, 1.0)
 
+    def _seconds_at(self, job: Job, site: _Site, view: View) -> float:
+        """How long the job takes there; infinity if that is no pool of its own."""
+        kind, pools = site
+        if len(view.domain.pools) > 1 and all(one.name not in pools for one in ways(job, view.domain)):
+            return _INF
+        return self._seconds(job, kind)
+
+    def _common(self, sites: Sequence[_Site]) -> np.ndarray[Any, Any]:
+        """How many processors two sites have in common."""
+        assert self._state is not None
+        table = self._state.nodes
+        kinds = np.array(self._kind_of_each(self._state), object)
+        size = len(kinds)
+        masks = np.array(
+            [table.pool_mask(pools[0])[:size] & (kinds == kind) for kind, pools in sites], np.int64
+        )
+        found: np.ndarray[Any, Any] = (masks * table.total[:size]) @ masks.T
+        return found
+
     def _seconds(self, job: Job, kind: str) -> float:
         return _seconds_on(job.description.attributes, job.estimate, kind, self._speed(kind))
 
@@ -197,33 +232,59 @@ class MinMin(Plugin):
         self._state.wake_at(due, view.domain)
         return now
 
-    def _free(self, view: View) -> tuple[list[str], list[np.ndarray[Any, Any]]]:
-        """The domain's kinds, and of each when its processors are free, rising."""
+    def _free(self, view: View) -> tuple[list[_Site], list[np.ndarray[Any, Any]]]:
+        """The domain's sites, and of each when its processors are free, rising."""
         state, now = self._state, view.now
         assert state is not None
-        times: dict[str, list[float]] = {}
+        times: dict[_Site, list[float]] = {}
         used: dict[str, int] = {}
+        ours = view.domain.pool_names
+        sites_at = self._sites_at(ours)
         for expected, _, processors, job in view.running:
             placement = job.placement or (("", processors),)
             for name, count in placement:
                 kind = self._kind_named(state, name)
                 begun = (job.start_time if job.start_time is not None else now) + job.paused
                 end = begun + self._seconds(job, kind)
-                times.setdefault(kind, []).extend([end if end > now else max(expected, now)] * count)
+                for site in sites_at.get(name, [(kind, ours)]):
+                    ends = times.setdefault(site, [])
+                    ends.extend([end if end > now else max(expected, now)] * count)
                 used[name] = used.get(name, 0) + count
         if view.domain.flat:
-            times.setdefault("", []).extend([now] * view.free)
+            times.setdefault(("", ours), []).extend([now] * view.free)
         else:
-            table, names = state.nodes, set(view.domain.pool_names)
+            table, names = state.nodes, set(ours)
             for name, kind in zip(table.names, self._kind_of_each(state), strict=True):
                 node = table.descriptions[name]
                 if not names.isdisjoint(node.pools) and node.available and name not in table.power:
                     idle = max(node.processors - used.get(name, 0), 0)
-                    times.setdefault(kind, []).extend([now] * idle)
+                    for site in sites_at.get(name, [(kind, ours)]):
+                        times.setdefault(site, []).extend([now] * idle)
         # In the order of the options: of two that are as good the first counts.
         order = {key: number for number, key in enumerate(self.options.speeds)}
-        kinds = sorted(times, key=lambda kind: order.get(kind, len(order)))
-        return kinds, [np.sort(np.array(times[kind], np.float64)) for kind in kinds]
+        sites = sorted(times, key=lambda site: (order.get(site[0], len(order)), ours.index(site[1][0])))
+        return sites, [np.sort(np.array(times[site], np.float64)) for site in sites]
+
+    def _sites_at(self, pools: Sequence[str]) -> dict[str, list[_Site]]:
+        """Where there are several pools: of each node the sites that it is part of."""
+        if len(pools) == 1:
+            return {}
+        assert self._state is not None
+        descriptions = self._state.nodes.descriptions
+        members: dict[tuple[str, str], list[str]] = {}
+        for name, kind in zip(self._state.nodes.names, self._kind_of_each(self._state), strict=True):
+            for pool in descriptions[name].pools:
+                if pool in pools:
+                    members.setdefault((kind, pool), []).append(name)
+        alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        for (kind, pool), names in members.items():
+            alike.setdefault((kind, tuple(names)), []).append(pool)
+        found: dict[str, list[_Site]] = {}
+        for (kind, together), same in alike.items():
+            site = kind, tuple(sorted(same, key=pools.index))
+            for name in together:
+                found.setdefault(name, []).append(site)
+        return found
 
 
 class Sufferage(MinMin):
