@@ -152,12 +152,13 @@ class Reference:
                 pools.add(pool)
 
 
-def cluster_of(case: Case) -> ClusterDescription:
+def cluster_of(case: Case, processors: int = 1) -> ClusterDescription:
+    """``processors``: of each node."""
     return ClusterDescription(
         "overlapping",
         tuple(PoolDescription(f"p{at}", priority_tier=tier) for at, tier in enumerate(case.tiers)),
         tuple(
-            NodeDescription(f"n{at}", 1, pools=tuple(f"p{pool}" for pool in sorted(pools)))
+            NodeDescription(f"n{at}", processors, pools=tuple(f"p{pool}" for pool in sorted(pools)))
             for at, pools in enumerate(case.nodes)
         ),
     )  # fmt: skip

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from building import InItsPool, Run, emulate, traced
 from hypothesis import given, settings
-from test_domains_against_brute_force import Case, cases
+from test_domains_against_brute_force import Case, cases, cluster_of
 
-from headway.model import ClusterDescription, NodeDescription, PoolDescription
 from headway.plugins import Catalogue, PluginConfig, Plugins
 
 #: All plugins that start jobs or bar them, as a site configures them.
@@ -44,14 +43,7 @@ BY_KIND = {"minmin", "sufferage"}
 
 def run(case: Case, site: str, processors: int) -> Run:
     """Nodes of so many processors each, and jobs of so many each of the case's nodes."""
-    cluster = ClusterDescription(
-        "overlapping",
-        tuple(PoolDescription(f"p{at}", priority_tier=tier) for at, tier in enumerate(case.tiers)),
-        tuple(
-            NodeDescription(f"n{at}", processors, pools=tuple(f"p{pool}" for pool in sorted(pools)))
-            for at, pools in enumerate(case.nodes)
-        ),
-    )  # fmt: skip
+    cluster = cluster_of(case, processors)
     jobs = [
         traced(
             str(at), job.size * processors, job.limit, job.comes, runtime=job.runtime,

@@ -8,9 +8,16 @@ import pytest
 from building import InItsPool, Run, emulate, traced
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from test_domains_against_brute_force import Asked, Case, Reference, Taken, cases, one_domain_a_job
+from test_domains_against_brute_force import (
+    Asked,
+    Case,
+    Reference,
+    Taken,
+    cases,
+    cluster_of,
+    one_domain_a_job,
+)
 
-from headway.model import ClusterDescription, NodeDescription, PoolDescription
 from headway.sharing import Sharing, with_cpu_use
 from headway.view import View
 from headway_plugins.consolidation.manager import Consolidation, ConsolidationOptions
@@ -18,17 +25,6 @@ from headway_plugins.consolidation.slots import Slots
 
 VARIANTS = ("keasy", "reasy", "measy")
 _INF = float("inf")
-
-
-def cluster_of(case: Case, processors: int = 1) -> ClusterDescription:
-    return ClusterDescription(
-        "overlapping",
-        tuple(PoolDescription(f"p{at}", priority_tier=tier) for at, tier in enumerate(case.tiers)),
-        tuple(
-            NodeDescription(f"n{at}", processors, pools=tuple(f"p{pool}" for pool in sorted(pools)))
-            for at, pools in enumerate(case.nodes)
-        ),
-    )  # fmt: skip
 
 
 def run(

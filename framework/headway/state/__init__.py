@@ -18,9 +18,9 @@ Each file holds one idea, and calls only files that stand above it here:
     what becomes due; the queues; a job that is not in its queue, and why; limits that bar it, and many alike;
 ``watchers``, ``occupation``, ``expectations``
     who is told of the processors that jobs take; these; and until when;
-``tenants``, ``reservations``, ``moves``, ``foresight``, ``guard``
-    who is on which node; what is kept; the background and moves; changes that were decided and not confirmed;
-    what every start must pass;
+``tenants``, ``pool_share``, ``reservations``, ``moves``, ``foresight``, ``guard``
+    who is on which node; what one pool of a domain has; what is kept; the background and moves; changes that
+    were decided and not confirmed; what every start must pass;
 ``domains``
     pools that share nodes;
 ``lifecycle``, ``running``, ``frequency``, ``capacity``

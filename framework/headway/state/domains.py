@@ -12,7 +12,7 @@ from headway.model.nodes import sharing_nodes
 from headway.state.facts import Facts
 from headway.state.lending import lend
 from headway.state.occupation import under
-from headway.state.records import ON_NODES, Domain, Job, PoolState, Status
+from headway.state.records import ON_NODES, Domain, PoolState, Status
 from headway.state.reservations import keep_from
 from headway.state.waiting import queue_or_wait
 
@@ -56,23 +56,6 @@ def regroup(state: Facts) -> None:
     for job in waiting:
         job.status = Status.WAITING
         queue_or_wait(state, job)
-
-
-def free_in(state: Facts, pool: PoolState) -> int:
-    """The processors of a pool that are free, whichever pools it shares nodes with."""
-    if len(pool.domain.pools) == 1:
-        return pool.domain.free
-    return state.nodes.count(pool.name)[1]
-
-
-def running_in(state: Facts, pool: PoolState) -> list[Job]:
-    """The jobs that have processors of a pool, or are to have them, by expected end; those of other pools on
-    nodes that it shares with them included."""
-    jobs = [entry[3] for entry in pool.domain.running]
-    if len(pool.domain.pools) == 1:
-        return jobs
-    names = (pool.name,)
-    return [job for job in jobs if state.nodes.any_in(names, [name for name, _ in job.placement])]
 
 
 def connected(state: Facts) -> list[tuple[PoolState, ...]]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from headway import events as ev
 from headway.model import Reservation
 from headway.profile import Profile, next_after
 from headway.state.belonging import inside
 from headway.state.facts import Facts
+from headway.state.pool_share import entries_in, free_in
 from headway.state.queues import leave_queue
-from headway.state.records import Domain, Status
+from headway.state.records import Domain, PoolState, RunningEntry, Status
 from headway.state.waiting import queue_or_wait
 from headway.state.wakeups import wake_at
 
@@ -23,9 +24,27 @@ def profile(state: Facts, domain: Domain, *, without: Collection[str] = ()) -> P
 
     ``without`` names reservations that are left out (for jobs that may use them).
     """
+    return _profile(state, domain, domain.free, domain.running, domain.pool_names, without)
+
+
+def pool_profile(state: Facts, pool: PoolState, *, without: Collection[str] = ()) -> Profile:
+    """As :func:`profile`, of the processors of one pool."""
+    free, entries = free_in(state, pool), entries_in(state, pool)
+    return _profile(state, pool.domain, free, entries, (pool.name,), without)
+
+
+def _profile(
+    state: Facts,
+    domain: Domain,
+    free: int,
+    running: Sequence[RunningEntry],
+    pools: Collection[str],
+    without: Collection[str],
+) -> Profile:
+    """What these pools of the domain have free, of which ``running`` have the rest."""
     now = state.now
     soonest = next_after(now)
-    profile = Profile.of_releases(now, domain.free, ((e[0], e[2]) for e in domain.running))
+    profile = Profile.of_releases(now, free, ((e[0], e[2]) for e in running))
     kept = [r for r in domain.reservations if r.end > now and r.id not in without]
     if not kept:
         return profile
@@ -33,8 +52,8 @@ def profile(state: Facts, domain: Domain, *, without: Collection[str] = ()) -> P
     begin_end: dict[str, tuple[float, float]] = {}
     for reservation in kept:
         begin_end[reservation.id] = start, end = max(reservation.start, now), reservation.end
-        spans.append((start, end, size(state, domain, reservation)))
-    for until, _, processors, job in domain.running:
+        spans.append((start, end, _size(state, domain, reservation, pools)))
+    for until, _, processors, job in running:
         span = begin_end.get(inside(state, job))
         if span is not None:
             # It runs on what is reserved, and what it leaves is kept again.
@@ -51,12 +70,16 @@ def kept(state: Facts, domain: Domain, reservation: Reservation) -> int:
 
 def size(state: Facts, domain: Domain, reservation: Reservation) -> int:
     """Processors of ``domain`` that a reservation is made of."""
+    return _size(state, domain, reservation, domain.pool_names)
+
+
+def _size(state: Facts, domain: Domain, reservation: Reservation, pools: Collection[str]) -> int:
     if domain.flat:
         return reservation.processors
     return sum(
         state.nodes.descriptions[name].processors
         for name in reservation.nodes
-        if state.nodes.any_in(domain.pool_names, (name,))
+        if state.nodes.any_in(pools, (name,))
     )
 
 

@@ -21,6 +21,7 @@ from headway.state import (
     licences,
     moves,
     occupation,
+    pool_share,
     queues,
     reservations,
     waiting,
@@ -60,14 +61,18 @@ class State(Facts):
     why_waiting = waiting.why_waiting
     next_wakeup = wakeups.next_wakeup
     profile = reservations.profile
+    pool_profile = reservations.pool_profile
     kept_for = belonging.kept_for
     confining = belonging.confining
     inside = belonging.inside
     kept = reservations.kept
     size = reservations.size
     frequencies = frequency.frequencies
-    running_in = domains.running_in
-    free_in = domains.free_in
+    running_in = pool_share.running_in
+    free_in = pool_share.free_in
+    entries_in = pool_share.entries_in
+    held_in = pool_share.held_in
+    most_in = pool_share.most_in
     watch_tenants = moves.watch_tenants
     why_not_resumed = lending.why_not_resumed
     remaining = lending.remaining

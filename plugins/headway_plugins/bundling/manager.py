@@ -48,6 +48,7 @@ from headway_plugins.bundling.elastic import Elastic
 from headway_plugins.bundling.figures import bundling_figures
 from headway_plugins.bundling.model import EQUAL, Interval, Member, Model
 from headway_plugins.bundling.planning import plan
+from headway_plugins.bundling.room import Room
 from headway_plugins.bundling.slots import Slots, backfillable
 
 _PENDING, _WAITING, _STARTING = Status.PENDING, Status.WAITING, Status.STARTING
@@ -341,8 +342,8 @@ class Bundling(Plugin):
             job = self._active.get(first.id) if first is not None else None
             if first is None or job is None or not job.running or job.held or first.status is not _PENDING:
                 continue
-            ends = [(end, processors) for end, _, processors, _ in domain.running]
-            shadow = backfillable(state.now, domain.free, first.processors, ends).shadow
+            ends = [(end, processors) for end, _, processors, _ in state.entries_in(first.pool)]
+            shadow = backfillable(state.now, state.free_in(first.pool), first.processors, ends).shadow
             if job.completion <= shadow + EQUAL:
                 job.held, self._asked_at = True, None
                 yield Hold(first.id, f"its subjobs complete it by {job.completion:.0f}, before it can start")
@@ -388,35 +389,36 @@ class Bundling(Plugin):
     # ------------------------------------------------------------------ asking
 
     def _ask_all(self, domain: Domain, state: State) -> Iterator[Decision]:
-        now, free, activation = state.now, domain.free, self.options.activation
+        now, activation = state.now, self.options.activation
         omax, jobs = self.options.omax, state.jobs
         quiet = len(domain.queue) <= activation
-        slots: Slots | None = None
-        ends: list[tuple[float, int]] = []
+        rooms: dict[str, Room] = {}
         for job in self._elastic.values():
             model = job.model
             if jobs[job.job_id].domain is not domain or job.asked:
                 continue
             if not job.running:
-                if quiet or free * omax < model.processors or jobs[job.job_id].status is not _PENDING:
+                if quiet or jobs[job.job_id].status is not _PENDING:
                     continue
             elif job.settled or not job.may_grow(now):
                 continue
-            if slots is None:
-                if not ends:
-                    ends = [(end, processors) for end, _, processors, _ in domain.running]
-                head = domain.queue[0].processors if domain.queue else None
-                slots = backfillable(now, free, head, ends)
+            own = jobs[job.job_id]
+            room = rooms.get(own.pool.name)
+            if room is None:
+                room = rooms[own.pool.name] = Room(own.pool, state)
+            if not room.free or (not job.running and room.free * omax < model.processors):
+                continue
+            slots = room.slots()
             choice = self._choice(job, now, slots)
             if choice is None:
                 continue
             for subjob in self._submit(job, choice, slots, state):
                 yield subjob
-                request = subjob.job.request
-                free -= request.processors
-                ends.append((now + request.walltime, request.processors))
-            slots = None
-            if not free:
+                for other in domain.pools:
+                    if other.name not in rooms:
+                        rooms[other.name] = Room(other, state)
+                    rooms[other.name].give(own, subjob.job.request)
+            if not any(room.free for room in rooms.values()):
                 return
 
     def _choice(self, job: Elastic, now: float, slots: Slots) -> Choice | None:
@@ -428,7 +430,8 @@ class Bundling(Plugin):
         )  # fmt: skip
 
     def _submit(self, job: Elastic, choice: Choice, slots: Slots, state: State) -> Iterator[SubmitSubjob]:
-        now, parent = state.now, state.jobs[job.job_id].description
+        own = state.jobs[job.job_id]
+        now, parent = state.now, own.description
         job.choice, job.asked_at = choice, now
         self._active[job.job_id] = job
         when = "never" if choice.completion == _INF else f"{choice.completion:.0f}"
@@ -442,7 +445,7 @@ class Bundling(Plugin):
             request = _subjobs_request(parent.request, Request(processors, walltime))
             job.asked[name] = Member(processors, now + walltime)
             description = JobDescription(
-                name, now, request, parent.pool, parent.name, parent.user, parent.group, parent.account,
+                name, now, request, own.pool.name, parent.name, parent.user, parent.group, parent.account,
                 parent.qos, attributes={BUNDLE: job.job_id},
             )  # fmt: skip
             doing = "runs on more processors" if job.running else "starts early"

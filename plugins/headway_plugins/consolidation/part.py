@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from headway.model import Placement
 from headway.nodes import Bools, NodeTable
 from headway.state import Domain, Job, PoolState, RunningEntry
+from headway.state.pool_share import count_on
 
 
 class Part:
@@ -32,11 +33,7 @@ class Part:
 
     def held(self, placement: Placement) -> int:
         """How many of its processors are of these nodes."""
-        place, mask = self._nodes.locate(placement, passing=True), self.mask
-        if place.arrays is not None:
-            nodes, counts = place.arrays
-            return int(counts[mask[nodes]].sum())
-        return sum(count for node, count in zip(place.nodes, place.counts, strict=True) if mask[node])
+        return count_on(self._nodes, self.mask, placement)
 
     def admits(self, job: Job, most: int) -> bool:
         """Whether a job that may have ``most`` of their processors need be tried at all."""

@@ -408,21 +408,15 @@ def _room(
     prefer: tuple[str, ...] = (),
 ) -> tuple[tuple[int, tuple[str, ...]] | None, str]:
     """Processors (flat pool) or nodes for [start, end), or None and why not."""
-    profile = state.profile(pool.domain)
-    for job in state.jobs.values():
-        wanted = job.attribute("requested_start") if job.status is Status.WAITING else None
-        if wanted is None or job.domain is not pool.domain:
-            continue
-        if not job.barred and state.kept_for(job) is None:
-            begin = max(float(wanted), state.now)
-            profile.reserve(begin, begin + job.expected_runtime, job.processors)
-    left = profile.minimum(start, end)
+    left = _left_beside_dedicated(state, pool, start, end)
     if pool.flat:
         need = processors or nodes
         if left < need:
             return None, f"{need} processors asked for, {max(left, 0)} are free all that time"
         return (need, ()), ""
     free = _free_nodes(state, pool, start, end)
+    if len(pool.domain.pools) > 1:
+        free = _sparing_others(state, pool, start, end, sorted(free, key=lambda name: name not in prefer))
     sizes = {name: state.nodes.descriptions[name].processors for name in free}
     if nodes:
         chosen = sorted(free, key=lambda name: name not in prefer)[:nodes]
@@ -440,6 +434,35 @@ def _room(
     if sum(sizes[name] for name in chosen) > left:
         return None, "it would take processors that dedicated jobs need at that time"
     return (0, tuple(sorted(chosen, key=state.nodes.index.__getitem__))), ""
+
+
+def _left_beside_dedicated(state: State, pool: PoolState, start: float, end: float) -> int:
+    """The pool's processors that neither jobs, nor reservations, nor dedicated jobs need in [start, end)."""
+    profile = state.pool_profile(pool)
+    for job in state.jobs.values():
+        wanted = job.attribute("requested_start") if job.status is Status.WAITING else None
+        if wanted is None or job.domain is not pool.domain:
+            continue
+        if not job.barred and state.kept_for(job) is None:
+            begin = max(float(wanted), state.now)
+            profile.reserve(begin, begin + job.expected_runtime, state.most_in(pool, job))
+    return profile.minimum(start, end)
+
+
+def _sparing_others(state: State, pool: PoolState, start: float, end: float, free: list[str]) -> list[str]:
+    """Those of the nodes that can be taken one after the other while each pool that shares nodes with this
+    one keeps what its own dedicated jobs need."""
+    left = {other.name: _left_beside_dedicated(state, other, start, end) for other in pool.domain.pools}
+    found = []
+    known = state.nodes.descriptions
+    for name in free:
+        others = [other for other in known[name].pools if other in left and other != pool.name]
+        size = known[name].processors
+        if all(left[other] >= size for other in others):
+            found.append(name)
+            for other in others:
+                left[other] -= size
+    return found
 
 
 def _free_nodes(state: State, pool: PoolState, start: float, end: float) -> list[str]:

@@ -57,7 +57,7 @@ from headway.model import Placement, Reservation
 from headway.profile import Profile, next_after
 from headway.requests import Answer
 from headway.results import RunResult
-from headway.state import Domain, Job, State, Status
+from headway.state import Domain, Job, PoolState, State, Status
 from headway_plugins.policies.dedicated import requested_start
 
 _INF = float("inf")
@@ -267,8 +267,9 @@ class Elastic(Plugin):
     def _grow(self, job: Job, wanted: int, outcome: str, reason: str, state: State) -> Verdict:
         refusal = "waiting" if self.options.wait else "refused"
         more = wanted - job.processors
-        if more > job.domain.free:
-            return refusal, f"{more} more processors asked for, {job.domain.free} free", []
+        free = state.free_in(job.pool)
+        if more > free:
+            return refusal, f"{more} more processors asked for, {free} free", []
         late = delayed(job, job.expected_end, wanted, state, head=True)
         if late:
             return refusal, f"the processors that are free now are kept: it would delay {late}", []
@@ -326,14 +327,29 @@ def delayed(job: Job, end: float, processors: int, state: State, *, head: bool =
             return _whose(broken, state)
     # What is reserved for dedicated jobs is booked below, by count.
     own = {kept.id for other in (job, *jobs) if (kept := state.kept_for(other)) is not None}
-    before = state.profile(domain, without=own)
+    for pool in dict.fromkeys((job.pool, *(other.pool for other in jobs))):
+        there = [other for other in jobs if other.pool is pool]
+        if late := _delayed_in(pool, there, job, end, processors, state, own):
+            return late
+    return ""
+
+
+def _delayed_in(
+    pool: PoolState, jobs: list[Job], job: Job, end: float, processors: int, state: State, own: set[str]
+) -> str:
+    """As :func:`delayed`, of these jobs of one pool of the domain, by the processors of that pool."""
+    has = state.held_in(pool, job)
+    if not has:
+        return ""
+    # Which of its nodes it grows on, or leaves, is not known here: of other pools' it has as many as it can.
+    gets = processors if pool is job.pool else has + max(processors - job.processors, 0)
+    before = state.pool_profile(pool, without=own)
     after = before.copy()
-    after.release(state.now, max(job.expected_end, next_after(state.now)), job.processors)
-    after.reserve(state.now, max(end, next_after(state.now)), processors)
-    if domain.reservations and after.minimum(state.now, end) < min(0, before.minimum(state.now, end)):
-        return "reservation " + ", ".join(
-            r.id for r in domain.reservations if r.start < end and r.id not in own
-        )
+    after.release(state.now, max(job.expected_end, next_after(state.now)), has)
+    after.reserve(state.now, max(end, next_after(state.now)), min(gets, processors))
+    reservations = pool.domain.reservations
+    if reservations and after.minimum(state.now, end) < min(0, before.minimum(state.now, end)):
+        return "reservation " + ", ".join(r.id for r in reservations if r.start < end and r.id not in own)
     for other, planned, changed in zip(
         jobs, _starts(jobs, before, state.now), _starts(jobs, after, state.now), strict=True
     ):

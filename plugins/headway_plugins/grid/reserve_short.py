@@ -5,7 +5,8 @@ take all of a site, and a short job then waits as long as the shortest of its jo
 algorithm; ours: jobs whose estimate is above ``seconds`` have, all together, at most the pool's processors
 less ``share`` of them (rounded up). Who is over waits outside of the queue and holds up nobody. Short jobs
 may have any processor, and a long job that alone needs more than is left to long ones starts where no other
-long job has any, so nobody waits for ever.
+long job has any, so nobody waits for ever. Where pools share nodes a job counts in each pool that has its
+nodes, with what it has there.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ class ReserveShort(Plugin):
 
     def __init__(self, options: ReserveShortOptions | None = None) -> None:
         super().__init__(options or ReserveShortOptions())
-        #: Long jobs that have processors -> their pool and how many.
-        self._counted: dict[str, tuple[str, int]] = {}
+        #: Long jobs that have processors -> the pools that have these, and how many.
+        self._counted: dict[str, dict[str, int]] = {}
         #: Pool -> processors that long jobs have, and its size when it was last looked at.
         self._used: dict[str, int] = {}
         self._sizes: dict[str, int] = {}
@@ -51,21 +52,27 @@ class ReserveShort(Plugin):
 
     @hookimpl
     def startup(self, state: State) -> None:
+        self._state = state
         state.watch(self)
 
     def took(self, job: Job) -> None:
         """See :class:`headway.state.Watcher`."""
-        if self._long(job):
-            name, before = job.pool.name, self._used.get(job.pool.name, 0)
-            self._counted[job.id] = name, job.processors
-            self._used[name] = before + job.processors
-            if before < self._most(job.pool) <= self._used[name]:
-                self._full.add(name)
+        if not self._long(job):
+            return
+        counted = self._counted[job.id] = {}
+        for pool in job.domain.pools:
+            held = self._state.held_in(pool, job)
+            if not held:
+                continue
+            before = self._used.get(pool.name, 0)
+            counted[pool.name] = held
+            self._used[pool.name] = before + held
+            if before < self._most(pool) <= self._used[pool.name]:
+                self._full.add(pool.name)
 
     def gave(self, job: Job) -> None:
         """See :class:`headway.state.Watcher`."""
-        name, processors = self._counted.pop(job.id, ("", 0))
-        if processors:
+        for name, processors in self._counted.pop(job.id, {}).items():
             self._used[name] -= processors
             self._room.add(name)
 

@@ -98,9 +98,7 @@ class _Width:
     def __init__(self, candidates: Candidates, limit: int, frontier: Floats) -> None:
         self.limit = limit
         every = np.arange(len(candidates.tasks))
-        self.size: Ints = np.minimum(
-            np.minimum(candidates.processes, candidates.processors), np.maximum(limit, candidates.least)
-        )
+        self.size: Ints = np.minimum(candidates.largest, np.maximum(limit, candidates.least))
         self.time: Floats = candidates.times(every, self.size)
         self.work: Floats = self.size * self.time
         #: No schedule of these sizes ends before.

@@ -87,8 +87,8 @@ def _waiting(
     tasks = [policy.task(job) for job in jobs]
     able = [at for at, task in enumerate(tasks) if task.least <= len(free_at)]
     say(
-        f"Pool {pool.name}: {pool.domain.free} of {pool.domain.total} processors free, "
-        f"{len(jobs)} waiting, {len(pool.domain.running)} running until they are expected to end."
+        f"Pool {pool.name}: {state.free_in(pool)} of {pool.total} processors free, "
+        f"{len(jobs)} waiting, {len(state.entries_in(pool))} running until they are expected to end."
     )
     if not len(free_at):
         raise UserError(f"pool {pool.name}: expected processors, found none that are up")

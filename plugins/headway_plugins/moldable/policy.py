@@ -53,6 +53,7 @@ from headway.events import (
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import Request
 from headway.state import Domain, Job, State, Status
+from headway.state.choices import pools_of
 from headway.view import View
 from headway_plugins.moldable.advice import why
 from headway_plugins.moldable.algorithms import ALGORITHMS
@@ -297,7 +298,7 @@ class Moldable(Plugin):
         processes, time = asked.processes, max(asked.runtime, LEAST_TIME)
         said = self._least(job)
         if not said:
-            return Task(processes, time, processes)
+            return Task(processes, time, processes, most=_most_of(job))
         least = max(said, options.least)
         if options.processes_per_processor:
             least = max(least, -(-processes // options.processes_per_processor))
@@ -307,7 +308,8 @@ class Moldable(Plugin):
         if longest and asked.limit > 0:
             share = int(longest / (asked.limit * max(stretch, 1.0)) * (1 + 1e-9))
             least = max(least, -(-processes // max(share, 1)))
-        return Task(processes, time, min(least, processes), stretch if stretch > 0 else 1.0)
+        most = _most_of(job)
+        return Task(processes, time, min(least, processes), stretch if stretch > 0 else 1.0, most)
 
     def batch(self, state: State, domain: Domain) -> list[Job]:
         """The jobs of a pool that are planned, in service order; then those that are larger than the pool."""
@@ -328,7 +330,7 @@ class Moldable(Plugin):
         free_at = frontier(domain, now)
         total = len(free_at)
         tasks = {job.id: self.task(job) for job in jobs}
-        planned = [job.id for job in jobs if tasks[job.id].least <= total]
+        planned = [job.id for job in jobs if _is_held(tasks[job.id], total)]
         name = self.options.algorithm
         batch = [tasks[job_id] for job_id in planned]
         schedule = ALGORITHMS[name](batch, total, free_at) if total else ALGORITHMS[name]((), 1, None)
@@ -360,7 +362,7 @@ class Moldable(Plugin):
             return False
         for job in jobs:
             known, asked = plan.tasks.get(job.id), self.asked_for(job)
-            if known is None or (job.id not in plan.starts and known.least <= plan.total):
+            if known is None or (job.id not in plan.starts and _is_held(known, plan.total)):
                 return False
             # What is learned meanwhile is no reason for a new plan.
             if (known.processes, known.time) != (asked.processes, max(asked.runtime, LEAST_TIME)):
@@ -501,6 +503,20 @@ class _SharedProcessors:
 def due(start: float, now: float) -> bool:
     """Whether a planned time has come; sums of times are not exact."""
     return start <= now + 1e-6 * max(1.0, abs(start) * 1e-3)
+
+
+def _most_of(job: Job) -> int | None:
+    """Where pools share nodes: the processors of the largest of the job's pools there; None: its pool is all
+    that there is."""
+    domain = job.domain
+    if len(domain.pools) == 1:
+        return None
+    return max(pool.total for pool in pools_of(job) if pool.domain is domain)
+
+
+def _is_held(task: Task, processors: int) -> bool:
+    """Whether a task ever fits on so many processors."""
+    return task.least <= task.largest(processors)
 
 
 def frontier(domain: Domain, now: float) -> Floats:

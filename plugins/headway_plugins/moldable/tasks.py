@@ -44,6 +44,8 @@ class Task:
     least: int = 1
     #: How much longer it takes than the model says where a processor has several processes; 1: not at all.
     stretch: float = 1.0
+    #: It never gets more processors; None: as many as there are.
+    most: int | None = None
 
     def __post_init__(self) -> None:
         if self.processes < 1:
@@ -67,11 +69,11 @@ class Task:
     def sizes(self, processors: int) -> tuple[int, ...]:
         """Its *interesting allocations* on a machine of so many processors, ascending: no smaller size takes
         the same time. None if it never fits."""
-        return tuple(_sizes(self.processes, self.least, processors).tolist())
+        return tuple(_sizes(self.processes, self.least, self.largest(processors)).tolist())
 
     def largest(self, processors: int) -> int:
         """The most processors that it can use of so many."""
-        return min(self.processes, processors)
+        return min(self.processes, processors if self.most is None else min(self.most, processors))
 
     def work(self, processors: int) -> float:
         """Processor-seconds at the cheapest of its sizes there: w. With a stretch of 1 and a least size of 1
@@ -80,8 +82,7 @@ class Task:
 
 
 @lru_cache(maxsize=65536)
-def _sizes(processes: int, least: int, processors: int) -> Ints:
-    most = min(processes, processors)
+def _sizes(processes: int, least: int, most: int) -> Ints:
     size = np.arange(least, most + 1, dtype=np.int64)
     share = -(-processes // size)
     kept = np.ones(len(size), bool)
@@ -100,7 +101,7 @@ class Candidates:
     def __init__(self, tasks: Sequence[Task], processors: int) -> None:
         self.tasks = tasks
         self.processors = processors
-        sizes = [_sizes(task.processes, task.least, processors) for task in tasks]
+        sizes = [_sizes(task.processes, task.least, task.largest(processors)) for task in tasks]
         for number, found in enumerate(sizes):
             if not len(found):
                 raise ValueError(
@@ -117,6 +118,7 @@ class Candidates:
         self.full: Floats = np.array([task.time for task in tasks], np.float64)
         self.stretch: Floats = np.array([task.stretch for task in tasks], np.float64)
         self.least: Ints = np.array([task.least for task in tasks], np.int64)
+        self.largest: Ints = np.array([task.largest(processors) for task in tasks], np.int64)
         #: Seconds, and processor-seconds, of each entry.
         self.time: Floats = self.times(self.task, self.size)
         self.area: Floats = self.size * self.time

@@ -23,7 +23,7 @@ from headway.events import (
     ReservationReturned,
 )
 from headway.hookspecs import hookimpl
-from headway.model import ClusterDescription, PoolDescription, Reservation
+from headway.model import ClusterDescription, NodeDescription, PoolDescription, Reservation
 from headway.requests import Answer
 from headway.scheduler import Scheduler
 from headway_plugins.coscheduling.reservations import ReservationOptions, Reservations
@@ -417,3 +417,41 @@ def test_a_loss_is_mended_at_once_even_after_a_failed_replacement() -> None:
     site.step(3, NodeUp(3, alike(1, 4, pools=("pool",))[0]))
     (again,) = site.step(4, ReservationEnded(4, lost.id))
     assert isinstance(again, Reserve) and again.reservation.nodes == ("n0", "n1")
+
+
+# ---------------------------------------------------------------------- pools that share nodes
+
+
+def shared(*requested: tuple[str, int]) -> Site:
+    """Pool a has n0 and n1, pool b all four nodes; jobs of these pools and sizes start after an hour."""
+    names = [("a", "b"), ("a", "b"), ("b",), ("b",)]
+    nodes = (NodeDescription(f"n{at}", 4, pools=pools) for at, pools in enumerate(names))
+    site = Site(node_cluster(*nodes, pools=("a", "b")), limits={"max_nodes": 4})
+    attributes = {"requested_start": HOUR}
+    for at, (pool, size) in enumerate(requested):
+        job = described(f"d{at}", size, 100, pool=pool, begin_time=HOUR, attributes=attributes)
+        site.step(0, JobSubmitted(0, job))
+    return site
+
+
+@pytest.mark.parametrize(
+    ("requested", "pool", "nodes"),
+    [
+        # What the other pool has beside it is of no use to a dedicated job of pool a.
+        ([("a", 8)], "a", None),
+        ([("a", 8)], "b", ("n2", "n3")),
+        ([("a", 4)], "b", ("n0", "n2")),
+        # One of pool b may come to be on pool a's nodes.
+        ([("b", 8)], "a", None),
+        ([("b", 4)], "a", ("n0",)),
+        ([], "a", ("n0", "n1")),
+    ],
+)
+def test_a_reservation_leaves_each_pool_what_its_dedicated_jobs_need(
+    requested: list[tuple[str, int]], pool: str, nodes: tuple[str, ...] | None
+) -> None:
+    answer = shared(*requested).reserve(1, HOUR, pool=pool, nodes=len(nodes) if nodes else 1)
+    if nodes is None:
+        assert answer.reason == "it would take processors that dedicated jobs need at that time"
+    else:
+        assert made(answer).nodes == nodes

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from headway import events as ev
 from headway.decisions import Kill, Resize, SetTimeLimit, Start
 from headway.hookspecs import hookimpl
-from headway.model import ClusterDescription, PoolDescription, Reservation
+from headway.model import ClusterDescription, NodeDescription, PoolDescription, Reservation
 from headway.scheduler import Scheduler
 from headway.workload.jobs import TraceCommand, TraceJob, dedicated
 from headway_adapters.emulated import EmulatedAdapter, Faults
@@ -535,3 +535,29 @@ def test_a_dedicated_job_that_arrives_with_a_command_comes_after_it():
     jobs = [traced("r", 4, 100), wanted("d", 6, 10, 60, submit=10)]
     assert Asked(jobs, "10 r EP 3").outcomes == ["accepted"]
     assert Asked(jobs, "11 r EP 3").outcomes == ["refused"]
+
+
+# ---------------------------------------------------------------------- pools that share nodes
+
+
+@pytest.mark.parametrize(
+    ("pool", "size", "outcome"),
+    [
+        # When x ends pool a has six left, of which the job would get two.
+        ("a", 6, "refused"),
+        # Pool b has enough then even so.
+        ("b", 12, "accepted"),
+        ("b", 13, "refused"),
+    ],
+)
+def test_growing_counts_what_the_head_of_the_queue_needs_in_its_own_pool(pool, size, outcome):
+    names = [("a", "b"), ("a", "b"), ("b",), ("b",)]
+    nodes = (NodeDescription(f"n{at}", 4, pools=pools) for at, pools in enumerate(names))
+    jobs = [
+        traced("j", 2, 100, pool="a"), traced("x", 4, 50, pool="b", required_nodes=("n1",)),
+        traced("head", size, 40, 1, pool=pool),
+    ]  # fmt: skip
+    asked = Asked(
+        jobs, "10 j EP 2", cluster=node_cluster(*nodes, pools=("a", "b")), more=(FirstFit(),), wait=False
+    )
+    assert asked.outcomes == [outcome]
