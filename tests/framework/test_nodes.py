@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.errors import StateError
@@ -352,11 +353,16 @@ def test_jobs_never_take_more_than_a_node_has_and_give_exactly_that_back(shapes,
     assert snapshot(table) == empty
 
 
-@given(machines, requests)
-def test_an_empty_machine_that_is_large_enough_in_every_way_hosts_the_job(shapes, request_):
-    assume(
-        not (request_.nodes or request_.processors_per_node or request_.required_nodes or request_.exclusive)
+#: Requests that any processors of a machine may serve.
+plain_requests = requests.map(
+    lambda request: msgspec.structs.replace(
+        request, nodes=0, processors_per_node=0, required_nodes=(), exclusive=False
     )
+)
+
+
+@given(machines, plain_requests)
+def test_an_empty_machine_that_is_large_enough_in_every_way_hosts_the_job(shapes, request_):
     table = machine(shapes)
     slots = table.slots(request_, table.eligible(request_, "p"), table.free)
     assert (placed(table, request_) is not None) == (int(slots.sum()) >= request_.processors)
