@@ -83,6 +83,22 @@ class PoolConfig(_Section):
     )
 
 
+class TracePoolsConfig(_Section):
+    """Which pool each job of a trace is sent to. Without it, all go to the first."""
+
+    by: Literal["partition", "queue"] = pydantic.Field(
+        default="partition", description="the field of the trace that says it: 16 (partition) or 15 (queue)"
+    )
+    of: dict[int | str, str] = pydantic.Field(
+        default_factory=dict,
+        description="number, or name in the trace's header -> pool, such as {0: debug, 1: batch}; default: "
+        "the names in the header are those of pools",
+    )
+    others: str = pydantic.Field(
+        default="", description="the pool of all other jobs; default: there must be none"
+    )
+
+
 class EmulationConfig(_Section):
     """The emulated cluster of a dry run. Without a size, that of the trace's header."""
 
@@ -101,6 +117,9 @@ class EmulationConfig(_Section):
     )
     trace: str | None = pydantic.Field(
         default=None, description="trace file for `headway run` in mode dry-run"
+    )
+    trace_pools: TracePoolsConfig | None = pydantic.Field(
+        default=None, description="which pools the trace's jobs are sent to; default: all to the first"
     )
     latency: Literal["none", "measured"] = pydantic.Field(
         default="none",

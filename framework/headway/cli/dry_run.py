@@ -246,7 +246,7 @@ def command(
         cluster = machine(config, trace, processors)
         if scale_sizes is not None:
             trace = filters.scale_sizes(trace, scale_sizes, _first_pool(cluster)[1])
-        work = _traced(trace, cluster, limit)
+        work = _traced(trace, cluster, limit, config)
         if feedback == "chains":
             work = replace(work, chains=chains_of(trace, work.jobs))
         del trace
@@ -396,12 +396,23 @@ class _Work:
     chains: Mapping[str, Follows] = field(default_factory=dict)
 
 
-def _traced(trace: Trace, cluster: ClusterDescription, limit: int | None) -> _Work:
+def _traced(trace: Trace, cluster: ClusterDescription, limit: int | None, config: Config) -> _Work:
     """A trace's jobs for this machine; :class:`UserError` if none can run on it."""
     from headway.workload import cwf_jobs
+    from headway.workload.trace_pools import TracePools, jobs_in_pools
 
     pool, size = _first_pool(cluster)
+    sizes, pools = _sizes(cluster), config.emulation.trace_pools
+    if pools is not None:
+        size = max(sizes.values())
     jobs, commands, refused = cwf_jobs(trace, size, limit=limit, pool=pool)
+    if pools is not None:
+        source = f"{config.source}: emulation.trace_pools"
+        chosen = TracePools(pools.by, pools.of, pools.others, source)
+        jobs, larger = jobs_in_pools(trace, jobs, chosen, sizes)
+        gone = {one.job_id for one in larger}
+        commands = [command for command in commands if command.job_id not in gone]
+        refused = [*refused, *larger]
     if not jobs:
         raise UserError(f"{trace.path}: none of its {len(trace.records)} jobs can run on {size} processors")
     return _Work(trace.path, cluster, jobs, commands, refused, trace)
@@ -479,6 +490,14 @@ def _first_pool(cluster: ClusterDescription) -> tuple[str, int]:
     """Where the jobs go: the pool's name, and its processors."""
     pool = cluster.pools[0]
     return pool.name, pool.processors or sum(n.processors for n in cluster.nodes)
+
+
+def _sizes(cluster: ClusterDescription) -> dict[str, int]:
+    """The processors of each pool."""
+    return {
+        pool.name: pool.processors or sum(n.processors for n in cluster.nodes if pool.name in n.pools)
+        for pool in cluster.pools
+    }
 
 
 def enabled(config: Config, catalogue: Catalogue, policy: str | None, configured: bool) -> list[PluginConfig]:

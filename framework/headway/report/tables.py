@@ -274,7 +274,8 @@ def write_outputs(
 def _write_schedule(path: Path, result: RunResult, trace: Any) -> None:
     from headway.workload.schedule import write_schedule
 
-    write_schedule(path, result.jobs, trace)
+    pools = [pool.name for pool in result.cluster.pools]
+    write_schedule(path, result.jobs, trace, pools=pools if len(pools) > 1 else ())
 
 
 def _number(value: float | None) -> str:

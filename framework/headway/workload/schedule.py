@@ -12,6 +12,7 @@ from headway.results import JobResult
 from headway.workload.emulation import STATUS_OF_OUTCOME, job_records
 from headway.workload.swf import checked_records, formatted, with_notes, write_lines
 from headway.workload.trace import Column, Records, Trace
+from headway.workload.trace_pools import partition_header
 
 _EXPLANATION = (
     "THIS IS A SIMULATED SCHEDULE, made by headway",
@@ -24,7 +25,9 @@ _EXPLANATION = (
 _BLOCK = 8192
 
 
-def schedule_records(jobs: Sequence[JobResult], trace: Trace | None = None) -> Records:
+def schedule_records(
+    jobs: Sequence[JobResult], trace: Trace | None = None, pools: Sequence[str] = ()
+) -> Records:
     """One record a job, n x 18, in the order of ``jobs``.
 
     A job of the trace (``row`` not negative) keeps its record, in which wait (submission to last start),
@@ -33,7 +36,9 @@ def schedule_records(jobs: Sequence[JobResult], trace: Trace | None = None) -> R
     :data:`headway.workload.emulation.STATUS_OF_OUTCOME`, -1 for jobs that wait or run still. Where the
     record has no requested processors or estimate, it gets those that the run used, because the fields
     they were taken from are replaced. Other jobs get a record as of
-    :func:`headway.workload.emulation.to_records`.
+    :func:`headway.workload.emulation.to_records`. The partition is the place among ``pools``, from 1 on, of
+    the pool that the job was sent to, or that it ran in if it was sent to several; it stays what the record
+    says if there are none.
     """
     rows = np.fromiter((result.row for result in jobs), np.int64, len(jobs))
     if trace is not None and (rows >= 0).all():
@@ -70,6 +75,10 @@ def schedule_records(jobs: Sequence[JobResult], trace: Trace | None = None) -> R
         -1 if result.start_time is None else processors_of(result.placement) or result.job.request.processors
         for result in jobs
     ]
+    if pools:
+        number_of = {name: number for number, name in enumerate(pools, start=1)}
+        names = [result.pool or result.job.pool for result in jobs]
+        records[:, Column.PARTITION] = [number_of.get(name, -1) for name in names]
     return records
 
 
@@ -81,23 +90,29 @@ def write_schedule(
     notes: Sequence[str] = (),
     processors: int | None = None,
     epoch: float | None = None,
+    pools: Sequence[str] = (),
 ) -> None:
     """Write what happened to ``jobs`` as a trace, compressed if ``path`` ends in ``.gz``.
 
     The header is the trace's, if there is one, with notes that say what the fields mean here, and the
     further ``notes``. Without a trace it is made up of ``processors`` (the machine's size) and ``epoch``
-    (the epoch second of the run's time 0), as far as given.
+    (the epoch second of the run's time 0), as far as given. ``pools``: the header names them as the
+    partitions 1, 2, ..., and the records say which one each job was in.
 
     Raises :class:`headway.errors.Failure` if the file cannot be written.
     """
     header = _header(len(jobs), processors, epoch) if trace is None else trace.header
+    if pools:
+        header = partition_header(header, pools)
     blocks: Iterator[Sequence[JobResult]]
     if trace is not None and all(result.row >= 0 for result in jobs):
         # Each has its own record, so that they can be made a few at a time: there may be very many.
         blocks = (jobs[first : first + _BLOCK] for first in range(0, len(jobs), _BLOCK))
     else:
         blocks = iter([jobs])
-    lines = (line for block in blocks for line in formatted(checked_records(schedule_records(block, trace))))
+    lines = (
+        line for block in blocks for line in formatted(checked_records(schedule_records(block, trace, pools)))
+    )
     write_lines(path, with_notes(header, [*_EXPLANATION, *notes]), lines)
 
 
