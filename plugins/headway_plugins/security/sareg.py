@@ -13,8 +13,9 @@ levels, or refused with what is missing; the promise is kept whatever comes late
   never to later ones; their levels stay.
 - A job without a deadline is promised the first time at which it fits, at the levels that fit before the
   next promise; one without ``security`` is not protected and costs nothing.
-- A pool is a site; pools that share nodes are one. A job stays in its own: nothing moves waiting jobs between
-  sites.
+- A pool is a site. A job stays in its own: nothing moves waiting jobs between sites. Where pools share nodes
+  no job is promised what may be taken from a job of another pool that waits for it (``pool_sites.py``). One of
+  several pools is promised a time in the first of them that can keep its deadline.
 - When a job starts, its limit is lengthened by what its protection takes, where limits can be changed;
   elsewhere (volclava, OpenLava) the user's own has to hold both. In emulation the run takes that much longer.
 - On nodes a promise is one of processors, and a job that says how it lies on nodes (their number, processors,
@@ -52,12 +53,13 @@ from headway.inputs import text_of
 from headway.model import Request
 from headway.report.quantities import duration
 from headway.results import RunResult
-from headway.state import Domain, Job, State
+from headway.state import Job, PoolState, State
+from headway.state.choices import facing_pool
 from headway.state.records import ON_NODES
 from headway.view import View
 from headway.workload import WorkloadModel
 from headway_plugins.security.deadlines import DeadlinesModel
-from headway_plugins.security.grid import Shortfall, Site
+from headway_plugins.security.grid import Shortfall
 from headway_plugins.security.learnt import Speeds
 from headway_plugins.security.levels import (
     ROUNDING,
@@ -72,6 +74,7 @@ from headway_plugins.security.levels import (
     raise_exactly,
     raise_in_turn,
 )
+from headway_plugins.security.pool_sites import PoolSites
 from headway_plugins.security.protection.label import NOTE, TOOK, label_text
 
 log = structlog.get_logger(__name__)
@@ -171,6 +174,8 @@ class _Promise(msgspec.Struct):
     running: bool = False
     #: It was never promised anything, and only occupies.
     stranger: bool = False
+    #: Where pools share nodes: what the job has of each pool, once it runs.
+    held: dict[str, int] = {}
     #: Service -> the name of what was promised; empty: the job is not protected.
     options: dict[str, str] = {}
     at_upper_ends: bool = False
@@ -215,7 +220,9 @@ class Sareg(Plugin):
         self._profile: Profile = self.options.read
         self._seed = 0
         self._state: State | None = None
-        self._sites: dict[str, Site] = {}
+        #: What was promised, by pool; there from the startup on.
+        self._sites: PoolSites
+        self._grouped: tuple[str, ...] = ()
         self._promises: dict[str, _Promise] = {}
         #: How often something of the checkpoint has changed.
         self.promised = 0
@@ -252,6 +259,8 @@ class Sareg(Plugin):
     @hookimpl
     def startup(self, state: State, capabilities: frozenset[type]) -> None:
         self._seed, self._state = state.seed, state
+        self._sites = PoolSites(state, lambda: self._promises.values())
+        self._grouped = tuple(state.domains)
         self._tells, self._lengthens = Annotate in capabilities, SetTimeLimit in capabilities
         nodes = [pool.name for pool in state.pools.values() if not pool.flat]
         if nodes and not self._tells:
@@ -288,13 +297,18 @@ class Sareg(Plugin):
     def observe(self, event: Event, state: State) -> None:
         if isinstance(event, NodeUp):
             self._largest.clear()
+            grouped = tuple(state.domains)
+            if grouped != self._grouped or any(len(domain.pools) > 1 for domain in state.domains.values()):
+                # Other pools share nodes, or others than before.
+                self._grouped = grouped
+                self._sites.clear()
         elif isinstance(event, PoolChanged):
             self._sites.clear()
         elif isinstance(event, JobStarted):
             promise = self._promises.get(event.job_id)
             if promise is not None:
                 self.promised += not promise.running
-                promise.running = True
+                self._runs(promise, state.jobs.get(event.job_id), state)
             elif event.job_id in state.jobs:
                 self._occupied(state.jobs[event.job_id], state.now)
         elif isinstance(event, JobChanged):
@@ -329,7 +343,11 @@ class Sareg(Plugin):
         except UserError as error:
             return str(error)
         if old is not None:
-            same = (old.pool, old.processors, old.deadline) == (job.domain.name, self._width(job), deadline)
+            if old.pool != job.pool.name and old.pool in job.description.pools and not old.late:
+                width = self._width_in(job, state.pools.get(old.pool))
+                if (width, old.deadline, old.execution) == (old.processors, deadline, job.estimate):
+                    return f"it was promised a time in pool {old.pool!r}"
+            same = (old.pool, old.processors, old.deadline) == (job.pool.name, self._width(job), deadline)
             # A batch system rounds limits up to whole minutes.
             more = job.estimate - old.limit
             same = same and (job.estimate == old.execution or more == 0 or 0 < more < 60 * self._tells)
@@ -386,7 +404,7 @@ class Sareg(Plugin):
         """What its refusal goes by, as JSON values."""
         due = None if deadline == _INF else deadline
         asked: Any = msgspec.json.decode(msgspec.json.encode(job.attribute(SECURITY)))
-        return [job.domain.name, self._width(job), job.estimate, due, asked]
+        return [job.pool.name, self._width(job), job.estimate, due, asked]
 
     @hookimpl
     def schedule(self, view: View) -> Sequence[Decision]:
@@ -396,9 +414,9 @@ class Sareg(Plugin):
             if job.id not in self._promises:
                 self._late(job, state)
         waiting = self._in_turn(view.queue)
-        if domain.name in self._dirty:
-            self._dirty.discard(domain.name)
-            self._earlier([job for _, _, job in waiting], domain, now)
+        if not self._dirty.isdisjoint(domain.pool_names):
+            self._dirty.difference_update(domain.pool_names)
+            self._earlier([job for _, _, job in waiting], now)
             waiting = self._in_turn(view.queue)
         first = _INF
         for start, _, job in waiting:
@@ -483,15 +501,22 @@ class Sareg(Plugin):
             raise UserError(f"{where}: expected a mapping, found {asked!r}")
         return self._acceptable(job.id, need_of(asked, self._speeds.applied(self._profile), where))
 
-    def _site(self, domain: Domain, now: float) -> Site:
-        site = self._sites.get(domain.name)
-        if site is None or site.processors != domain.total:
-            site = self._sites[domain.name] = Site(domain.total, now)
-            for promise in self._promises.values():
-                if promise.pool == domain.name and promise.end > now:
-                    site.profile.reserve(max(promise.start, now), promise.end, promise.processors)
-        site.profile.forget_before(now)
-        return site
+    def _runs(self, promise: _Promise, job: Job | None, state: State) -> None:
+        """A job has what it was promised, or as much in another of its pools."""
+        if job is None or (len(job.domain.pools) == 1 and promise.pool == job.pool.name):
+            promise.running = True
+            return
+        self._sites.release(promise)
+        promise.running, promise.pool = True, job.pool.name
+        promise.held = _held_of(job, state)
+        self._sites.reserve(promise)
+
+    def _width_in(self, job: Job, pool: PoolState | None) -> int:
+        """As :meth:`_width`, in another of its pools; 0: there is no such pool."""
+        if pool is None:
+            return 0
+        with facing_pool(job, pool):
+            return self._width(job)
 
     def _width(self, job: Job) -> int:
         """Processors that it is promised."""
@@ -533,14 +558,16 @@ class Sareg(Plugin):
     def _occupied(self, job: Job, now: float) -> None:
         """Somebody else started it, or it ran before."""
         self.promised += 1
-        site = self._site(job.domain, now)
         end = max(now, (job.start_time if job.start_time is not None else now) + job.estimate)
         self._needs[job.id] = NOTHING
-        self._promises[job.id] = _Promise(
-            job.domain.name, job.processors, now, end, NOTHING.lowest, end - now, end - now, _INF,
+        promise = _Promise(
+            job.pool.name, job.processors, now, end, NOTHING.lowest, end - now, end - now, _INF,
             running=True, stranger=True,
         )  # fmt: skip
-        site.profile.reserve(now, end, job.processors)
+        if self._state is not None:
+            promise.held = _held_of(job, self._state)
+        self._sites.reserve(promise)
+        self._promises[job.id] = promise
 
     def _impossible(self, job: Job) -> str | None:
         """Why it can be promised nothing, at whatever time; None: it can."""
@@ -564,7 +591,7 @@ class Sareg(Plugin):
     ) -> str | None:
         """Promise it a time; or why not."""
         need, execution = self._needs[job.id], job.estimate
-        site, most = self._site(job.domain, state.now), self._most_protection(job)
+        site, most = self._sites.find(job.pool, self._width(job)), self._most_protection(job)
         found = site.find(
             need,
             lambda need, slack: self._raised(need, min(slack, most)),
@@ -578,9 +605,8 @@ class Sareg(Plugin):
                 return f"it asks for {self._width(job)} processors of {site.processors}"
             return _too_late(found.seconds, state.now, deadline)
         self.promised += 1
-        site.book(found, self._width(job))
-        self._promises[job.id] = _Promise(
-            job.domain.name,
+        promise = _Promise(
+            job.pool.name,
             self._width(job),
             found.start,
             found.end,
@@ -593,6 +619,8 @@ class Sareg(Plugin):
             at_upper_ends=found.steps == need.highest,
             level=need.level(found.steps),
         )
+        self._sites.reserve(promise)
+        self._promises[job.id] = promise
         return None
 
     def _late(self, job: Job, state: State) -> None:
@@ -611,44 +639,44 @@ class Sareg(Plugin):
 
     def _fits(self, job: Job, now: float) -> bool:
         """Whether it could run now at the lowest levels beside all that was promised."""
-        need, profile = self._needs[job.id], self._site(job.domain, now).profile
+        need, profile = self._needs[job.id], self._sites.find(job.pool, self._width(job)).profile
         length = job.estimate + self.options.margin + need.cost(need.lowest)
         return profile.earliest(self._width(job), length, now) <= now + ROUNDING
 
     def _give_back(self, promise: _Promise, now: float) -> None:
         if promise.end > now:
-            # Of a site that nobody has asked about yet it is not taken in the first place.
-            if promise.pool in self._sites:
-                self._sites[promise.pool].profile.release(
-                    max(promise.start, now), promise.end, promise.processors
-                )
+            self._sites.release(promise)
             self._dirty.add(promise.pool)
 
-    def _earlier(self, jobs: Sequence[Job], domain: Domain, now: float) -> None:
+    def _earlier(self, jobs: Sequence[Job], now: float) -> None:
         """Move what is promised to earlier times, in order of the starts."""
-        profile = self._site(domain, now).profile
+        assert self._state is not None
         for job in jobs:
             promise = self._promises[job.id]
             length = promise.end - promise.start
-            profile.release(max(promise.start, now), promise.end, promise.processors)
+            pool = self._state.pools[promise.pool]
+            self._sites.find(pool, promise.processors)
+            self._sites.release(promise)
+            profile = self._sites.find(pool, promise.processors, promise).profile
             after = max(now, job.description.begin_time or now)
             start = min(profile.earliest(promise.processors, length, after), max(promise.start, now))
             self.promised += (promise.start, promise.end) != (start, start + length)
             promise.start, promise.end = start, start + length
-            profile.reserve(promise.start, promise.end, promise.processors)
+            self._sites.reserve(promise)
 
     def _again(self, job: Job, now: float) -> None:
         """What was due could not start: somebody ran longer than was promised, or the pool has less than it
         had.
         """
-        promise, profile = self._promises[job.id], self._site(job.domain, now).profile
+        promise = self._promises[job.id]
         length = promise.end - promise.start
-        profile.release(max(promise.start, now), promise.end, promise.processors)
+        self._sites.find(job.pool, promise.processors)
+        self._sites.release(promise)
         if now > promise.start + 1.0:
             log.warning("a promise is not kept", job=job.id, late=now - promise.start)
         self.promised += 1
         promise.start, promise.end = now, now + length
-        profile.reserve(promise.start, promise.end, promise.processors)
+        self._sites.reserve(promise)
 
     def why_waiting(self, job: Job, view: View) -> str:
         """What a waiting job was promised."""
@@ -713,6 +741,12 @@ def _too_late(seconds: float, now: float, deadline: float) -> str | None:
         return f"its deadline cannot be met: it was {duration(now - deadline)} in the past already"
     after = duration(seconds)
     return f"its deadline cannot be met: at the lowest security levels it would end {after} after it"
+
+
+def _held_of(job: Job, state: State) -> dict[str, int]:
+    """Where pools share nodes, what a running job has of each pool."""
+    pools = job.domain.pools
+    return {pool.name: state.held_in(pool, job) for pool in pools} if len(pools) > 1 else {}
 
 
 def _check_words(job: Job) -> None:
