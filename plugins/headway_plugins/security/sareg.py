@@ -14,8 +14,8 @@ levels, or refused with what is missing; the promise is kept whatever comes late
 - A job without a deadline is promised the first time at which it fits, at the levels that fit before the
   next promise; one without ``security`` is not protected and costs nothing.
 - A pool is a site. A job stays in its own: nothing moves waiting jobs between sites. Where pools share nodes
-  no job is promised what may be taken from a job of another pool that waits for it (``pool_sites.py``). One of
-  several pools is promised a time in the first of them that can keep its deadline.
+  no job is promised what may be taken from a job of another pool that waits for it (``pool_sites.py``). One
+  of several pools is promised a time in the first of them that can keep its deadline.
 - When a job starts, its limit is lengthened by what its protection takes, where limits can be changed;
   elsewhere (volclava, OpenLava) the user's own has to hold both. In emulation the run takes that much longer.
 - On nodes a promise is one of processors, and a job that says how it lies on nodes (their number, processors,

@@ -24,7 +24,7 @@ Decisions on what the paper leaves open:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -37,7 +37,7 @@ from headway.errors import UserError
 from headway.events import Event, JobChanged, JobEnded, JobRequeued, JobSubmitted, NodeUp, PoolChanged
 from headway.hookspecs import Plugin, hookimpl
 from headway.results import RunResult
-from headway.state import Barrier, Domain, Job, State, Status
+from headway.state import Barrier, Domain, Job, PoolState, RunningEntry, State, Status
 from headway.view import View
 from headway_plugins.windows.clock import DAYS, Day, Window, Windows, time_of_day
 from headway_plugins.windows.dispatch import ORDERS, OrderName, dispatch
@@ -134,6 +134,11 @@ class Group:
             job.entries is not None for tasks in self.left.values() for job in tasks.values()
         )
 
+    @property
+    def pool(self) -> PoolState:
+        """The pool of its tasks, of which some are left."""
+        return next(job.pool for tasks in self.left.values() for job in tasks.values())
+
     def first(self) -> int:
         """The stage that is open."""
         return min(self.left, default=0)
@@ -219,11 +224,14 @@ class TwoPhase(Plugin):
         self._woken: dict[str, set[float]] = {}
         #: Pools in which no window is of use to anybody until something changes.
         self._vain: set[str] = set()
+        #: The domains as they were last.
+        self._grouped: tuple[str, ...] = ()
         #: Tasks that were known when the journal was written.
         self._before: set[str] = set()
 
     @hookimpl
     def startup(self, state: State, capabilities: frozenset[type]) -> None:
+        self._grouped = tuple(state.domains)
         if self.options.leftovers == "kill" and Kill not in capabilities:
             raise UserError("plugin 'two-phase': leftovers: kill: the cluster cannot end running jobs")
 
@@ -350,12 +358,19 @@ class TwoPhase(Plugin):
 
     @hookimpl
     def react(self, state: State) -> Iterator[Decision]:
+        if self._grouped != (grouped := tuple(state.domains)):
+            # Other pools share nodes than before.
+            self._grouped = grouped
+            for job in [state.jobs[name] for name in self._tasks if name in state.jobs]:
+                self._described(job)
+            self._nights = {name: night for name, night in self._nights.items() if name in state.domains}
         for domain in state.domains.values():
             yield from self._look(state, domain)
         moved, self._moved = self._moved, {}
         for key in moved:
             state.lifted((WINDOW, *key))
-            if (group := self._groups.get(key)) is not None and self._hopeless(group):
+            moved_group = self._groups.get(key)
+            if key[0] in state.domains and moved_group is not None and self._hopeless(moved_group):
                 state.bar_queued(state.domains[key[0]])
 
     def _look(self, state: State, domain: Domain) -> Iterator[Decision]:
@@ -411,13 +426,19 @@ class TwoPhase(Plugin):
             if not group.why:
                 staged[group.key] = group.staged(now)
         able = [group for group in mine if group.key in staged and staged[group.key].path <= time]
-        choice = self.choice(domain, able, [staged[group.key] for group in able], now, time)
+        held, out = self._held_by_pools(state, domain, able, [staged[group.key] for group in able], now, time)
+        able = [able[at] for at in held]
+        choice = self.choice(
+            domain.total, domain.running, able, [staged[group.key] for group in able], now, time
+        )
         chosen = {able[at].key for at in choice.chosen}
         for group in mine:
             if group.key in chosen:
                 group.why = ""
             elif not group.why:
-                group.why = why_out(staged[group.key], time, choice.work, choice.capacity)
+                group.why = out.get(group.key) or why_out(
+                    staged[group.key], time, choice.work, choice.capacity
+                )
         vain = not chosen and not domain.running and now <= window.opens + 1.0
         self._nights[domain.name] = _Night(window, now, chosen, choice, vain=vain)
         self._keys = {key: kept for key, kept in self._keys.items() if key in self._groups}
@@ -432,26 +453,62 @@ class TwoPhase(Plugin):
         state.bar_queued(domain)
         domain.touch()
 
+    def _held_by_pools(
+        self,
+        state: State,
+        domain: Domain,
+        groups: Sequence[Group],
+        jobs: Sequence[Staged],
+        now: float,
+        time: float,
+    ) -> tuple[list[int], dict[Key, str]]:
+        """Where pools share nodes: which of these groups find room in their own pools, if there are no
+        others, and why the rest does not."""
+        if len(domain.pools) == 1:
+            return list(range(len(groups))), {}
+        held: list[int] = []
+        out: dict[Key, str] = {}
+        for pool in domain.pools:
+            mine = [at for at, group in enumerate(groups) if group.pool is pool]
+            running = state.entries_in(pool)
+            own, theirs = [groups[at] for at in mine], [jobs[at] for at in mine]
+            choice = self.choice(pool.total, running, own, theirs, now, time)
+            held += [mine[at] for at in choice.chosen]
+            out |= {
+                own[at].key: f"pool {pool.name!r}: {why_out(theirs[at], time, choice.work, choice.capacity)}"
+                for at in range(len(mine)) if at not in choice.chosen
+            }  # fmt: skip
+        return sorted(held), out
+
     def choice(
-        self, domain: Domain, groups: Sequence[Group], jobs: Sequence[Staged], now: float, time: float
+        self,
+        processors: int,
+        running: Iterable[RunningEntry],
+        groups: Sequence[Group],
+        jobs: Sequence[Staged],
+        now: float,
+        time: float,
     ) -> Choice:
-        """Whom to take on of these groups, which can end in time, for ``time`` seconds from ``now`` on.
+        """Whom to take on of these groups, which can end in time, for ``time`` seconds from ``now`` on, on so
+        many processors, of which jobs have some.
 
         What others have of the window, jobs that are given up among them, is theirs until it is expected to
         end; what has begun goes on first. ``jobs``: what is left of each group.
         """
         own, goes_on = self.options, {group.key for group in groups}
-        others = math.fsum(size * min(left, time) for left, size in self._others(domain, goes_on, now))
+        others = math.fsum(size * min(left, time) for left, size in self._others(running, goes_on, now))
         begun = [at for at, group in enumerate(groups) if group.begun]
         return choose(
-            jobs, begun, max(domain.total, 1), time, others,
+            jobs, begun, max(processors, 1), time, others,
             order=own.order, share=own.fill, caution=own.caution,
         )  # fmt: skip
 
-    def _others(self, domain: Domain, mine: Set[Key], begin: float) -> Iterator[tuple[float, int]]:
+    def _others(
+        self, running: Iterable[RunningEntry], mine: Set[Key], begin: float
+    ) -> Iterator[tuple[float, int]]:
         """For each running job that is no task of a group of ``mine``: how long it is expected to run from
         ``begin`` on, seconds, and its processors."""
-        for end, _, size, job in domain.running:
+        for end, _, size, job in running:
             known = self._tasks.get(job.id)
             if known is None or known[0].key not in mine:
                 yield max(end - begin, 0.0), size
@@ -469,9 +526,15 @@ class TwoPhase(Plugin):
         mine = [group for group in groups if not self._hopeless(group)]
         staged = [group.staged(begin) for group in mine]
         able = fitting(staged, time)
-        choice = self.choice(domain, [mine[at] for at in able], [staged[at] for at in able], begin, time)
+        held, out = self._held_by_pools(
+            state, domain, [mine[at] for at in able], [staged[at] for at in able], begin, time
+        )
+        able = [able[at] for at in held]
+        choice = self.choice(
+            domain.total, domain.running, [mine[at] for at in able], [staged[at] for at in able], begin, time
+        )
         chosen = [able[at] for at in choice.chosen]
-        reasons: dict[int, str] = {}
+        reasons = {at: out[group.key] for at, group in enumerate(mine) if group.key in out}
         night = self._nights.get(domain.name)
         if night is not None and night.window.open_at(state.now):
             choice = night.choice
@@ -481,7 +544,9 @@ class TwoPhase(Plugin):
                 for at, group in enumerate(mine) if group.key not in night.chosen
             }  # fmt: skip
         taken = {mine[at].key for at in chosen}
-        others = [left for left, size in self._others(domain, taken, begin) if left > 0 for _ in range(size)]
+        others = [
+            left for left, size in self._others(domain.running, taken, begin) if left > 0 for _ in range(size)
+        ]
         forecast = dispatch(
             [staged[at] for at in chosen], max(domain.total, 1), time, ORDERS[self.options.order],
             rng=np.random.default_rng(0), started=[mine[at].running() for at in chosen], free_at=others,
