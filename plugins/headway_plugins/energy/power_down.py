@@ -41,8 +41,11 @@ from headway.events import (
     NodeUp,
 )
 from headway.hookspecs import Plugin, hookimpl
+from headway.model import Request
+from headway.nodes import NodeTable
 from headway.results import RunResult
-from headway.state import Domain, Job, State, Status
+from headway.state import Domain, Job, PoolState, State, Status
+from headway.state.choices import ways
 
 _INF = float("inf")
 _WAITING = (Status.PENDING, Status.WAITING)
@@ -226,6 +229,8 @@ class PowerDownIdle(Plugin):
         asleep[[table.index[name] for name in table.power]] = True
         asleep &= ~spare & (needed == _INF)
         spare &= needed == _INF
+        #: Jobs for which there are nodes: one of several pools needs them in one domain.
+        served: set[Job] = set()
         for domain in state.domains.values():
             booked = set()
             for booking in domain.view.bookings if domain.view is not None else ():
@@ -242,8 +247,10 @@ class PowerDownIdle(Plugin):
             for job, when in wanting:
                 if not (spare.any() or asleep.any()):
                     break
-                if job not in booked:
-                    self._claim(state, job, when, needed, (spare, asleep))
+                if job in booked or job in served:
+                    continue
+                if self._claim(state, job, domain, when, needed, (spare, asleep)):
+                    served.add(job)
         for name, nodes in self._ahead.items():
             here = table.pool_mask(name)
             missing = max(nodes - int((spare & here).sum()), 0)
@@ -285,25 +292,23 @@ class PowerDownIdle(Plugin):
         self,
         state: State,
         job: Job,
+        domain: Domain,
         when: float,
         needed: np.ndarray,
         left_over: tuple[np.ndarray, np.ndarray],
-    ) -> None:
+    ) -> bool:
         """Mark the nodes that a job without a booking will need: of those left over (masks) first the
-        ones that are on, then sleepers."""
-        table, request = state.nodes, job.request
-        if job.status not in _WAITING or request.processors > job.pool.total:
-            return
-        eligible = table.eligible(request, job.pool.name)
-        per_node = request.processors_per_node
-        left = request.nodes or (-(-request.processors // per_node) if per_node else request.processors)
+        ones that are on, then sleepers; whether they are enough. A job of several pools needs those of the
+        first that has enough."""
+        if job.status not in _WAITING:
+            return False
+        pools = [pool for pool in ways(job, domain) if job.request.processors <= pool.total]
+        found = [_nodes_for(job.request, pool, state.nodes, left_over) for pool in pools]
+        chosen = next((nodes for nodes, enough in found if enough), found[0][0] if found else [])
+        needed[chosen] = np.minimum(needed[chosen], when)
         for mask in left_over:
-            for node in np.flatnonzero(eligible & mask):
-                if left <= 0:
-                    return
-                needed[node] = min(needed[node], when)
-                mask[node] = False
-                left -= 1 if request.nodes or per_node else int(table.total[node])
+            mask[chosen] = False
+        return any(enough for _, enough in found)
 
     # ------------------------------------------------------------------ what is done
 
@@ -378,3 +383,21 @@ class PowerDownIdle(Plugin):
                     self._due[pool.name] = due
                     state.wake_at(due, pool)
                 return
+
+
+def _nodes_for(
+    request: Request, pool: PoolState, table: NodeTable, left_over: tuple[np.ndarray, np.ndarray]
+) -> tuple[list[int], bool]:
+    """The nodes of a pool that a request takes of those left over (masks), one mask after the other, and
+    whether they are enough."""
+    eligible = table.eligible(request, pool.name)
+    per_node = request.processors_per_node
+    left = request.nodes or (-(-request.processors // per_node) if per_node else request.processors)
+    chosen: list[int] = []
+    for mask in left_over:
+        for node in np.flatnonzero(eligible & mask).tolist():
+            if left <= 0:
+                break
+            chosen.append(node)
+            left -= 1 if request.nodes or per_node else int(table.total[node])
+    return chosen, left <= 0

@@ -321,7 +321,8 @@ class SleepingNodes:
         lead = self._lead(pool)
         kept: list[tuple[float, Ints]] = []
         for job in queue[: self._depth]:
-            if job.status is not Status.PENDING:
+            if job.status is not Status.PENDING or job.id in plan:
+                # One of several pools has its nodes in the first that has some.
                 continue
             booking = bookings.get(job.id)
             if booking is not None and booking.placement:

@@ -309,3 +309,22 @@ def test_a_node_of_a_suspended_job_does_not_sleep() -> None:
     assert scheduler.step(500, []) == []
     scheduler.step(600, [ev.JobEnded(600, "a", "cancelled")])
     assert [decision.nodes for decision in scheduler.step(700, [])] == [("n1", "n0")]
+
+
+@pytest.mark.parametrize(
+    "pools", [("a", "b"), ("a", "a b", "b")], ids=["pools of their own", "pools that share a node"]
+)
+def test_a_job_of_several_pools_wakes_nodes_where_they_sleep(pools: tuple[str, ...]) -> None:
+    """Its first pool is busy, and its second asleep; fcfs books nothing for it."""
+    nodes = (
+        NodeDescription(f"n{at}", 4, pools=tuple(names.split()), wake_time=WAKE)
+        for at, names in enumerate(pools)
+    )
+    cluster = with_energy(node_cluster(*nodes, pools=("a", "b")), PRESENT)
+    busy = 4 * sum("a" in names.split() for names in pools)
+    jobs = [traced("1", busy, 5000, pool="a"), traced("2", 4, 10, 500, pool="a", further_pools=("b",))]
+    run = emulate(cluster, jobs, Fcfs(), power_down())
+    assert run.problems == []
+    last = f"n{len(pools) - 1}"
+    assert commands(run)[:2] == [(100, "PowerDown", (last,)), (500, "PowerUp", (last,))]
+    assert run.starts["2"] is not None and run.starts["2"] <= 500 + 2 * WAKE
