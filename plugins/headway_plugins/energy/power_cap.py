@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import math
 import zoneinfo
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from itertools import accumulate
 from typing import Any
 
@@ -454,8 +454,9 @@ class PowerCap(Plugin):
         if job is None:
             return start
         pool = job.pool.name
-        if pool in closed:
-            self._delay(job, f"the power cap of pool {pool!r} delays an earlier job")
+        met = [name for name in (pool, *self._pools_of(start, job)) if name in closed] if closed else []
+        if met:
+            self._delay(job, f"the power cap of pool {met[0]!r} delays an earlier job")
             return start
         fits, frequency = self._fitting(start, job, state)
         if not fits and frequency is not None:
@@ -466,6 +467,7 @@ class PowerCap(Plugin):
             return start
         if not fits:
             if self._fits_alone(start, job, state):
+                pool = self._too_little(start, job, state)
                 cap, drawn = self._cap(pool, state), self._meter.watts[pool]
                 self._delay(
                     job,
@@ -493,6 +495,20 @@ class PowerCap(Plugin):
         self._begun.add(job.id)
         self._waiting.discard(job.id)
         return start
+
+    def _pools_of(self, start: Start, job: Job) -> Iterable[str]:
+        """The pools in which a start draws power: all that have its nodes."""
+        assert self._meter is not None
+        return self._meter.added(job, start.placement, start.frequency)
+
+    def _too_little(self, start: Start, job: Job, state: State) -> str:
+        """The pool that has too little power left for a start."""
+        assert self._meter is not None
+        added, drawn = self._added_at_least(start, job, state), self._meter.watts
+        return next(
+            (pool for pool, watts in added.items() if not self._fits({pool: watts}, drawn, state)),
+            job.pool.name,
+        )
 
     def _wait_aside(self, job: Job, until: float, reason: str, state: State) -> None:
         """Have the job leave its queue until then (epoch seconds), with the next step."""
@@ -715,10 +731,11 @@ class PowerCap(Plugin):
         for pool in state.pools.values():
             full = self._meter.watts[pool.name] >= self._cap(pool.name, state)
             if not full and pool.name not in waiting:
-                decisions.extend(self._speed_up(pool, state))
+                decisions.extend(self._speed_up(pool, state, waiting))
         return decisions
 
-    def _speed_up(self, pool: PoolState, state: State) -> list[Decision]:
+    def _speed_up(self, pool: PoolState, state: State, waiting: Set[str]) -> list[Decision]:
+        """``waiting``: pools that leave the power to starts."""
         assert self._meter is not None
         meter = self._meter
         decisions: list[Decision] = []
@@ -732,7 +749,7 @@ class PowerCap(Plugin):
             before, drawn = self._slowed[job.id], meter.of(job.id)
             added = meter.added(job, job.placement, before)
             more = {name: watts - drawn.get(name, 0.0) for name, watts in added.items()}
-            if not self._fits(more, meter.watts, state):
+            if not self._fits(more, meter.watts, state) or not waiting.isdisjoint(more):
                 continue
             full = self._kind(job.placement, job, state).levels[0].frequency
             elapsed = state.now - (job.start_time or 0.0) - job.paused

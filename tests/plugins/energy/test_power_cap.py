@@ -642,3 +642,28 @@ def test_the_cap_is_never_exceeded_and_every_job_that_can_run_does(
     assert not run.problems
     assert peak(run, cluster) <= watts * (1 + 1e-9)
     assert set(run.states.values()) == {"completed"}
+
+
+@pytest.mark.parametrize("pools", ["aaa", "aab", "aba"])
+def test_no_job_takes_the_power_that_an_earlier_one_waits_for_whichever_of_the_pools_it_is_of(
+    pools: str,
+) -> None:
+    names = tuple(dict.fromkeys("a" + pools))
+    machine = node_cluster(*alike(8, 1, pools=names), pools=names)
+    sizes = [(1, 100), (3, 100), (1, 1000)]
+    jobs = [
+        traced(str(at), size, length, pool=pool)
+        for at, ((size, length), pool) in enumerate(zip(sizes, pools, strict=True))
+    ]
+    run = emulate(with_energy(machine, PAPER), jobs, Fcfs(), cap(watts=3 * FULL, slow=False))
+    assert run.problems == []
+    assert run.starts == {"0": 0, "1": 100, "2": 200}
+
+
+def test_where_it_has_other_nodes_it_does_not_wait_for_that() -> None:
+    nodes = (NodeDescription(f"n{at}", 1, pools=("a",) if at < 4 else ("b",)) for at in range(7))
+    both = NodeDescription("n7", 1, pools=("a", "b"))
+    machine = node_cluster(*nodes, both, pools=("a", "b"))
+    jobs = [traced("0", 1, 100, pool="a"), traced("1", 3, 100, pool="a"), traced("2", 1, 1000, pool="b")]
+    run = emulate(with_energy(machine, PAPER), jobs, Easy(), cap(watts=3 * FULL, slow=False))
+    assert run.starts == {"0": 0, "1": 100, "2": 0}
