@@ -16,6 +16,7 @@ import headway
 from headway.metrics.classes import metrics_by_class
 from headway.metrics.energy import EnergyUse, energy_use
 from headway.metrics.jobs import JobColumns, job_columns
+from headway.metrics.pools import metrics_by_pool
 from headway.metrics.system import SystemCurves, system_curves, system_metrics
 from headway.results import RunResult
 
@@ -37,6 +38,8 @@ class Summary(TypedDict):
     jobs: dict[str, dict[str, float | None]]
     class_bounds: dict[str, float]
     classes: dict[str, dict[str, Any]]
+    #: Empty where the cluster has one pool.
+    pools: dict[str, dict[str, Any]]
     system: dict[str, float | None]
     #: None: the cluster has no energy profile.
     energy: dict[str, Any] | None
@@ -64,6 +67,7 @@ def summarise(
         measured["energy"] = _used(energy)
     bounds = result.class_bounds
     classes = metrics_by_class(columns, bounds, measured, statistics)
+    system = system_metrics(result, columns=columns, curves=curves)
     return {
         "run": {
             "label": result.label,
@@ -79,10 +83,8 @@ def summarise(
         "jobs": {name: classes["all"][name] for name in JOB_METRICS},
         "class_bounds": {"narrow": bounds.narrow, "short": bounds.short},
         "classes": classes,
-        "system": {
-            name: _plain(value)
-            for name, value in asdict(system_metrics(result, columns=columns, curves=curves)).items()
-        },
+        "pools": metrics_by_pool(result, columns, system.begin, system.end, measured, statistics),
+        "system": {name: _plain(value) for name, value in asdict(system).items()},
         "energy": _energy(energy) if energy is not None else None,
         "extra": {name: _contributed(metric, result) for name, metric in contributed.items()},
     }

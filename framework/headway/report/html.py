@@ -100,6 +100,8 @@ def render_html(
         class_titles=[title for title, *_ in quantities.CLASS_METRICS]
         + ["energy"] * any(summary["energy"] is not None for summary in summaries),
         by_class=_by_class(summaries),
+        pool_titles=[title for title, *_ in quantities.POOL_METRICS],
+        by_pool=_by_pool(summaries),
         class_bounds=_class_bounds(results),
         refused=[summary["counts"]["refused_by_reason"] for summary in summaries],
         plots={
@@ -280,6 +282,22 @@ def _by_class(summaries: Sequence[Summary]) -> list[tuple[str, list[list[str]]]]
     return [
         (title, [figures(summary, name) for summary in summaries])
         for name, title in quantities.CLASS_NAMES.items()
+    ]
+
+
+def _by_pool(summaries: Sequence[Summary]) -> list[tuple[str, list[list[str]]]]:
+    """For each pool its name and, run by run, its figures; none where no run has several pools."""
+    names = dict.fromkeys(name for summary in summaries for name in summary["pools"])
+    nothing = [""] * len(quantities.POOL_METRICS)
+    return [
+        (
+            name,
+            [
+                quantities.pool_figures(summary["pools"][name]) if name in summary["pools"] else nothing
+                for summary in summaries
+            ],
+        )
+        for name in names
     ]
 
 

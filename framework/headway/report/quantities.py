@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 #: What stands for a figure that does not exist.
@@ -161,6 +161,17 @@ CLASS_METRICS: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
 )
 
 
+#: Of each pool, as :data:`CLASS_METRICS`.
+POOL_METRICS: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
+    ("jobs", "jobs", number),
+    ("processors", "processors", number),
+    ("utilisation", "utilisation", share),
+    ("wait", "wait", duration),
+    ("turnaround", "turnaround", duration),
+    ("bounded slowdown", "bounded_slowdown", number),
+)
+
+
 def job_figures(summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], Callable[[Any], str]]]:
     """Of each per-job metric of a summary: its title, its statistics, and how they are written."""
     figures = [(title, summary["jobs"][key], write) for key, (title, write) in JOB_METRICS.items()]
@@ -172,6 +183,17 @@ def job_figures(summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]
 
 def class_figures(found: Mapping[str, Any]) -> list[str]:
     """The texts of :data:`CLASS_METRICS` for one class of a summary."""
-    values = (found[key] for _, key, _ in CLASS_METRICS)
+    return _means(found, CLASS_METRICS)
+
+
+def pool_figures(found: Mapping[str, Any]) -> list[str]:
+    """The texts of :data:`POOL_METRICS` for one pool of a summary."""
+    return _means(found, POOL_METRICS)
+
+
+def _means(
+    found: Mapping[str, Any], metrics: Sequence[tuple[str, str, Callable[[float | None], str]]]
+) -> list[str]:
+    values = (found[key] for _, key, _ in metrics)
     means = (value["mean"] if isinstance(value, Mapping) else value for value in values)
-    return [write(value) for value, (_, _, write) in zip(means, CLASS_METRICS, strict=True)]
+    return [write(value) for value, (_, _, write) in zip(means, metrics, strict=True)]

@@ -48,6 +48,7 @@ NODE_COLUMNS = ("node", "class", "processors", "energy")
 
 #: Behind them, the statistics.
 CLASS_COLUMNS = ("class", "metric")
+POOL_COLUMNS = ("pool", "jobs", "finished", "processors", "processor_seconds", "utilisation", "metric")
 
 #: Fields of decisions that have a column of their own.
 _SHOWN = frozenset({"decision", "job_id", "parent_id", "nodes", "placement", "reason"})
@@ -63,7 +64,8 @@ _EXACT = 2.0**53
 
 #: What :func:`write_outputs` can write, and the name of each file.
 FORMATS = {
-    "csv": "jobs.csv, decisions.csv, metrics_by_class.csv; with an energy profile power.csv, nodes.csv",
+    "csv": "jobs.csv, decisions.csv, metrics_by_class.csv; of several pools metrics_by_pool.csv; with an "
+    "energy profile power.csv, nodes.csv",
     "json": "metrics.json",
     "swf": "schedule.swf",
     "html": "report.html",
@@ -210,6 +212,17 @@ def write_classes_csv(path: Path, summary: Summary) -> None:
             out.writerow((name, "slowdown_ratio", *(_number(ratio.get(key)) for key in STATISTICS)))
 
 
+def write_pools_csv(path: Path, summary: Summary) -> None:
+    """One line a pool and metric. Raises :class:`Failure` if it cannot be written."""
+    with writing(path) as stream:
+        out = csv.writer(stream, lineterminator="\n")
+        out.writerow((*POOL_COLUMNS, *STATISTICS))
+        for name, found in summary["pools"].items():
+            own = (name, *(_number(found[key]) for key in POOL_COLUMNS[1:-1]))
+            for metric in (key for key, value in found.items() if isinstance(value, dict)):
+                out.writerow((*own, metric, *(_number(found[metric][key]) for key in STATISTICS)))
+
+
 def write_metrics_json(path: Path, summary: Mapping[str, Any]) -> None:
     """The summary, keys in its order, indented. Raises :class:`Failure` if it cannot be written."""
     with writing(path) as stream:
@@ -255,6 +268,8 @@ def write_outputs(
         put("jobs.csv", lambda path: write_jobs_csv(path, result, figures=figures))
         put("decisions.csv", lambda path: write_decisions_csv(path, result))
         put("metrics_by_class.csv", lambda path: write_classes_csv(path, figures.summary))
+        if figures.summary["pools"]:
+            put("metrics_by_pool.csv", lambda path: write_pools_csv(path, figures.summary))
         if (use := figures.energy) is not None:
             put("power.csv", lambda path: write_power_csv(path, use))
             if result.cluster.nodes:
