@@ -82,8 +82,7 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
                     adapter.tell_policy()
                 of_cluster.extend(adapter.check())
                 of_cluster.extend(_lacking(plugins, configs, catalogue, adapter))
-                of_cluster.extend(_missing(plugins, adapter))
-                of_cluster.extend(_pools(config, adapter))
+                of_cluster.extend(_described(config, plugins, adapter))
                 of_cluster.extend(_suits_no_job(plugins, adapter))
                 # Those of this cluster, as far as it could be asked, and not of all of its kind.
                 capabilities = adapter.capabilities
@@ -140,36 +139,29 @@ def _lacking(
     return []
 
 
-def _missing(plugins: Plugins, adapter: ClusterAdapter) -> list[Check]:
-    """What plugins say that this cluster has not."""
-    from headway.adapter import Check
+def _described(config: Config, plugins: Plugins, adapter: ClusterAdapter) -> list[Check]:
+    """What follows from how the cluster describes itself: what plugins lack there, and its pools."""
+    from headway.cli.pool_checks import check_pools
 
-    asked = {name: plugin for name, plugin in plugins.by_name.items() if hasattr(plugin, "lacks")}
-    if not asked:
-        return []
     try:
         cluster = adapter.describe()
     except HeadwayError:
         # It does not answer, and its own checks have said so.
         return []
+    return [*_missing(plugins, cluster, adapter.capabilities), *check_pools(cluster, config.tiers)]
+
+
+def _missing(plugins: Plugins, cluster: ClusterDescription, able: frozenset[type[Decision]]) -> list[Check]:
+    """What plugins say that this cluster has not."""
+    from headway.adapter import Check
+
     found = []
-    for name, plugin in asked.items():
-        lacking = plugin.lacks(cluster, adapter.capabilities)
+    for name, plugin in plugins.by_name.items():
+        lacking = plugin.lacks(cluster, able) if hasattr(plugin, "lacks") else ""
         if lacking:
             remedy = "give it what it expects, or take that plugin out"
             found.append(Check("plugins", False, f"plugin {name!r}: {lacking}", remedy))
     return found
-
-
-def _pools(config: Config, adapter: ClusterAdapter) -> list[Check]:
-    """Which pools share nodes, and what the configuration says of pools."""
-    from headway.cli.pool_checks import check_pools
-
-    try:
-        return list(check_pools(adapter.describe(), config.tiers))
-    except HeadwayError:
-        # It does not answer, and its own checks have said so.
-        return []
 
 
 def _loaded(
