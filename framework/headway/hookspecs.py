@@ -261,7 +261,8 @@ class HookSpecs:
     @hookspec(firstresult=True)
     def order_queue(self, jobs: Sequence[Job], state: State) -> Sequence[Job] | None:
         """A domain's queue in service order, for orders that change with time (fair share,
-        aging). First answer wins. Where a fixed key does, use ``queue_key``.
+        aging). First answer wins. Where a fixed key does, use ``queue_key``. A higher tier of a job's pool
+        comes first whatever the answer.
 
         Asked about each queue in each step in which something happened, in any domain; what was booked
         under an earlier answer is booked anew."""

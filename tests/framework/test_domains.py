@@ -166,6 +166,21 @@ def test_a_higher_tier_comes_first_whatever_the_pool_and_the_order():
     assert order(s, "low+high") == "a b"
 
 
+def test_a_higher_tier_comes_before_an_order_that_changes_with_time():
+    class Backwards:
+        @hookimpl
+        def order_queue(self, jobs):
+            return list(reversed(jobs))
+
+    s = driven(
+        hosts(PoolDescription("low", priority_tier=1), PoolDescription("high", priority_tier=2)),
+        Backwards(), Fcfs(),
+    )  # fmt: skip
+    pools = {"a": "low", "b": "high", "c": "low", "d": "high"}
+    made = s.step(0, arrive(*(described(name, 1, pool=pool) for name, pool in pools.items())))
+    assert [name for name, _ in starts(made)] == ["d", "b", "c", "a"]
+
+
 def test_the_configuration_says_another_tier():
     pools = PoolDescription("low", priority_tier=1), PoolDescription("high", priority_tier=2)
     s = driven(hosts(*pools), Fcfs(), tiers={"low": 2})

@@ -61,6 +61,8 @@ _HANDLED = frozenset({
     "round_robin", "by_queue", "strict_ordering", "help_starving_jobs", "backfill", "fair_share",
     "half_life", "preemptive_sched", "job_sort_key",
 })  # fmt: skip
+#: PBS's own settings of preemption, where nobody says others.
+_PREEMPT = {"preempt_order": "SCR", "preempt_queue_prio": "150", "preempt_prio": "express_queue, normal_jobs"}
 #: How nodes are chosen.
 _PLACING = ("node_sort_key", "smp_cluster_dist", "load_balancing")
 _PRIME = re.compile(r"prime_.*|backfill_prime")
@@ -302,9 +304,7 @@ def _half_life(read: _Read, found: Imported) -> float | None:
 
 def _order(read: _Read, found: Imported) -> None:
     in_turn = _is_on(read, "round_robin", found)
-    by_queue = _is_on(read, "by_queue", found, default=True) and not in_turn
-    if in_turn:
-        found.leave(read.config["round_robin"][1], "round_robin: queues are not served in turn")
+    by_queue = _is_on(read, "by_queue", found, default=True) or in_turn
     priorities: dict[str, int] = {}
     for name, line in read.objects.queues.items():
         told = read.objects.attribute(name, "Priority")
@@ -321,8 +321,11 @@ def _order(read: _Read, found: Imported) -> None:
         else:
             found.leave(line, f"queue {name}: Priority = {text}: priorities begin at 0 here")
     if read.config and any(priorities.values()):
-        # What the adapter does by itself, or keeps it from that.
-        found.pools = {name: {"tier": tier if by_queue else 0} for name, tier in priorities.items()}
+        # What the adapter does by itself, or keeps it from that. Express queues come first in any case.
+        least = 0 if by_queue else _express_from(read)
+        found.pools = {name: {"tier": tier if tier >= least else 0} for name, tier in priorities.items()}
+    if in_turn:
+        found.plugins["round-robin"] = {}
     formula = read.objects.attribute("", "job_sort_formula") or read.objects.attribute(
         SCHEDULER, "job_sort_formula"
     )
@@ -338,15 +341,27 @@ def _order(read: _Read, found: Imported) -> None:
             found.plugins[order] = {}
 
 
+def _express_from(read: _Read) -> float:
+    """The priority from which on PBS serves a queue before all others, even where jobs are in one order;
+    infinite where it has no express queues."""
+    if read.value("preemptive_sched", "false").lower() not in _TRUE:
+        return math.inf
+    text, _ = _preempt(read, "preempt_queue_prio")
+    least = whole(text)
+    return math.inf if least is None else least
+
+
+def _preempt(read: _Read, key: str) -> tuple[str, Line]:
+    """A setting of preemption and its line, where ``preemptive_sched`` is given: qmgr's comes first."""
+    line = read.config["preemptive_sched"][1]
+    return read.objects.attribute(SCHEDULER, key) or read.config.get(key, (_PREEMPT[key], line))
+
+
 def _preemption(read: _Read, found: Imported) -> None:
     if not _is_on(read, "preemptive_sched", found):
         return
     line = read.config["preemptive_sched"][1]
-
-    def told(key: str, default: str) -> tuple[str, Line]:
-        return read.objects.attribute(SCHEDULER, key) or read.config.get(key, (default, line))
-
-    order, at = told("preempt_order", "SCR")
+    order, at = _preempt(read, "preempt_order")
     how = next(({"R": "requeue", "D": "cancel"}[letter] for letter in order.upper() if letter in "RD"), None)
     for letter, what in (("S", "suspension is"), ("C", "checkpoint is")):
         if letter in order.upper():
@@ -357,7 +372,7 @@ def _preemption(read: _Read, found: Imported) -> None:
         found.leave(
             at, f"preempt_order {order}: expected R or D for jobs to go by, so nobody takes anybody's place"
         )
-    text, at = told("preempt_queue_prio", "150")
+    text, at = _preempt(read, "preempt_queue_prio")
     least = whole(text)
     if least is None:
         found.broken(at, f"preempt_queue_prio: expected a number, found {shown(text)}")
@@ -369,7 +384,7 @@ def _preemption(read: _Read, found: Imported) -> None:
         number = whole(priority[0]) if priority is not None else None
         is_express = number is not None and number >= least
         (express if is_express else others).append(name)
-    levels, at = told("preempt_prio", "express_queue, normal_jobs")
+    levels, at = _preempt(read, "preempt_prio")
     for level in re.split(r"[,+\s]+", levels):
         if level not in ("express_queue", "normal_jobs", ""):
             found.leave(at, f"preempt_prio: {level} is not carried over")

@@ -16,6 +16,7 @@ from headway.scheduler.gate import Gate
 from headway.scheduler.placing import Placing
 from headway.state import Domain, Job, State, Status
 from headway.state.choices import face_domain, face_home
+from headway.state.queues import by_tier
 from headway.view import FlatView, NodeView, View
 
 
@@ -281,7 +282,8 @@ class Passes:
             self._gate.note(plugin, "schedule", decision, undo)
 
     def _ordered(self, queue: list[Job]) -> Sequence[Job]:
-        """The queue as the first plugin wants it that names jobs of the queue, each once."""
+        """The queue as the first plugin wants it that names jobs of the queue, each once; higher tiers come
+        first in any case."""
         for name, function in self._order_queue.implementations:
             answer = self._order_queue.call(name, function, list(queue), self._state)
             if answer is None:
@@ -293,7 +295,7 @@ class Passes:
             except Exception as error:
                 self._order_queue.failed(name, error)
             else:
-                return ordered
+                return by_tier(ordered)
         return queue
 
     # ------------------------------------------------------------------ what a policy answered

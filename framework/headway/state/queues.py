@@ -203,6 +203,13 @@ def rank(job: Job) -> int:
     return -max(pool.tier for pool in could or pools_of(job))
 
 
+def by_tier(jobs: list[Job]) -> list[Job]:
+    """Jobs of a queue in a plugin's order, those of a higher tier before the others."""
+    if len({job.order[0] for job in jobs}) < 2:
+        return jobs
+    return sorted(jobs, key=lambda job: job.order[0])
+
+
 def outdate_keys(state: Facts) -> None:
     """What the plugin's keys follow has changed. Those of jobs in no queue are asked for anew when their jobs
     come into one (``job.edition`` is that of the old key then); for the others, see :func:`rekey`."""

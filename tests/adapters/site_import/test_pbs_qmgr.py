@@ -118,8 +118,27 @@ def test_priorities_of_queues_without_sched_config_are_remarked() -> None:
     assert said(made("pbs", qmgr=PRINTED, config=CONFIG)) == []
 
 
-@pytest.mark.parametrize("word", ["by_queue: False\tALL\n", "round_robin: True\tALL\n"])
-def test_where_queues_are_not_served_by_their_priorities_they_are_one_order(word: str) -> None:
-    found = made("pbs", qmgr=PRINTED, config=word)
-    assert found.pools == {"batch": {"tier": 0}, "express": {"tier": 0}}
-    assert "pools:\n  batch:\n    tier: 0\n" in found.text("qmgr")
+EXPRESS = f"{PRINTED}create queue night queue_type=Execution\nset queue night Priority = 100\n"
+
+
+@pytest.mark.parametrize(
+    ("config", "tiers"),
+    [
+        ("by_queue: True ALL\n", (10, 200, 100)),
+        ("by_queue: False ALL\n", (0, 0, 0)),
+        ("by_queue: False ALL\npreemptive_sched: False ALL\n", (0, 0, 0)),
+        ("by_queue: False ALL\npreemptive_sched: True ALL\n", (0, 200, 0)),
+        ("by_queue: False ALL\npreemptive_sched: True ALL\npreempt_queue_prio: 90\n", (0, 200, 100)),
+        ("by_queue: False ALL\nround_robin: True ALL\n", (10, 200, 100)),
+    ],
+)
+def test_tiers_are_the_priorities_by_which_pbs_serves_queues(config: str, tiers: tuple[int, ...]) -> None:
+    found = made("pbs", qmgr=EXPRESS, config=config)
+    assert tuple(found.pools[name]["tier"] for name in ("batch", "express", "night")) == tiers
+    assert f"pools:\n  batch:\n    tier: {tiers[0]}\n" in found.text("qmgr")
+
+
+def test_queues_that_are_served_in_turn_have_the_order_of_that_name() -> None:
+    found = made("pbs", qmgr=PRINTED, config="round_robin: True ALL\njob_sort_key: \"ncpus HIGH\" ALL\n")
+    assert {"round-robin", "largest-first"} <= set(found.plugins)
+    assert not [text for text in said(found) if "round_robin" in text]
