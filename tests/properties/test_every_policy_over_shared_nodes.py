@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from building import InItsPool, Run, emulate, traced
 from hypothesis import given, settings
-from test_domains_against_brute_force import Case, cases, cluster_of
+from test_domains_against_brute_force import Case, Promises, cases, cluster_of, one_domain_a_job
 
 from headway.plugins import Catalogue, PluginConfig, Plugins
 
@@ -41,8 +41,8 @@ SITES: dict[str, dict[str, dict[str, Any]]] = {
 BY_KIND = {"minmin", "sufferage"}
 
 
-def run(case: Case, site: str, processors: int) -> Run:
-    """Nodes of so many processors each, and jobs of so many each of the case's nodes."""
+def run(case: Case, site: str, processors: int, *more: object) -> Run:
+    """Nodes of so many processors each, and jobs of so many each of the case's nodes; ``more`` plugins."""
     cluster = cluster_of(case, processors)
     jobs = [
         traced(
@@ -56,7 +56,7 @@ def run(case: Case, site: str, processors: int) -> Run:
         configured.append(PluginConfig("first-fit"))
     catalogue = Catalogue()
     plugins = Plugins.load(catalogue.expanded(configured), catalogue, None)
-    found = emulate(cluster, jobs, *plugins.by_name.values(), InItsPool(), max_rounds=20_000)
+    found = emulate(cluster, jobs, *plugins.by_name.values(), InItsPool(), *more, max_rounds=20_000)
     assert found.problems == []
     return found
 
@@ -95,3 +95,38 @@ def test_pools_of_the_same_nodes_are_one_pool(site, case):
         jobs=tuple(job._replace(pools=(0,)) for job in several.jobs),
     )  # fmt: skip
     assert run(several, site, 2).starts == run(one, site, 2).starts
+
+
+#: Those that book a job for good: nothing that comes later may put off its start. (`select` follows another order
+#: from time to time, and promises nothing.)
+PROMISING = (
+    "easy",
+    "conservative",
+    "k-reserved",
+    "los",
+    "hybrid-los",
+    "easy-sjbf",
+    "tree",
+    "power-down",
+    "select",
+)
+
+
+@pytest.mark.parametrize("site", PROMISING)
+@given(case=cases().filter(one_domain_a_job))
+@settings(max_examples=20, deadline=None)
+def test_where_estimates_hold_no_later_job_of_any_pool_breaks_a_promise(site, case):
+    exact = within_reach(case, site)._replace(tiers=(0,) * len(case.tiers))
+    exact = exact._replace(jobs=tuple(job._replace(runtime=job.limit) for job in exact.jobs))
+    promises = Promises()
+    starts = run(exact, site, 2, promises).starts
+    late = {name: (first, starts[name]) for name, first in promises.first.items() if starts[name] > first}
+    assert late == {}
+
+
+@pytest.mark.parametrize("site", SITES)
+@given(case=cases())
+@settings(max_examples=5, deadline=None)
+def test_the_same_run_twice_gives_the_same_schedule(site, case):
+    possible = within_reach(case, site)
+    assert run(possible, site, 2).starts == run(possible, site, 2).starts
