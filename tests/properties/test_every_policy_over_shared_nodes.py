@@ -97,8 +97,8 @@ def test_pools_of_the_same_nodes_are_one_pool(site, case):
     assert run(several, site, 2).starts == run(one, site, 2).starts
 
 
-#: Those that book a job for good: nothing that comes later may put off its start. (`select` follows another order
-#: from time to time, and promises nothing.)
+#: Those that book a job for good: nothing that comes later may put off its start. (`select` follows another
+#: order from time to time, and promises nothing.)
 PROMISING = (
     "easy",
     "conservative",
