@@ -35,7 +35,7 @@ def daemon(slurm_factory: Callable[..., Any], tmp_path: Path) -> Iterator[Daemon
 @pytest.mark.parametrize(
     ("asked", "goes", "node"),
     [
-        # The job on n3 came last, and would lose least; but partition left does not have n3.
+        # The job on n3 would lose least; but partition left does not have n3.
         ("left", "second", "n2"),
         ("left,right", "third", "n3"),
     ],
@@ -47,12 +47,15 @@ def test_the_job_goes_that_loses_least_of_those_on_the_partitions_nodes(
     diary = Diary(cluster)
     daemon.start()
     spare: dict[str, str] = {}
-    for name, partition in (("first", "left"), ("second", "left"), ("third", "right")):
-        job = cluster.submit(
-            4, nodes=1, script=diary.script("0; sleep 600"), account="spare", partition=partition, minutes=20
-        )
-        spare[name] = job
-        daemon.until(lambda job=job: job in diary.begun(), what=f"the {name} spare job runs")
+    # The fewer processors it has the less it loses; each has its node alone as far as the urgent job goes.
+    for name, partition, processors, on in (
+        ("first", "left", 4, "n1"), ("second", "left", 2, "n2"), ("third", "right", 1, "n3"),
+    ):  # fmt: skip
+        spare[name] = cluster.submit(
+            processors, nodes=1, script=diary.script("0; sleep 600"), account="spare", partition=partition,
+            minutes=20, nodelist=on,
+        )  # fmt: skip
+    daemon.until(lambda: set(spare.values()) <= set(diary.begun()), what="the spare jobs run")
     high = cluster.submit(
         4, nodes=1, script=diary.script("1; sleep 600"), account="urgent", partition=asked, minutes=20
     )
