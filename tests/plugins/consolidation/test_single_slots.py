@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from headway import events as ev
 from headway.decisions import Start
+from headway.model import NodeDescription
 from headway.scheduler import Scheduler
 from headway.sharing import Sharing
 from headway.workload import TraceJob
@@ -116,3 +117,31 @@ def test_a_reservation_counts_with_a_job_that_is_slow_now_as_if_it_were_not(
     [start] = [decision for decision in made if isinstance(decision, Start)]
     assert (start.job_id, start.tier) == ("c", "foreground" if fits else "background")
     assert scheduler.problems == []
+
+
+@pytest.mark.parametrize("processors", [1, 2])
+def test_pools_that_come_to_share_nodes_and_do_so_no_longer(processors: int) -> None:
+    plugin = Consolidation(ConsolidationOptions(variant="reasy"))
+    cluster = node_cluster(
+        NodeDescription("n0", processors, pools=("a",)), NodeDescription("n1", processors, pools=("b",)),
+        pools=("a", "b"),
+    )  # fmt: skip
+    scheduler = Scheduler(cluster, plugged(plugin))
+
+    def started(now: float, size: int, name: str, *events: ev.Event) -> list[str]:
+        """The nodes of a job of pool a that arrives, and ends at once."""
+        job = described(name, size * processors, 10, now, pool="a")
+        made = scheduler.step(now, [*events, ev.JobSubmitted(now, job)])
+        nodes = [node for one in made if isinstance(one, Start) for node, _ in one.placement]
+        scheduler.step(now + 1, [ev.JobStarted(now + 1, name), ev.JobEnded(now + 1, name)])
+        assert scheduler.problems == []
+        return nodes
+
+    def up(now: float, *pools: str) -> ev.NodeUp:
+        return ev.NodeUp(now, NodeDescription("n1", processors, pools=pools))
+
+    assert started(0, 1, "j") == ["n0"]
+    assert started(10, 2, "k", up(10, "a", "b")) == ["n0", "n1"]
+    assert started(20, 1, "l", up(20, "b")) == ["n0"]
+    assert list(plugin._slots) == ["a"], "what is known of domains that are no more is forgotten"
+    assert started(30, 2, "m", up(30, "a", "b")) == ["n0", "n1"]
