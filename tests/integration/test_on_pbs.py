@@ -14,6 +14,7 @@ from cases.clock import ClockSteps
 from cases.hostile import Hostile
 from cases.operating import Operating
 from cases.pools import ChangingPools
+from cases.shared_nodes import SharedNodes
 from real_systems import Pbs
 
 pytestmark = pytest.mark.pbs
@@ -37,6 +38,9 @@ class TestClockSteps(ClockSteps): ...
 
 
 class TestChangingPools(ChangingPools): ...
+
+
+class TestSharedNodes(SharedNodes): ...
 
 
 @pytest.mark.long

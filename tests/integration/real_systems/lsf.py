@@ -153,6 +153,23 @@ class Lsf(RealSystem):
             self.until(lambda: self.server.call("bqueues", "extra").returncode == 0, "the queue is there")
             yield "extra"
 
+    @contextlib.contextmanager
+    def two_queues(self) -> Iterator[tuple[str, str]]:
+        """Two queues of headway's on all hosts, the second with the higher priority; LSF starts nothing of
+        theirs."""
+        self.server.run("badmin", "qinact", "normal", user="volclava")
+        try:
+            yield QUEUE, "normal"
+        finally:
+            self.server.run("badmin", "qact", "normal", user="volclava")
+
+    def submit_to(
+        self, queue: str, nodes: int, seconds: float, *, minutes: int = 20, user: str = "alice"
+    ) -> str:
+        """A job of so many whole hosts in this queue; its id."""
+        words = ("-q", queue, "-n", str(nodes * self.processors), "-W", str(minutes))
+        return self.bsub(*words, "-R", f"span[ptile={self.processors}]", str(self.script(seconds)), user=user)
+
     def run_elsewhere(self, pool: str, processors: int) -> str:
         """A job that runs in a pool that is not headway's; its id."""
         job = self.bsub("-q", pool, "-n", str(processors), "-W", "30", str(self.script(600)))

@@ -156,6 +156,24 @@ class Pbs(RealSystem):
             self.server.until(lambda: not self.server.run("qselect", "-x", "-q", "extra"), "its jobs left")
             self.server.run("qmgr", "-c", "delete queue extra")
 
+    @contextlib.contextmanager
+    def two_queues(self) -> Iterator[tuple[str, str]]:
+        """Two queues of headway's on all hosts, the second with the higher priority."""
+        for queue, priority in (("workq", 50), ("hwtest", 100)):
+            self.server.run("qmgr", "-c", f"set queue {queue} Priority={priority}")
+        try:
+            yield "workq", "hwtest"
+        finally:
+            for queue in ("workq", "hwtest"):
+                self.server.run("qmgr", "-c", f"unset queue {queue} Priority")
+
+    def submit_to(
+        self, queue: str, nodes: int, seconds: float, *, minutes: int = 20, user: str = "alice"
+    ) -> str:
+        """A job of so many whole hosts in this queue; its id."""
+        select = f"{nodes}:ncpus={self.processors}"
+        return self.qsub(select, "-q", queue, seconds=seconds, minutes=minutes, user=user)
+
     def run_elsewhere(self, pool: str, processors: int) -> str:
         """A job that runs in a pool that is not headway's; its id."""
         job = self.qsub(f"1:ncpus={processors}", "-q", pool, seconds=600, minutes=30)
