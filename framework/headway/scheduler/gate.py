@@ -100,7 +100,7 @@ def _job(aspect: str) -> Callable[[Any], tuple[Hashable, ...]]:
 
 
 def _both(swap: SwapTiers) -> tuple[Hashable, ...]:
-    return ("place", swap.job_id), ("place", swap.other_job_id)
+    return tuple(("place", name) for name in (swap.job_id, swap.other_job_id) if name)
 
 
 _LATER = Effect()
