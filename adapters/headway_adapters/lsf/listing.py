@@ -28,8 +28,9 @@ from headway_adapters.lsf.values import Calendar
 FIELDS = (
     "jobid", "jobindex", "stat", "user", "user_group", "queue", "job_name", "job_description", "proj_name",
     "from_host", "exec_host", "alloc_slot", "nalloc_slot", "ask_hosts", "submit_time", "start_time",
-    "finish_time", "specified_start_time", "min_req_proc", "max_req_proc", "nreq_slot", "runtimelimit",
-    "combined_resreq", "dependency", "exclusive", "rsvid", "exit_code", "exit_reason", "pend_reason",
+    "run_time", "finish_time", "specified_start_time", "min_req_proc", "max_req_proc", "nreq_slot",
+    "runtimelimit", "combined_resreq", "dependency", "exclusive", "rsvid", "exit_code", "exit_reason",
+    "pend_reason",
 )  # fmt: skip
 #: Without these a JSON listing does not say what a job asks for.
 NEEDED = frozenset(
@@ -61,6 +62,8 @@ class Row(msgspec.Struct, gc=False):
     ended: float | None = None
     project: str = ""
     group: str = ""
+    #: Seconds for which it has run; None: not told.
+    ran: float | None = None
     #: Told of twice in one listing.
     doubtful: bool = False
 
@@ -166,7 +169,7 @@ def read_json_rows(data: bytes, times: Calendar, notes: set[str]) -> tuple[dict[
             submitted=times.fact(_cell(record, "SUBMIT_TIME")),
             started=times.fact(_cell(record, "START_TIME")),
             ended=times.fact(_cell(record, "FINISH_TIME")), project=_cell(record, "PROJ_NAME"),
-            group=_cell(record, "USER_GROUP"),
+            group=_cell(record, "USER_GROUP"), ran=values.run_time(_cell(record, "RUN_TIME")),
         )  # fmt: skip
         if row is not None:
             facts[row.job_id] = _json_facts(record, times)

@@ -384,9 +384,7 @@ class _Reading:
             return moment
         if known is not None and moment <= known < moment + 60:
             return known
-        if fresh and self.seen is not None:
-            return max(moment, min(self.seen, moment + 59.0))
-        return moment
+        return _within_its_minute(moment, self.seen) if fresh and self.seen is not None else moment
 
     def _attributes(self, row: Row, told: Facts) -> dict[str, Any] | None:
         """What the job description says, and what the request has no field for."""
@@ -520,6 +518,8 @@ class _Reading:
         known = self.before.get(row.job_id)
         if started is not None and known is not None:
             started = self._sharper(started, known.start_time, known.state == "pending")
+        elif started is not None and row.ran is not None:
+            started = _within_its_minute(started, self.now - row.ran)
         walltime = self._walltime(row, told)
         more = self._asked(row, told)[1] if state != "ended" and told.requirement else {}
         request = Request(
@@ -608,6 +608,11 @@ def _known(row: Row, told: Facts, state: str) -> depend.Known:
     return depend.Known(
         row.job_id, row.user, row.name, word, told.exit_code, row.stat == "PSUSP", row.array, row.index
     )
+
+
+def _within_its_minute(told: float, likely: float) -> float:
+    """The likely moment of something, as far as it is in the minute that LSF told; else the nearest."""
+    return told if told % 60 else max(told, min(likely, told + 59.0))
 
 
 def _outcome(

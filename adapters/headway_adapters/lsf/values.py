@@ -116,6 +116,15 @@ def run_limit(text: str) -> float | None:
     return float(match.group(1)) * 60.0 if match is not None else None
 
 
+_RUN_TIME = re.compile(r"([0-9]{1,9}) second")
+
+
+def run_time(text: str) -> float | None:
+    """Seconds of ``83 second(s)``; None for what is no such count."""
+    match = _RUN_TIME.match(text.strip())
+    return float(match.group(1)) if match is not None else None
+
+
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)\s*([KMGTPEkmgtpe]?)(?:i?[Bb](?:ytes)?)?")
 
 

@@ -137,13 +137,13 @@ def test_ibms_json_says_everything() -> None:
         MAX_REQ_PROC="6", NREQ_SLOT="3", RUNTIMELIMIT="60.0/h1", COMBINED_RESREQ="span[ptile=2]",
         DEPENDENCY="done(5)", EXCLUSIVE="Y", RSVID="headway_r1", EXIT_CODE="3", EXIT_REASON="TERM_OWNER: x",
         SPECIFIED_START_TIME="Nov 22 06:00", JOB_DESCRIPTION="headway:malleable", PEND_REASON="Why not;",
-        USER_GROUP="physics",
+        USER_GROUP="physics", RUN_TIME="83 second(s)",
     )  # fmt: skip
     found, facts = listing.read_json_rows(ibm_json(record), Calendar(NOW), set())
     assert found == {
         "101[7]": Row(
             "101[7]", "alice", "RUN", "normal", "a [b]", "101", 7, "login", (("h1", 2), ("h2", 1)),
-            at(6, 38), at(6, 39), at(7, 39), "p1", "physics",
+            at(6, 38), at(6, 39), at(7, 39), "p1", "physics", ran=83.0,
         )
     }  # fmt: skip
     assert facts["101[7]"] == Facts(

@@ -32,6 +32,7 @@ def read(
     rows: list[Row],
     facts: dict[str, Facts],
     *,
+    now: float = NOW,
     before: Snapshot | None = None,
     notes: set[str] | None = None,
     site: Site = SITE,
@@ -40,7 +41,7 @@ def read(
     noted = set() if notes is None else notes
     nodes = reader.read_nodes(STATES, QUEUES, HOSTS, groups or {}, noted)
     return reader.read_jobs(
-        {row.job_id: row for row in rows}, facts, NOW, site, QUEUES, nodes, HOSTS, groups or {}, noted, before
+        {row.job_id: row for row in rows}, facts, now, site, QUEUES, nodes, HOSTS, groups or {}, noted, before
     )
 
 
@@ -391,6 +392,23 @@ def test_whole_minutes_get_their_seconds_from_our_looks() -> None:
     again = row("5", "RUN", hosts=(("h1", 1),), started=at(6, 41))
     assert read([again], {"5": facts()}, before=Snapshot(NOW, fourth.jobs)).jobs["5"].start_time == at(6, 41)
     assert read([running], {"5": facts()}).jobs["5"].start_time == at(6, 39)
+
+
+@pytest.mark.parametrize(
+    ("ran", "began"),
+    [
+        (80.0, at(6, 39, 40)), (119.0, at(6, 39, 1)),
+        # It is within that minute, whatever was counted: LSF does not count while a job is suspended.
+        (500.0, at(6, 39)), (5.0, at(6, 39, 59)),
+    ],
+)  # fmt: skip
+def test_whole_minutes_get_their_seconds_from_how_long_the_job_has_run(ran: float, began: float) -> None:
+    """`headway explain` sees each job for the first time, and foresees its end to the second."""
+    running = row("5", "RUN", hosts=(("h1", 1),), submitted=at(6, 39), started=at(6, 39), ran=ran)
+    first = read([running], {"5": facts()}, now=at(6, 41))
+    assert first.jobs["5"].start_time == began
+    again = read([running], {"5": facts()}, now=at(6, 41, 7), before=Snapshot(at(6, 41), first.jobs))
+    assert again.jobs["5"].start_time == began
 
 
 # ---------------------------------------------------------------------- hosts and pools
