@@ -6,8 +6,9 @@ import gc
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
@@ -73,6 +74,21 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(report.longreprtext)
         for title, said in report.sections:
             terminalreporter.write_line(f"--- {title}\n{said[-LOG_TAIL:]}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, Any, Any]:
+    """What a worker tells of a test may quote bytes of a user's that are no text: they would end the run."""
+    return _encodable((yield))
+
+
+def _encodable(told: Any) -> Any:
+    """The same without lone surrogates."""
+    if isinstance(told, str):
+        return told.encode("utf-8", "backslashreplace").decode()
+    if isinstance(told, dict):
+        return {_encodable(key): _encodable(value) for key, value in told.items()}
+    return type(told)(map(_encodable, told)) if isinstance(told, list | tuple) else told
 
 
 @pytest.hookimpl(tryfirst=True)
