@@ -38,7 +38,8 @@ class SharedNodes:
         with system.two_queues() as (many, few):
             daemon = system.daemon(options={"queues": [many, few]}, plugins=plugins(order, many, few))
             daemon.start()
-            first = system.submit_to(many, 1, 50, minutes=1)
+            # It is ended as soon as all has been seen, and by itself when it was promised.
+            first = system.submit_to(many, 1, 115, minutes=2)
             daemon.until(lambda: system.runs(first), what="the first job runs")
             bob = system.submit_to(few, system.nodes, 1, minutes=5, user="bob")
             daemon.until(lambda: promise(daemon, bob), what="a time is promised")
@@ -47,6 +48,7 @@ class SharedNodes:
             said = f"job {bob} of pool '{few}'"
             daemon.until(lambda: said in daemon.command("explain", alice[0]).stdout, what=said)
             alice += [system.submit_to(many, 1, 600) for _ in range(6)]
+            system.cancel(first)
             daemon.until(lambda: any(map(system.begun().get, alice)), what="one of alice's runs")
             starts = {start.job_id: at for at, start in daemon.starts()}
             assert daemon.stop() == 0
