@@ -37,5 +37,6 @@ def check_pools(cluster: ClusterDescription, tiers: Mapping[str, int]) -> Iterat
                     f"pool {name}", True,
                     f"shares nodes with {', '.join(served)} and is closed or not headway's: what runs there "
                     "is counted, what waits there is not planned with",
-                    "let headway manage it too, or give it nodes of its own", known=False,
+                    "if headway manages it, open it; else let headway manage it, or give it nodes of its own",
+                    known=False,
                 )  # fmt: skip
