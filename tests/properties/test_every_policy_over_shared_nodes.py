@@ -98,7 +98,7 @@ def test_pools_of_the_same_nodes_are_one_pool(site, case):
 
 
 #: Those that book a job for good: nothing that comes later may put off its start. (`select` follows another
-#: order from time to time; `delayed-los` and `hybrid-los` skip a head. Neither promises anything.)
+#: order from time to time; `delayed-los` and `hybrid-los` may skip a head: they are not held to it here.)
 PROMISING = ("easy", "conservative", "k-reserved", "los", "easy-sjbf", "tree", "power-down")
 
 
