@@ -12,7 +12,7 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -538,22 +538,20 @@ class HookCaller:
         """This plugin is not called from now on."""
         self.implementations = [one for one in self.implementations if one[0] != name]
 
-    def first(self, *args: Any) -> Any:
-        """The first answer other than None."""
+    def each(self, *args: Any) -> Iterator[tuple[str, Any]]:
+        """``(plugin, answer)`` for every answer other than None; a plugin is called when its turn comes."""
         for name, function in self.implementations:
             answer = self.call(name, function, *args)
             if answer is not None:
-                return answer
-        return None
+                yield name, answer
+
+    def first(self, *args: Any) -> Any:
+        """The first answer other than None."""
+        return next((answer for _, answer in self.each(*args)), None)
 
     def all(self, *args: Any) -> list[tuple[str, Any]]:
         """``(plugin, answer)`` for every answer other than None."""
-        found = []
-        for name, function in self.implementations:
-            answer = self.call(name, function, *args)
-            if answer is not None:
-                found.append((name, answer))
-        return found
+        return list(self.each(*args))
 
     def call(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
         """One plugin's answer; None if it raised."""

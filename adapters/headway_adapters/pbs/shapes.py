@@ -199,9 +199,7 @@ class Shapes:
         turn: int,
     ) -> Shape:
         several = self._hosts(pool)
-        counted = [
-            msgspec.structs.replace(chunk, amounts=self._counted(chunk.amounts)) for chunk in chunks
-        ]
+        counted = [msgspec.structs.replace(chunk, amounts=self._counted(chunk.amounts)) for chunk in chunks]
         home: Callable[[select.Chunk], Home] = self._home
         if place.arrangement == "pack":
             home = self._on_one_host([self._home(chunk) for chunk in counted], several, turn)

@@ -139,9 +139,7 @@ def _partitions(client: SlurmClient, options: SlurmOptions) -> list[Check]:
     return found
 
 
-def _tiers(
-    partitions: Mapping[str, reader.Partition], options: SlurmOptions, names: Sequence[str]
-) -> Check:
+def _tiers(partitions: Mapping[str, reader.Partition], options: SlurmOptions, names: Sequence[str]) -> Check:
     """Whether Slurm puts a background job on processors that others have. ``names``: of both tiers."""
     alone = [name for name in names if partitions[name].forced < 2]
     if alone:

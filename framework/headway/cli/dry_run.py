@@ -402,7 +402,7 @@ def _traced(trace: Trace, cluster: ClusterDescription, limit: int | None, config
     from headway.workload.trace_pools import TracePools, jobs_in_pools
 
     pool, size = _first_pool(cluster)
-    sizes, pools = _sizes(cluster), config.emulation.trace_pools
+    sizes, pools = cluster.pool_sizes(), config.emulation.trace_pools
     if pools is not None:
         size = max(sizes.values())
     jobs, commands, refused = cwf_jobs(trace, size, limit=limit, pool=pool)
@@ -490,14 +490,6 @@ def _first_pool(cluster: ClusterDescription) -> tuple[str, int]:
     """Where the jobs go: the pool's name, and its processors."""
     pool = cluster.pools[0]
     return pool.name, pool.processors or sum(n.processors for n in cluster.nodes)
-
-
-def _sizes(cluster: ClusterDescription) -> dict[str, int]:
-    """The processors of each pool."""
-    return {
-        pool.name: pool.processors or sum(n.processors for n in cluster.nodes if pool.name in n.pools)
-        for pool in cluster.pools
-    }
 
 
 def enabled(config: Config, catalogue: Catalogue, policy: str | None, configured: bool) -> list[PluginConfig]:

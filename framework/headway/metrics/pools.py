@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.metrics.jobs import JobColumns, occupations
-from headway.model import ClusterDescription
 from headway.results import RunResult
 
 Floats = NDArray[np.float64]
@@ -35,13 +34,13 @@ def metrics_by_pool(
 
     ``measured`` are the per-job metrics by name. Empty where the cluster has one pool.
     """
-    pools = processors_of_pools(result.cluster)
+    pools = result.cluster.pool_sizes()
     if len(pools) < 2:
         return {}
     names = np.array([job.pool or job.job.pool for job in result.jobs], dtype=object)
     rows, start, end, processors = occupations(result, columns)
     end = np.where(np.isnan(end), last, end)
-    used = np.bincount(rows, (end - start) * processors, len(names)) if len(rows) else np.zeros(len(names))
+    used = np.bincount(rows, (end - start) * processors, len(names))
     found: dict[str, dict[str, Any]] = {}
     for name, count in pools.items():
         here = names == name
@@ -55,13 +54,3 @@ def metrics_by_pool(
             **{metric: statistics(values[here]) for metric, values in measured.items()},
         }
     return found
-
-
-def processors_of_pools(cluster: ClusterDescription) -> dict[str, int]:
-    """The processors of each pool; those of nodes that pools share are in each of them."""
-    return {
-        pool.name: pool.processors
-        if pool.flat
-        else sum(node.processors for node in cluster.nodes if node.available and pool.name in node.pools)
-        for pool in cluster.pools
-    }

@@ -335,11 +335,7 @@ def _capacity(result: RunResult, group: _Group, groups: Sequence[_Group], begin:
     A change names one pool. Pools that share nodes all report a failure on them, so what the group
     lost is what that pool of it lost that lost most.
     """
-    pools = {pool.name: pool.processors for pool in result.cluster.pools if pool.name in group.pools}
-    for node in result.cluster.nodes:
-        for name in node.pools:
-            if node.available and name in pools:
-                pools[name] += node.processors
+    pools = {name: size for name, size in result.cluster.pool_sizes().items() if name in group.pools}
     now = dict(pools)
     only = next(iter(pools)) if len(groups) == 1 and len(pools) == 1 else None
     times, deltas = [], []

@@ -139,6 +139,16 @@ class ClusterDescription(msgspec.Struct, frozen=True, gc=False):
         )
         return msgspec.structs.replace(self, pools=pools, nodes=(*self.nodes, *nodes))
 
+    def pool_sizes(self) -> dict[str, int]:
+        """The usable processors of each pool; those of nodes that pools share are in each of them."""
+        sizes = {pool.name: pool.processors for pool in self.pools}
+        for node in self.nodes:
+            if node.available:
+                for name in node.pools:
+                    if name in sizes:
+                        sizes[name] += node.processors
+        return sizes
+
     @classmethod
     def flat(cls, processors: int, *, name: str = "cluster", pool: str = "pool") -> ClusterDescription:
         """One flat pool of ``processors``."""

@@ -18,40 +18,17 @@ _BARRIER_OR_NONE = {Barrier, type(None)}
 
 def queue_key(hook: HookCaller, state: State, job: Job) -> tuple[Any, ...]:
     """The first answer to ``queue_key``, so that answered and unanswered jobs can be compared."""
-    for name, function in hook.implementations:
-        began = perf_counter()
-        try:
-            answer = function(job, state)
-        except Exception as error:
-            hook.failed(name, error)
-            answer = None
-        else:
-            hook.answered.add(name)
-        hook.seconds[name] += perf_counter() - began
+    for name, answer in hook.each(job, state):
         if isinstance(answer, tuple):
             return (0, *answer)
-        if answer is not None:
-            hook.failed(name, TypeError(f"expected a tuple, found {answer!r}"))
+        hook.failed(name, TypeError(f"expected a tuple, found {answer!r}"))
     return (1,)
 
 
 def predicted_runtime(hook: HookCaller, state: State, job: Job) -> float | None:
     """The first answer to ``predict_runtime`` that is a time; the job keeps whose it is."""
     job.predicted_by = ""
-    spent = hook.seconds
-    for name, function in hook.implementations:
-        began = perf_counter()
-        try:
-            answer = function(job, state)
-        except Exception as error:
-            hook.failed(name, error)
-            continue
-        else:
-            hook.answered.add(name)
-        finally:
-            spent[name] += perf_counter() - began
-        if answer is None:
-            continue
+    for name, answer in hook.each(job, state):
         if type(answer) is float and 0 <= answer < _INF:
             job.predicted_by = name
             return answer

@@ -102,7 +102,8 @@ class Passes:
         """Domains whose jobs wait for the cluster's licences are looked at together, with bookings made anew:
         what one of them books or gives back is the others' business."""
         licences = self._state.licences
-        if licences is None or len(self.domains) < 2:
+        assert licences is not None
+        if len(self.domains) < 2:
             return
         sharing = [
             (domain, view)

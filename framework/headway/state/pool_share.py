@@ -45,13 +45,19 @@ def held_in(state: Facts, pool: PoolState, job: Job) -> int:
 def most_in(state: Facts, pool: PoolState, job: Job) -> int:
     """How many of the pool's processors a job may come to have that runs nowhere yet, in the pool that it
     faces."""
-    if pool is job.pool:
-        return job.processors
-    if pool.domain is not job.domain:
+    return most_of(state, pool, job.pool, job.processors)
+
+
+def most_of(state: Facts, pool: PoolState, other: PoolState, processors: int) -> int:
+    """How many of the pool's processors a job with so many of another pool's may have at most. Nodes that are
+    down count: what was taken is given back whatever has become of them."""
+    if pool is other:
+        return processors
+    if pool.domain is not other.domain:
         return 0
     nodes = state.nodes
-    common = nodes.pool_mask(pool.name) & nodes.pool_mask(job.pool.name)
-    return min(job.processors, int(nodes.total[common].sum()))
+    common = nodes.pool_mask(pool.name) & nodes.pool_mask(other.name)
+    return min(processors, int(nodes.total[common].sum()))
 
 
 def count_on(table: NodeTable, mask: Bools, placement: Placement) -> int:

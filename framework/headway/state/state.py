@@ -73,6 +73,7 @@ class State(Facts):
     entries_in = pool_share.entries_in
     held_in = pool_share.held_in
     most_in = pool_share.most_in
+    most_of = pool_share.most_of
     watch_tenants = moves.watch_tenants
     why_not_resumed = lending.why_not_resumed
     remaining = lending.remaining

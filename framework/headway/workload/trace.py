@@ -114,6 +114,8 @@ class Issue(NamedTuple):
         return self.kind in SKIPPED
 
 
+#: A number and its name, each on a line of a header's field.
+_NAMED = re.compile(r"^ *(\d{1,9})[ \t]+(\S+)", re.MULTILINE)
 #: A whole number as headers have it, whatever stands behind it: 1152, 1,152, 1 152, 1'152, 64.0.
 _WHOLE = re.compile(
     r"([+-]?\d{1,3}([,' _\u00a0\u202f])\d{3}(?:\2\d{3})*|[+-]?\d{1,18})(?:\.0*)?(?![^\s;,(\[])(?![\s,]\d)",
@@ -205,8 +207,12 @@ class Trace:
     @property
     def queue_names(self) -> dict[int, str]:
         """Queue's number -> name, as the header's lines ``Queue: NUMBER NAME`` say."""
-        found = re.findall(r"^ *(\d{1,9})[ \t]+(\S+)", self.fields.get("Queue", ""), re.MULTILINE)
-        return {int(number): name for number, name in found}
+        return self.names("Queue")
+
+    def names(self, *fields: str) -> dict[int, str]:
+        """Number -> name, as the header's lines ``FIELD: NUMBER NAME`` of these fields say."""
+        text = "\n".join(self.fields.get(field, "") for field in fields)
+        return {int(number): name for number, name in _NAMED.findall(text)}
 
     def _whole_number(self, key: str) -> int | None:
         spelt = (name for name in self.fields if name.casefold() == key.casefold())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -19,7 +18,6 @@ from headway.workload.trace import Column, Trace
 _COLUMNS = {"partition": Column.PARTITION, "queue": Column.QUEUE}
 #: The header's fields that give numbers their names; the format's own text also has the plural.
 _FIELDS = {"partition": ("Partition", "Partitions"), "queue": ("Queue", "Queues")}
-_NAMED = re.compile(r"^ *(\d{1,9})[ \t]+(\S+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -34,12 +32,6 @@ class TracePools:
     others: str = ""
     #: Where that is configured, for messages.
     source: str = "trace_pools"
-
-
-def header_names(trace: Trace, by: str) -> dict[int, str]:
-    """Number -> name, as the header's lines ``Partition: NUMBER NAME`` (or ``Queue: ...``) say."""
-    text = "\n".join(trace.fields.get(key, "") for key in _FIELDS[by])
-    return {int(number): name for number, name in _NAMED.findall(text)}
 
 
 def jobs_in_pools(
@@ -69,7 +61,7 @@ def jobs_in_pools(
 
 def _pools(trace: Trace, chosen: TracePools, sizes: Mapping[str, int]) -> dict[int, str]:
     """The pools by number."""
-    names = header_names(trace, chosen.by)
+    names = trace.names(*_FIELDS[chosen.by])
     there = ", ".join(sizes)
     for pool in [*chosen.of.values(), *([chosen.others] if chosen.others else [])]:
         if pool not in sizes:

@@ -273,8 +273,12 @@ class AnthillReproduction:
             for one in misprints()
         )
         claims.append(
-            Claim("Tables 1 and 2", "95 % confidence intervals", f"all but these follow: {wrong or 'none'}",
-                  held([one not in off for one in complete]))
+            Claim(
+                "Tables 1 and 2",
+                "95 % confidence intervals",
+                f"all but these follow: {wrong or 'none'}",
+                held([one not in off for one in complete]),
+            )
         )
         jobs = {
             load: {

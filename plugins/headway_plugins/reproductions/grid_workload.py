@@ -233,8 +233,12 @@ def printed_claims() -> list[Claim]:
             "Biomed used 6,784.6 CPU-days, about 1.5 h a job",
             f"jobs x mean: {biomed.jobs * biomed.mean_run / DAY:,.1f} CPU-days, "
             f"{biomed.mean_run / 3600:.2f} h",
-            held([abs(biomed.jobs * biomed.mean_run / DAY / 6784.6 - 1) <= 0.01,
-                  abs(biomed.mean_run / 5400 - 1) <= 0.05]),
+            held(
+                [
+                    abs(biomed.jobs * biomed.mean_run / DAY / 6784.6 - 1) <= 0.01,
+                    abs(biomed.mean_run / 5400 - 1) <= 0.05,
+                ]
+            ),
         ),
         Claim(
             "G2", "70 % of Biomed's jobs below 15 min, half below 10 s", "built into the preset", "not run"

@@ -347,9 +347,7 @@ def _alike(found: Found) -> list[Claim]:
         ):
             alike = [1 / SIMILAR <= ratio <= SIMILAR for _, ratio in ratios]
             told = f"within a factor of {SIMILAR:g} at {sum(alike)}; above 1 at {_told(ratios)}"
-            claims.append(
-                Claim(f"Figures 13, 14, {trace}", f"resource equality: {paper}", told, held(alike))
-            )
+            claims.append(Claim(f"Figures 13, 14, {trace}", f"resource equality: {paper}", told, held(alike)))
     return claims
 
 

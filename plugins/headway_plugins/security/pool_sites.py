@@ -51,7 +51,7 @@ class PoolSites:
         site = Site(own.processors, self._state.now)
         site.profile = own.profile.copy()
         for other in pool.domain.pools:
-            share = self._share(pool, other, processors) if other is not pool else 0
+            share = self._state.most_of(other, pool, processors) if other is not pool else 0
             if share:
                 for start, end in self._short_of(share, other, without):
                     site.profile.reserve(start, end, own.processors)
@@ -100,7 +100,7 @@ class PoolSites:
         """How many of the other's processors a promise of the pool counts for."""
         if promise.held:
             return promise.held.get(other.name, 0)
-        return self._share(pool, other, promise.processors)
+        return self._state.most_of(other, pool, promise.processors)
 
     def _site(self, pool: PoolState) -> Site:
         now, site = self._state.now, self._sites.get(pool.name)
@@ -113,12 +113,3 @@ class PoolSites:
                     site.profile.reserve(max(promise.start, now), promise.end, share)
         site.profile.forget_before(now)
         return site
-
-    def _share(self, pool: PoolState, other: PoolState, processors: int) -> int:
-        """How many of the other's processors a job of the pool may have."""
-        if other is pool:
-            return processors
-        nodes = self._state.nodes
-        # Those that are down, too: what was taken is given back whatever has become of them.
-        common = nodes.pool_mask(pool.name) & nodes.pool_mask(other.name)
-        return min(processors, int(nodes.total[common].sum()))

@@ -426,12 +426,10 @@ class TwoPhase(Plugin):
             if not group.why:
                 staged[group.key] = group.staged(now)
         able = [group for group in mine if group.key in staged and staged[group.key].path <= time]
-        held, out = self._held_by_pools(state, domain, able, [staged[group.key] for group in able], now, time)
-        able = [able[at] for at in held]
-        choice = self.choice(
-            domain.total, domain.running, able, [staged[group.key] for group in able], now, time
+        taken, choice, out = self._taken_on(
+            state, domain, able, [staged[group.key] for group in able], now, time
         )
-        chosen = {able[at].key for at in choice.chosen}
+        chosen = {able[at].key for at in taken}
         for group in mine:
             if group.key in chosen:
                 group.why = ""
@@ -452,6 +450,22 @@ class TwoPhase(Plugin):
         state.lifted((WINDOW, domain.name))
         state.bar_queued(domain)
         domain.touch()
+
+    def _taken_on(
+        self,
+        state: State,
+        domain: Domain,
+        groups: Sequence[Group],
+        jobs: Sequence[Staged],
+        now: float,
+        time: float,
+    ) -> tuple[list[int], Choice, dict[Key, str]]:
+        """As :meth:`choice`, among those of these groups that find room in their own pools: which of the
+        groups are in the set, that choice, and why others find no room."""
+        held, out = self._held_by_pools(state, domain, groups, jobs, now, time)
+        able, theirs = [groups[at] for at in held], [jobs[at] for at in held]
+        choice = self.choice(domain.total, domain.running, able, theirs, now, time)
+        return [held[at] for at in choice.chosen], choice, out
 
     def _held_by_pools(
         self,
@@ -526,14 +540,10 @@ class TwoPhase(Plugin):
         mine = [group for group in groups if not self._hopeless(group)]
         staged = [group.staged(begin) for group in mine]
         able = fitting(staged, time)
-        held, out = self._held_by_pools(
+        taken_on, choice, out = self._taken_on(
             state, domain, [mine[at] for at in able], [staged[at] for at in able], begin, time
         )
-        able = [able[at] for at in held]
-        choice = self.choice(
-            domain.total, domain.running, [mine[at] for at in able], [staged[at] for at in able], begin, time
-        )
-        chosen = [able[at] for at in choice.chosen]
+        chosen = [able[at] for at in taken_on]
         reasons = {at: out[group.key] for at, group in enumerate(mine) if group.key in out}
         night = self._nights.get(domain.name)
         if night is not None and night.window.open_at(state.now):

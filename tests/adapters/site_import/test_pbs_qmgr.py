@@ -139,6 +139,6 @@ def test_tiers_are_the_priorities_by_which_pbs_serves_queues(config: str, tiers:
 
 
 def test_queues_that_are_served_in_turn_have_the_order_of_that_name() -> None:
-    found = made("pbs", qmgr=PRINTED, config="round_robin: True ALL\njob_sort_key: \"ncpus HIGH\" ALL\n")
+    found = made("pbs", qmgr=PRINTED, config='round_robin: True ALL\njob_sort_key: "ncpus HIGH" ALL\n')
     assert {"round-robin", "largest-first"} <= set(found.plugins)
     assert not [text for text in said(found) if "round_robin" in text]

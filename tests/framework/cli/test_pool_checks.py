@@ -11,9 +11,7 @@ def cluster(*, night_open: bool) -> ClusterDescription:
     pools = (
         PoolDescription(name="batch", priority_tier=2), PoolDescription(name="night", open=night_open),
     )  # fmt: skip
-    nodes = tuple(
-        NodeDescription(name=name, processors=4, pools=("batch", "night")) for name in ("n1", "n2")
-    )
+    nodes = tuple(NodeDescription(name=name, processors=4, pools=("batch", "night")) for name in ("n1", "n2"))
     return ClusterDescription(name="c", pools=pools, nodes=nodes)
 
 

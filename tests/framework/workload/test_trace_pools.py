@@ -8,7 +8,7 @@ import pytest
 
 from headway.errors import UserError
 from headway.workload import read_swf, trace_jobs
-from headway.workload.trace_pools import TracePools, header_names, jobs_in_pools
+from headway.workload.trace_pools import TracePools, jobs_in_pools
 
 HEADER = """\
 ; MaxProcs: 12
@@ -76,4 +76,4 @@ def test_names_may_be_in_the_plural():
     trace = read_swf(
         io.BytesIO(text(header="; Partitions: 2\n; Partition: 1  a b\n;Partition:2 c\n").encode())
     )
-    assert header_names(trace, "partition") == {1: "a", 2: "c"}
+    assert trace.names("Partition", "Partitions") == {1: "a", 2: "c"}

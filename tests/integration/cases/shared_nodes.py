@@ -28,6 +28,32 @@ def promise(daemon: Daemon, job: str) -> float:
     return datetime.fromisoformat(found[1]).timestamp() if found else 0.0
 
 
+def keeps_its_promise(daemon: Daemon, system: Any, many: str, few: str) -> None:
+    """A job of all hosts in queue ``few`` starts when it was promised, whatever comes to queue ``many``.
+
+    ``system`` is what the daemon drives, real or emulated.
+    """
+    daemon.start()
+    # It is ended as soon as all has been seen, and by itself when it was promised.
+    first = system.submit_to(many, 1, 115, minutes=2)
+    daemon.until(lambda: system.runs(first), what="the first job runs")
+    bob = system.submit_to(few, system.nodes, 1, minutes=5, user="bob")
+    daemon.until(lambda: promise(daemon, bob), what="a time is promised")
+    promised = promise(daemon, bob)
+    alice = [system.submit_to(many, 1, 600) for _ in range(6)]
+    said = f"job {bob} of pool '{few}'"
+    daemon.until(lambda: said in daemon.command("explain", alice[0]).stdout, what=said)
+    alice += [system.submit_to(many, 1, 600) for _ in range(6)]
+    system.cancel(first)
+    daemon.until(lambda: any(map(system.begun().get, alice)), what="one of alice's runs")
+    starts = {start.job_id: at for at, start in daemon.starts()}
+    assert daemon.stop() == 0
+    assert [start.job_id for _, start in daemon.starts()][:2] == [first, bob]
+    assert starts[bob] <= promised + bound(2)
+    assert not daemon.events(ev.DecisionFailed)
+    daemon.assert_replays()
+
+
 class SharedNodes:
     """What must hold on each real batch system whose queues are on the same hosts."""
 
@@ -37,22 +63,4 @@ class SharedNodes:
     ) -> None:
         with system.two_queues() as (many, few):
             daemon = system.daemon(options={"queues": [many, few]}, plugins=plugins(order, many, few))
-            daemon.start()
-            # It is ended as soon as all has been seen, and by itself when it was promised.
-            first = system.submit_to(many, 1, 115, minutes=2)
-            daemon.until(lambda: system.runs(first), what="the first job runs")
-            bob = system.submit_to(few, system.nodes, 1, minutes=5, user="bob")
-            daemon.until(lambda: promise(daemon, bob), what="a time is promised")
-            promised = promise(daemon, bob)
-            alice = [system.submit_to(many, 1, 600) for _ in range(6)]
-            said = f"job {bob} of pool '{few}'"
-            daemon.until(lambda: said in daemon.command("explain", alice[0]).stdout, what=said)
-            alice += [system.submit_to(many, 1, 600) for _ in range(6)]
-            system.cancel(first)
-            daemon.until(lambda: any(map(system.begun().get, alice)), what="one of alice's runs")
-            starts = {start.job_id: at for at, start in daemon.starts()}
-            assert daemon.stop() == 0
-        assert [start.job_id for _, start in daemon.starts()][:2] == [first, bob]
-        assert starts[bob] <= promised + bound(2)
-        assert not daemon.events(ev.DecisionFailed)
-        daemon.assert_replays()
+            keeps_its_promise(daemon, system, many, few)
