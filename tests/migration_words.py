@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headway.migration import Instruction, Order, Signal, Work
+from headway.adapter.migration import Instruction, Order, Signal, Work
 
 
 def names(instructions: Sequence[Instruction]) -> list[str]:

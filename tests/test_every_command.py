@@ -17,7 +17,7 @@ from every_command import EXPECTED, LINES, prepare
 from waiting import HANG
 
 from headway.cli import _COMMANDS, _installed_commands
-from headway.shipped import shipped
+from headway.inputs.shipped import shipped
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = ROOT / "tests" / "every_command.py"
@@ -157,7 +157,7 @@ def test_the_wheel_brings_what_the_guide_and_check_name(environment: Path) -> No
         brought = there / file.relative_to(ROOT / "etc")
         assert brought.exists(), f"{brought.name} is not in the wheel: tool.setuptools.data-files"
         assert os.access(brought, os.X_OK) == os.access(file, os.X_OK)
-    asked = "from headway.shipped import shipped; print(shipped('slurm/job_submit.lua'))"
+    asked = "from headway.inputs.shipped import shipped; print(shipped('slurm/job_submit.lua'))"
     found = subprocess.run(
         [environment / "bin" / "python", "-c", asked], capture_output=True, text=True, check=True
     )

@@ -1,5 +1,5 @@
-"""Imports run one way: plugins and adapters import the framework, never back and never each other, and
-no modules import each other in a circle."""
+"""Imports run one way: plugins and adapters import the framework, never back and never each other; no
+modules and no rooms import each other in a circle."""
 
 from __future__ import annotations
 
@@ -163,6 +163,46 @@ def test_no_modules_import_each_other_in_a_circle():
         for name, path in MODULES.items()
     }
     assert circles(edges) == KNOWN_CIRCLES
+
+
+# ------------------------------------------------------------------------ rooms
+
+#: What stands beside the rooms of the framework: everybody speaks it.
+AT_THE_ROOT = {"decisions", "engine", "errors", "events", "hookspecs"}
+
+
+def room(module: str) -> str:
+    """The package of a module right below the framework's root; the module itself where it is in none."""
+    return ".".join(module.split(".")[:2])
+
+
+def rooms(edges: Mapping[str, Collection[str]]) -> dict[str, set[str]]:
+    """Which rooms import which. The root package only tells the version; it is no room."""
+    found: dict[str, set[str]] = {}
+    for module, imports in edges.items():
+        others = {room(other) for other in imports if "." in other}
+        if "." in module:
+            found.setdefault(room(module), set()).update(others - {room(module)})
+    return found
+
+
+def test_no_rooms_of_the_framework_import_each_other_in_a_circle():
+    edges = {
+        name: needed(name, path.read_text(encoding="utf-8"), MODULES, package=path.name == "__init__.py")
+        for name, path in MODULES.items()
+        if name.split(".")[0] == "headway"
+    }
+    assert circles(rooms(edges)) == set()
+
+
+def test_only_what_everybody_speaks_stands_beside_the_rooms():
+    assert {path.stem for path in TREES["headway"].glob("*.py")} == {*AT_THE_ROOT, "__init__"}
+
+
+def test_the_search_sees_a_circle_of_rooms_whose_modules_have_none():
+    edges = {"h.a.x": {"h.b.x"}, "h.b.y": {"h.a.y"}, "h.a.y": set(), "h.b.x": set(), "h": {"h.a.x"}}
+    assert circles(edges) == set()
+    assert circles(rooms(edges)) == {frozenset({"h.a", "h.b"})}
 
 
 @pytest.mark.parametrize(

@@ -224,3 +224,16 @@ DECISION_TYPES: dict[str, type[Decision]] = {
         SubmitSubjob,
     )
 }  # fmt: skip
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What a plugin answers to a request, in the step in which it was served.
+
+    The answer holds only if the cluster accepts all ``decisions``, which the plugin made in this step;
+    otherwise the user is told the cluster's refusal.
+    """
+
+    #: "accepted", "in part", "refused" or "waiting".
+    outcome: str
+    reason: str = ""
+    decisions: tuple[Decision, ...] = ()

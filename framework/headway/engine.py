@@ -17,10 +17,11 @@ import structlog
 from headway.adapter import ClusterAdapter, Outcome
 from headway.decisions import Decision, Start
 from headway.events import Event
-from headway.failures import Failures, Told
 from headway.journal import JournalWriter, NullJournal
-from headway.latencies import SAVED_AS, LatencyMeter
+from headway.journal.latencies import SAVED_AS, LatencyMeter
+from headway.model.modes import Mode
 from headway.plugins import Problem
+from headway.plugins.failures import Failures, Told
 from headway.scheduler import Scheduler
 
 #: Between checkpoints of the plugins' states in the journal.
@@ -28,17 +29,6 @@ CHECKPOINT_CYCLES = 500
 
 #: A daemon tells the log at least so often, in seconds, of a problem that goes on.
 REMIND = 3600.0
-
-
-class Mode(enum.StrEnum):
-    """What is done with decisions."""
-
-    #: Apply them.
-    DRIVE = "drive"
-    #: Journal them, apply nothing.
-    MONITOR = "monitor"
-    #: Apply them to an emulated cluster.
-    DRY_RUN = "dry-run"
 
 
 class Stopped(enum.StrEnum):

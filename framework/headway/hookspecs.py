@@ -134,13 +134,12 @@ import pluggy
 if TYPE_CHECKING:
     import click
 
-    from headway.decisions import Decision
+    from headway.adapter.migration import MigrationHandler
+    from headway.decisions import Answer, Decision
     from headway.events import Event
-    from headway.migration import MigrationHandler
     from headway.model import Placement
-    from headway.nodes import Offer
     from headway.report import Section
-    from headway.requests import Answer
+    from headway.resources import Offer
     from headway.results import RunResult
     from headway.state import Barrier, Factor, Job, State
     from headway.view import View
@@ -338,9 +337,10 @@ class HookSpecs:
 
     @hookspec
     def migrate(self) -> MigrationHandler | None:
-        """One way to move running jobs on a real cluster: see :mod:`headway.migration`. The plugins' handlers
-        are asked in configured order, and the first that suits a move carries it out. Such a plugin says
-        what it ``gives``. Asked once, before the run begins; emulated clusters move jobs by themselves."""
+        """One way to move running jobs on a real cluster: see :mod:`headway.adapter.migration`. The plugins'
+        handlers are asked in configured order, and the first that suits a move carries it out. Such a plugin
+        says what it ``gives``. Asked once, before the run begins; emulated clusters move jobs by
+        themselves."""
 
     @hookspec
     def register_commands(self, cli: click.Group) -> None:
@@ -371,9 +371,9 @@ class HookSpecs:
     @hookspec
     def register_physics(self) -> Any:
         """A physics module of the emulated cluster: an object whose ``rate(execution, now)`` gives
-        a factor on a job's speed; or a :class:`headway.sharing.Sharing`: what it costs jobs to share
-        processors in two tiers; or a :class:`headway.bundles.Oversubscription`: what it costs an application
-        to run on fewer processors than it has processes. See ``docs/plugins.md``."""
+        a factor on a job's speed; or a :class:`headway.workload.sharing.Sharing`: what it costs jobs to share
+        processors in two tiers; or a :class:`headway.model.bundles.Oversubscription`: what it costs an
+        application to run on fewer processors than it has processes. See ``docs/plugins.md``."""
 
 
 class Plugin:

@@ -102,7 +102,7 @@ MIDNIGHT = 11_000 * 86_400.0
 @pytest.fixture(autouse=True)
 def _processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plugins are billed by the processor's clock: other work on the machine is not theirs."""
-    monkeypatch.setattr("headway.plugins.perf_counter", process_time)
+    monkeypatch.setattr("headway.plugins.calls.perf_counter", process_time)
 
 
 def loaded(

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from headway.cli.generate import command as generate
-from headway.estimates import chosen_model
+from headway.experiment.estimates import chosen_model
 from headway.plugins import Catalogue
 from headway.workload import RunJobs, read_trace
 from headway.workload.analysis import study

@@ -38,7 +38,7 @@ from headway.model import (
     PoolDescription,
     Request,
 )
-from headway.parts import together
+from headway.model.parts import together
 from headway.workload.jobs import TraceJob
 from headway_adapters.commands import Emulator, EmulatorOptions
 from headway_adapters.emulated import EmulatedAdapter

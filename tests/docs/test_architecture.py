@@ -11,12 +11,13 @@ from typing import Any, get_args
 import pytest
 
 from headway.decisions import DECISION_TYPES
-from headway.engine import CHECKPOINT_CYCLES, Engine, Mode, Stopped
+from headway.engine import CHECKPOINT_CYCLES, Engine, Stopped
 from headway.errors import Damaged, Failure, UserError
 from headway.events import OUTCOMES, AnyEvent, JobEnded, JobSubmitted
 from headway.hookspecs import HookSpecs, hookimpl
 from headway.journal.schema import metadata
 from headway.model import ClusterDescription, JobDescription, Request
+from headway.model.modes import Mode
 from headway.plugins import Catalogue, PluginConfig, Plugins
 from headway.scheduler import Scheduler
 from headway.state import Status

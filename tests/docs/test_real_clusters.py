@@ -10,8 +10,8 @@ import click
 
 from headway.cli import cli
 from headway.experiment.definition import load_campaign
-from headway.latencies import Latencies
-from headway.planned_starts import PlannedStarts, RealCluster, encoded
+from headway.experiment.planned_starts import PlannedStarts, RealCluster, encoded
+from headway.journal.latencies import Latencies
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "real_clusters.md").read_text(encoding="utf-8")

@@ -6,10 +6,10 @@ import pytest
 from building import described
 
 from headway import events as ev
-from headway.bundles import BUNDLE
 from headway.decisions import Migrate, SubmitSubjob
 from headway.errors import StateError
 from headway.model import ClusterDescription
+from headway.model.bundles import BUNDLE
 from headway.state import State
 
 

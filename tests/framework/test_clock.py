@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.clock import SLEW, RunClock
+from headway.daemon.clock import SLEW, RunClock
 
 
 class Machine:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 
-from headway.collector import quiet_collector
+from headway.emulation.collector import quiet_collector
 
 
 class _State:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from headway.config import Config, adapter_class, adapter_names, live_adapter, load_config, parse_config
-from headway.engine import Mode
 from headway.errors import UserError
+from headway.model.modes import Mode
 
 
 def refused(text: str) -> str:

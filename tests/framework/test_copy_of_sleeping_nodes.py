@@ -9,8 +9,8 @@ from building import alike, described, node_cluster
 
 from headway import events as ev
 from headway.emulation import emulate
+from headway.emulation.live_copy import Copy
 from headway.energy.profiles import load_profile, with_energy
-from headway.live_copy import Copy
 from headway.metrics.energy import energy_use
 from headway.plugins import Catalogue, PluginConfig
 

@@ -6,10 +6,10 @@ import math
 
 import pytest
 
-from headway.decision_log import DecisionLog
 from headway.decisions import Reserve, Start
 from headway.model import Reservation
 from headway.results import DecisionRecord
+from headway.results.decision_log import DecisionLog
 
 RECORDS = [
     DecisionRecord(0.0, Start("1", (("n1", 2), ("n\udc80", 1)), "first in the queue")),

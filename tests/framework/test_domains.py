@@ -9,15 +9,15 @@ import pytest
 from building import described, node_cluster, plugged
 
 from headway import events as ev
+from headway.daemon.explain import explain
+from headway.daemon.replay import scheduler_of
 from headway.decisions import Decision, Start
 from headway.errors import UserError
-from headway.explain import explain
 from headway.hookspecs import hookimpl
 from headway.journal import RunInfo, RunRecord
 from headway.model import ClusterDescription, NodeDescription, PoolBounds, PoolDescription
 from headway.model.nodes import sharing_nodes
 from headway.plugins import Catalogue
-from headway.replay import scheduler_of
 from headway.scheduler import Scheduler, plain_clock
 from headway.service.inbox import pool_report
 from headway.state import Barrier, Job, State

@@ -8,10 +8,11 @@ from building import described, plugged
 from headway import events as ev
 from headway.adapter import ClusterAdapter, Outcome
 from headway.decisions import Start
-from headway.engine import CHECKPOINT_CYCLES, Engine, Mode, Stopped
+from headway.engine import CHECKPOINT_CYCLES, Engine, Stopped
 from headway.errors import Failure, UserError
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription
+from headway.model.modes import Mode
 from headway.scheduler import Scheduler
 from headway_plugins.policies.fcfs import Fcfs
 

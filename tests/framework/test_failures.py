@@ -6,10 +6,10 @@ import pytest
 from building import traced
 
 from headway.emulation import emulate
-from headway.failures import Failures
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig, Problem
+from headway.plugins.failures import Failures
 from headway.results import RunResult
 
 

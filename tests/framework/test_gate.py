@@ -10,7 +10,6 @@ import pytest
 from building import alike, described, node_cluster, plugged
 
 from headway import events as ev
-from headway.bundles import BUNDLE
 from headway.decisions import (
     DECISION_TYPES,
     Annotate,
@@ -38,6 +37,7 @@ from headway.decisions import (
 )
 from headway.hookspecs import hookimpl
 from headway.model import Reservation
+from headway.model.bundles import BUNDLE
 from headway.scheduler import Scheduler
 from headway.scheduler.gate import EFFECTS
 

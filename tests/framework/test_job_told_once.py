@@ -8,7 +8,7 @@ from building import described
 
 from headway import decisions as d
 from headway import events as ev
-from headway.explain import told_once
+from headway.daemon.explain import told_once
 from headway.journal import Journal, RunInfo
 from headway.model import ClusterDescription
 

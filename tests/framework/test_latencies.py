@@ -11,7 +11,7 @@ from building import described
 from headway import decisions as d
 from headway import events as ev
 from headway.journal import Journal, RunInfo
-from headway.latencies import KEPT, SAVED_AS, Latencies, LatencyMeter, measured, moment
+from headway.journal.latencies import KEPT, SAVED_AS, Latencies, LatencyMeter, measured, moment
 from headway.model import ClusterDescription
 
 

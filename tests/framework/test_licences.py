@@ -9,8 +9,8 @@ import pytest
 from building import POLICIES, alike, described, node_cluster, plugged, traced
 
 from headway import events as ev
+from headway.daemon.explain import explain
 from headway.decisions import Start
-from headway.explain import explain
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription, PoolDescription, Reservation
 from headway.scheduler import Scheduler, plain_clock

@@ -10,7 +10,7 @@ from building import alike, described, node_cluster
 
 from headway import events as ev
 from headway.emulation import emulate
-from headway.live_copy import Copy
+from headway.emulation.live_copy import Copy
 from headway.model import Dependency, JobDescription, PoolDescription, Reservation
 from headway.plugins import Catalogue, PluginConfig
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headway.errors import StateError
 from headway.model import NodeDescription, Request, Reservation, processors_of
-from headway.nodes import NodeTable, Offer
+from headway.resources import NodeTable, Offer
 
 G = 1 << 30
 

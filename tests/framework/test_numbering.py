@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from headway import events as ev
 from headway.model import ClusterDescription
-from headway.numbering import number
+from headway.model.numbering import number
 from headway.state import State
 
 

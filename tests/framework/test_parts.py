@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway import events as ev
+from headway.daemon.explain import explain
 from headway.errors import StateError
-from headway.explain import explain
 from headway.model import (
     ClusterDescription,
     JobDescription,
@@ -18,8 +18,8 @@ from headway.model import (
     Request,
     Reservation,
 )
-from headway.nodes import layout_is_open
-from headway.parts import placements_of, together
+from headway.model.parts import placements_of, together
+from headway.resources import layout_is_open
 from headway.scheduler import Scheduler, plain_clock
 from headway_plugins.placement.first_fit import FirstFit
 from headway_plugins.policies.conservative import Conservative

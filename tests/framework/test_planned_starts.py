@@ -13,16 +13,16 @@ from headway import events as ev
 from headway.adapter import Outcome
 from headway.cli import cli
 from headway.errors import UserError
-from headway.journal import Journal, RunInfo
-from headway.latencies import SAVED_AS, Latencies
-from headway.model import ClusterDescription
-from headway.planned_starts import (
+from headway.experiment.planned_starts import (
     PlannedStarts,
     RealCluster,
     encoded,
     planned_starts,
     read_real_cluster,
 )
+from headway.journal import Journal, RunInfo
+from headway.journal.latencies import SAVED_AS, Latencies
+from headway.model import ClusterDescription
 
 CLUSTER = ClusterDescription.flat(8, name="site")
 DONE, REFUSED = Outcome(True), Outcome(False, "no")

@@ -9,7 +9,8 @@ from building import plugged
 from headway.decisions import Start, Suspend
 from headway.errors import UserError
 from headway.hookspecs import Plugin, hookimpl
-from headway.plugins import Catalogue, HookCaller, PluginConfig, Plugins, hooks_of
+from headway.plugins import Catalogue, HookCaller, PluginConfig, Plugins
+from headway.plugins.hook_names import hooks_of
 
 
 def load(*configs, catalogue=None, capabilities=None) -> Plugins:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.profile import Profile, next_after
+from headway.resources.profile import Profile, next_after
 
 INF = float("inf")
 

@@ -13,11 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway import events as ev
-from headway import nodes
 from headway.hookspecs import hookimpl
 from headway.model import NodeDescription, Request, Reservation
-from headway.nodes import Free, Located, NodeTable, memory_on_node
-from headway.profile import next_after
+from headway.resources import Free, Located, NodeTable, memory_on_node, nodes
+from headway.resources.profile import next_after
 from headway.scheduler import Scheduler
 from headway.view.releases import Releases
 from headway_plugins.placement.first_fit import FirstFit

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway import events as ev
+from headway.daemon.explain import explain
 from headway.errors import StateError
-from headway.explain import explain
 from headway.model import ClusterDescription, JobDescription, NodeDescription, PoolDescription, Request
-from headway.parts import placements_of
+from headway.model.parts import placements_of
 from headway.scheduler import Scheduler, plain_clock
 from headway_plugins.placement.best_fit import BestFit
 from headway_plugins.placement.first_fit import FirstFit

@@ -8,9 +8,9 @@ import pytest
 from building import alike, described, emulate, node_cluster, plugged, traced
 
 from headway import events as ev
+from headway.daemon.explain import explain
 from headway.decisions import Migrate, Resize, Start, SwapTiers
 from headway.errors import StateError
-from headway.explain import explain
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription, NodeDescription
 from headway.scheduler import Scheduler

@@ -17,12 +17,12 @@ from typing import Any
 import yaml
 from waiting import HANG, limit, until
 
+from headway.daemon.replay import replay
 from headway.decisions import Decision, Start
 from headway.errors import HeadwayError
 from headway.events import Event
 from headway.journal import CycleRecord, Journal, RunRecord
 from headway.plugins import Catalogue
-from headway.replay import replay
 from headway_adapters.slurm import hostlist
 
 #: The command as it is installed beside the interpreter.

@@ -22,10 +22,10 @@ import pytest
 from live_daemon import Daemon, Diary, Ran
 
 from headway.decisions import Start
-from headway.delays import Delays
 from headway.emulation import emulate
+from headway.emulation.delays import Delays
 from headway.events import Event, JobEnded, JobReleased, JobStarted, JobSubmitted
-from headway.latencies import Latencies, measured
+from headway.journal.latencies import Latencies, measured
 from headway.model import ClusterDescription, JobDescription, NodeDescription, PoolDescription, Request
 from headway.plugins import Catalogue, PluginConfig
 from headway.workload.jobs import TraceJob

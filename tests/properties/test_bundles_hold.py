@@ -6,10 +6,10 @@ from building import emulate, traced
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway.bundles import TICK, Oversubscription
 from headway.events import JobEnded
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription
+from headway.model.bundles import TICK, Oversubscription
 from headway_plugins.bundling.manager import Bundling, BundlingOptions
 from headway_plugins.bundling.model import INFINITY, progress
 from headway_plugins.policies.conservative import Conservative

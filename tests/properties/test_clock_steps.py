@@ -26,14 +26,15 @@ from waiting import HANG
 
 from headway import decisions as d
 from headway.adapter import Outcome
-from headway.clock import RunClock
 from headway.config import parse_config
-from headway.engine import Engine, Mode, Stopped
+from headway.daemon.clock import RunClock
+from headway.daemon.replay import replay
+from headway.engine import Engine, Stopped
 from headway.errors import UserError
 from headway.journal import Journal, RunInfo
 from headway.model import JobDescription, PoolDescription
+from headway.model.modes import Mode
 from headway.plugins import Catalogue, Plugins
-from headway.replay import replay
 from headway.scheduler import Scheduler
 from headway_adapters.federation import Federation
 from headway_adapters.polling import Launch, Look, PollingAdapter

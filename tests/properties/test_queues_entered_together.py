@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.model import ClusterDescription
-from headway.sizes import JobsBySize
 from headway.state import Job, State, Status
 from headway.state.barred import Barred
+from headway.state.by_size import JobsBySize
 from headway.state.queues import TOGETHER, enqueue, enqueue_together, give_order
 
 PLACES = st.lists(st.integers(0, 5), max_size=8)

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headway.config import parse_config
+from headway.daemon.replay import replay
 from headway.decisions import PowerDown, SetFrequency
 from headway.emulation import emulate
 from headway.energy.profiles import load_profile, with_energy
@@ -18,7 +19,6 @@ from headway.events import JobFrequencyChanged, NodePowerChanged
 from headway.journal import Journal
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig
-from headway.replay import replay
 
 CATALOGUE = Catalogue()
 

@@ -14,9 +14,9 @@ from headway.decisions import SetTimeLimit
 from headway.energy.profiles import load_profile, with_energy
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription
-from headway.profile import Profile
-from headway.sizes import JobsBySize
+from headway.resources.profile import Profile
 from headway.state import Status
+from headway.state.by_size import JobsBySize
 from headway.view import FlatView, View
 from headway.view.ahead import Ahead
 from headway.workload.jobs import TraceJob, dedicated

@@ -11,11 +11,11 @@ from building import traced
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headway.daemon.replay import replay
 from headway.emulation import emulate
 from headway.journal import Journal
 from headway.model import ClusterDescription, JobDescription
 from headway.plugins import Catalogue, PluginConfig
-from headway.replay import replay
 from headway.results import RunResult
 from headway.workload import TraceCommand, TraceJob, read_swf, trace_jobs
 from headway.workload.jobs import dedicated

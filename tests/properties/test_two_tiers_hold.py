@@ -11,7 +11,7 @@ from headway import events as ev
 from headway.decisions import Start
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription
-from headway.sharing import Sharing, with_cpu_use
+from headway.workload.sharing import Sharing, with_cpu_use
 from headway_plugins.consolidation.manager import Consolidation, ConsolidationOptions
 from headway_plugins.policies.easy import Easy
 

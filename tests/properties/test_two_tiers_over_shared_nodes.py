@@ -18,8 +18,8 @@ from test_domains_against_brute_force import (
     one_domain_a_job,
 )
 
-from headway.sharing import Sharing, with_cpu_use
 from headway.view import View
+from headway.workload.sharing import Sharing, with_cpu_use
 from headway_plugins.consolidation.manager import Consolidation, ConsolidationOptions
 from headway_plugins.consolidation.slots import Slots
 

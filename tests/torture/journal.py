@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from headway import events as ev
+from headway.daemon.replay import replay
 from headway.decisions import Start
 from headway.journal import Journal
 from headway.plugins import Catalogue
-from headway.replay import replay
 from torture.history import History
 
 

@@ -23,12 +23,12 @@ import numpy as np
 from headway import decisions as dec
 from headway import events as ev
 from headway.adapter import Check, ClusterAdapter, Outcome
-from headway.bundles import Oversubscription
-from headway.delays import Delays
+from headway.emulation.delays import Delays
 from headway.model import ClusterDescription
+from headway.model.bundles import Oversubscription
 from headway.results import Activity, CapacityChange, JobResult, NodePower, PartitionStep
-from headway.sharing import Sharing
 from headway.workload.jobs import Begun, Follows, TraceCommand, TraceJob
+from headway.workload.sharing import Sharing
 from headway_adapters.emulated import faults as _faults
 from headway_adapters.emulated.arrivals import INFINITY
 from headway_adapters.emulated.bundles import Bundles
@@ -117,9 +117,9 @@ class EmulatedAdapter(ClusterAdapter):
         begins (default: the first submission). ``power`` are the power states of nodes that are not on then;
         without an energy profile it says nothing. ``delays``: how long starts take, and what happens until
         it is known; by default no time. ``sharing``: what it costs jobs to share processors
-        (:mod:`headway.sharing`), drawn by ``sharing_seed``; with it estimates bound work, and how far jobs
-        are is told. ``oversubscription``: what it costs an application to run on fewer processors than it has
-        processes, and to be moved (:mod:`headway.bundles`).
+        (:mod:`headway.workload.sharing`), drawn by ``sharing_seed``; with it estimates bound work, and how
+        far jobs are is told. ``oversubscription``: what it costs an application to run on fewer processors
+        than it has processes, and to be moved (:mod:`headway.model.bundles`).
 
         Raises ValueError when the jobs are not in order, :class:`UserError` for faults that the cluster
         cannot have.

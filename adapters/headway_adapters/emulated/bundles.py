@@ -1,4 +1,4 @@
-"""Bundles: the applications that run over several subjobs at once (:mod:`headway.bundles`).
+"""Bundles: the applications that run over several subjobs at once (:mod:`headway.model.bundles`).
 
 A member has no work of its own, only a limit. The application has one work, its job's. It goes at the rate
 that its *active* processors allow, and stands still while it is moved; members that the processes left end
@@ -17,8 +17,8 @@ from typing import Any
 
 from headway import decisions as dec
 from headway import events as ev
-from headway.bundles import Oversubscription, on_tick, parent_of
 from headway.model import JobDescription
+from headway.model.bundles import Oversubscription, on_tick, parent_of
 from headway.results import Activity, JobResult, Occupation
 from headway.workload.jobs import TraceJob
 from headway_adapters.emulated.arrivals import INFINITY

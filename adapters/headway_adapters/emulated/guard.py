@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from headway.errors import StateError
 from headway.model import FOR_JOB, JobDescription, Placement, PoolBounds, Reservation
-from headway.profile import Profile, next_after
+from headway.resources.profile import Profile, next_after
 from headway_adapters.emulated.dependencies import Dependencies
 from headway_adapters.emulated.execution import BACKGROUND, FOREGROUND, Execution
 from headway_adapters.emulated.faults import LicenceChange

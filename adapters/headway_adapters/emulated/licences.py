@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from headway import events as ev
 from headway.model import JobDescription
-from headway.profile import Profile, next_after
+from headway.resources.profile import Profile, next_after
 from headway_adapters.emulated.faults import LicenceChange
 from headway_adapters.emulated.machine import Machine
 from headway_adapters.emulated.reservations import Reservations

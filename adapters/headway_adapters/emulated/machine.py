@@ -13,7 +13,7 @@ from headway import events as ev
 from headway.adapter import Outcome
 from headway.errors import StateError
 from headway.model import ClusterDescription, JobDescription, processors_of
-from headway.nodes import NodeTable
+from headway.resources import NodeTable
 from headway.results import Activity, CapacityChange, JobResult, Occupation
 from headway.workload.jobs import Follows, TraceJob
 from headway_adapters.emulated.agenda import Agenda

@@ -6,9 +6,9 @@ runs at full speed. Where there are more, a process in front runs at 1 - loss, a
 - its efficiency, if what those in front leave idle is what those in the background require,
 - efficiency x idle / required, if it is less,
 
-which on places of one processor are equations (3.1) and (3.2) of the paper (:mod:`headway.sharing`). A rate
-changes only when a neighbour changes, so nothing is computed between. A suspended or moving job keeps its
-place as if it ran.
+which on places of one processor are equations (3.1) and (3.2) of the paper (:mod:`headway.workload.sharing`).
+A rate changes only when a neighbour changes, so nothing is computed between. A suspended or moving job keeps
+its place as if it ran.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from random import Random
 from typing import Protocol
 
 from headway.model import Placement
-from headway.sharing import Sharing
+from headway.workload.sharing import Sharing
 from headway_adapters.emulated.execution import FOREGROUND, Execution
 from headway_adapters.emulated.machine import Machine
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
-from headway.delays import Delays
+from headway.emulation.delays import Delays
 from headway.events import DecisionFailed, ElasticCommandReceived, Event, in_order
 from headway_adapters.emulated.agenda import Agenda, nothing
 

@@ -11,7 +11,7 @@ from random import Random
 from headway import decisions as dec
 from headway import events as ev
 from headway.model import Placement
-from headway.sharing import CPU, Sharing
+from headway.workload.sharing import CPU, Sharing
 from headway_adapters.emulated.execution import BACKGROUND, FOREGROUND, Execution
 from headway_adapters.emulated.guard import Guard
 from headway_adapters.emulated.machine import Machine

@@ -40,7 +40,7 @@ import structlog
 from headway import decisions as d
 from headway import events as ev
 from headway.adapter import Check, ClusterAdapter, Oddity, Outage, Outcome, StartsWait, WishedFrequency
-from headway.clock import RunClock
+from headway.daemon.clock import RunClock
 from headway.errors import Failure, HeadwayError, UserError
 from headway.model import ClusterDescription
 from headway_adapters.federation.names import LICENCE, Elsewhere, Names

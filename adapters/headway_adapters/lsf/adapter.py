@@ -33,8 +33,8 @@ from typing import Any
 
 from headway import decisions as d
 from headway.adapter import Check, Outcome
+from headway.adapter.migration import ON_NODES
 from headway.errors import Failure, UserError
-from headway.migration import ON_NODES
 from headway.model import ClusterDescription
 from headway_adapters.lsf import checks, listing, reader, writer
 from headway_adapters.lsf.arrays import ARRAYS, read_limits

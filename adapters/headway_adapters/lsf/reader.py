@@ -27,7 +27,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from headway.migration import ON_NODES
+from headway.adapter.migration import ON_NODES
 from headway.model import (
     JobDescription,
     NodeDescription,

@@ -13,7 +13,7 @@ from itertools import groupby
 import msgspec
 
 from headway.model import Placement, Request
-from headway.parts import placements_of
+from headway.model.parts import placements_of
 from headway_adapters.pbs import select, values
 from headway_adapters.pbs.hosts import Largest
 

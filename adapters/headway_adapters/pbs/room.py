@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from headway import decisions as d
 from headway.model import Placement, Request
-from headway.nodes import memory_on_node
-from headway.parts import by_node, placements_of
+from headway.model.parts import by_node, placements_of
+from headway.resources import memory_on_node
 from headway_adapters.pbs import reader, writer
 from headway_adapters.pbs.look import PbsLook
 from headway_adapters.polling import Look

@@ -20,7 +20,7 @@ import msgspec
 
 from headway import decisions as d
 from headway.model import Placement, Reservation
-from headway.parts import by_node
+from headway.model.parts import by_node
 from headway_adapters.pbs import select, values
 from headway_adapters.pbs.chunk_parts import lie
 from headway_adapters.pbs.reader import NOTES, Detail

@@ -62,11 +62,11 @@ from pydantic import BaseModel, ValidationError
 from headway import decisions as d
 from headway import events as ev
 from headway.adapter import Check, ClusterAdapter, Oddity, Outage, Outcome, WishedFrequency
-from headway.clock import RunClock
+from headway.adapter.migration import ON_NODES, MigrationHandler
+from headway.daemon.clock import RunClock
 from headway.errors import Failure, HeadwayError, UserError
-from headway.migration import ON_NODES, MigrationHandler
+from headway.inputs.validation import explain_validation
 from headway.model import ClusterDescription, NodeDescription, SwitchDescription
-from headway.plugins import explain_validation
 from headway_adapters.polling import differ, submissions
 from headway_adapters.polling.actuators import ActuatorOptions, Actuators, capabilities
 from headway_adapters.polling.agents import BACKGROUND, FOREGROUND, AgentOptions, Agents
@@ -196,7 +196,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         """``actuators``: the site's commands for frequencies and power. ``agents``: how the agents on the
         nodes are reached; with them there are two tiers. ``read_only``: monitor mode; nothing
         is adopted, confirmed or tended. ``clock`` tells the time in absolute seconds and never goes back; by
-        default a :class:`headway.clock.RunClock`. Pauses and time-outs do not go by it.
+        default a :class:`headway.daemon.clock.RunClock`. Pauses and time-outs do not go by it.
         """
         if actuators is not None and actuators.power_down is not None and not self.drains:
             raise UserError(

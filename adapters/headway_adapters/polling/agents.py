@@ -28,9 +28,9 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from headway import decisions as d
 from headway import events as ev
 from headway.adapter import Check, Oddity, Outcome
+from headway.adapter.migration import ON_NODES
 from headway.errors import Failure
 from headway.link import Client, read_key
-from headway.migration import ON_NODES
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 
 BACKGROUND, FOREGROUND = "background", "foreground"

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from headway import events as ev
-from headway.migration import ON_NODES
+from headway.adapter.migration import ON_NODES
 from headway.model import JobDescription
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 
-from headway.migration import ON_NODES
+from headway.adapter.migration import ON_NODES
 from headway_adapters.polling.snapshot import SnapshotJob
 
 

@@ -10,7 +10,7 @@ A daemon that is killed forgets its moves. The next one takes the job as it find
 queue), says so, and resumes one that its predecessor left suspended (:meth:`Moves.adopt`). So no move is
 finished by a daemon that did not begin it, and none can be done twice.
 
-Work (:class:`headway.migration.Work`) runs on threads of its own; all else on the adapter's.
+Work (:class:`headway.adapter.migration.Work`) runs on threads of its own; all else on the adapter's.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import msgspec
 from headway import decisions as d
 from headway import events as ev
 from headway.adapter import Outcome
-from headway.migration import (
+from headway.adapter.migration import (
     Answered,
     Instruction,
     Machine,

@@ -42,8 +42,8 @@ from headway.model import (
     SitePolicy,
     SwitchDescription,
 )
-from headway.nodes import layout_is_open
-from headway.parts import placements_of
+from headway.model.parts import placements_of
+from headway.resources import layout_is_open
 from headway_adapters.polling import Flight, Launch, Look, PollingAdapter, validated
 from headway_adapters.polling.actuators import OURS
 from headway_adapters.polling.client import Unanswered

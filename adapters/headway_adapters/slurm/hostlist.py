@@ -1,11 +1,11 @@
-"""Slurm's host lists: ``n[1-3,07-10],login`` <-> names (:mod:`headway.node_lists`). Pure."""
+"""Slurm's host lists: ``n[1-3,07-10],login`` <-> names (:mod:`headway.inputs.node_lists`). Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-from headway.node_lists import MAX_NAMES, expand, split
+from headway.inputs.node_lists import MAX_NAMES, expand, split
 
 __all__ = ["MAX_NAMES", "compress", "expand", "split"]
 

@@ -27,7 +27,7 @@ from pathlib import Path
 
 from headway.adapter import Check
 from headway.errors import Failure
-from headway.shipped import shipped
+from headway.inputs.shipped import shipped
 from headway_adapters.slurm import marker, reader, values
 from headway_adapters.slurm.client import SlurmClient
 from headway_adapters.slurm.options import SlurmOptions

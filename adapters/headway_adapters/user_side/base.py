@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from headway.adapter.user_side import Queue, Silence, Submission, Window
 from headway.errors import Failure
-from headway.user_side import Queue, Silence, Submission, Window
 from headway_adapters.polling.adapter import PollingAdapter, validated
 from headway_adapters.polling.client import CommandClient
 from headway_adapters.transport import Result, Transport
@@ -17,7 +17,7 @@ from headway_adapters.user_side.words import queue_name
 
 
 class CommandUser:
-    """Most of a :class:`headway.user_side.UserSide`. A subclass says how its commands are written."""
+    """Most of a :class:`headway.adapter.user_side.UserSide`. A subclass says how its commands are written."""
 
     #: Signs in a refusal that the job has ended already.
     gone: ClassVar[tuple[str, ...]] = ()

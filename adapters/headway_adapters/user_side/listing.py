@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from headway.migration import ON_NODES
-from headway.nodes import memory_on_node
-from headway.user_side import Listed, Queue
+from headway.adapter.migration import ON_NODES
+from headway.adapter.user_side import Listed, Queue
+from headway.resources import memory_on_node
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 
 

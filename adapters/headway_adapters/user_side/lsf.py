@@ -9,8 +9,8 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 
+from headway.adapter.user_side import Allocation, Submission
 from headway.errors import Failure
-from headway.user_side import Allocation, Submission
 from headway_adapters.lsf import LsfAdapter, listing, writer
 from headway_adapters.lsf.client import LsfClient
 from headway_adapters.lsf.options import LsfOptions
@@ -26,8 +26,8 @@ _SUBMITTED = re.compile(r"Job <([0-9]+)> is submitted")
 
 
 class LsfUser(QueueUser):
-    """See :class:`headway.user_side.UserSide`. ``options``: ``queue``, "normal" without it, and those of the
-    adapter."""
+    """See :class:`headway.adapter.user_side.UserSide`. ``options``: ``queue``, "normal" without it, and those
+    of the adapter."""
 
     grain = 60.0
     gone = ("already finished", "No matching job found", "is not found")

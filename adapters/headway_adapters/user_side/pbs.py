@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from headway.adapter.user_side import Allocation, Submission
 from headway.errors import Failure
-from headway.user_side import Allocation, Submission
 from headway_adapters.pbs import PbsAdapter, writer
 from headway_adapters.pbs.client import PbsClient
 from headway_adapters.pbs.listings import Listings
@@ -23,8 +23,8 @@ from headway_adapters.user_side.words import checked
 
 
 class PbsUser(QueueUser):
-    """See :class:`headway.user_side.UserSide`. ``options``: ``queue``, "workq" without it, and those of the
-    adapter."""
+    """See :class:`headway.adapter.user_side.UserSide`. ``options``: ``queue``, "workq" without it, and those
+    of the adapter."""
 
     grain = 1.0
     gone = ("Unknown Job", "Job has finished", "Request invalid for state of job")

@@ -21,8 +21,8 @@ from __future__ import annotations
 
 import re
 
+from headway.adapter.user_side import Window
 from headway.errors import Failure
-from headway.user_side import Window
 
 _HEADER = re.compile(r"backfill window \(.*partition: (\S+)\)", re.IGNORECASE)
 _SECTION = re.compile(r"partition (\S+):")

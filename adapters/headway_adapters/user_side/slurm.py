@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headway.adapter.user_side import Allocation, Submission
 from headway.decisions import Annotate
 from headway.errors import Failure, UserError
-from headway.user_side import Allocation, Submission
 from headway_adapters.polling.adapter import validated
 from headway_adapters.polling.remarks import noted
 from headway_adapters.slurm import SlurmAdapter, hostlist, writer
@@ -26,8 +26,8 @@ _COUNTS = re.compile(r"([0-9]+)(?:\(x([0-9]+)\))?")
 
 
 class SlurmUser(CommandUser):
-    """See :class:`headway.user_side.UserSide`. ``options``: ``queue`` (a partition; without it the default
-    one), and those of the adapter."""
+    """See :class:`headway.adapter.user_side.UserSide`. ``options``: ``queue`` (a partition; without it the
+    default one), and those of the adapter."""
 
     grain = 60.0
     gone = (*writer.ALREADY, "Invalid job id")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from headway.adapter.user_side import Submission
 from headway.errors import UserError
-from headway.user_side import Submission
 from headway_adapters.polling.words import Unfit, matching
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}")

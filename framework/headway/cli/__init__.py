@@ -116,7 +116,8 @@ def _add_plugin_commands(group: click.Group, files: Iterable[Path]) -> None:
 
     The plugins are made with the defaults of their options, because no configuration is read yet.
     """
-    from headway.plugins import Catalogue, PluginConfig, Plugins, hooks_of
+    from headway.plugins import Catalogue, PluginConfig, Plugins
+    from headway.plugins.hook_names import hooks_of
 
     catalogue = Catalogue(files)
     for name in catalogue.names():

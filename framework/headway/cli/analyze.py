@@ -20,7 +20,7 @@ from headway.cli.common import (
 )
 from headway.cli.rules import ON_THE_SPOT, accepted, refuse_breaches, show_doubts, single_options
 from headway.errors import UserError
-from headway.extras import need_report
+from headway.inputs.extras import need_report
 
 if TYPE_CHECKING:
     from headway.workload import Trace

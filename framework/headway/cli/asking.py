@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headway.cli.common import say
-from headway.durations import EXPECTED, seconds_of
 from headway.errors import Failure, UserError
+from headway.inputs.durations import EXPECTED, seconds_of
 
 if TYPE_CHECKING:
     from headway.service.protocol import AnyRequest, Reply

@@ -15,7 +15,7 @@ import click
 
 from headway.cli.common import messages, new_progress, prepare_directory, say
 from headway.errors import Failure
-from headway.extras import need_cluster
+from headway.inputs.extras import need_cluster
 
 if TYPE_CHECKING:
     from headway.experiment.campaign import Campaign, Row

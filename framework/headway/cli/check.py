@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from headway.adapter import Check, ClusterAdapter
     from headway.config import Config
     from headway.decisions import Decision
-    from headway.engine import Mode
     from headway.model import ClusterDescription
+    from headway.model.modes import Mode
     from headway.plugins import Catalogue, PluginConfig, Plugins
 
 #: Characters of a check's detail that are shown.
@@ -45,8 +45,8 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
     from headway.adapter import Check
     from headway.config import live_adapter, load_config
     from headway.emulation import validated_faults
-    from headway.engine import Mode
     from headway.model import ClusterDescription
+    from headway.model.modes import Mode
     from headway.plugins import Catalogue
 
     config = load_config(config_path)
@@ -114,7 +114,7 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
 
 def _is_for_later(check: Check, mode: Mode) -> bool:
     """Whether it is not in order, and only driving needs it, and headway only watches."""
-    from headway.engine import Mode
+    from headway.model.modes import Mode
 
     return mode is Mode.MONITOR and check.driving and not check.ok
 
@@ -192,7 +192,7 @@ def _loaded(
 def _check_options(config: Config) -> None:
     """Raise :class:`UserError` with all that is wrong in the options of clusters."""
     from headway.config import live_options
-    from headway.engine import Mode
+    from headway.model.modes import Mode
 
     mistakes = Mistakes()
     if config.mode is not Mode.DRY_RUN:
@@ -205,7 +205,7 @@ def _check_options(config: Config) -> None:
 def _suits_no_job(plugins: Plugins, adapter: ClusterAdapter) -> list[Check]:
     """Migration handlers that are for jobs with an attribute that no job has now."""
     from headway.adapter import Check
-    from headway.live_copy import Copy
+    from headway.emulation.live_copy import Copy
 
     asked = [
         (plugin.name, word)

@@ -10,7 +10,7 @@ import click
 from headway.cli.common import console
 from headway.cli.reproduce import made
 from headway.errors import UserError
-from headway.extras import need_report
+from headway.inputs.extras import need_report
 
 if TYPE_CHECKING:
     from headway.experiment.claims_page import Call

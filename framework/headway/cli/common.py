@@ -20,7 +20,7 @@ from headway.errors import Failure, HeadwayError, UserError
 
 if TYPE_CHECKING:
     from headway.config import Config, LogConfig
-    from headway.latencies import Latencies
+    from headway.journal.latencies import Latencies
     from headway.plugins import Catalogue, PluginConfig
     from headway.report import Section
     from headway.results import RunResult
@@ -265,7 +265,7 @@ def reaching_the_cluster(config_path: Path, of: type[Failure] = Failure) -> Iter
 def measured_latencies(config: Config) -> Latencies | None:
     """What the daemon with this configuration has measured; None: nothing, or nothing that can be read."""
     from headway.journal import Journal
-    from headway.latencies import measured, together
+    from headway.journal.latencies import measured, together
 
     if "://" not in config.journal and not Path(config.journal).exists():
         return None

@@ -13,7 +13,7 @@ from rich.table import Table as ScreenTable
 
 from headway.cli.campaigns import all_failed, place_options, run_in_folder, write_all
 from headway.cli.common import console, messages, policy_file_option, say, tell_issues
-from headway.extras import need_report
+from headway.inputs.extras import need_report
 
 if TYPE_CHECKING:
     from headway.cli.campaigns import Ran

@@ -16,7 +16,7 @@ from headway.cli.common import (
     say,
     set_up_log,
 )
-from headway.extras import need_report
+from headway.inputs.extras import need_report
 
 POLICIES = ("fcfs", "easy", "conservative")
 PROCESSORS = 320

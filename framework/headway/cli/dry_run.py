@@ -32,7 +32,7 @@ from headway.cli.estimate_options import asked_model, estimates_option, estimate
 from headway.cli.numbers import FiniteRange
 from headway.cli.rules import ON_THE_SPOT, accepted, refuse_breaches, show_doubts, single_options
 from headway.errors import UserError
-from headway.extras import need_report
+from headway.inputs.extras import need_report
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from headway.config import Config
     from headway.experiment.single import One, Trusted
     from headway.journal import Journal
-    from headway.latencies import Latencies
+    from headway.journal.latencies import Latencies
     from headway.model import ClusterDescription
     from headway.plugins import Catalogue, PluginConfig
     from headway.report import Section
@@ -174,10 +174,10 @@ def command(
     import msgspec
 
     from headway.config import load_config, parse_config
-    from headway.draws import middle
     from headway.emulation import emulate, validated_faults
-    from headway.failures import refuse_failed
+    from headway.experiment.draws import middle
     from headway.plugins import Catalogue
+    from headway.plugins.failures import refuse_failed
     from headway.workload import estimated_trace, filters, read_trace
     from headway.workload.chains import chains_of, recorded_chains, with_chains
     from headway.workload.cpu_use import jobs_with_cpu_use, read_cpu_use
@@ -494,7 +494,8 @@ def _first_pool(cluster: ClusterDescription) -> tuple[str, int]:
 
 def enabled(config: Config, catalogue: Catalogue, policy: str | None, configured: bool) -> list[PluginConfig]:
     """The plugins of a dry run: those of files, then ``policy`` (with a placement) or the configuration's."""
-    from headway.plugins import PluginConfig, hooks_of
+    from headway.plugins import PluginConfig
+    from headway.plugins.hook_names import hooks_of
 
     if policy is None:
         return catalogue.enabled(config.plugin_configs())
@@ -612,7 +613,7 @@ def _tell_what_is_emulated_alone(
 
 def _label(config: Config, configs: list[PluginConfig], catalogue: Catalogue) -> str:
     """What the configuration calls the policy: its name, or that of the preset that it is part of."""
-    from headway.plugins import hooks_of
+    from headway.plugins.hook_names import hooks_of
 
     policies = (c.name for c in configs if "schedule" in hooks_of(catalogue.get(c.name, c.where)))
     policy = next(policies, configs[0].name if configs else "none")
@@ -635,7 +636,7 @@ def copy_forward(
     """Run a copy of the live cluster into the future; returns when the copy was made (epoch second), too."""
     from headway.config import live_adapter
     from headway.emulation import emulate
-    from headway.live_copy import Copy
+    from headway.emulation.live_copy import Copy
     from headway.plugins import Plugins
 
     with live_adapter(config, read_only=True) as adapter:
@@ -683,7 +684,7 @@ def report(
     copied (epoch second); then there is a forecast, too. ``one``: what the rule book knows of the run; what
     it says is printed, written and returned.
     """
-    from headway.collector import quiet_collector
+    from headway.emulation.collector import quiet_collector
     from headway.metrics import Figures
     from headway.report import FORMATS, render_summary, write_outputs
 

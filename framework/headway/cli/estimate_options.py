@@ -25,7 +25,7 @@ estimates_set_option = click.option(
 
 def asked_model(catalogue: Catalogue, estimates: str | None, settings: Sequence[str]) -> ChosenModel | None:
     """The model that was asked for; None if none was."""
-    from headway.estimates import chosen_model
+    from headway.experiment.estimates import chosen_model
 
     if estimates is None:
         if settings:

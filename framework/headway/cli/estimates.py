@@ -36,7 +36,7 @@ def command(context: click.Context, plugin_files: tuple[Path, ...]) -> None:
     if context.invoked_subcommand is not None:
         return
     from headway.cli.plugins import list_models
-    from headway.estimates import estimate_models
+    from headway.experiment.estimates import estimate_models
     from headway.plugins import Catalogue
 
     list_models(estimate_models(Catalogue(plugin_files)))
@@ -64,7 +64,7 @@ def fit(
     import numpy as np
     import yaml
 
-    from headway.estimates import named_model
+    from headway.experiment.estimates import named_model
     from headway.plugins import Catalogue
     from headway.report.atomic import writing
     from headway.workload import Column, read_trace, run_jobs

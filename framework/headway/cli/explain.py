@@ -120,9 +120,9 @@ def _configured(path: Path, journal_only: bool) -> Config:
 def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> tuple[str, list[str]]:
     """The job's whole id, and what the plugins make of the cluster as it is now."""
     from headway.config import live_adapter
+    from headway.daemon.explain import explain, find_job
     from headway.emulation import emulate
-    from headway.explain import explain, find_job
-    from headway.live_copy import Copy
+    from headway.emulation.live_copy import Copy
     from headway.plugins import Plugins
     from headway.scheduler import Scheduler
     from headway.state.records import ON_NODES
@@ -204,8 +204,8 @@ def _starts_that_wait(config: Config) -> list[str]:
 def _what_is_known(config: Config, plugins: Plugins, catalogue: Catalogue) -> dict[str, Any]:
     """What plugins have promised in the last recorded run, and what those that predict runtimes have learned
     by now."""
+    from headway.daemon.replay import learned_by_predictors, promised
     from headway.journal import Journal
-    from headway.replay import learned_by_predictors, promised
 
     predicts = bool(plugins.implementations("predict_runtime"))
     if not (predicts or plugins.promise) or not may_have_journal(config.journal):
@@ -225,9 +225,9 @@ def _what_is_known(config: Config, plugins: Plugins, catalogue: Catalogue) -> di
 def _from_journal(journal_path: str, catalogue: Catalogue, job_id: str) -> tuple[str, list[str]]:
     """The job's whole id, and what the last recorded run knew at its end."""
     from headway.config import adapter_class, parse_config
-    from headway.explain import explain
+    from headway.daemon.explain import explain
+    from headway.daemon.replay import scheduler_of
     from headway.journal import Journal
-    from headway.replay import scheduler_of
 
     with Journal.open(journal_path, create=False, read_only=True) as journal:
         run = journal.last_run()
@@ -244,7 +244,7 @@ def _from_journal(journal_path: str, catalogue: Catalogue, job_id: str) -> tuple
 
 def _history(journal_path: str, job_id: str) -> tuple[list[str], str]:
     """What the journal says about the job, and why its last start failed, if it did."""
-    from headway.explain import last_failure
+    from headway.daemon.explain import last_failure
     from headway.journal import Journal
 
     if not may_have_journal(journal_path):
@@ -268,7 +268,7 @@ def _elements(journal_path: str, array_id: str) -> list[str]:
 
 
 def _sentences(history: Sequence[HistoryEntry]) -> list[str]:
-    from headway.explain import told_once
+    from headway.daemon.explain import told_once
 
     lines = []
     for entry in told_once(history):

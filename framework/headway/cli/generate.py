@@ -102,7 +102,7 @@ def drawn(
     import pydantic
 
     from headway.experiment.campaign import workload_models
-    from headway.plugins import explain_validation
+    from headway.inputs.validation import explain_validation
 
     models = workload_models(catalogue)
     if model not in models:

@@ -45,11 +45,11 @@ def repeat_last_run(
     The journal is read only. Raises :class:`headway.errors.UserError` if there is no recorded run.
     """
     from headway.config import load_config
-    from headway.engine import Mode
+    from headway.daemon.replay import scheduler_of
     from headway.errors import UserError
     from headway.journal import Journal
+    from headway.model.modes import Mode
     from headway.plugins import Catalogue
-    from headway.replay import scheduler_of
 
     if (config_path is None) == (journal_path is None):
         raise click.UsageError("expected either --config or --journal")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from headway.cli.common import console, policy_file_option
-from headway.extras import need_report
+from headway.inputs.extras import need_report
 
 
 @click.command("lint-experiment")

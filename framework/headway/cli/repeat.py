@@ -12,7 +12,7 @@ import click
 from headway.cli.campaigns import Ran, all_failed, place_options, run_in_folder, write_all
 from headway.cli.common import console, messages, say
 from headway.errors import Failure, UserError
-from headway.extras import need_report
+from headway.inputs.extras import need_report
 
 if TYPE_CHECKING:
     from headway.experiment.campaign import Row

@@ -26,9 +26,9 @@ def command(journal_path: str, run_id: int | None, plugin_files: tuple[Path, ...
     is a SQLite file or a database URL; it is only read. Exit code 0 if all decisions are the same, 1 if
     any differs.
     """
+    from headway.daemon.replay import other_rule, replay
     from headway.journal import Journal
     from headway.plugins import Catalogue
-    from headway.replay import other_rule, replay
 
     with Journal.open(journal_path, create=False, read_only=True) as journal:
         found = replay(journal, Catalogue(plugin_files), run_id)

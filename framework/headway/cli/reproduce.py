@@ -14,7 +14,7 @@ import click
 
 from headway.cli.common import console, messages, new_progress
 from headway.errors import UserError, nearest
-from headway.extras import need_report
+from headway.inputs.extras import need_report
 
 if TYPE_CHECKING:
     from headway.experiment.reproduction import Reproduction

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from headway.cli.common import console, messages, say
 from headway.errors import UserError, nearest
-from headway.extras import need_parquet, need_report
+from headway.inputs.extras import need_parquet, need_report
 
 if TYPE_CHECKING:
     from headway.experiment.campaign import Row

@@ -48,7 +48,7 @@ def command(config_path: Path, monitor: bool, plugin_files: tuple[Path, ...], ou
     from headway.config import load_config
     from headway.daemon.made import Unreached
     from headway.daemon.succession import Succession
-    from headway.engine import Mode
+    from headway.model.modes import Mode
 
     config = load_config(config_path)
     if monitor:

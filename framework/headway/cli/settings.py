@@ -11,7 +11,7 @@ from headway.errors import UserError
 
 def parsed_settings(settings: Sequence[str], option: str = "--set") -> dict[str, Any]:
     """``KEY=VALUE`` settings, their values read as YAML; :class:`UserError` for what is none."""
-    from headway.strict_yaml import parse_yaml
+    from headway.inputs.strict_yaml import parse_yaml
 
     found: dict[str, Any] = {}
     for setting in settings:

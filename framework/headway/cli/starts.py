@@ -32,8 +32,8 @@ def command(config_path: Path, since: float | None, out: Path | None) -> None:
     are counted apart.
     """
     from headway.config import load_config
+    from headway.experiment.planned_starts import DRIVE, encoded, planned_starts
     from headway.journal import Journal
-    from headway.planned_starts import DRIVE, encoded, planned_starts
     from headway.report.atomic import writing
 
     config = load_config(config_path)

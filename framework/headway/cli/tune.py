@@ -12,7 +12,7 @@ from rich.table import Table
 from headway.cli.common import console, messages, new_progress, policy_file_option, tell_issues
 from headway.cli.compare import SECONDS, in_time
 from headway.errors import UserError
-from headway.extras import need_report
+from headway.inputs.extras import need_report
 
 METRICS = ("mean wait", "slowdown of means", "utilisation")
 

@@ -19,15 +19,16 @@ from typing import Any
 import structlog
 
 from headway import __version__, inputs
-from headway.clock import RunClock
 from headway.config import Config, live_adapter
+from headway.daemon.clock import RunClock
 from headway.daemon.memory import remembered, states_at_the_end, states_now
 from headway.daemon.users import Users
-from headway.engine import Engine, Mode, Stopped
+from headway.engine import Engine, Stopped
 from headway.errors import Failure, UserError
 from headway.journal import Journal, RunInfo
-from headway.latencies import SAVED_AS, LatencyMeter
+from headway.journal.latencies import SAVED_AS, LatencyMeter
 from headway.model import ClusterDescription
+from headway.model.modes import Mode
 from headway.plugins import Catalogue, Plugins
 from headway.scheduler import Scheduler
 

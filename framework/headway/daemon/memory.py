@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from headway.adapter import WishedFrequency
+from headway.daemon.replay import learned_by_predictors, recounted
 from headway.decisions import Decision
 from headway.errors import Damaged, HeadwayError
 from headway.journal import Journal
 from headway.plugins import Catalogue
-from headway.replay import learned_by_predictors, recounted
 
 #: Starts that were decided before this are not on their way any more, seconds.
 RECENT = 86400.0

@@ -17,8 +17,9 @@ import structlog
 
 from headway.config import Config, load_config
 from headway.daemon.made import MadeRun, OrdersTo, Unreached, make_run
-from headway.engine import Engine, Mode, Stopped
+from headway.engine import Engine, Stopped
 from headway.errors import HeadwayError, UserError
+from headway.model.modes import Mode
 
 #: Between two attempts to make a run of a cluster that did not answer, at least.
 RETRY_SECONDS = 2.0

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from headway.config import Config
-from headway.engine import Mode
 from headway.errors import HeadwayError
-from headway.latencies import LatencyMeter
+from headway.journal.latencies import LatencyMeter
+from headway.model.modes import Mode
 from headway.service import Inbox, Server
 from headway.service.limits import Allowance, Limits
 from headway.service.protocol import Report

@@ -1,6 +1,6 @@
 """Power and energy: what a cluster draws, how fast its jobs run, and who says so.
 
-:mod:`~headway.energy.model` answers from a cluster's energy profile, :mod:`~headway.energy.meter`
+:mod:`~headway.energy.model` answers from a cluster's energy profile, :mod:`~headway_plugins.energy.meter`
 follows the power of every pool, :mod:`~headway.energy.profiles` reads profiles. What a run used is
 computed afterwards, by :mod:`headway.metrics.energy`.
 """

@@ -28,9 +28,9 @@ import msgspec
 import pydantic
 
 from headway.errors import UserError, nearest
+from headway.inputs.strict_yaml import parse_yaml
+from headway.inputs.validation import explain_validation
 from headway.model import ClusterDescription, EnergyProfile, FrequencyLevel, NodeClass, SleepState
-from headway.plugins import explain_validation
-from headway.strict_yaml import parse_yaml
 
 #: Installed profiles: each entry point is the path of a YAML file.
 PROFILES = "headway.energy"

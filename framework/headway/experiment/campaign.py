@@ -21,15 +21,16 @@ from numpy.typing import NDArray
 
 from headway.emulation import emulate
 from headway.errors import UserError, nearest
-from headway.estimates import chosen_model
+from headway.experiment.estimates import chosen_model
 from headway.experiment.facts import WorkloadFacts, facts_of
 from headway.experiment.measured import aligned, common_window, figures, observed
 from headway.experiment.method import Method
 from headway.experiment.prime_time import prime_time
-from headway.failures import refuse_failed
-from headway.latencies import Latencies
+from headway.inputs.validation import explain_validation
+from headway.journal.latencies import Latencies
 from headway.model import ClusterDescription
-from headway.plugins import Catalogue, PluginConfig, explain_validation
+from headway.plugins import Catalogue, PluginConfig
+from headway.plugins.failures import refuse_failed
 from headway.report.atomic import writing
 from headway.results import Refused
 from headway.workload import (

@@ -13,15 +13,16 @@ from headway.config import CycleSeconds, EmulationConfig, EnergyConfig, NodesCon
 from headway.emulation import emulate
 from headway.energy.profiles import load_profile, with_energy
 from headway.errors import UserError
-from headway.estimates import chosen_model
 from headway.experiment.campaign import Campaign, Scenario, Variant
+from headway.experiment.estimates import chosen_model
 from headway.experiment.method import Method, trim_of
-from headway.latencies import LONGEST, Latencies
+from headway.experiment.planned_starts import RealCluster, read_real_cluster
+from headway.inputs.strict_yaml import read_mapping
+from headway.inputs.validation import explain_validation
+from headway.journal.latencies import LONGEST, Latencies
 from headway.model import ClusterDescription
 from headway.partitions.description import TorusConfig
-from headway.planned_starts import RealCluster, read_real_cluster
-from headway.plugins import Catalogue, PluginConfig, explain_validation
-from headway.strict_yaml import read_mapping
+from headway.plugins import Catalogue, PluginConfig
 
 PluginEntry = str | dict[str, dict[str, Any] | None]
 

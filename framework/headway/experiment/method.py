@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from headway.durations import seconds_of
 from headway.errors import UserError
-from headway.planned_starts import RealCluster
+from headway.experiment.planned_starts import RealCluster
+from headway.inputs.durations import seconds_of
 
 #: How jobs come: one by one, whatever the schedule; all at once; or when earlier ones have ended.
 SYSTEMS = ("open", "static", "closed")

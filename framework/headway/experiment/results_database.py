@@ -34,10 +34,10 @@ from sqlalchemy import (
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
-from headway.database_url import database_url
 from headway.errors import Failure, UserError
 from headway.experiment.campaign import Row
 from headway.experiment.folder import CAMPAIGN, METHOD, ROWS, read_record, read_results
+from headway.inputs.database_url import database_url
 
 metadata = MetaData()
 

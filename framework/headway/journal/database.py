@@ -21,8 +21,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from headway import __version__
-from headway.database_url import database_url
 from headway.errors import Damaged, Failure, UserError
+from headway.inputs.database_url import database_url
 from headway.journal.lock import FileLock, close_to_others, take_advisory_lock
 from headway.journal.owner import still_ours, take_over
 from headway.journal.schema import SCHEMA_VERSION, about, metadata

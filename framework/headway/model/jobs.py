@@ -54,8 +54,8 @@ class Request(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     #: Seconds, from when it could have started on, for which it waits for nodes on so few switches; then it
     #: takes any. None: it was not said.
     switches_wait: float | None = None
-    #: Parts that start together or not at all (:mod:`headway.parts`): then ``processors`` is their sum and
-    #: ``walltime`` the longest, and no other size is stated here.
+    #: Parts that start together or not at all (:mod:`headway.model.parts`): then ``processors`` is their sum
+    #: and ``walltime`` the longest, and no other size is stated here.
     parts: tuple[Request, ...] = ()
     #: What no two parts may have in common: "nodes" or "hosts" (:attr:`NodeDescription.host`); "": nothing,
     #: several parts may be on one node.

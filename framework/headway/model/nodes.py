@@ -113,8 +113,8 @@ class ClusterDescription(msgspec.Struct, frozen=True, gc=False):
     #: It stands in for the site's own cluster, in a dry run: pools and nodes that options name may not be
     #: there.
     stands_in: bool = False
-    #: Its jobs' ids are the batch system's numbers (:mod:`headway.numbering`): they break ties, so that the
-    #: order is the same however the jobs are listed. Else jobs are numbered as they arrive.
+    #: Its jobs' ids are the batch system's numbers (:mod:`headway.model.numbering`): they break ties, so that
+    #: the order is the same however the jobs are listed. Else jobs are numbered as they arrive.
     numbered: bool = False
 
     def in_nodes(self) -> ClusterDescription:

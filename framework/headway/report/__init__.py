@@ -2,7 +2,6 @@
 
 from headway.report.comparison import compare_table
 from headway.report.html import render_html, write_html
-from headway.report.section import Section
 from headway.report.tables import (
     FORMATS,
     write_decisions_csv,
@@ -11,6 +10,7 @@ from headway.report.tables import (
     write_outputs,
 )
 from headway.report.terminal import render_summary
+from headway.results.section import Section
 
 __all__ = [
     "FORMATS",

@@ -23,9 +23,9 @@ from headway.metrics.summary import STATISTICS
 from headway.report import gantt, quantities
 from headway.report.atomic import writing
 from headway.report.comparison import compared, compared_columns
-from headway.report.section import Section
 from headway.report.terminal import flatten
 from headway.results import RunResult
+from headway.results.section import Section
 
 #: Jobs whose data the page carries for zooming and hovering, over all runs together.
 EMBEDDED_JOBS = 20_000

@@ -29,8 +29,8 @@ from headway.metrics.steps import common_times
 from headway.metrics.summary import STATISTICS
 from headway.model.classes import CLASSES
 from headway.report.atomic import writing
-from headway.report.section import Section
 from headway.results import RunResult
+from headway.results.section import Section
 
 #: The first nine are fixed, in this order; more may be added behind them.
 JOB_COLUMNS = (

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headway.model import Placement
-from headway.nodes import Offer
 from headway.plugins import HookCaller
+from headway.resources import Offer
 from headway.state import Job
 from headway.view import View
 

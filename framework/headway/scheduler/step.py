@@ -19,13 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from headway.decisions import Decision, Start
+from headway.decisions import Answer, Decision, Start
 from headway.events import Event, JobEnded, JobStarted, in_order
 from headway.hookspecs import NO_MORE
 from headway.model import ClusterDescription
-from headway.observers import Observers
 from headway.plugins import HookCaller, Plugins, Problem
-from headway.requests import Answer
+from headway.plugins.observers import Observers
 from headway.scheduler.gate import Gate
 from headway.scheduler.passes import Passes
 from headway.scheduler.wiring import ask_plugins

@@ -17,11 +17,10 @@ from dataclasses import dataclass
 import msgspec
 
 from headway.adapter import Oddity, Outage, Outcome, StartsWait
-from headway.decisions import Decision
+from headway.decisions import Answer, Decision
 from headway.events import ElasticCommandReceived, Event, ReservationRequested, ReservationReturned
-from headway.latencies import LatencySummary
+from headway.journal.latencies import LatencySummary
 from headway.plugins import Problem
-from headway.requests import Answer
 from headway.scheduler import Scheduler
 from headway.service import protocol
 from headway.service.protocol import OddityReport, OutageReport, PoolReport, Reply, Report

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from headway.adapter import StartsWait
-from headway.latencies import LatencySummary
+from headway.journal.latencies import LatencySummary
 
 #: Bytes of a line, at most.
 MAX_REQUEST = 16 * 1024

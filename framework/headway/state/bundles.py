@@ -1,11 +1,11 @@
-"""Bundles of subjobs (:mod:`headway.bundles`): what the guard lets be submitted and moved."""
+"""Bundles of subjobs (:mod:`headway.model.bundles`): what the guard lets be submitted and moved."""
 
 from __future__ import annotations
 
-from headway.bundles import parent_of
 from headway.decisions import Migrate, SubmitSubjob
 from headway.errors import StateError
 from headway.model import JobDescription
+from headway.model.bundles import parent_of
 from headway.state.facts import Facts
 from headway.state.records import ON_NODES
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from headway.energy import EnergyModel
 from headway.model import ClusterDescription, JobDescription, Placement, Reservation
-from headway.nodes import NodeTable
+from headway.resources import NodeTable
 from headway.state.barred import Barred
 from headway.state.factors import Factor
 from headway.state.licence_use import Licences
@@ -129,7 +129,7 @@ class Facts:
         self.tenants: Tenants | None = None
         #: Jobs that may run in several pools, by id.
         self.in_several: set[str] = set()
-        #: Jobs of which there were subjobs (:mod:`headway.bundles`): their moves are about these.
+        #: Jobs of which there were subjobs (:mod:`headway.model.bundles`): their moves are about these.
         self.bundles: set[str] = set()
         #: Starts and frequencies of jobs that ran when an earlier run ended.
         self.remembered: dict[str, tuple[float, float | None]] = {}

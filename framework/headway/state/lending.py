@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from headway.errors import StateError
 from headway.model import Placement
-from headway.nodes import layout_is_open
+from headway.resources import layout_is_open
 from headway.state.belonging import inside
 from headway.state.facts import Facts
 from headway.state.occupation import expected_end, leave_running, move, occupy, set_expected_end

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from headway import events as ev
 from headway.errors import StateError
 from headway.model import Reservation
-from headway.profile import Profile, next_after
+from headway.resources.profile import Profile, next_after
 from headway.state.belonging import inside
 from headway.state.facts import Facts
 from headway.state.licence_use import Licences

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headway import events as ev
 from headway.decisions import Migrate, Start, SwapTiers
-from headway.numbering import number
+from headway.model.numbering import number
 from headway.state.arrays import element_came, went
 from headway.state.bundles import whole
 from headway.state.choices import choose, face_start

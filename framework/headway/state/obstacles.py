@@ -15,7 +15,7 @@ from __future__ import annotations
 import msgspec
 
 from headway.model import Request, Reservation
-from headway.placing_parts import can_host
+from headway.resources.placing_parts import can_host
 from headway.state.belonging import confining
 from headway.state.bounds import beyond_bounds
 from headway.state.facts import Facts

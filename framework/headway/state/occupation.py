@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from heapq import heappush
 
 from headway.model import Placement
-from headway.nodes import takes_processors_alone
+from headway.resources import takes_processors_alone
 from headway.state.facts import Facts
 from headway.state.records import Domain, Job, RunningEntry
 from headway.state.watchers import tell_gave, tell_took

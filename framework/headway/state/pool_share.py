@@ -7,7 +7,7 @@ domain's pools a job is of.
 from __future__ import annotations
 
 from headway.model import Placement
-from headway.nodes import Bools, NodeTable
+from headway.resources import Bools, NodeTable
 from headway.state.facts import Facts
 from headway.state.records import Job, PoolState, RunningEntry
 

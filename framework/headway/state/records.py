@@ -12,14 +12,14 @@ from typing import Any, Protocol
 import msgspec
 
 from headway.model import JobDescription, Placement, PoolBounds, PoolDescription, Request, Reservation
-from headway.sizes import JobsBySize
+from headway.state.by_size import JobsBySize
 
 _INF = float("inf")
 #: :attr:`PoolState.fresh` where expected ends have moved and nothing else happened.
 ENDS_MOVED = -2
 
 #: What breaks ties between jobs: the order of arrival (an int) or, where the batch system numbers its jobs,
-#: their numbers (:data:`headway.numbering.Number`); of one cluster all are alike.
+#: their numbers (:data:`headway.model.numbering.Number`); of one cluster all are alike.
 Seq = Any
 
 
@@ -389,7 +389,7 @@ class Domain:
     @property
     def free_behind(self) -> int:
         """Processors of a flat pool that nobody has in the background. Of nodes their table tells
-        (:meth:`headway.nodes.NodeTable.free_behind`)."""
+        (:meth:`headway.resources.nodes.NodeTable.free_behind`)."""
         return self.total - sum(job.processors for job in self.background.values())
 
     def touch(self) -> None:

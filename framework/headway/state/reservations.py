@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from headway import events as ev
 from headway.model import Reservation
-from headway.profile import Profile, next_after
+from headway.resources.profile import Profile, next_after
 from headway.state.belonging import inside
 from headway.state.facts import Facts
 from headway.state.pool_share import entries_in, free_in

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from headway.errors import StateError
 from headway.model import Placement
-from headway.nodes import Free, Located
+from headway.resources import Free, Located
 from headway.state.facts import Facts
 from headway.state.occupation import FOREGROUND
 from headway.state.records import Job

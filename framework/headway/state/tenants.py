@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headway.model import Placement
-from headway.nodes import Located, NodeTable
+from headway.resources import Located, NodeTable
 from headway.state.records import ON_NODES, Job
 
 #: A job, where it is, whether that is in the background, and 1 if it comes or -1 if it leaves.

@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from math import ceil
 
-from headway.profile import Profile
+from headway.resources.profile import Profile
 
 _INF = float("inf")
 
@@ -33,7 +33,7 @@ class Ahead(Profile):
 
     @classmethod
     def of(cls, times: list[float], free: list[int]) -> Ahead:
-        """Of such steps (:class:`headway.profile.Profile`): both lists are its own from now on."""
+        """Of such steps (:class:`headway.resources.profile.Profile`): both lists are its own from now on."""
         ahead = cls(times[0], free[0])
         ahead.times, ahead.free = times, free
         return ahead

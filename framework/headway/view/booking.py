@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from headway.model import Placement
-from headway.nodes import Free
+from headway.resources import Free
 
 if TYPE_CHECKING:
     from headway.state import Job

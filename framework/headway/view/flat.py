@@ -8,7 +8,7 @@ import numpy as np
 
 from headway.decisions import Start
 from headway.model import Placement
-from headway.profile import Profile, next_after
+from headway.resources.profile import Profile, next_after
 from headway.state import Domain, Job, State
 from headway.view.ahead import Ahead, coarsened, rounded_up
 from headway.view.booking import Booking

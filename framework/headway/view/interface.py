@@ -11,15 +11,15 @@ import numpy as np
 from headway.decisions import Decision, Migrate, Start, SwapTiers
 from headway.errors import StateError
 from headway.model import Placement, Reservation
-from headway.profile import Profile
-from headway.sizes import JobsBySize
+from headway.resources.profile import Profile
 from headway.state import Status
+from headway.state.by_size import JobsBySize
 from headway.state.choices import facing_pool, in_any_way
 from headway.view.booking import Booking
 from headway.view.licences import LicencesAhead
 
 if TYPE_CHECKING:
-    from headway.nodes import NodeTable
+    from headway.resources import NodeTable
     from headway.state import Domain, Job, PoolState, RunningEntry, State, Tenants
     from headway.state.moves import Undo
 

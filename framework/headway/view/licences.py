@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from headway.profile import Profile, next_after
+from headway.resources.profile import Profile, next_after
 from headway.state.licences import keeping, licence_profile
 from headway.view.ahead import coarsened
 

@@ -15,8 +15,8 @@ import numpy as np
 from headway.decisions import Migrate, Start, SwapTiers
 from headway.errors import StateError
 from headway.model import Placement, Request
-from headway.nodes import Bools, Free, Ints, Offer, bits, layout_is_open
-from headway.placing_parts import place_parts
+from headway.resources import Bools, Free, Ints, Offer, bits, layout_is_open
+from headway.resources.placing_parts import place_parts
 from headway.state import Status
 from headway.state.choices import in_any_way, ways
 from headway.state.still_there import nodes_still_taken

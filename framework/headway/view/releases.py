@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.model import Placement, Request
-from headway.nodes import Free, NodeTable, gres_on_node, memory_on_node, takes_processors_alone
-from headway.parts import placements_of
-from headway.profile import next_after
+from headway.model.parts import placements_of
+from headway.resources import Free, NodeTable, gres_on_node, memory_on_node, takes_processors_alone
+from headway.resources.profile import next_after
 from headway.view.ahead import rounded_up
 
 if TYPE_CHECKING:

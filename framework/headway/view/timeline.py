@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.model import Request
-from headway.nodes import Bools, Free, Ints, bits, memory_on_node
-from headway.parts import divided
+from headway.model.parts import divided
+from headway.resources import Bools, Free, Ints, bits, memory_on_node
 from headway.view.ahead import rounded_up
 from headway.view.booking import Booking
 from headway.view.releases import Releases

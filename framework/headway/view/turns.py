@@ -24,9 +24,9 @@ from operator import attrgetter
 
 import msgspec
 
-from headway.profile import Profile, next_after
-from headway.sizes import JobsBySize
+from headway.resources.profile import Profile, next_after
 from headway.state import Job, RunningEntry, Status
+from headway.state.by_size import JobsBySize
 from headway.view.ahead import Ahead, Coarse, rounded_up
 from headway.view.booking import Booking
 from headway.view.interface import View

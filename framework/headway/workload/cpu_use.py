@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from headway.errors import UserError
-from headway.sharing import CPU
 from headway.workload.jobs import TraceJob
+from headway.workload.sharing import CPU
 
 
 def read_cpu_use(path: Path) -> dict[str, float]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 
-from headway.extras import extra_of, how_to_install
+from headway.inputs.extras import extra_of, how_to_install
 from headway.workload.ended import Ended
 from headway.workload.left_out import LeftOut
 from headway.workload.packed import Source

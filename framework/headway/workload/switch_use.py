@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from headway.durations import seconds_of
 from headway.errors import UserError
-from headway.lists import lines_of
+from headway.inputs.durations import seconds_of
+from headway.inputs.lists import lines_of
 from headway.workload.jobs import TraceJob
 
 _NEEDED = ("job_id", "switches")

@@ -36,11 +36,11 @@ from typing import Any
 import msgspec
 import pydantic
 
-from headway.bundles import BUNDLE, Oversubscription, on_tick, parent_of
 from headway.decisions import Cancel, Decision, Hold, Kill, Migrate, Release, Requeue, Start, SubmitSubjob
 from headway.events import DecisionFailed, Event, JobEnded, JobRequeued, JobStarted, JobSubmitted
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import JobDescription, Request
+from headway.model.bundles import BUNDLE, Oversubscription, on_tick, parent_of
 from headway.state import Domain, Job, State, Status
 from headway.state.records import ON_NODES
 from headway_plugins.bundling.cases import Choice, first_subjobs, further_subjobs, when_placeholder_starts

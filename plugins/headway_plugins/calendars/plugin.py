@@ -28,10 +28,10 @@ import msgspec
 import pydantic
 
 from headway.decisions import Decision, Reserve, Unreserve
-from headway.durations import WholeSeconds
 from headway.errors import UserError, nearest
 from headway.events import DecisionFailed, Event, NodeUp, PoolChanged
 from headway.hookspecs import Plugin, hookimpl
+from headway.inputs.durations import WholeSeconds
 from headway.model import Reservation
 from headway.state import State
 from headway_plugins.calendars.options import WindowsOptions

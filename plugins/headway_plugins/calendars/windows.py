@@ -19,8 +19,8 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
-from headway.durations import WholeSeconds
 from headway.errors import nearest
+from headway.inputs.durations import WholeSeconds
 
 _INF = float("inf")
 #: Windows are looked for so far ahead, in seconds.

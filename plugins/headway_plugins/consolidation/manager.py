@@ -63,10 +63,10 @@ from headway.events import (
 )
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import Placement
-from headway.sharing import Sharing
 from headway.state import ENDS_MOVED, Job, RunningEntry, State, Status
 from headway.state.choices import in_any_way, ways
 from headway.view import View
+from headway.workload.sharing import Sharing
 from headway_plugins.consolidation.part import Spared
 from headway_plugins.consolidation.single import SingleSlots
 from headway_plugins.consolidation.slots import Slots

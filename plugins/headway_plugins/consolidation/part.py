@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from headway.model import Placement
-from headway.nodes import Bools, NodeTable
+from headway.resources import Bools, NodeTable
 from headway.state import Domain, Job, PoolState, RunningEntry
 from headway.state.pool_share import count_on
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from headway.model import Placement
-from headway.nodes import bits, nodes_of
+from headway.resources import bits, nodes_of
 from headway.state import Job
 from headway_plugins.consolidation.part import Spared
 from headway_plugins.consolidation.slots import Slots, is_plain

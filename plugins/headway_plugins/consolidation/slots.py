@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.model import Placement, Request
-from headway.nodes import Bools, Free, Located, NodeTable, Offer
-from headway.placing_parts import place_parts
+from headway.resources import Bools, Free, Located, NodeTable, Offer
+from headway.resources.placing_parts import place_parts
 from headway.state import Domain, Job, PoolState, Tenants
 from headway.view import View
 from headway_plugins.consolidation.part import Part, Spared, Whole

@@ -33,7 +33,7 @@ from typing import Any
 import msgspec
 import pydantic
 
-from headway.decisions import Decision, Reserve, Unreserve
+from headway.decisions import Answer, Decision, Reserve, Unreserve
 from headway.events import (
     DecisionFailed,
     Event,
@@ -44,7 +44,6 @@ from headway.events import (
 )
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import Reservation
-from headway.requests import Answer
 from headway.state import PoolState, State, Status
 
 _RETRY = 300.0

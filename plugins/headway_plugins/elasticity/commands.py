@@ -50,12 +50,11 @@ from typing import Any, Literal
 import msgspec
 import pydantic
 
-from headway.decisions import Decision, Kill, Resize, SetTimeLimit
+from headway.decisions import Answer, Decision, Kill, Resize, SetTimeLimit
 from headway.events import DecisionFailed, ElasticCommandReceived, Event, JobEnded
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import Placement, Reservation
-from headway.profile import Profile, next_after
-from headway.requests import Answer
+from headway.resources.profile import Profile, next_after
 from headway.results import RunResult
 from headway.state import Domain, Job, PoolState, State, Status
 from headway_plugins.policies.dedicated import requested_start

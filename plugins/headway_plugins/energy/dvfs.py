@@ -38,7 +38,7 @@ from headway.decisions import Decision, SetFrequency, SetTimeLimit, Start
 from headway.events import Event, JobChanged, JobEnded, JobRequeued, JobStarted, NodeUp, PoolChanged
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import NodeClass, Placement
-from headway.nodes import Offer
+from headway.resources import Offer
 from headway.results import RunResult
 from headway.state import Job, State
 from headway.view import View

@@ -38,7 +38,6 @@ import msgspec
 import pydantic
 
 from headway.decisions import Decision, PowerDown, PowerUp, SetFrequency, SetTimeLimit, Start
-from headway.energy.meter import PowerMeter
 from headway.errors import UserError, nearest
 from headway.events import (
     DecisionFailed,
@@ -55,6 +54,7 @@ from headway.model import NodeClass, Placement
 from headway.results import RunResult
 from headway.state import Barrier, Job, PoolState, State, Status
 from headway_plugins.energy.cap_over_time import CapOverTime, Prices, Window
+from headway_plugins.energy.meter import PowerMeter
 
 _INF = float("inf")
 #: What bars jobs that the cap of the hour cannot hold, together with their pool.

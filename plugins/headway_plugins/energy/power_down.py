@@ -42,7 +42,7 @@ from headway.events import (
 )
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import Request
-from headway.nodes import NodeTable
+from headway.resources import NodeTable
 from headway.results import RunResult
 from headway.state import Domain, Job, PoolState, State, Status
 from headway.state.choices import ways

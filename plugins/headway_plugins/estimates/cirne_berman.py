@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field, model_validator
 
-from headway.durations import WholeSeconds
 from headway.errors import UserError
 from headway.hookspecs import Plugin, hookimpl
+from headway.inputs.durations import WholeSeconds
 from headway.workload import EstimateModel, Estimates, RunJobs
 from headway_plugins.estimates.model import EstimateOptions, Unfitted
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from headway.durations import WholeSeconds
 from headway.hookspecs import Plugin, hookimpl
+from headway.inputs.durations import WholeSeconds
 from headway.workload import EstimateModel, Estimates, RunJobs
 from headway_plugins.estimates.model import RoundedOptions, Unfitted, whole
 

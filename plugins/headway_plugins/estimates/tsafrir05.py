@@ -18,9 +18,9 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from headway.durations import WholeSeconds, as_seconds
 from headway.errors import UserError
 from headway.hookspecs import Plugin, hookimpl
+from headway.inputs.durations import WholeSeconds, as_seconds
 from headway.workload import EstimateModel, Estimates, RunJobs
 from headway_plugins.estimates.modal import (
     HOUR,

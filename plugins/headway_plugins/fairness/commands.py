@@ -17,8 +17,8 @@ from headway.metrics import job_columns
 from headway.report.quantities import NONE, duration, number, share
 
 if TYPE_CHECKING:
+    from headway_plugins.accounts.tree import Tree
     from headway_plugins.fairness.live import Past
-    from headway_plugins.priority.tree import Tree
 
 #: Jobs and users that are listed.
 _LISTED = 10
@@ -97,9 +97,10 @@ def command(config_path: Path, since: float) -> None:
 
 def _site_shares(told: Past) -> Tree | None:
     """The accounts of the daemon's fair share, as it knew them last; None: it has none."""
+    from headway.daemon.replay import scheduler_of
     from headway.plugins import Catalogue
-    from headway.replay import scheduler_of
-    from headway_plugins.priority.fair_share import FairShare, entry_of
+    from headway_plugins.accounts.associations import entry_of
+    from headway_plugins.priority.fair_share import FairShare
 
     for plugin in scheduler_of(told.last_run, Catalogue()).plugins.by_name.values():
         if isinstance(plugin, FairShare):

@@ -34,7 +34,8 @@ STRICT, GREEDY, EASY, REBUILT, KEPT = 0, 1, 2, 3, 4
 #: The orders of service.
 SUBMISSION, SHORTEST, XFACTOR = 0, 1, 2
 
-#: An end that is overdue is expected this much later than now, as in :func:`headway.profile.next_after`.
+#: An end that is overdue is expected this much later than now, as in
+#: :func:`headway.resources.profile.next_after`.
 _NEXT = 1e-3
 _COUNT, _RUNS, _FREE, _ENDED = 0, 1, 2, 3
 

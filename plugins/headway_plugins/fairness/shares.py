@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 from headway.errors import UserError
 from headway.metrics import JobColumns, job_columns
 from headway.results import RunResult
+from headway_plugins.accounts.counting import CountingOptions
+from headway_plugins.accounts.options import is_from_slurm
+from headway_plugins.accounts.tree import NOBODY, Shape, Tree
 from headway_plugins.fairness.equality import presence
-from headway_plugins.priority.fair_share import CountingOptions
-from headway_plugins.priority.options import is_from_slurm
-from headway_plugins.priority.tree import NOBODY, Shape, Tree
 
 Floats = NDArray[np.float64]
 

@@ -13,8 +13,8 @@ import pydantic
 from pydantic import BaseModel, ConfigDict, Field
 
 from headway.errors import UserError
-from headway.plugins import explain_validation
-from headway.strict_yaml import parse_yaml
+from headway.inputs.strict_yaml import parse_yaml
+from headway.inputs.validation import explain_validation
 from headway_plugins.grid.rates import Rates
 from headway_plugins.grid.runtimes import StagedRuntimes
 

@@ -43,12 +43,12 @@ from headway.events import Event, JobChanged, SitePolicyChanged
 from headway.hookspecs import hookimpl
 from headway.model import JobDescription, SitePolicy
 from headway.state import Barrier, Job, PoolState, State
+from headway_plugins.accounts.associations import entry_of, same_shares
+from headway_plugins.accounts.options import OrFromSlurm, Seconds, is_from_slurm
+from headway_plugins.accounts.tree import ROOT, Entry, Tree
+from headway_plugins.accounts.tree_files import configured
 from headway_plugins.limits.rules import Amounts, Rule, dimensions_of
 from headway_plugins.limits.use import BUDGET, TIMED, UNRULED, UNSCALED, Added, Factors, Holder, Ruled
-from headway_plugins.priority.fair_share import entry_of, same_shares
-from headway_plugins.priority.options import OrFromSlurm, Seconds, is_from_slurm
-from headway_plugins.priority.tree import ROOT, Entry, Tree
-from headway_plugins.priority.tree_files import configured
 
 #: Who bars jobs that are too large for a limit by themselves, where limits may change.
 _TOO_LARGE = "limits: too large"

@@ -26,7 +26,7 @@ from typing import Annotated, Any
 import pydantic
 
 from headway.errors import nearest
-from headway_plugins.priority.options import Seconds, Weight
+from headway_plugins.accounts.options import Seconds, Weight
 
 #: What limits may be of.
 DIMENSIONS = ("user", "account", "own_account", "association", "group", "qos", "pool")

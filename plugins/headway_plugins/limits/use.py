@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from headway.state import Barrier, Job
+from headway_plugins.accounts.amounts import amount
+from headway_plugins.accounts.usage import Decaying
 from headway_plugins.limits.rules import Amounts
-from headway_plugins.priority.fair_share import amount
-from headway_plugins.priority.usage import Decaying
 
 #: Measures in the words of messages.
 UNITS = {

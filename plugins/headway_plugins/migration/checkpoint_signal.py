@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from headway.migration import Move, Reported
+from headway.adapter.migration import Move, Reported
 from headway_plugins.migration.options import ImageOptions
 from headway_plugins.migration.ready import Ready
 from headway_plugins.migration.relocation import Way

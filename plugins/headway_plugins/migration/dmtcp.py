@@ -13,8 +13,8 @@ import re
 
 from pydantic import Field
 
+from headway.adapter.migration import Move
 from headway.errors import Failure
-from headway.migration import Move
 from headway_plugins.migration.dumping import Dumping
 from headway_plugins.migration.programs import ProgramOptions
 from headway_plugins.migration.relocation import Way

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from headway.adapter.migration import Answered, Instruction, Move, Order, Over, Seen
 from headway.decisions import Requeue, Resume, Suspend
-from headway.migration import Answered, Instruction, Move, Order, Over, Seen
 from headway_plugins.migration.steps import Steps
 
 

@@ -21,8 +21,8 @@ import stat
 
 import msgspec
 
+from headway.adapter.migration import Move
 from headway.errors import Failure
-from headway.migration import Move
 from headway_plugins.migration.images import Images
 
 _NUMBER = re.compile(rb"\s*(\d{1,9})\s*")

@@ -28,8 +28,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headway.decisions import Requeue, Start
-from headway.migration import (
+from headway.adapter.migration import (
     ON_NODES,
     Answered,
     Instruction,
@@ -41,6 +40,7 @@ from headway.migration import (
     Signal,
     Work,
 )
+from headway.decisions import Requeue, Start
 from headway.model import Placement
 from headway_plugins.migration.steps import Steps
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headway.adapter import Check
+from headway.adapter.migration import Machine, MigrationHandler, Move, Reported
 from headway.decisions import Migrate, Requeue, Start
 from headway.hookspecs import hookimpl
-from headway.migration import Machine, MigrationHandler, Move, Reported
 from headway_plugins.migration.options import LeaveOptions
 from headway_plugins.migration.relocation import Relocation, Way, same_nodes
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headway.adapter import Check
+from headway.adapter.migration import Machine, MigrationHandler, Move, Reported
 from headway.decisions import Checkpoint, Migrate, Requeue, Start
 from headway.errors import Failure
 from headway.hookspecs import hookimpl
-from headway.migration import Machine, MigrationHandler, Move, Reported
 from headway_plugins.migration.images import Images, Unconfirmed
 from headway_plugins.migration.options import ImageOptions
 from headway_plugins.migration.relocation import Relocation, Way, same_nodes

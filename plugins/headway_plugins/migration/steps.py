@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headway.migration import Answered, Instruction, Move, Passed, Reported, Seen, Stimulus
+from headway.adapter.migration import Answered, Instruction, Move, Passed, Reported, Seen, Stimulus
 
 
 class Steps:
-    """One move (:class:`headway.migration.Machine`). A subclass says how it begins and what stimuli do."""
+    """One move (:class:`.Machine` of handlers). A subclass says how it begins and what stimuli do."""
 
     def __init__(self, move: Move) -> None:
         self._move = move

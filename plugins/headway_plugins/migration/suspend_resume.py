@@ -8,9 +8,9 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from headway.adapter import Check
+from headway.adapter.migration import Machine, MigrationHandler, Move, Reported
 from headway.decisions import Migrate, Requeue, Resume, Suspend
 from headway.hookspecs import hookimpl
-from headway.migration import Machine, MigrationHandler, Move, Reported
 from headway_plugins.migration.pause import Pause, Times
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headway.durations import EXPECTED, seconds_of
 from headway.errors import UserError
-from headway.lists import lines_of
+from headway.inputs.durations import EXPECTED, seconds_of
+from headway.inputs.lists import lines_of
 from headway_plugins.moldable.tasks import Task
 
 _NEEDED = ("processes", "time")

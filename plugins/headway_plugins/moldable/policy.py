@@ -39,7 +39,6 @@ import numpy as np
 import pydantic
 
 from headway.decisions import Decision, Resize, SetTimeLimit
-from headway.durations import as_seconds
 from headway.events import (
     DecisionFailed,
     Event,
@@ -51,6 +50,7 @@ from headway.events import (
     JobSuspended,
 )
 from headway.hookspecs import Plugin, hookimpl
+from headway.inputs.durations import as_seconds
 from headway.model import Request
 from headway.state import Domain, Job, State, Status
 from headway.state.choices import pools_of

@@ -20,14 +20,14 @@ from typing import Annotated, Any
 import pydantic
 
 from headway.decisions import Decision, PowerDown, PowerUp
-from headway.durations import as_seconds
 from headway.errors import UserError
 from headway.events import Event
 from headway.hookspecs import Plugin, hookimpl
+from headway.inputs.durations import as_seconds
 from headway.model import ClusterDescription, Placement
-from headway.nodes import Offer
-from headway.report.section import Section
+from headway.resources import Offer
 from headway.results import RunResult
+from headway.results.section import Section
 from headway.state import Job, State
 from headway.view import View
 from headway_plugins.partitions.plugin import Partitions as Wired

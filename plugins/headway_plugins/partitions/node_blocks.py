@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.model import Placement, Request, SwitchDescription
-from headway.nodes import Free, NodeTable, Offer
-from headway.placing_parts import place_parts
+from headway.resources import Free, NodeTable, Offer
+from headway.resources.placing_parts import place_parts
 from headway.state import Job
 from headway_plugins.partitions.fat_tree import switch_blocks
 

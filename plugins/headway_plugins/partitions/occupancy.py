@@ -14,8 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from headway.model import Placement
-from headway.nodes import NodeTable, Offer, bits
 from headway.partitions.torus import Geometry
+from headway.resources import NodeTable, Offer, bits
 from headway.state import Job, State
 from headway.view import View
 
@@ -84,7 +84,7 @@ class Occupancy:
         self.changes += 1
 
     def midplanes(self, nodes: int) -> int:
-        """Nodes of the scheduler's table (:func:`headway.nodes.bits`) as bits of midplanes."""
+        """Nodes of the scheduler's table (:func:`headway.resources.nodes.bits`) as bits of midplanes."""
         if self._order is None:
             return nodes & self._everything
         return sum((nodes >> node & 1) << at for at, node in enumerate(self._order))

@@ -29,10 +29,10 @@ from headway.errors import UserError
 from headway.events import DecisionFailed, Event, JobEnded, JobStarted, PartitionChanged
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import JobDescription, Placement
-from headway.nodes import Offer
 from headway.partitions.torus import Box, Geometry, Shape
-from headway.report.section import Section
+from headway.resources import Offer
 from headway.results import RunResult
+from headway.results.section import Section
 from headway.state import Job, PoolState, State
 from headway.view import View
 from headway_plugins.partitions.allocator import Allocator

@@ -29,11 +29,11 @@ import numpy as np
 from headway.decisions import Decision, PowerDown, PowerUp, Start
 from headway.events import DecisionFailed, Event, NodeDown, NodePowerChanged, NodeUp
 from headway.model import Placement, SwitchDescription
-from headway.nodes import Offer
+from headway.model.parts import placements_of
 from headway.partitions.bridge import Partition, PartitionSpec, PartitionState
 from headway.partitions.sleepers import Sleepers
-from headway.parts import placements_of
-from headway.placing_parts import place_parts
+from headway.resources import Offer
+from headway.resources.placing_parts import place_parts
 from headway.results import RunResult
 from headway.state import Job, PoolState, State, Status
 from headway.state.choices import queued_for

@@ -24,7 +24,7 @@ from typing import Any, Literal
 import pydantic
 
 from headway.errors import UserError, nearest
-from headway.strict_yaml import parse_yaml, read_mapping
+from headway.inputs.strict_yaml import parse_yaml, read_mapping
 
 Value = bool | int | float | str
 Parameters = dict[str, Value]
@@ -146,7 +146,7 @@ def _keys() -> str:
 
 
 def _described(data: Any, path: str) -> Pipeline:
-    from headway.plugins import explain_validation
+    from headway.inputs.validation import explain_validation
 
     try:
         options = _PipelineOptions.model_validate(data)

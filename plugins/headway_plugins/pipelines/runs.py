@@ -22,8 +22,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from headway.adapter.user_side import Allocation, load_user_side
 from headway.errors import Failure
-from headway.user_side import Allocation, load_user_side
 from headway_plugins.pipelines.pipeline import Parameters, Pipeline, said
 from headway_plugins.pipelines.profiles import Profile, parsed_profile
 

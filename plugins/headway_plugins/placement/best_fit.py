@@ -6,7 +6,7 @@ import numpy as np
 
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import Placement
-from headway.nodes import Offer
+from headway.resources import Offer
 
 
 class BestFit(Plugin):

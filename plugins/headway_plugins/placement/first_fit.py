@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import Placement
-from headway.nodes import Offer
+from headway.resources import Offer
 
 
 class FirstFit(Plugin):

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 
 import pydantic
 
-from headway.durations import WholeSeconds
+from headway.inputs.durations import WholeSeconds
 from headway.state import Job, Status
 from headway.view import View
 

@@ -23,8 +23,8 @@ import pydantic
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from headway.errors import UserError
-from headway.plugins import explain_validation
-from headway.strict_yaml import parse_yaml
+from headway.inputs.strict_yaml import parse_yaml
+from headway.inputs.validation import explain_validation
 from headway_plugins.prediction.formulas import FUNCTIONS, Formula, parse
 
 #: What the whole runtime is called among the responses.

@@ -117,9 +117,9 @@ def _of(
 def _recorded(name: str, path: Path, pool: str | None) -> Model:
     """What a daemon has recorded of an application; says how good its predictions were."""
     from headway.config import load_config
+    from headway.daemon.replay import learned_by_predictors
     from headway.journal import Journal
     from headway.plugins import Catalogue, make_plugin
-    from headway.replay import learned_by_predictors
     from headway_plugins.prediction.scopred import Scopred
 
     config = load_config(path)

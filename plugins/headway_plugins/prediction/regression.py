@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.extras import need_prediction
+from headway.inputs.extras import need_prediction
 
 Array = NDArray[np.float64]
 

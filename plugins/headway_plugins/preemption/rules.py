@@ -19,7 +19,7 @@ from typing import Annotated, Literal
 
 import pydantic
 
-from headway.durations import as_seconds
+from headway.inputs.durations import as_seconds
 from headway.state import Job
 
 #: Seconds from zero on, written as ``7d``, ``1h30m`` or a number.

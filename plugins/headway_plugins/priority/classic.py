@@ -16,8 +16,9 @@ from __future__ import annotations
 import numpy as np
 import pydantic
 
-from headway_plugins.priority.fair_share import DecayOptions, FairShare
-from headway_plugins.priority.tree import Floats, Shape
+from headway_plugins.accounts.counting import DecayOptions
+from headway_plugins.accounts.tree import Floats, Shape
+from headway_plugins.priority.fair_share import FairShare
 
 
 class ClassicOptions(DecayOptions):

@@ -15,9 +15,9 @@ from headway.cli.last_run import last_run_options, repeat_last_run
 if TYPE_CHECKING:
     from headway.scheduler import Scheduler
     from headway.state import Job
+    from headway_plugins.accounts.tree import Floats, Shape
     from headway_plugins.priority.fair_share import FairShare
     from headway_plugins.priority.multifactor import Multifactor
-    from headway_plugins.priority.tree import Floats, Shape
 
 #: As ``sshare -l`` calls them.
 SHARES = (
@@ -59,7 +59,7 @@ def shares(
     The columns are those of `sshare -l`. The last run of the journal is repeated to its end; nobody is
     asked.
     """
-    from headway.extras import need_report
+    from headway.inputs.extras import need_report
     from headway_plugins.priority.minutes import MINUTES, minutes_rows
     from headway_plugins.priority.share_course import Course
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from headway.model import Request
 from headway.state import Factor, Job, PoolState, State
-from headway_plugins.priority.fair_share import amount
-from headway_plugins.priority.tree import Floats
+from headway_plugins.accounts.amounts import amount
+from headway_plugins.accounts.tree import Floats
 
 _GIB = 2.0**30
 

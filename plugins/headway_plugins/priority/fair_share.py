@@ -29,12 +29,10 @@ from __future__ import annotations
 import zoneinfo
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 import numpy as np
-import pydantic
 
 from headway.decisions import Decision
 from headway.errors import UserError
@@ -50,97 +48,19 @@ from headway.events import (
     SitePolicyChanged,
 )
 from headway.hookspecs import NO_MORE, hookimpl
-from headway.model import Association, JobDescription, Placement, Request, SitePolicy, processors_of
+from headway.model import JobDescription, Placement, SitePolicy, processors_of
 from headway.state import Factor, Job, State, Status
-from headway.workload.accounting import Ended, history_of
+from headway.workload.accounting import Ended
+from headway_plugins.accounts.amounts import amount
+from headway_plugins.accounts.associations import entry_of, same_shares
+from headway_plugins.accounts.calendar import next_period, period_begin
+from headway_plugins.accounts.counting import CountingOptions, DecayOptions
+from headway_plugins.accounts.options import is_from_slurm
+from headway_plugins.accounts.tree import Floats, Tree
+from headway_plugins.accounts.usage import Decaying, Ledger
 from headway_plugins.priority import past
-from headway_plugins.priority.calendar import Period, next_period, period_begin
-from headway_plugins.priority.options import OrFromSlurm, Seconds, Weight, is_from_slurm
-from headway_plugins.priority.tree import ROOT, Entry, Floats, Tree
-from headway_plugins.priority.tree_files import configured
-from headway_plugins.priority.usage import Decaying, Ledger
 
-_GIB = 2.0**30
 _RUNNING = Status.RUNNING
-
-
-class CountingOptions(pydantic.BaseModel):
-    """What all kinds of fair share can be told."""
-
-    model_config = pydantic.ConfigDict(extra="forbid")
-
-    accounts: Annotated[dict[Any, Any] | None, OrFromSlurm] = pydantic.Field(
-        default=None,
-        description="the tree of accounts: account -> shares, users, accounts (docs: policy.md); from-slurm: "
-        "the running Slurm's, with what was used until the first start",
-    )
-    file: Path | None = pydantic.Field(
-        default=None,
-        description="a file with that tree: YAML, or what `sacctmgr dump CLUSTER` writes",
-    )
-    unknown_shares: Weight = pydantic.Field(
-        default=1.0, description="shares of accounts and users whom nobody listed"
-    )
-    reset: Period = pydantic.Field(
-        default="none", description="forget all usage daily, weekly (Sunday), monthly, quarterly or yearly"
-    )
-    zone: str = pydantic.Field(default="UTC", description="the time zone in which these begin")
-    billing: dict[str, Weight] = pydantic.Field(
-        default={"processors": 1.0},
-        description="units a second: for a processor, a GiB of memory, one of each generic resource",
-    )
-    qos: dict[str, Weight] = pydantic.Field(
-        default={}, description="QOS -> factor on what its jobs are billed"
-    )
-    period: Seconds = pydantic.Field(default=300.0, description="how often everybody is judged anew")
-    history: Path | None = pydantic.Field(
-        default=None,
-        description="jobs before the first start: the text of sacct -P with SLURM_TIME_FORMAT=%s, PBS' "
-        "server logs or LSF's lsb.acct",
-    )
-
-    _entries: list[Entry] = pydantic.PrivateAttr(default_factory=list)
-    _past: list[Ended] = pydantic.PrivateAttr(default_factory=list)
-
-    @pydantic.field_validator("zone")
-    @classmethod
-    def _there(cls, value: str) -> str:
-        try:
-            zoneinfo.ZoneInfo(value)
-        except (zoneinfo.ZoneInfoNotFoundError, ValueError) as error:
-            raise ValueError(f"a time zone such as Europe/Berlin, found {value!r}") from error
-        return value
-
-    @pydantic.model_validator(mode="after")
-    def _read(self, info: pydantic.ValidationInfo) -> CountingOptions:
-        self._entries = configured(self.accounts, self.file, info)
-        if self.history is not None:
-            if is_from_slurm(self.accounts):
-                raise ValueError("no history where accounts are from-slurm, which says what was used")
-            self._past = history_of(self.history, info.context)
-        return self
-
-    @property
-    def past(self) -> list[Ended]:
-        """The jobs of ``history``."""
-        return self._past
-
-    def tree(self, entries: Sequence[Entry] | None = None) -> Tree:
-        """The accounts that the options list, or those of the batch system in its order."""
-        return Tree(
-            self._entries if entries is None else entries,
-            unknown_shares=self.unknown_shares,
-            in_order=entries is not None,
-        )
-
-
-class DecayOptions(CountingOptions):
-    """With a half-life."""
-
-    half_life: Seconds | None = pydantic.Field(
-        default=7 * 86400.0,
-        description="what was used so long ago counts half, such as 7d; null: usage does not decay",
-    )
 
 
 class _Saved(msgspec.Struct):
@@ -629,36 +549,3 @@ class _Shares:
 
     def __call__(self, jobs: Sequence[Job], state: State) -> Floats:
         return self._many(jobs, state)
-
-
-def entry_of(one: Association) -> Entry:
-    """A node of the batch system's accounts as one of a tree."""
-    where = f"account {one.account}" if not one.user else f"account {one.account}, user {one.user}"
-    return Entry(
-        one.account, one.user, one.account if one.user else one.parent or ROOT, one.shares, one.priority,
-        default=one.default, where=where,
-    )  # fmt: skip
-
-
-def same_shares(one: SitePolicy, other: SitePolicy) -> bool:
-    """Whether nothing is otherwise but what was used and what others than fair share go by."""
-    if one.half_life != other.half_life or one.qos_billing != other.qos_billing:
-        return False
-    return [entry_of(a) for a in one.associations] == [entry_of(a) for a in other.associations]
-
-
-def amount(request: Request, name: str, processors: int) -> float:
-    """How much of a resource a request is for: memory in GiB, else pieces of a generic resource."""
-    if request.parts:
-        return sum(amount(part, name, part.processors) for part in request.parts)
-    if name == "memory":
-        each = request.memory_per_processor * processors
-        each += request.memory_per_chunk * _chunks(request, processors)
-        return (each or request.memory_per_node * max(request.nodes, 1)) / _GIB
-    on_nodes = sum(count for kind, count in request.gres_per_node if kind == name) * max(request.nodes, 1)
-    in_chunks = sum(count for kind, count in request.gres_per_chunk if kind == name)
-    return float(on_nodes + in_chunks * _chunks(request, processors))
-
-
-def _chunks(request: Request, processors: int) -> int:
-    return processors // (request.processors_per_chunk or 1)

@@ -30,9 +30,10 @@ import numpy as np
 import pydantic
 from numpy.typing import NDArray
 
-from headway_plugins.priority.fair_share import DecayOptions, FairShare
+from headway_plugins.accounts.counting import DecayOptions
+from headway_plugins.accounts.tree import Floats, Shape
+from headway_plugins.priority.fair_share import FairShare
 from headway_plugins.priority.fair_tree_as_slurm import ranked_as_slurm
-from headway_plugins.priority.tree import Floats, Shape
 
 
 class FairTreeOptions(DecayOptions):

@@ -24,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from headway_plugins.priority.tree import Floats, Shape
+from headway_plugins.accounts.tree import Floats, Shape
 
 
 def ranked_as_slurm(shape: Shape, level_fs: Floats) -> Floats:

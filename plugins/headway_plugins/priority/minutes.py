@@ -16,7 +16,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from headway.state import Job, Status
-from headway_plugins.priority.fair_share import FairShare, amount
+from headway_plugins.accounts.amounts import amount
+from headway_plugins.priority.fair_share import FairShare
 
 MINUTES = ("GrpTRESMins", "TRESRunMins")
 #: What Slurm counts if nobody tells it otherwise.

@@ -42,9 +42,9 @@ from headway.events import Event, SitePolicyChanged
 from headway.hookspecs import hookimpl
 from headway.model import SitePolicy
 from headway.state import Domain, Factor, Job, State, Status
+from headway_plugins.accounts.options import OrFromSlurm, Seconds, Weight, is_from_slurm
+from headway_plugins.accounts.tree import Floats
 from headway_plugins.priority import factors
-from headway_plugins.priority.options import OrFromSlurm, Seconds, Weight, is_from_slurm
-from headway_plugins.priority.tree import Floats
 
 _WAITS = (Status.PENDING, Status.WAITING)
 _RESOURCE = "resource:"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from headway.model import JobDescription, Request
 from headway.workload.accounting import Ended
-from headway_plugins.priority.usage import Ledger
+from headway_plugins.accounts.usage import Ledger
 
 
 def count(

@@ -20,10 +20,11 @@ from __future__ import annotations
 import numpy as np
 import pydantic
 
-from headway_plugins.priority.fair_share import CountingOptions, FairShare
-from headway_plugins.priority.options import Seconds
-from headway_plugins.priority.tree import Floats
-from headway_plugins.priority.usage import Ledger, Windowed
+from headway_plugins.accounts.counting import CountingOptions
+from headway_plugins.accounts.options import Seconds
+from headway_plugins.accounts.tree import Floats
+from headway_plugins.accounts.usage import Ledger, Windowed
+from headway_plugins.priority.fair_share import FairShare
 
 
 class WindowsOptions(CountingOptions):

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headway.bundles import parent_of
 from headway.decisions import Decision
 from headway.emulation import emulate
 from headway.events import Event, JobEnded, JobStarted, JobSubmitted
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription
+from headway.model.bundles import parent_of
 from headway.plugins import Catalogue, PluginConfig
 from headway.state import State, Status
 from headway.workload.jobs import TraceJob

@@ -34,9 +34,9 @@ from typing import Any
 import numpy as np
 
 from headway.errors import UserError
-from headway.estimates import chosen_model
 from headway.experiment.agreement import Pairs, decisions, kendall, orders, pairs, taus
 from headway.experiment.campaign import Campaign, Row, Scenario, Variant
+from headway.experiment.estimates import chosen_model
 from headway.experiment.judging import verdict
 from headway.experiment.method import Method, Trim
 from headway.experiment.reproduction import Claim, Context

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from headway.emulation import emulate
-from headway.estimates import chosen_model
 from headway.experiment.campaign import Row, Task, select, workload_models
+from headway.experiment.estimates import chosen_model
 from headway.experiment.judging import Of, held, size_verdict, verdict
 from headway.experiment.plots import line_plot
 from headway.experiment.published import Published

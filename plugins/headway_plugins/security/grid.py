@@ -35,7 +35,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.profile import Profile
+from headway.resources.profile import Profile
 from headway_plugins.security.levels import ROUNDING, Need, Steps, raise_in_turn
 
 _INF = float("inf")

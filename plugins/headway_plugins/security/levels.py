@@ -27,8 +27,8 @@ from typing import Annotated, Any
 import pydantic
 
 from headway.errors import UserError
-from headway.plugins import explain_validation
-from headway.strict_yaml import parse_yaml
+from headway.inputs.strict_yaml import parse_yaml
+from headway.inputs.validation import explain_validation
 
 #: In the order in which ties of weight are broken.
 SERVICES = ("encryption", "integrity", "authentication")

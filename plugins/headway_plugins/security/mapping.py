@@ -36,7 +36,7 @@ from headway.decisions import Decision
 from headway.errors import UserError
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import NodeDescription, Placement
-from headway.nodes import Offer
+from headway.resources import Offer
 from headway.state import Job, State, Status
 from headway.state.choices import ways
 from headway.view import View

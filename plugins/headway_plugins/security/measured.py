@@ -18,7 +18,7 @@ from functools import partial
 
 import yaml
 
-from headway.extras import need_security
+from headway.inputs.extras import need_security
 from headway_plugins.security.levels import SERVICES
 
 BUFFER = 1 << 20

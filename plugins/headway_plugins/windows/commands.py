@@ -66,7 +66,7 @@ def command(
     """
     import numpy as np
 
-    from headway.durations import EXPECTED, seconds_of
+    from headway.inputs.durations import EXPECTED, seconds_of
     from headway_plugins.windows.lists import read_jobs
     from headway_plugins.windows.plan import plan_window
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from headway.durations import EXPECTED, seconds_of
 from headway.errors import UserError
-from headway.lists import lines_of
+from headway.inputs.durations import EXPECTED, seconds_of
+from headway.inputs.lists import lines_of
 from headway_plugins.windows.staged import Staged
 
 _NEEDED = ("job", "stage", "length")

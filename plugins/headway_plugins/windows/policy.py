@@ -32,10 +32,10 @@ import numpy as np
 import pydantic
 
 from headway.decisions import Decision, Kill
-from headway.durations import as_seconds
 from headway.errors import UserError
 from headway.events import Event, JobChanged, JobEnded, JobRequeued, JobSubmitted, NodeUp, PoolChanged
 from headway.hookspecs import Plugin, hookimpl
+from headway.inputs.durations import as_seconds
 from headway.results import RunResult
 from headway.state import Barrier, Domain, Job, PoolState, RunningEntry, State, Status
 from headway.view import View

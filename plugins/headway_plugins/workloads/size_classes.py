@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.extras import need_report
+from headway.inputs.extras import need_report
 
 Floats = NDArray[np.float64]
 

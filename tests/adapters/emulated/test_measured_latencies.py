@@ -14,10 +14,10 @@ from click.testing import CliRunner
 
 from headway import events as ev
 from headway.cli import cli
-from headway.delays import MeasuredDelays
 from headway.emulation import emulate as whole_run
+from headway.emulation.delays import MeasuredDelays
 from headway.journal import Journal, RunInfo
-from headway.latencies import SAVED_AS, Latencies, measured
+from headway.journal.latencies import SAVED_AS, Latencies, measured
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig
 from headway.workload.jobs import Begun

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.model import ClusterDescription, JobDescription, Request
-from headway.sharing import Sharing
 from headway.workload import TraceJob
+from headway.workload.sharing import Sharing
 from headway_adapters.emulated.execution import Execution
 from headway_adapters.emulated.machine import Machine
 from headway_adapters.emulated.neighbours import Pairs, Places, neighbours

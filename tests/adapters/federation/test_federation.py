@@ -17,7 +17,7 @@ from waiting import HANG, bound, until
 from headway import decisions as d
 from headway import events as ev
 from headway.adapter import Check, ClusterAdapter, Outage, Outcome
-from headway.engine import Engine, Mode
+from headway.engine import Engine
 from headway.errors import Failure, StateError, UserError
 from headway.model import (
     ClusterDescription,
@@ -27,6 +27,7 @@ from headway.model import (
     Request,
     Reservation,
 )
+from headway.model.modes import Mode
 from headway.scheduler import Scheduler
 from headway.state import State
 from headway_adapters.federation import Federation

@@ -10,7 +10,7 @@ import pytest
 from pretended import Pretended, result
 
 from headway.adapter import Check
-from headway.shipped import shipped
+from headway.inputs.shipped import shipped
 from headway_adapters.slurm import reader, submit_filter
 from headway_adapters.slurm.client import SlurmClient
 from headway_adapters.slurm.options import SlurmOptions

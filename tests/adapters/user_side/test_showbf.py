@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from headway.adapter.user_side import Window
 from headway.errors import Failure
-from headway.user_side import Window
 from headway_adapters.user_side import showbf
 
 ENDLESS = float("inf")

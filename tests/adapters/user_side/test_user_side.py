@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from adapters.slurm.pretended_slurm import PretendedSlurm, result
 
+from headway.adapter.user_side import Allocation, Submission, load_user_side
 from headway.errors import Failure, UserError
 from headway.model import JobDescription, NodeDescription, PoolDescription, Request, Reservation
-from headway.user_side import Allocation, Submission, load_user_side
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 from headway_adapters.slurm import reader
 from headway_adapters.user_side import lsf, pbs, slurm

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 from commandline import Headway
 
-from headway import plugins
 from headway.cli import check
 from headway.journal import Journal
+from headway.plugins import PluginConfig, catalogue, enabled
 from headway_adapters.commands.emulator import Emulator, EmulatorOptions
 
 
@@ -178,20 +178,20 @@ def test_the_options_of_each_plugin_are_read_once_and_it_is_made_once(
     """Making one may take long: it reads files, or learns from them."""
     site = pretended_slurm()
     site.write_text(site.read_text() + "plugins: [easy, first-fit]\n")
-    made, make = [], plugins.make_plugin
+    made, make = [], catalogue.make_plugin
 
-    def counted(kind: type, config: plugins.PluginConfig, *more: object) -> object:
+    def counted(kind: type, config: PluginConfig, *more: object) -> object:
         made.append(config.name)
         return make(kind, config, *more)
 
-    read, validated = [], plugins.options_of
+    read, validated = [], catalogue.options_of
 
-    def noted(kind: type, config: plugins.PluginConfig, *more: object) -> object:
+    def noted(kind: type, config: PluginConfig, *more: object) -> object:
         read.append(config.name)
         return validated(kind, config, *more)
 
-    monkeypatch.setattr(plugins, "make_plugin", counted)
-    monkeypatch.setattr(plugins, "options_of", noted)
+    monkeypatch.setattr(enabled, "make_plugin", counted)
+    monkeypatch.setattr(catalogue, "options_of", noted)
     headway("check", "-c", site)
     assert made == read == ["easy", "first-fit"]
 

@@ -10,12 +10,12 @@ from building import plugged
 from commandline import Headway
 
 from headway import __version__
-from headway.engine import Mode
+from headway.daemon.replay import learned
 from headway.events import Event, JobEnded, JobStarted, JobSubmitted
 from headway.journal import Journal, RunInfo
 from headway.model import ClusterDescription, JobDescription, Request
+from headway.model.modes import Mode
 from headway.plugins import Catalogue
-from headway.replay import learned
 from headway.scheduler import Scheduler
 from headway_plugins.policies.easy import Easy
 from headway_plugins.prediction.recent import Recent, RecentOptions

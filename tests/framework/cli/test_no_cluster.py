@@ -8,9 +8,9 @@ import pytest
 from commandline import Headway
 
 from headway import __version__
-from headway.engine import Mode
 from headway.journal import Journal, RunInfo
 from headway.model import ClusterDescription
+from headway.model.modes import Mode
 
 
 @pytest.fixture(

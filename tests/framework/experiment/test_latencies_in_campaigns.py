@@ -10,9 +10,9 @@ import yaml
 from headway.errors import UserError
 from headway.experiment.campaign import select, tasks_of
 from headway.experiment.definition import load_campaign
+from headway.experiment.planned_starts import RealCluster, encoded
 from headway.experiment.record import files_of
-from headway.latencies import Latencies
-from headway.planned_starts import RealCluster, encoded
+from headway.journal.latencies import Latencies
 from headway.plugins import Catalogue
 
 MEASURED = Latencies((40.0, 60.0), (1.0,))

@@ -12,6 +12,7 @@ from headway.errors import UserError
 from headway.experiment.campaign import Campaign, Row, Scenario, Variant
 from headway.experiment.facts import WorkloadFacts
 from headway.experiment.method import Method, Trim, trim_of
+from headway.experiment.planned_starts import PlannedStarts, RealCluster
 from headway.experiment.rulebook import (
     RULES,
     Finding,
@@ -26,8 +27,7 @@ from headway.experiment.rulebook import (
     rule,
 )
 from headway.experiment.rulebook.comparisons import verdicts
-from headway.latencies import Latencies
-from headway.planned_starts import PlannedStarts, RealCluster
+from headway.journal.latencies import Latencies
 from headway.plugins import Catalogue, PluginConfig
 
 FIGURES = {

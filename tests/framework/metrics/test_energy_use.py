@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from headway.decisions import PowerDown, PowerUp, Requeue, Resume, SetFrequency, Suspend
 from headway.energy import EnergyModel
-from headway.energy.meter import PowerMeter
 from headway.energy.profiles import load_profile, with_energy
 from headway.hookspecs import hookimpl
 from headway.metrics.energy import EnergyUse, energy_use, node_energy
 from headway.model import ClusterDescription, NodeDescription
 from headway.results import RunResult
 from headway.state import Status
+from headway_plugins.energy.meter import PowerMeter
 from headway_plugins.policies.fcfs import Fcfs
 
 PRESENT = load_profile("present-day")

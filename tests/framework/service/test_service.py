@@ -19,15 +19,15 @@ from structlog.testing import capture_logs
 from waiting import HANG, bound, until
 
 from headway.adapter import ClusterAdapter, Outcome
-from headway.decisions import Decision, SetTimeLimit, Start
-from headway.engine import Engine, Mode
+from headway.decisions import Answer, Decision, SetTimeLimit, Start
+from headway.engine import Engine
 from headway.errors import Failure, UserError
 from headway.events import DecisionFailed, ElasticCommandReceived, Event, JobStarted, JobSubmitted
 from headway.hookspecs import hookimpl
 from headway.journal import Journal, RunInfo
 from headway.model import ClusterDescription
+from headway.model.modes import Mode
 from headway.plugins import Problem
-from headway.requests import Answer
 from headway.scheduler import Scheduler
 from headway.service import Inbox, Peer, Server
 from headway.service import protocol as p

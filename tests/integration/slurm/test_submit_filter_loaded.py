@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from headway.shipped import shipped
+from headway.inputs.shipped import shipped
 from headway_adapters.slurm import SlurmAdapter
 
 pytestmark = [pytest.mark.slurm, pytest.mark.both_slurms]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from headway.migration import Machine, Move, Reported
-from headway.user_side import Listed, Queue
+from headway.adapter.migration import Machine, Move, Reported
+from headway.adapter.user_side import Listed, Queue
 from headway_plugins.bundling.live.brain import (
     Action,
     Brain,

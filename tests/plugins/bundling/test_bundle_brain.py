@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from plugins.bundling.bundle_world import HOUR, World, specification
 
-from headway.migration import Reported
+from headway.adapter.migration import Reported
 
 
 @pytest.fixture

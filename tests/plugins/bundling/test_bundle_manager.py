@@ -15,10 +15,10 @@ import pytest
 from plugins.bundling.bundle_world import specification
 from waiting import HANG, until
 
+from headway.adapter.user_side import Allocation, Listed, Queue, Submission, Window
 from headway.cli import main
 from headway.errors import Failure, Held, UserError
 from headway.service import client, protocol
-from headway.user_side import Allocation, Listed, Queue, Submission, Window
 from headway_plugins.bundling.live import messages, store
 from headway_plugins.bundling.live.manager import Manager
 from headway_plugins.bundling.live.place import Place

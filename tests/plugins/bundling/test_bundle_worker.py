@@ -18,9 +18,9 @@ import pytest
 from plugins.bundling.bundle_world import specification
 from waiting import HANG, until
 
+from headway.adapter.user_side import Allocation
 from headway.errors import UserError
 from headway.link import Client, Server, read_key
-from headway.user_side import Allocation
 from headway_plugins.bundling.live.messages import Launch, Orders, Report, Told
 from headway_plugins.bundling.live.place import Place, Result, find
 from headway_plugins.bundling.live.worker import Worker, environment_of

@@ -9,13 +9,13 @@ from building import alike, described, emulate, node_cluster, plugged, traced
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from headway.bundles import BUNDLE, Oversubscription
 from headway.decisions import Cancel, Kill, Requeue, SubmitSubjob
 from headway.energy.profiles import load_profile, with_energy
 from headway.events import DecisionFailed, JobEnded, JobStarted, JobSubmitted
 from headway.hookspecs import Plugin, hookimpl
 from headway.metrics.energy import energy_use
 from headway.model import ClusterDescription, Dependency
+from headway.model.bundles import BUNDLE, Oversubscription
 from headway.results import RunResult
 from headway.scheduler import Scheduler
 from headway.state import State

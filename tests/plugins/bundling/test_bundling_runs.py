@@ -3,9 +3,9 @@
 import pytest
 from building import emulate, traced
 
-from headway.bundles import Oversubscription
 from headway.emulation import emulate as run_emulation
 from headway.model import ClusterDescription
+from headway.model.bundles import Oversubscription
 from headway.plugins import Catalogue, PluginConfig
 from headway.workload import read_swf, trace_jobs
 from headway_plugins.bundling.figures import fragmentation

@@ -7,7 +7,7 @@ from building import emulate, traced
 
 from headway.decisions import SwapTiers
 from headway.model import ClusterDescription
-from headway.sharing import Sharing, with_cpu_use
+from headway.workload.sharing import Sharing, with_cpu_use
 from headway_plugins.consolidation.manager import Consolidation, ConsolidationOptions
 from headway_plugins.policies.easy import Easy
 

@@ -13,8 +13,8 @@ from headway import events as ev
 from headway.decisions import Start
 from headway.model import NodeDescription
 from headway.scheduler import Scheduler
-from headway.sharing import Sharing
 from headway.workload import TraceJob
+from headway.workload.sharing import Sharing
 from headway_plugins.consolidation import manager
 from headway_plugins.consolidation.manager import Consolidation, ConsolidationOptions
 from headway_plugins.consolidation.slots import Slots

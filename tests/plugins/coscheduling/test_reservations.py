@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from building import alike, described, node_cluster, plugged
 
-from headway.decisions import Decision, Reserve, Start, Unreserve
+from headway.decisions import Answer, Decision, Reserve, Start, Unreserve
 from headway.events import (
     DecisionFailed,
     Event,
@@ -24,7 +24,6 @@ from headway.events import (
 )
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription, NodeDescription, PoolDescription, Reservation
-from headway.requests import Answer
 from headway.scheduler import Scheduler
 from headway_plugins.coscheduling.reservations import ReservationOptions, Reservations
 from headway_plugins.placement.first_fit import FirstFit

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from headway import events as ev
 from headway.config import parse_config
+from headway.daemon.replay import replay
 from headway.decisions import PowerUp, SetFrequency, SetTimeLimit, Start
 from headway.emulation import emulate as whole_run
 from headway.energy.profiles import with_energy
@@ -24,7 +25,6 @@ from headway.journal import Journal
 from headway.metrics.energy import energy_use
 from headway.model import ClusterDescription, NodeDescription, PoolDescription, Reservation
 from headway.plugins import Catalogue, PluginConfig, make_plugin
-from headway.replay import replay
 from headway.scheduler import Scheduler
 from headway_adapters.emulated import EmulatedAdapter, Faults
 from headway_plugins.energy.power_cap import PowerCap

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from headway.errors import UserError
-from headway.estimates import chosen_model, estimate_models
 from headway.experiment.campaign import Scenario, seeds_of, workload_of
+from headway.experiment.estimates import chosen_model, estimate_models
 from headway.model import JobDescription, Request
 from headway.plugins import Catalogue
 from headway.workload import RunJobs, TraceCommand, TraceJob, Workload, estimated_workload

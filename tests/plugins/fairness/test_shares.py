@@ -15,8 +15,8 @@ from headway.emulation import emulate
 from headway.errors import UserError
 from headway.model import ClusterDescription
 from headway.plugins import Catalogue, PluginConfig
+from headway_plugins.accounts.tree import Entry, Tree
 from headway_plugins.fairness.shares import against_shares, divided, parts_of_whole, tree_of
-from headway_plugins.priority.tree import Entry, Tree
 
 
 def brute(amount, demand, weights):

@@ -14,8 +14,9 @@ from building import described, plugged
 
 from headway import events as ev
 from headway.adapter import ClusterAdapter
-from headway.engine import Engine, Mode
+from headway.engine import Engine
 from headway.model import ClusterDescription, PoolDescription
+from headway.model.modes import Mode
 from headway.scheduler import Scheduler
 from headway.workload import read_swf
 from headway.workload.group_study import group_study

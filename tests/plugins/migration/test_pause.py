@@ -6,7 +6,7 @@ import pytest
 from building import described
 from migration_words import names
 
-from headway.migration import Answered, Move, Passed, Seen, Stimulus
+from headway.adapter.migration import Answered, Move, Passed, Seen, Stimulus
 from headway_plugins.migration.pause import Pause, Times
 
 NODES = (("n1", 2),)

@@ -17,8 +17,8 @@ import pytest
 from building import described
 from waiting import until
 
+from headway.adapter.migration import Move
 from headway.errors import Failure
-from headway.migration import Move
 from headway_plugins.migration.checkpoint_signal import CheckpointSignal, SignalOptions
 from headway_plugins.migration.criu import Criu, CriuOptions
 from headway_plugins.migration.dmtcp import Dmtcp, DmtcpOptions

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from building import described
 
+from headway.adapter.migration import Move
 from headway.errors import Failure
-from headway.migration import Move
 from headway_plugins.migration.images import Images
 from headway_plugins.migration.ready import Ready
 

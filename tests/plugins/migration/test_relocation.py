@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from migration_words import names
 
 from headway import decisions as d
-from headway.migration import (
+from headway.adapter.migration import (
     Answered,
     Instruction,
     Move,

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headway.daemon.explain import explain
 from headway.decisions import PowerDown, PowerUp
 from headway.emulation import emulate
 from headway.errors import UserError
@@ -22,7 +23,6 @@ from headway.events import (
     NodePowerChanged,
     NodeUp,
 )
-from headway.explain import explain
 from headway.model import (
     ClusterDescription,
     JobDescription,

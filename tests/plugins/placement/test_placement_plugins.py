@@ -6,7 +6,7 @@ import pytest
 from building import PLACES
 
 from headway.model import NodeDescription, Request
-from headway.nodes import NodeTable, Offer
+from headway.resources import NodeTable, Offer
 
 
 @pytest.fixture

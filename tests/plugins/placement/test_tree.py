@@ -11,9 +11,9 @@ from building import alike, emulate, node_cluster, plugged, traced
 from pydantic import ValidationError
 
 from headway import events as ev
-from headway.explain import explain
+from headway.daemon.explain import explain
 from headway.model import JobDescription, NodeDescription, Request
-from headway.parts import together
+from headway.model.parts import together
 from headway.scheduler import Scheduler
 from headway_plugins.placement.topology.plugin import Tree, TreeOptions
 from headway_plugins.policies.conservative import Conservative

@@ -7,10 +7,10 @@ import pytest
 from building import described, plugged
 
 from headway import events as ev
-from headway.explain import explain
+from headway.daemon.explain import explain
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription, Reservation
-from headway.profile import Profile
+from headway.resources.profile import Profile
 from headway.scheduler import Scheduler, plain_clock
 from headway.view.ahead import Coarse, coarsened, rounded_up
 from headway_plugins.policies.conservative import Conservative, ConservativeOptions

@@ -8,12 +8,12 @@ import pytest
 from click.testing import CliRunner
 
 from headway import __version__
-from headway.engine import Mode
 from headway.errors import UserError
 from headway.events import JobEnded, JobStarted, JobSubmitted
 from headway.inputs import SAVED_AS
 from headway.journal import Journal, RunInfo
 from headway.model import ClusterDescription, JobDescription, PoolDescription, Request
+from headway.model.modes import Mode
 from headway_plugins.prediction.commands import fit, predict, sizes
 from headway_plugins.reproductions.scopred_tables import EP, EP_N
 

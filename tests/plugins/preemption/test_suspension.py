@@ -7,9 +7,9 @@ import pytest
 from building import alike, described, emulate, node_cluster, plugged, traced
 
 from headway import events as ev
+from headway.daemon.explain import explain
 from headway.decisions import Kill, Requeue, Resume, Signal, Start, Suspend
 from headway.errors import UserError
-from headway.explain import explain
 from headway.hookspecs import hookimpl
 from headway.metrics.system import system_metrics
 from headway.model import ClusterDescription, NodeDescription, Reservation

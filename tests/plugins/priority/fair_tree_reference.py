@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from math import inf
 
-from headway_plugins.priority.tree import Entry, Tree
+from headway_plugins.accounts.tree import Entry, Tree
 
 
 def account_by_account(tree: Tree, used: Mapping[int, float]) -> dict[int, float]:

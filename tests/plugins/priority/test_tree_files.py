@@ -8,8 +8,8 @@ import pytest
 
 from headway.errors import UserError
 from headway.plugins import Catalogue, PluginConfig, Plugins
-from headway_plugins.priority.tree import Tree
-from headway_plugins.priority.tree_files import read_tree
+from headway_plugins.accounts.tree import Tree
+from headway_plugins.accounts.tree_files import read_tree
 
 YAML = """
 physics:

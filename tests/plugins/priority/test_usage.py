@@ -16,10 +16,10 @@ from headway import events as ev
 from headway.model import ClusterDescription
 from headway.plugins import Plugins
 from headway.scheduler import Scheduler
+from headway_plugins.accounts.calendar import next_period, period_begin
+from headway_plugins.accounts.usage import Decaying, Windowed
 from headway_plugins.policies.easy import Easy
-from headway_plugins.priority.calendar import next_period, period_begin
 from headway_plugins.priority.fair_tree import FairTree, FairTreeOptions
-from headway_plugins.priority.usage import Decaying, Windowed
 
 #: (whose, rate, begin, length)
 RUNS = st.lists(

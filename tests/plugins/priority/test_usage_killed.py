@@ -13,13 +13,13 @@ from msgspec.structs import replace
 from headway import __version__
 from headway import events as ev
 from headway.config import parse_config
+from headway.daemon.replay import recounted
 from headway.decisions import Start
-from headway.engine import Mode
 from headway.events import in_order
 from headway.journal import Journal, RunInfo
 from headway.model import Association, ClusterDescription, SitePolicy
+from headway.model.modes import Mode
 from headway.plugins import Catalogue, Plugins
-from headway.replay import recounted
 from headway.scheduler import Scheduler
 
 CLUSTER = ClusterDescription.flat(8)

@@ -65,6 +65,6 @@ def test_the_profile_of_figures_leaves_out_what_is_worse_and_slower():
 
 def test_without_the_package_it_is_said_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "cryptography", None)
-    monkeypatch.setattr("headway.extras.find_spec", lambda name: None)
+    monkeypatch.setattr("headway.inputs.extras.find_spec", lambda name: None)
     with pytest.raises(UserError, match="extra `security`"):
         need_security("headway security measure")

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from headway.migration import ON_NODES
+from headway.adapter.migration import ON_NODES
 from headway.model import Placement
-from headway.parts import together
+from headway.model.parts import together
 from headway_adapters.polling.snapshot import SnapshotJob
 from headway_adapters.slurm.reader.detail import Detail
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from headway.decisions import Reserve, Resize
+from headway.experiment.planned_starts import DRIVE
 from headway.experiment.rulebook.rule import Evidence, Finding, Kind, Stage, rule
-from headway.latencies import QUANTILES, Latencies
-from headway.planned_starts import DRIVE
+from headway.journal.latencies import QUANTILES, Latencies
 
 #: Different models and traces, below which a result may be that of its workload.
 WORKLOADS = 4

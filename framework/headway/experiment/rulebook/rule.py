@@ -19,7 +19,8 @@ from enum import IntEnum, StrEnum
 from headway.decisions import Decision
 from headway.experiment.campaign import Campaign, Row, Variant
 from headway.experiment.facts import WorkloadFacts
-from headway.plugins import Catalogue, PluginConfig, hooks_of
+from headway.plugins import Catalogue, PluginConfig
+from headway.plugins.hook_names import hooks_of
 
 #: Hooks of those that may look at estimates; what only places jobs does not.
 _LOOKING = {"schedule", "order_queue", "queue_key", "prepare", "predict_runtime", "control", "revise"}

@@ -3,9 +3,10 @@
 The paper's event handlers (:mod:`headway_plugins.bundling.cases`), with what reality adds:
 
 - A subjob counts once workers on all its nodes have reported; one that does not start in time is taken back.
-- The application is moved by a migration handler's machine (:mod:`headway.migration`), which believes that it
-  moves a job: "requeue" is to stop all processes, "start" is to launch them in their new places. So nothing
-  is stopped before a checkpoint is complete, and whatever fails before leaves the application running.
+- The application is moved by a migration handler's machine (:mod:`headway.adapter.migration`), which believes
+  that it moves a job: "requeue" is to stop all processes, "start" is to launch them in their new places. So
+  nothing is stopped before a checkpoint is complete, and whatever fails before leaves the application
+  running.
 - The end of a member that nobody planned, of a worker or of a subjob, stops all processes. Once all of them
   are known to be gone the application goes on from its last checkpoint: on the original request if that
   runs, else on the remaining subjobs if they suffice, else it waits again with what was saved.
@@ -22,8 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from headway.decisions import Requeue, Start
-from headway.migration import (
+from headway.adapter.migration import (
     Answered,
     Instruction,
     Machine,
@@ -38,8 +38,9 @@ from headway.migration import (
     Stimulus,
     Work,
 )
+from headway.adapter.user_side import Listed, Queue
+from headway.decisions import Requeue, Start
 from headway.model import JobDescription, Placement, Request
-from headway.user_side import Listed, Queue
 from headway_plugins.bundling import cases
 from headway_plugins.bundling.live.messages import Launch, Orders, Report
 from headway_plugins.bundling.live.specification import Specification

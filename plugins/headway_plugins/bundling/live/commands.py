@@ -18,13 +18,13 @@ from typing import Any
 import click
 import msgspec
 
+from headway.adapter.user_side import load_user_side
 from headway.cli.asking import DURATION
 from headway.cli.common import console, examples, say, wall_clock
 from headway.cli.numbers import FiniteRange
 from headway.errors import Failure, HeadwayError, UserError
+from headway.inputs.strict_yaml import parse_yaml
 from headway.link import Client, read_key
-from headway.strict_yaml import parse_yaml
-from headway.user_side import load_user_side
 from headway_plugins.bundling.live import store
 from headway_plugins.bundling.live.manager import load_handler, serve
 from headway_plugins.bundling.live.messages import Cancel

@@ -19,12 +19,12 @@ from typing import Any
 
 import msgspec
 
+from headway.adapter.migration import MigrationHandler, Reported
+from headway.adapter.user_side import Queue, Silence, Submission, UserSide, load_user_side
 from headway.errors import Failure, Held, UserError
 from headway.link import Server, read_key
-from headway.migration import MigrationHandler, Reported
 from headway.plugins import Catalogue, PluginConfig, Plugins
 from headway.service import client, protocol
-from headway.user_side import Queue, Silence, Submission, UserSide, load_user_side
 from headway_plugins.bundling.live import messages
 from headway_plugins.bundling.live.brain import (
     Action,

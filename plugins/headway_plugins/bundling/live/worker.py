@@ -19,9 +19,9 @@ from typing import Any
 import msgspec
 import psutil
 
+from headway.adapter.user_side import Allocation
 from headway.errors import Failure
 from headway.link import Client, read_key
-from headway.user_side import Allocation
 from headway_plugins.bundling.live.messages import Launch, Orders, Report, Told
 from headway_plugins.bundling.live.place import Place
 from headway_plugins.bundling.live.specification import Specification

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from headway.errors import UserError, nearest
+from headway.inputs.node_lists import expand
+from headway.inputs.strict_yaml import parse_yaml
 from headway.model import SwitchDescription
-from headway.node_lists import expand
-from headway.strict_yaml import parse_yaml
 
 _KEYS = ("nodes", "switches")
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from headway.metrics.jobs import job_columns
 from headway.model import Request
 from headway.model.classes import CLASSES
-from headway.nodes import NodeTable
+from headway.resources import NodeTable
 from headway.results import RunResult
 
 Floats = NDArray[np.float64]

@@ -24,13 +24,13 @@ import numpy as np
 import pydantic
 from numpy.typing import NDArray
 
-from headway.durations import as_seconds, seconds_of
 from headway.events import Event, JobChanged, JobSubmitted
 from headway.hookspecs import Plugin, hookimpl
+from headway.inputs.durations import as_seconds, seconds_of
 from headway.model import Placement, Request, SwitchDescription
-from headway.nodes import NodeTable, Offer
-from headway.report.section import Section
+from headway.resources import NodeTable, Offer
 from headway.results import RunResult
+from headway.results.section import Section
 from headway.state import Job, State
 from headway.view import View
 from headway_plugins.placement.topology.locality import figures, idle_table, locality, section

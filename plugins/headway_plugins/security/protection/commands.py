@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from headway.cli.common import examples, messages, say
-from headway.extras import need_security
+from headway.inputs.extras import need_security
 from headway_plugins.security.measured import LEVELS
 
 if TYPE_CHECKING:
-    from headway.user_side import UserSide
+    from headway.adapter.user_side import UserSide
     from headway_plugins.security.protection.wrapper import Ended
 
 #: Of a job's environment: its id and its queue, whichever batch system it has.
@@ -90,8 +90,8 @@ def protect(
     exit code are passed through; 125 says that the protection failed, 126 and 127 that the command could not
     be started. No daemon is needed on the node, only the package cryptography (extra `security`).
     """
+    from headway.adapter.user_side import load_user_side
     from headway.errors import HeadwayError
-    from headway.user_side import load_user_side
     from headway_plugins.security.protection import wrapper
     from headway_plugins.security.protection.keys import Keys
     from headway_plugins.security.protection.label import TOOK, took_text

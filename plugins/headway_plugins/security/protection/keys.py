@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from headway.errors import Failure, UserError
-from headway.extras import need_security
+from headway.inputs.extras import need_security
 from headway_plugins.security.measured import LEVELS
 from headway_plugins.security.protection.algorithms import HMAC, derived, is_of, new_key
 

@@ -1,0 +1,236 @@
+"""What a cluster must offer to be scheduled: the one interface of Slurm and of the emulated cluster.
+
+Time belongs to the cluster. The engine asks :meth:`ClusterAdapter.wait`; a batch system's adapter
+sleeps and polls, the emulated cluster jumps. An adapter turns what it sees into events and
+carries decisions out; it never decides.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from headway.decisions import Decision
+from headway.errors import UserError
+from headway.events import Event
+from headway.model import ClusterDescription
+
+
+class Outcome(msgspec.Struct, frozen=True, gc=False):
+    """What became of one decision when it was handed to the cluster.
+
+    ``accepted`` means that the cluster took the order; whether a start really happened is said by
+    the following events. ``message`` is the cluster's answer where there was one.
+    """
+
+    accepted: bool
+    message: str = ""
+
+
+class WishedFrequency(msgspec.Struct, frozen=True):
+    """At which frequency an earlier run wanted a job to run."""
+
+    hertz: float
+    #: When its start was decided, absolute seconds; None: by somebody else.
+    asked: float | None = None
+    #: When the execution began that it is for, absolute seconds; None: nobody saw it begin.
+    started: float | None = None
+    #: It was set, and seen to be; else it was only asked for.
+    is_set: bool = False
+    #: The limit that was to go with it, in seconds, and that nobody knows to have been asked for.
+    walltime: float | None = None
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One line of ``headway check``: what was looked at, whether it is in order, what was seen."""
+
+    subject: str
+    ok: bool
+    detail: str
+    #: What to do about it when it is not in order, or how to find out.
+    remedy: str = ""
+    #: False: nothing speaks against it (``ok`` is True), but it cannot be found out from here.
+    known: bool = True
+    #: Only driving needs it: what only watches can do without.
+    driving: bool = False
+
+    def for_driving(self) -> Check:
+        """The same, of something that only driving needs."""
+        return msgspec.structs.replace(self, driving=True)
+
+
+class Outage(msgspec.Struct, frozen=True):
+    """A cluster that does not answer."""
+
+    cluster: str
+    #: Absolute seconds.
+    since: float
+    message: str
+
+
+class Oddity(msgspec.Struct, frozen=True):
+    """Something about a cluster that its operator should know, and that is not headway's doing."""
+
+    cluster: str
+    what: str
+    #: How often since the daemon began; for a state of things, of how many it is true.
+    count: int
+    #: When it was seen last, absolute seconds.
+    last: float
+    #: The latest, such as which job where.
+    detail: str = ""
+
+
+class StartsWait(msgspec.Struct, frozen=True):
+    """Starts that were decided, have their processors, and are not asked for yet."""
+
+    cluster: str
+    starts: int
+    #: What they wait for, such as "the budget of commands, 300 a minute".
+    what: str
+
+    @property
+    def sentence(self) -> str:
+        """This for a person."""
+        verb = "start waits" if self.starts == 1 else "starts wait"
+        return f"{self.starts} {verb} for {self.what}"
+
+
+class ClusterAdapter(abc.ABC):
+    """A cluster, seen by the engine."""
+
+    #: The decision types that it can carry out.
+    capabilities: frozenset[type[Decision]] = frozenset()
+    #: Others may have the processors of a suspended job (:attr:`ClusterDescription.suspended_lend`).
+    suspended_lend: bool = False
+    #: It can drive migration handlers (:mod:`headway.adapter.migration`), and so carry out what these give.
+    moves: bool = False
+
+    @classmethod
+    def capable_of(
+        cls, cluster: ClusterDescription, options: Mapping[str, Any] | None = None
+    ) -> frozenset[type[Decision]]:
+        """The decision types that an adapter of this class can carry out on such a cluster, as far as
+        that can be said without asking it. ``options``: as under ``cluster.options``."""
+        return cls.capabilities
+
+    @classmethod
+    def full_job_id(cls, given: str, cluster: str) -> str:
+        """The whole id of a job that a person names by a part of it, such as its number without the server's
+        name. ``cluster``: its name, as :meth:`describe` gives it."""
+        return given
+
+    @abc.abstractmethod
+    def describe(self) -> ClusterDescription:
+        """Pools, nodes and reservations now. Called once, before the first :meth:`wait`.
+
+        Raises :class:`headway.errors.Failure` when the cluster cannot be reached.
+        """
+
+    @abc.abstractmethod
+    def wait(self, deadline: float | None) -> tuple[float, Sequence[Event]] | None:
+        """Block until something happened or ``deadline`` (absolute seconds; None: for ever) passed.
+
+        Returns the time now, which never goes back, and the events since the last call, in the order of
+        :func:`headway.events.in_order`. The first call reports every job that exists. Returns
+        None when nothing can happen any more (an emulation's end).
+
+        A cluster that does not answer is waited for, not an error: the call returns no events
+        at ``deadline`` and the adapter logs the outage.
+        """
+
+    @abc.abstractmethod
+    def apply(self, now: float, decisions: Sequence[Decision]) -> Sequence[Outcome]:
+        """Carry decisions out, in order; one outcome each. Idempotent.
+
+        A decision that was refused comes back as a :class:`headway.events.DecisionFailed` of a
+        later :meth:`wait` as well, so that the scheduler's state follows events alone.
+        """
+
+    def asked_before(self, starts: Mapping[str, float]) -> None:  # noqa: B027 (one that has none on their way)
+        """Starts that earlier runs decided: job -> when (absolute seconds). Called before :meth:`describe`.
+
+        One that is still on its way has had so much of its time."""
+
+    def submitted_before(self, known: Callable[[Collection[str]], Mapping[str, float]]) -> None:  # noqa: B027
+        """``known``: ids of jobs -> when they were submitted (absolute seconds), as far as earlier runs were
+        told it. Called before :meth:`describe`.
+
+        It is asked about jobs that went back to the queue, of which the batch system may state another
+        moment."""
+
+    def wished_before(self, wishes: Mapping[str, WishedFrequency]) -> None:  # noqa: B027 (one that sets none)
+        """Frequencies that earlier runs wanted, by job. Called before :meth:`describe`.
+
+        What was not set yet is set, for an execution that is still the same, and so is a longer limit that
+        was to go with it."""
+
+    def use_handlers(self, handlers: Iterable[Any], gives: frozenset[type[Decision]]) -> None:  # noqa: B027
+        """The migration handlers (:class:`headway.adapter.migration.MigrationHandler`) of the enabled
+        plugins, in the order in which they are asked, and the decision types that can be carried out with
+        them (none where :attr:`moves` is False). Called before :meth:`describe`. Raises :class:`UserError`
+        for handlers that cannot serve here."""
+
+    def tell_words(self, words: Iterable[str]) -> None:  # noqa: B027 (one whose jobs have attributes)
+        """Attributes of jobs that the configuration names: users can say them with their jobs. Called before
+        :meth:`describe`."""
+
+    def tell_policy(self) -> None:
+        """Plugins go by the site's policy as the batch system has it. Called before :meth:`describe`; the
+        first :meth:`wait` tells it (:class:`headway.events.SitePolicyChanged`), later ones when it has
+        changed. Raises :class:`UserError` where there is nothing to ask."""
+        raise UserError(
+            "plugins: from-slurm: expected one Slurm cluster, whose policy can be read, found another; "
+            "write the values down instead"
+        )
+
+    def tiers_before(self, tiers: Mapping[str, str]) -> None:  # noqa: B027 (one that has no tiers)
+        """The tiers of running jobs as earlier runs knew them, by job. Called before :meth:`describe`."""
+
+    def moving_before(self, decisions: Mapping[str, Decision]) -> None:  # noqa: B027 (one that moves nothing)
+        """Moves that an earlier run began and did not end, by job. Called before :meth:`describe`.
+
+        They are given up: each job stays as it is found, and one that a move suspended is resumed."""
+
+    def check(self) -> list[Check]:
+        """What ``headway check`` reports about this cluster: connection, privileges, set-up."""
+        return []
+
+    def measured_watts(self) -> Mapping[str, float]:
+        """Node -> watts that the batch system measured last, for ``headway status``; only of nodes that it
+        measures. May be called from any thread."""
+        return {}
+
+    def looked(self, job_id: str) -> tuple[float, float] | None:
+        """When the job's batch system was looked at before the last time, and the last time (absolute
+        seconds): what the latter told of happened since the former. None where there are no looks, or none
+        before."""
+        return None
+
+    def outages(self) -> Sequence[Outage]:
+        """What does not answer now, for ``headway status``. May be called from any thread."""
+        return ()
+
+    def oddities(self) -> Sequence[Oddity]:
+        """What an operator should know, for ``headway status``. May be called from any thread."""
+        return ()
+
+    def starts_waiting(self) -> Sequence[StartsWait]:
+        """Starts that wait for something else than processors, for ``headway status`` and ``explain``. May be
+        called from any thread."""
+        return ()
+
+    def wake(self) -> None:  # noqa: B027 (an adapter that never blocks has nothing to do)
+        """Make a blocked :meth:`wait` return soon. Called from a signal handler."""
+
+    def close(self) -> None:  # noqa: B027 (nor has one without connections)
+        """Give back what :meth:`describe` or :meth:`wait` took (connections)."""
+
+    def __enter__(self) -> ClusterAdapter:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()

@@ -1,0 +1,42 @@
+"""A site's configuration file, and the adapters that it names."""
+
+from headway.config.adapters import ADAPTERS, ClusterConfig, adapter_class, adapter_names
+from headway.config.emulation import EmulationConfig, NodesConfig, TracePoolsConfig
+from headway.config.live import FEDERATION, live_adapter, live_options
+from headway.config.site import (
+    ClusterName,
+    Config,
+    CycleSeconds,
+    EnergyConfig,
+    LogConfig,
+    MetricsConfig,
+    PluginEntry,
+    PoolConfig,
+    ServiceConfig,
+    load_config,
+    parse_config,
+)
+
+__all__ = [
+    "ADAPTERS",
+    "FEDERATION",
+    "ClusterConfig",
+    "ClusterName",
+    "Config",
+    "CycleSeconds",
+    "EmulationConfig",
+    "EnergyConfig",
+    "LogConfig",
+    "MetricsConfig",
+    "NodesConfig",
+    "PluginEntry",
+    "PoolConfig",
+    "ServiceConfig",
+    "TracePoolsConfig",
+    "adapter_class",
+    "adapter_names",
+    "live_adapter",
+    "live_options",
+    "load_config",
+    "parse_config",
+]

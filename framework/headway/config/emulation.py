@@ -1,0 +1,127 @@
+"""The emulated cluster of a configuration."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+import pydantic
+
+from headway.config.section import Section
+from headway.model import ClusterDescription, NodeDescription, PoolDescription
+from headway.partitions.description import TorusConfig
+
+
+class NodesConfig(Section):
+    """Equal nodes of an emulated cluster."""
+
+    count: int = pydantic.Field(ge=1, description="how many")
+    processors: int = pydantic.Field(ge=1, description="processors of each")
+    memory: int = pydantic.Field(default=0, ge=0, description="bytes of each; 0: not managed")
+    gres: dict[str, int] = pydantic.Field(default_factory=dict, description="generic resources of each")
+    features: list[str] = pydantic.Field(default_factory=list)
+    prefix: str = pydantic.Field(default="n", description="names are the prefix and a running number from 1")
+    pool: str | list[str] = pydantic.Field(
+        default="pool", description="the pool that they form, or the pools that share them"
+    )
+    class_: str = pydantic.Field(default="", alias="class", description="their class in the energy profile")
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """The pools that they are in, each once."""
+        return tuple(dict.fromkeys([self.pool] if isinstance(self.pool, str) else self.pool))
+
+
+class TracePoolsConfig(Section):
+    """Which pool each job of a trace is sent to. Without it, all go to the first."""
+
+    by: Literal["partition", "queue"] = pydantic.Field(
+        default="partition", description="the field of the trace that says it: 16 (partition) or 15 (queue)"
+    )
+    of: dict[int | str, str] = pydantic.Field(
+        default_factory=dict,
+        description="number, or name in the trace's header -> pool, such as {0: debug, 1: batch}; default: "
+        "the names in the header are those of pools",
+    )
+    others: str = pydantic.Field(
+        default="", description="the pool of all other jobs; default: there must be none"
+    )
+
+
+class EmulationConfig(Section):
+    """The emulated cluster of a dry run. Without a size, that of the trace's header."""
+
+    processors: int | None = pydantic.Field(default=None, ge=1, description="size of a flat pool")
+    nodes: list[NodesConfig] = pydantic.Field(
+        default_factory=list, description="nodes, instead of a flat pool"
+    )
+    whole_nodes: bool = pydantic.Field(
+        default=False, description="each job has its nodes to itself, as with Slurm's select/linear"
+    )
+    torus: TorusConfig | None = pydantic.Field(
+        default=None, description="midplanes in wired partitions, instead of a flat pool"
+    )
+    licences: dict[str, Annotated[int, pydantic.Field(ge=0)]] = pydantic.Field(
+        default_factory=dict, description="amounts of what belongs to no node, such as {matlab: 4}"
+    )
+    trace: str | None = pydantic.Field(
+        default=None, description="trace file for `headway run` in mode dry-run"
+    )
+    trace_pools: TracePoolsConfig | None = pydantic.Field(
+        default=None, description="which pools the trace's jobs are sent to; default: all to the first"
+    )
+    latency: Literal["none", "measured"] = pydantic.Field(
+        default="none",
+        description="measured: starts and ends take as long as the daemon of this journal has measured",
+    )
+    faults: dict[str, Any] = pydantic.Field(
+        default_factory=dict,
+        description="what goes wrong: node_mtbf, node_repair, requeue, latency, failure_rate, "
+        "wake_failure_rate, boot_failure_rate, proxy_mtbf",
+    )
+
+    @pydantic.model_validator(mode="after")
+    def _one_size(self) -> EmulationConfig:
+        if self.processors is not None and self.nodes:
+            raise ValueError("either processors (a flat pool) or nodes, not both")
+        if self.torus is not None and (self.processors is not None or self.nodes):
+            raise ValueError("either a torus or processors or nodes")
+        if self.whole_nodes and not self.nodes:
+            raise ValueError("whole_nodes only beside nodes, found no nodes")
+        return self
+
+    def description(self, processors: int | None = None) -> ClusterDescription | None:
+        """The cluster that is configured, a flat one of ``processors``, or None if neither says a size."""
+        cluster = self._bare(processors)
+        return self.with_licences(cluster) if cluster is not None else None
+
+    def with_licences(self, cluster: ClusterDescription) -> ClusterDescription:
+        """The cluster with the configured licences."""
+        return msgspec.structs.replace(cluster, licences=tuple(self.licences.items()))
+
+    def _bare(self, processors: int | None) -> ClusterDescription | None:
+        """Processors or nodes alone."""
+        size = processors if processors is not None else self.processors
+        if self.torus is not None and processors is None:
+            return self.torus.description()
+        if self.nodes and processors is None:
+            nodes = []
+            numbers: dict[str, int] = {}
+            for kind in self.nodes:
+                for _ in range(kind.count):
+                    number = numbers[kind.prefix] = numbers.get(kind.prefix, 0) + 1
+                    nodes.append(
+                        NodeDescription(
+                            name=f"{kind.prefix}{number}",
+                            processors=kind.processors,
+                            memory=kind.memory,
+                            gres=tuple(sorted(kind.gres.items())),
+                            features=tuple(kind.features),
+                            pools=kind.pools,
+                            node_class=kind.class_,
+                        )
+                    )
+            names = dict.fromkeys(name for kind in self.nodes for name in kind.pools)
+            pools = tuple(PoolDescription(name=name) for name in names)
+            return ClusterDescription(name="emulated", pools=pools, nodes=tuple(nodes))
+        return ClusterDescription.flat(size, name="emulated") if size is not None else None

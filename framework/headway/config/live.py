@@ -1,0 +1,58 @@
+"""The adapters of the real clusters that a configuration names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pydantic
+
+from headway.config.adapters import ClusterConfig, adapter_class
+from headway.config.site import Config
+from headway.errors import UserError
+from headway.inputs.validation import explain_validation
+
+#: The adapter that makes one cluster of several.
+FEDERATION = "federation"
+
+
+def live_adapter(config: Config, *, read_only: bool, clock: Callable[[], float] | None = None) -> Any:
+    """The adapter of a real cluster, with validated options; of several, a federation of theirs.
+
+    ``read_only``: it must change nothing. ``clock``: what all of them tell the time by, absolute seconds that
+    never go back; by default each a :class:`headway.daemon.clock.RunClock` of its own.
+    """
+    if not config.clusters:
+        return _live_adapter(config.cluster, f"{config.source}: cluster", read_only, clock)
+    members: dict[str, Any] = {}
+    try:
+        for name, cluster in config.clusters.items():
+            members[name] = _live_adapter(cluster, f"{config.source}: clusters.{name}", read_only, clock)
+    except BaseException:
+        for member in members.values():
+            member.close()
+        raise
+    return adapter_class(FEDERATION, f"{config.source}: clusters")(members, clock=clock)
+
+
+def _live_adapter(
+    cluster: ClusterConfig, where: str, read_only: bool, clock: Callable[[], float] | None
+) -> Any:
+    kind, options = live_options(cluster, where)
+    return kind(options, read_only=read_only, clock=clock)
+
+
+def live_options(cluster: ClusterConfig, where: str) -> tuple[Any, pydantic.BaseModel]:
+    """The adapter class of a real cluster, and its validated options; ``where`` they stand, for messages."""
+    kind = adapter_class(cluster.adapter, f"{where}.adapter")
+    model = getattr(kind, "Options", None)
+    if model is None:
+        raise UserError(
+            f"{where}.adapter: expected a real cluster's adapter (such as slurm), found "
+            f"{cluster.adapter!r}; emulation is `headway dry-run`, or mode: dry-run"
+        )
+    try:
+        options = model.model_validate(cluster.options)
+    except pydantic.ValidationError as error:
+        raise UserError(explain_validation(error, f"{where}.options", model)) from error
+    return kind, options

@@ -1,0 +1,294 @@
+"""The configuration file as a validated model.
+
+One YAML file says which cluster, which plugins, and what is done with their decisions; the same
+file is deployed (``headway run``), watched (``--monitor``) and dry-run. ``docs/operators/configuration.md``
+explains every key. A wrong key, type or value is a :class:`~headway.errors.UserError` that names
+file and key, what was expected and what was found.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pydantic
+
+from headway.config.adapters import ClusterConfig, adapter_class
+from headway.config.emulation import EmulationConfig
+from headway.config.section import Section
+from headway.decisions import Decision
+from headway.energy.profiles import load_profile, with_energy
+from headway.errors import UserError
+from headway.inputs.durations import as_seconds
+from headway.inputs.strict_yaml import parse_yaml
+from headway.inputs.validation import explain_validation
+from headway.model import ClusterDescription
+from headway.model.classes import ClassBounds
+from headway.model.modes import Mode
+from headway.plugins import PluginConfig
+
+#: Where a configuration that was read from no file says it comes from.
+_NOWHERE = "configuration"
+
+
+#: Of a cluster in a federation: it leads the names of its jobs, pools and nodes. Without an underscore
+#: none can be taken for the beginning of a job's reservation (:data:`headway.model.FOR_JOB`).
+ClusterName = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z][A-Za-z0-9-]{0,31}$")]
+
+
+def _plugin_entry(entry: Any) -> Any:
+    """One entry of ``plugins``: a name, or a mapping of one name to its options."""
+    if isinstance(entry, str) and entry:
+        return entry
+    if isinstance(entry, dict) and len(entry) == 1:
+        ((name, options),) = entry.items()
+        if isinstance(name, str) and name:
+            if options is None or isinstance(options, dict):
+                return entry
+            raise ValueError(f"the options of {name!r} as keys and values")
+    raise ValueError("a plugin's name, or one name with its options (- easy, or - name: {key: value})")
+
+
+PluginEntry = Annotated[str | dict[str, dict[str, Any] | None], pydantic.BeforeValidator(_plugin_entry)]
+
+
+class PoolConfig(Section):
+    """What is to hold of a pool, instead of what the batch system says."""
+
+    tier: int | None = pydantic.Field(
+        default=None,
+        description="where pools share nodes, jobs of pools with a higher tier come before all others; "
+        "default: as the batch system has it",
+    )
+
+
+class EnergyConfig(Section):
+    """What the nodes draw. Without a profile nothing is known about power."""
+
+    profile: str | None = pydantic.Field(
+        default=None, min_length=1, description="an installed energy profile, or a YAML file"
+    )
+    classes: dict[str, str] = pydantic.Field(
+        default_factory=dict,
+        description="pattern of node names: class of the profile; the first that matches. "
+        "Default: the profile's first class",
+    )
+
+
+class MetricsConfig(Section):
+    """Which jobs are narrow and short, for the metrics by class."""
+
+    narrow: int = pydantic.Field(default=1, ge=1, description="processors of a narrow job at most")
+    short: float = pydantic.Field(
+        default=3600.0, gt=0, allow_inf_nan=False, description="seconds that a short job runs at most"
+    )
+
+    def class_bounds(self) -> ClassBounds:
+        """The same for a run's metrics."""
+        return ClassBounds(self.narrow, self.short)
+
+
+#: Of a batch mode: the time from one look at the queues to the next.
+CycleSeconds = Annotated[
+    float, pydantic.BeforeValidator(as_seconds), pydantic.Field(gt=0, le=86400, allow_inf_nan=False)
+]
+
+
+class LogConfig(Section):
+    """What the daemon says on standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["console", "json"] = "console"
+
+
+class ServiceConfig(Section):
+    """The local socket through which users speak to the daemon."""
+
+    enabled: bool = pydantic.Field(default=True, description="false: no socket")
+    socket: str | None = pydantic.Field(
+        default=None, min_length=1, description="its path; by default that of the journal's file and .sock"
+    )
+    operators: list[str] = pydantic.Field(
+        default_factory=list, description="users who may command all jobs, besides root and the daemon's own"
+    )
+    timeout: float = pydantic.Field(
+        default=30.0, gt=0, le=3600, description="seconds that a request waits for an answer"
+    )
+    burst: int = pydantic.Field(default=20, ge=1, description="requests of one user that are served at once")
+    rate: float = pydantic.Field(
+        default=1.0, gt=0, allow_inf_nan=False, description="requests of one user a second, beyond that"
+    )
+    operator_burst: int = pydantic.Field(default=200, ge=1, description="burst, of an operator")
+    operator_rate: float = pydantic.Field(
+        default=20.0, gt=0, allow_inf_nan=False, description="rate, of an operator"
+    )
+
+
+class Config(Section):
+    """A whole configuration file."""
+
+    mode: Mode = pydantic.Field(
+        default=Mode.MONITOR,
+        description="drive: apply decisions; monitor: journal them only; dry-run: emulate",
+    )
+    cluster: ClusterConfig = ClusterConfig()
+    clusters: dict[ClusterName, ClusterConfig] = pydantic.Field(
+        default_factory=dict,
+        description="several clusters instead of one: name: {adapter, options}. Their pools, jobs and nodes "
+        "are called NAME:pool, NAME:job, NAME:node",
+    )
+    plugins: list[PluginEntry] = pydantic.Field(
+        default=["easy", "first-fit"],
+        description="enabled plugins in order: a name, or a name with its options",
+    )
+    journal: str = pydantic.Field(default="headway.db", description="SQLite file, or a database URL")
+    seed: int = pydantic.Field(default=0, ge=0, description="seed of everything that is drawn at random")
+    cycle: CycleSeconds | None = pydantic.Field(
+        default=None,
+        description="batch mode: start jobs only at multiples of this time (10s, 1m); default: at each event",
+    )
+    wait_for_down_nodes: bool = pydantic.Field(
+        default=False,
+        description="true: a job that fits only with nodes that are down keeps its place in the queue, and "
+        "others wait for it as the policy says; false: it is left out of the queue until they come back",
+    )
+    pools: dict[str, PoolConfig] = pydantic.Field(
+        default_factory=dict, description="what is to hold of pools, by their names"
+    )
+    emulation: EmulationConfig = EmulationConfig()
+    energy: EnergyConfig = EnergyConfig()
+    metrics: MetricsConfig = MetricsConfig()
+    log: LogConfig = LogConfig()
+    service: ServiceConfig = ServiceConfig()
+
+    #: Where it was read from, for messages; not a key of the file.
+    _source: str = pydantic.PrivateAttr(_NOWHERE)
+    _text: str = pydantic.PrivateAttr("")
+
+    @pydantic.model_validator(mode="after")
+    def _one_or_several_clusters(self) -> Config:
+        if self.clusters and "cluster" in self.model_fields_set:
+            raise ValueError("either cluster (one) or clusters (several), not both")
+        return self
+
+    @property
+    def source(self) -> str:
+        return self._source
+
+    @property
+    def text(self) -> str:
+        """The file's text, as the journal keeps it."""
+        return self._text
+
+    @property
+    def tiers(self) -> dict[str, int]:
+        """The tiers of pools that the configuration says, by name."""
+        return {name: pool.tier for name, pool in self.pools.items() if pool.tier is not None}
+
+    def with_energy(self, cluster: ClusterDescription, profile: str | None = None) -> ClusterDescription:
+        """The cluster with the configured energy profile, or ``profile`` instead.
+
+        Raises :class:`UserError` if there is no such profile, or it is wrong.
+        """
+        name = profile if profile is not None else self.energy.profile
+        if name is None:
+            return cluster
+        beside = None if profile is not None else self._beside()
+        where = "--energy" if profile is not None else f"{self._source}: energy.profile"
+        loaded = load_profile(name, where, beside)
+        return with_energy(cluster, loaded, self.energy.classes, f"{self._source}: energy.classes")
+
+    def clusters_by_place(self) -> list[tuple[str, ClusterConfig]]:
+        """Each configured cluster, and where it stands: file and key."""
+        if not self.clusters:
+            return [(f"{self._source}: cluster", self.cluster)]
+        return [(f"{self._source}: clusters.{name}", cluster) for name, cluster in self.clusters.items()]
+
+    def capabilities(
+        self, cluster: ClusterDescription, gives: frozenset[type[Decision]] = frozenset()
+    ) -> frozenset[type[Decision]]:
+        """What the configured adapters can carry out on ``cluster``, as far as that can be said without
+        asking them; of several clusters, what one of them can. ``gives``: what they can with the help of
+        plugins, if they can use it."""
+        found: frozenset[type[Decision]] = frozenset()
+        for where, one in self.clusters_by_place():
+            kind = adapter_class(one.adapter, f"{where}.adapter")
+            found |= kind.capable_of(cluster, one.options) | (gives if kind.moves else frozenset())
+        return found
+
+    def keeps_suspended(self) -> str | None:
+        """Where the configuration names a cluster that keeps the processors of suspended jobs for them;
+        None if it names none."""
+        for where, one in self.clusters_by_place():
+            if not adapter_class(one.adapter, f"{where}.adapter").suspended_lend:
+                return f"{where}: adapter: {one.adapter}"
+        return None
+
+    def trace_path(self) -> Path:
+        """The trace of ``emulation.trace``, which is relative to the configuration file."""
+        return (self._beside() or Path()) / (self.emulation.trace or "")
+
+    def _beside(self) -> Path | None:
+        """The folder of the configuration file; None if it was read from no file."""
+        return None if self._source == _NOWHERE else Path(self._source).parent
+
+    def socket_path(self) -> Path | None:
+        """The daemon's socket; None if there is none: switched off, or a journal that is no file."""
+        if not self.service.enabled:
+            return None
+        if self.service.socket is not None:
+            return Path(self.service.socket)
+        return None if "://" in self.journal else Path(f"{self.journal}.sock")
+
+    def plugin_configs(self) -> list[PluginConfig]:
+        """The enabled plugins with their options, in order."""
+        found = []
+        beside = self._beside()
+        for at, entry in enumerate(self.plugins):
+            where = f"{self._source}: plugins[{at}]"
+            if isinstance(entry, str):
+                found.append(PluginConfig(entry, {}, where, beside))
+                continue
+            ((name, options),) = entry.items()
+            found.append(PluginConfig(name, options or {}, where, beside))
+        return found
+
+
+def load_config(path: str | Path) -> Config:
+    """Read and validate a configuration file; :class:`UserError` if it is missing or wrong."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UserError(f"{path}: expected a configuration file, found no such file") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        found = f"byte 0x{error.object[error.start]:02x}"
+        raise UserError(f"{path}, line {line}: expected a text file in UTF-8, found {found}") from error
+    except OSError as error:
+        raise UserError(f"{path}: the configuration cannot be read: {error.strerror or error}") from error
+    return parse_config(text, str(path))
+
+
+def parse_config(text: str, source: str = _NOWHERE) -> Config:
+    """A configuration from its text; ``source`` leads error messages."""
+    data = parse_yaml(text, source)
+    if data is None:
+        data = {}
+    if not isinstance(data, dict):
+        found = "a list" if isinstance(data, list) else repr(data)
+        raise UserError(f"{source}: expected keys such as mode, cluster, plugins; found {found}")
+    try:
+        config = Config.model_validate(data)
+    except pydantic.ValidationError as error:
+        raise UserError(explain_validation(error, source, Config)) from error
+    config._source = source
+    for where, cluster in config.clusters_by_place():
+        kind = adapter_class(cluster.adapter, f"{where}.adapter")
+        if cluster.options and getattr(kind, "Options", None) is None:
+            raise UserError(
+                f"{where}.options: adapter {cluster.adapter!r} has no options, found "
+                f"{', '.join(cluster.options)}"
+            )
+    config._text = text
+    return config

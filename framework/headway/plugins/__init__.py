@@ -1,0 +1,36 @@
+"""Plugins: found, configured, ordered, called.
+
+Plugins are found by entry point (group ``headway.plugins``) and in files (``--plugin FILE.py``).
+pluggy holds them and checks their hooks against :mod:`headway.hookspecs`; :class:`HookCaller` then
+calls the hooks that a cycle needs without pluggy's own overhead, in the configured order, timing
+each plugin and catching what it raises.
+"""
+
+from headway.plugins.calls import HookCaller, Problem
+from headway.plugins.catalogue import (
+    GROUP,
+    PRESETS,
+    Catalogue,
+    PluginConfig,
+    PluginInfo,
+    Preset,
+    check_needs_of,
+    make_plugin,
+    options_of,
+)
+from headway.plugins.enabled import Plugins
+
+__all__ = [
+    "GROUP",
+    "PRESETS",
+    "Catalogue",
+    "HookCaller",
+    "PluginConfig",
+    "PluginInfo",
+    "Plugins",
+    "Preset",
+    "Problem",
+    "check_needs_of",
+    "make_plugin",
+    "options_of",
+]

@@ -1,0 +1,39 @@
+"""What nodes have: arrays of what is free, offers to placement plugins, free capacity over time."""
+
+from headway.resources.free import (
+    MANY,
+    UNMANAGED,
+    Bools,
+    Free,
+    Ints,
+    Located,
+    bits,
+    gres_on_node,
+    layout_is_open,
+    memory_on_node,
+    nodes_of,
+    takes_processors_alone,
+)
+from headway.resources.nodes import NodeTable
+from headway.resources.offer import Nodes, Offer
+from headway.resources.profile import Profile, next_after
+
+__all__ = [
+    "MANY",
+    "UNMANAGED",
+    "Bools",
+    "Free",
+    "Ints",
+    "Located",
+    "NodeTable",
+    "Nodes",
+    "Offer",
+    "Profile",
+    "bits",
+    "gres_on_node",
+    "layout_is_open",
+    "memory_on_node",
+    "next_after",
+    "nodes_of",
+    "takes_processors_alone",
+]
