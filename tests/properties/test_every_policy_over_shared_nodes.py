@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
 from building import InItsPool, Run, emulate, traced
 from hypothesis import given, settings
-from test_domains_against_brute_force import Case, Promises, cases, cluster_of, one_domain_a_job
+from pools_reference import Case, cases, cluster_of, one_domain_a_job
+from test_domains_against_brute_force import Promises
 
 from headway.plugins import Catalogue, PluginConfig, Plugins
 
@@ -41,7 +43,10 @@ SITES: dict[str, dict[str, dict[str, Any]]] = {
 BY_KIND = {"minmin", "sufferage"}
 
 
-def run(case: Case, site: str, processors: int, *more: object) -> Run:
+catalogue = cache(Catalogue)
+
+
+def run(case: Case, site: dict[str, dict[str, Any]], processors: int, *more: object) -> Run:
     """Nodes of so many processors each, and jobs of so many each of the case's nodes; ``more`` plugins."""
     cluster = cluster_of(case, processors)
     jobs = [
@@ -51,18 +56,17 @@ def run(case: Case, site: str, processors: int, *more: object) -> Run:
         )
         for at, job in enumerate(case.jobs)
     ]  # fmt: skip
-    configured = [PluginConfig(name, options) for name, options in SITES[site].items()]
-    if site != "tree":
+    configured = [PluginConfig(name, options) for name, options in site.items()]
+    if "tree" not in site:
         configured.append(PluginConfig("first-fit"))
-    catalogue = Catalogue()
-    plugins = Plugins.load(catalogue.expanded(configured), catalogue, None)
+    plugins = Plugins.load(catalogue().expanded(configured), catalogue(), None)
     found = emulate(cluster, jobs, *plugins.by_name.values(), InItsPool(), *more, max_rounds=20_000)
     assert found.problems == []
     return found
 
 
 def within_reach(case: Case, site: str) -> Case:
-    """The case with jobs that each of their pools can hold."""
+    """The case with the jobs that a pool admits, each of a size that all of its pools can hold."""
     jobs = []
     for job in case.jobs:
         sizes = []
@@ -70,8 +74,9 @@ def within_reach(case: Case, site: str) -> Case:
             nodes = [at for at, pools in enumerate(case.nodes) if pool in pools]
             fast = sum(at < 2 for at in nodes)
             sizes.append(max(fast, len(nodes) - fast) if site in BY_KIND else len(nodes))
-        if min(sizes):
-            jobs.append(job._replace(size=min(job.size, *sizes)))
+        job = job._replace(size=min(job.size, *sizes))
+        if job.size and any(case.admits(pool, job) for pool in job.pools):
+            jobs.append(job)
     return case._replace(jobs=tuple(jobs))
 
 
@@ -80,7 +85,7 @@ def within_reach(case: Case, site: str) -> Case:
 @settings(max_examples=20, deadline=None)
 def test_each_job_runs_in_a_pool_of_its_own(site, case):
     for processors in (1, 2):
-        found = run(within_reach(case, site), site, processors)
+        found = run(within_reach(case, site), SITES[site], processors)
         assert set(found.states.values()) <= {"completed"}
 
 
@@ -94,7 +99,7 @@ def test_pools_of_the_same_nodes_are_one_pool(site, case):
         tiers=(0,), nodes=(frozenset({0}),) * len(case.nodes),
         jobs=tuple(job._replace(pools=(0,)) for job in several.jobs),
     )  # fmt: skip
-    assert run(several, site, 2).starts == run(one, site, 2).starts
+    assert run(several, SITES[site], 2).starts == run(one, SITES[site], 2).starts
 
 
 #: Those that book a job for good: nothing that comes later may put off its start. (`select` follows another
@@ -109,7 +114,7 @@ def test_where_estimates_hold_no_later_job_of_any_pool_breaks_a_promise(site, ca
     exact = within_reach(case, site)._replace(tiers=(0,) * len(case.tiers))
     exact = exact._replace(jobs=tuple(job._replace(runtime=job.limit) for job in exact.jobs))
     promises = Promises()
-    starts = run(exact, site, 2, promises).starts
+    starts = run(exact, SITES[site], 2, promises).starts
     late = {name: (first, starts[name]) for name, first in promises.first.items() if starts[name] > first}
     assert late == {}
 
@@ -119,4 +124,4 @@ def test_where_estimates_hold_no_later_job_of_any_pool_breaks_a_promise(site, ca
 @settings(max_examples=5, deadline=None)
 def test_the_same_run_twice_gives_the_same_schedule(site, case):
     possible = within_reach(case, site)
-    assert run(possible, site, 2).starts == run(possible, site, 2).starts
+    assert run(possible, SITES[site], 2).starts == run(possible, SITES[site], 2).starts

@@ -8,15 +8,7 @@ import pytest
 from building import InItsPool, Run, emulate, traced
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from test_domains_against_brute_force import (
-    Asked,
-    Case,
-    Reference,
-    Taken,
-    cases,
-    cluster_of,
-    one_domain_a_job,
-)
+from pools_reference import CROWDED, SOME, Asked, Case, Placed, Reference, Taken, cases, cluster_of
 
 from headway.view import View
 from headway.workload.sharing import Sharing, with_cpu_use
@@ -88,7 +80,7 @@ class Tiers(Reference):
     def consolidated(self, now: float, waiting: list[int]) -> None:
         busy = self.busy(now)
         while waiting and (found := self.now(waiting[0], now, busy)):
-            self.started[waiting.pop(0)] = now, found
+            self.started[waiting.pop(0)] = found
             busy = self.busy(now)
         if not waiting:
             return
@@ -97,8 +89,8 @@ class Tiers(Reference):
         for at in others:
             past = now + self.case.jobs[at].limit > shadow
             if found := self.now(at, now, self.busy(now), nodes if past else set(), extra):
-                self.started[at] = now, found
-                extra -= len(nodes.intersection(found)) if past else 0
+                self.started[at] = found
+                extra -= len(nodes.intersection(found.nodes)) if past else 0
 
     def shadow(self, head: int, now: float, busy: list[Taken]) -> tuple[float, int, set[int]]:
         """When the first of the head's pools has enough for it, what it leaves then, and its nodes."""
@@ -114,16 +106,16 @@ class Tiers(Reference):
 
     def now(
         self, at: int, now: float, busy: list[Taken], spared: set[int] | None = None, most: int = 0
-    ) -> list[int]:
-        """Nodes of the first pool where the job has some now, at most so many of those that are spared."""
+    ) -> Placed | None:
+        """On nodes of the first pool where the job has some now, at most so many of those that are spared."""
         size, spared = self.case.jobs[at].size, spared or set()
         for pool in self.ways[at]:
             free = self.free(busy, pool)
             for order in (free, sorted(free, key=lambda node: (node in spared, node))):
                 chosen = order[:size]
                 if len(chosen) == size and len(spared.intersection(chosen)) <= most:
-                    return chosen
-        return []
+                    return Placed(now, pool, chosen)
+        return None
 
     def free(self, busy: list[Taken], pool: int) -> list[int]:
         taken = {node for _, _, nodes in busy for node in nodes}
@@ -131,12 +123,12 @@ class Tiers(Reference):
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@given(case=cases().filter(one_domain_a_job))
-@settings(max_examples=80, deadline=None)
+@given(case=st.one_of(SOME, CROWDED))
+@settings(max_examples=120, deadline=None)
 def test_where_no_job_is_behind_each_start_is_that_of_the_reference(variant, case):
     found = run(case, variant, [1.0], kind=FrontOnly)
     started = {int(name): start for name, start in found.starts.items() if start is not None}
-    assert started == Tiers(case, "consolidated").run()
+    assert started == {at: job.start for at, job in Tiers(case, "consolidated").run().items()}
 
 
 def asked(size: int, limit: float, comes: float, *pools: int) -> Asked:
