@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from building import PLACES, POLICIES, emulate, node_cluster
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pools_reference import CROWDED, LIMITED, SOME
+from test_every_policy_over_shared_nodes import SITES, run, within_reach
 from test_no_oversubscription import NAMES, NODES, flat_workloads, node_workloads, reservations
 from test_policies_against_reference import without_shortcuts
 
+from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription
+from headway.state import State
+
+#: Those that book over pools that share nodes, and what of their options decides what is booked.
+BOOKING: dict[str, dict[str, dict[str, Any]]] = {
+    **{name: SITES[name] for name in SITES if name not in {"fcfs", "strict", "greedy", "window"}},
+    "easy-of-two": {"easy": {"bookings": 2}},
+    "easy-per-pool": {"easy": {"bookings_per_pool": True}},
+    "easy-of-two-per-pool": {"easy": {"bookings": 2, "bookings_per_pool": True}},
+    "easy-shortest": {"easy": {"bookings": 2, "backfill": "shortest-first"}},
+    "easy-to-depth": {"easy": {"bookings": 2, "queue_depth": 4}},
+    "easy-in-window": {"easy": {"bookings": 2, "window": 12}},
+    "easy-coarse": {"easy": {"resolution": 4}},
+    "conservative-of-three": {"conservative": {"depth": 3}},
+    "conservative-to-depth": {"conservative": {"queue_depth": 4}},
+    "k-reserved-once": {"k-reserved": {"limit": 1}},
+}
 
 
 @settings(max_examples=120, deadline=None)
@@ -38,3 +60,25 @@ def test_looking_at_new_jobs_only_changes_nothing_beside_reservations(jobs, name
         return run.starts
 
     assert starts(POLICIES[name]) == starts(without_shortcuts(POLICIES[name]))
+
+
+class Anew:
+    """Has each cycle look at everything, as if anything might have happened."""
+
+    @hookimpl
+    def react(self, state: State) -> None:
+        for domain in state.domains.values():
+            domain.touch()
+
+
+@pytest.mark.parametrize("site", BOOKING)
+@settings(max_examples=60, deadline=None)
+@given(case=st.one_of(SOME, CROWDED, LIMITED))
+def test_looking_at_what_changed_only_changes_nothing_where_pools_share_nodes(site, case):
+    possible = within_reach(case, site)
+
+    def starts(*more: object) -> dict[str, Any]:
+        found = run(possible, BOOKING[site], 2, *more)
+        return {name: (r.start_time, r.pool, r.placement) for name, r in found.results.items()}
+
+    assert starts() == starts(Anew())
