@@ -763,11 +763,11 @@ def test_a_changed_reservation_replaces_the_old_one():
 def test_a_reservation_wakes_its_pool_at_its_start_and_end():
     state = flat(8)
     reserved(state)
-    pool(state).changed = False
+    pool(state).news.due = False
     assert state.next_wakeup() == 10
     state.now = 10
     state.advance(10)
-    assert pool(state).changed
+    assert pool(state).news.due
     assert state.next_wakeup() == 20
 
 

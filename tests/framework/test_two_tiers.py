@@ -188,9 +188,9 @@ def test_nobody_takes_the_place_of_a_job_that_is_still_there(over):
         made.begin(made.jobs["b"], (("n0", 4),), "background", None)
     # In front it was not, and it has two of the four behind.
     running(made, "b", (("n0", 4),))
-    made.domains["pool"].changed = False
+    made.domains["pool"].news.due = False
     made.apply([over])
-    assert made.domains["pool"].changed, "who wants that place is asked again"
+    assert made.domains["pool"].news.due, "who wants that place is asked again"
     running(made, "c", (("n0", 3),), "background")
 
 
@@ -290,9 +290,9 @@ def test_a_job_whose_move_was_refused_stays_for_a_while_longer_each_time():
         # Its pool is looked at again then.
         assert made.next_wakeup() == now + seconds
         made.now = now = now + seconds
-        pool.changed = False
+        pool.news.due = False
         made.advance(now)
-        assert pool.changed
+        assert pool.news.due
     made.carry(move)
     made.apply([ev.JobMigrated(now, "a", (("n1", 2),), "foreground")])
     back = Migrate("a", (("n0", 2),))
@@ -320,10 +320,10 @@ def test_news_of_the_pace_moves_the_expected_end():
     job = running(made, "a", (("n0", 4),))
     assert job.expected_end == 100
     made.now = 10
-    made.domains["pool"].fresh = 0
+    made.domains["pool"].news.fresh = 0
     made.apply([ev.JobPaceChanged(10, "a", 10, 0.5)])
     assert job.expected_end == 190 and made.domains["pool"].running[0][0] == 190
-    assert made.domains["pool"].fresh == 0
+    assert made.domains["pool"].news.fresh == 0
     assert job.done(30) == 20
 
 
@@ -478,13 +478,13 @@ def test_an_end_that_moves_is_told_apart_from_something_that_becomes_free():
     made = state(described("a", 4, 100), described("b", 4, 100), cluster=ClusterDescription.flat(8))
     job, pool = running(made, "a"), made.domains["pool"]
     made.apply([ev.JobSuspended(5, "a")])
-    pool.fresh = 0
+    pool.news.fresh = 0
     made.apply([ev.JobResumed(10, "a")])
-    assert pool.fresh == ENDS_MOVED
+    assert pool.news.fresh == ENDS_MOVED
     made.apply([ev.JobSubmitted(10, described("c", 1, 5, 10.0))])
-    assert pool.fresh == -1, "a job came, too"
+    assert pool.news.fresh == -1, "a job came, too"
     made.apply([ev.JobSuspended(11, "a"), ev.JobResumed(12, "a")])
-    assert pool.fresh == -1
-    pool.fresh = 0
+    assert pool.news.fresh == -1
+    pool.news.fresh = 0
     made.apply([ev.JobEnded(13, "a")])
-    assert pool.fresh == -1 and job.entries is None
+    assert pool.news.fresh == -1 and job.entries is None

@@ -99,7 +99,7 @@ def waits(state: State) -> list[tuple]:
     """Everything that is known of who waits where."""
     pool = state.domains["pool"]
     jobs = [(job.id, job.status, job.barrier and job.barrier.key) for job in state.jobs.values()]
-    return [[job.id for job in pool.queue], pool.free, pool.fresh, pool.least, jobs]
+    return [[job.id for job in pool.queue], pool.free, pool.news.fresh, pool.least, jobs]
 
 
 @settings(max_examples=150, deadline=None)

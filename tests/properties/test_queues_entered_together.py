@@ -10,6 +10,7 @@ from headway.model import ClusterDescription
 from headway.state import Job, State, Status
 from headway.state.barred import Barred
 from headway.state.by_size import JobsBySize
+from headway.state.news import News
 from headway.state.queues import TOGETHER, enqueue, enqueue_together, give_order
 
 PLACES = st.lists(st.integers(0, 5), max_size=8)
@@ -37,7 +38,7 @@ def after(
     ]
     for job in jobs[: len(there)]:
         enqueue(state, job)
-    pool.fresh, pool.changed, pool.arrivals = (0, False, []) if fresh else (-1, False, None)
+    pool.news = News(fresh=0, arrivals=[]) if fresh else News()
     pool.by_size, pool.least = JobsBySize(pool.queue) if indexed else None, 5
     new = jobs[len(there) :]
     if keyed:
@@ -57,8 +58,9 @@ def after(
             enqueue(state, job)
     assert all(job.status is Status.PENDING for job in jobs)
     index = None if pool.by_size is None else [job.id for job in pool.by_size.soonest(lambda: 4)]
-    arrivals = pool.arrivals and [job.id for job in pool.arrivals]
-    return [[job.id for job in pool.queue], pool.fresh, pool.changed, arrivals, pool.least, index]
+    news = pool.news
+    arrivals = news.arrivals and [job.id for job in news.arrivals]
+    return [[job.id for job in pool.queue], news.fresh, news.due, arrivals, pool.least, index]
 
 
 @given(there=PLACES, come=PLACES, sizes=SIZES, known=st.tuples(*[st.booleans()] * 3))

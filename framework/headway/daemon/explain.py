@@ -307,7 +307,7 @@ def _why_in_queue(scheduler: Scheduler, job: Job, clock: Callable[[float], str])
         lines.append(f"It needs more processors than the {pool.total} that are usable now (nodes are down).")
         return lines
     due = scheduler.next_cycle
-    if due is not None and domain.changed:
+    if due is not None and domain.news.due:
         lines.append(f"Something happened since the queue was examined; it is examined next at {clock(due)}.")
         return lines
     booking = view.booked(job)

@@ -96,7 +96,7 @@ class Passes:
     def look_everywhere(self) -> None:
         """An order may follow what happens elsewhere, and time has passed in any case."""
         for domain, _ in self.domains:
-            domain.changed = domain.changed or bool(domain.queue)
+            domain.news.due = domain.news.due or bool(domain.queue)
 
     def look_together(self) -> None:
         """Domains whose jobs wait for the cluster's licences are looked at together, with bookings made anew:
@@ -111,7 +111,7 @@ class Passes:
             if any(job.request.licences for job in domain.queue)
             or any(booking.job.request.licences for booking in view.bookings)
         ]
-        if licences.changed or any(domain.changed for domain, _ in sharing):
+        if licences.changed or any(domain.news.due for domain, _ in sharing):
             for _, view in sharing:
                 view.clear()
         licences.changed = False
@@ -121,7 +121,7 @@ class Passes:
         jobs wait. What they decide is added to ``decisions``, and counts."""
         beside_bars = self._state.bars is not None
         for domain, view in self.domains:
-            if domain.changed and (looking or not domain.queue):
+            if domain.news.due and (looking or not domain.queue):
                 shared = list(domain.shared.values()) if domain.shared else ()
                 if shared:
                     face_domain(shared, domain)
@@ -137,7 +137,7 @@ class Passes:
         free; and where a limit bars a job in one of its pools, and another could start it."""
         made, several = decisions, self._state.in_several
         while any(isinstance(decision, Start) and decision.job_id in several for decision in made) or (
-            looking and any(domain.changed and domain.shared for domain, _ in self.domains)
+            looking and any(domain.news.due and domain.shared for domain, _ in self.domains)
         ):
             made = []
             self.look(looking, made)
@@ -147,7 +147,7 @@ class Passes:
 
     def _look_beside_bars(self, domain: Domain, view: View, decisions: list[Decision]) -> None:
         """As :meth:`_look`, where plugins may bar jobs."""
-        if domain.fresh >= 0 and len(self.domains) > 1:
+        if domain.news.fresh >= 0 and len(self.domains) > 1:
             # Starts in other domains may have barred jobs that are booked, or that hold up others.
             self._bar_booked(view)
         state = self._state
@@ -191,29 +191,28 @@ class Passes:
 
     def _look(self, domain: Domain, view: View, decisions: list[Decision]) -> None:
         """One pass, unless nothing can come of it."""
-        domain.changed = False
+        domain.news.due = False
         queue: Sequence[Job] = domain.queue
         now = self._state.now
         if not queue and not self._has_preparers and not domain.background:
-            domain.fresh = 0
-            domain.arrivals = []
+            domain.news.tell()
             view.forget()
             return
         if domain.running and domain.running[0][0] <= now:
             self._state.overdue(domain)
-            domain.changed = False
+            domain.news.due = False
         if not queue and not domain.background:
             # Plugins know jobs that are in no queue yet.
-            domain.fresh, domain.arrivals = -1, None
+            domain.news.nothing_stands()
             view.open(now, queue)
             # The next arrival is not the only news.
-            domain.fresh, domain.arrivals = -1, None
+            domain.news.nothing_stands()
             self._prepare.all(view)
             return
         if self._has_order:
             queue = self._ordered(domain.queue)
         if self._anew:
-            domain.fresh, domain.arrivals = -1, None
+            domain.news.nothing_stands()
         view.open(now, queue)
         if self._has_preparers and view.fresh < 0:
             self._prepare.all(view)
@@ -266,8 +265,8 @@ class Passes:
         view.started, view.made, view.carried, view.stopped_at = [], [], [], None
         view.forget()
         # Without its bookings nobody may conclude from `fresh` that older jobs cannot start.
-        view.fresh = view.domain.fresh = -1
-        view.arrivals = view.domain.arrivals = None
+        view.domain.news.nothing_stands()
+        view.fresh, view.arrivals = -1, None
 
     def _note(self, plugin: str, made: Sequence[Decision], view: View) -> None:
         """What a policy decided counts already, and is to leave the scheduler."""
@@ -371,8 +370,7 @@ class Passes:
             self._refuse(plugin, f"{error}; not started")
             return None
         # What is booked did not reckon with it.
-        view.domain.fresh = -1
-        view.domain.arrivals = None
+        view.domain.news.nothing_stands()
         view.started.append(job)
         return decision
 

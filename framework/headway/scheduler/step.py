@@ -227,7 +227,7 @@ class Scheduler:
         batch system's clock is never exactly on a multiple: the first step that is not before it counts.
         """
         for domain, _ in self._passes.domains:
-            if domain.changed and domain.queue:
+            if domain.news.due and domain.queue:
                 break
         else:
             self._due = None
@@ -385,7 +385,7 @@ class Scheduler:
         """Undo the decisions, which nobody will carry out; leave out starts that were said before."""
         # In batch mode some may wait to be looked at.
         domains = [domain for domain, _ in self._passes.domains]
-        waiting = [domain for domain in domains if domain.changed] if self._due is not None else []
+        waiting = [domain for domain in domains if domain.news.due] if self._due is not None else []
         self._gate.undo_all()
         news: list[Decision] = []
         for decision in decisions:
@@ -395,7 +395,7 @@ class Scheduler:
                 self._wished.add(decision.job_id)
             news.append(decision)
         for domain in domains:
-            domain.changed = False
+            domain.news.due = False
         for domain in waiting:
-            domain.changed = True
+            domain.news.due = True
         return news

@@ -11,9 +11,9 @@ touched is not scheduled again.
 
 Each file holds one idea, and calls only files that stand above it here:
 
-``records``, ``factors``, ``facts``, ``choices``, ``admission``
-    a job, a pool, a domain; what a property of jobs is that plugins register; all data of the state; jobs of
-    several pools; whether plugins refuse a job;
+``news``, ``records``, ``factors``, ``facts``, ``choices``, ``admission``
+    what happened to a domain since its policies were asked; a job, a pool, a domain; what a property of jobs
+    is that plugins register; all data of the state; jobs of several pools; whether plugins refuse a job;
 ``wakeups``, ``queues``, ``dependencies``, ``bounds``, ``obstacles``, ``kinds``, ``waiting``, ``barriers``
     what becomes due; the queues; a job that is not in its queue, and why; limits that bar it, and many alike;
 ``watchers``, ``occupation``, ``expectations``
@@ -31,8 +31,8 @@ Each file holds one idea, and calls only files that stand above it here:
 
 from headway.state.factors import Factor
 from headway.state.foresight import Foreseeable
+from headway.state.news import ENDS_MOVED
 from headway.state.records import (
-    ENDS_MOVED,
     Barrier,
     Domain,
     Job,

@@ -6,6 +6,7 @@ from heapq import heappop
 
 from headway.state.choices import domains_of
 from headway.state.facts import Facts
+from headway.state.news import Unnoticed
 from headway.state.occupation import FOREGROUND, expected_end, limit, set_expected_end
 from headway.state.records import ON_NODES, Domain, Job, RunningEntry, Status
 
@@ -66,11 +67,9 @@ def expect(state: Facts, job: Job, runtime: float) -> None:
 
     Its own domain is being looked at and need not look again.
     """
-    domain = job.domain
-    looked = domain.changed, domain.fresh, domain.arrivals
     job.expected_runtime, job.predicted_by = runtime, ""
-    set_expected_end(state, job, state.now + runtime)
-    domain.changed, domain.fresh, domain.arrivals = looked
+    with Unnoticed((job.domain,)):
+        set_expected_end(state, job, state.now + runtime)
 
 
 def next_outlived(state: Facts) -> float | None:
@@ -105,7 +104,7 @@ def look_at_outlived(state: Facts) -> None:
     now = state.now
     for domain in state.domains.values():
         running = domain.running
-        if not running or running[0][0] > now or domain.changed:
+        if not running or running[0][0] > now or domain.news.due:
             continue
         for end, _, _, job in running:
             if end > now:
@@ -178,8 +177,8 @@ def overdue(state: Facts, domain: Domain) -> None:
         else:
             # It has not gone when it was expected to, so what it has is free later than was reckoned with.
             stands = _NEVER
-    looked = domain.changed, domain.fresh, domain.arrivals
-    domain.end_moved()
+    before = domain.news.copy()
+    domain.news.ends_moved()
     for job in standing:
         left = job.expected_runtime - job.done(now)
         if left > 0.0:
@@ -196,7 +195,7 @@ def overdue(state: Facts, domain: Domain) -> None:
         if end <= now or end > stands:
             stands = _NEVER
     if stands > now:
-        domain.changed, domain.fresh, domain.arrivals = looked
+        domain.news = before
 
 
 def _again(state: Facts, job: Job, begin: float, latest: float) -> float:

@@ -12,6 +12,7 @@ from headway.state.expectations import expect_again
 from headway.state.facts import Facts
 from headway.state.licences import guard_licences
 from headway.state.moves import begin_behind
+from headway.state.news import Unnoticed
 from headway.state.occupation import FOREGROUND, note_predicted, occupy, release
 from headway.state.queues import enqueue
 from headway.state.records import Domain, Job, Status
@@ -81,10 +82,9 @@ def begin(
         raise StateError(f"job {job.id} would break reservation {broken.id} on its nodes")
     job.frequency = frequency
     job.status = _STARTING
-    fresh, changed, arrivals = domain.fresh, domain.changed, domain.arrivals
-    occupy(state, job, placement, state.now)
-    # It is being looked at.
-    domain.fresh, domain.changed, domain.arrivals = fresh, changed, arrivals
+    # The domain is being looked at.
+    with Unnoticed((domain,)):
+        occupy(state, job, placement, state.now)
 
 
 def guard_reservations(state: Facts, job: Job, domain: Domain) -> None:

@@ -19,6 +19,7 @@ from headway.state.choices import guard_choice
 from headway.state.facts import Facts
 from headway.state.lending import lend
 from headway.state.licences import guard_licences
+from headway.state.news import Unnoticed
 from headway.state.occupation import BACKGROUND, FOREGROUND, occupy, release
 from headway.state.records import Job, Pace, Status
 from headway.state.still_there import guard_still_there, settled
@@ -59,11 +60,10 @@ def begin_behind(state: Facts, job: Job, placement: Placement, tier: str, freque
     guard_licences(state, job)
     _guard(state, job, placement, tier)
     domain = job.domain
-    looked = domain.changed, domain.fresh, domain.arrivals
     job.tier, job.frequency = tier, frequency
     job.status = Status.STARTING
-    occupy(state, job, placement, state.now)
-    domain.changed, domain.fresh, domain.arrivals = looked
+    with Unnoticed((domain,)):
+        occupy(state, job, placement, state.now)
 
 
 def _guard(state: Facts, job: Job, placement: Placement, tier: str) -> None:
@@ -145,9 +145,27 @@ def refused(state: Facts, job_id: str) -> None:
 def _relocate(state: Facts, moves: list[tuple[Job, Placement, str]]) -> Undo:
     """All these jobs leave what they have, and then each takes what it is sent to; or none does. Returns what
     brings them back."""
-    domains = {job.domain for job, _, _ in moves}
-    looked = [(domain, domain.changed, domain.fresh, domain.arrivals) for domain in domains]
     before = [(job, job.placement, job.tier, job.pace) for job, _, _ in moves]
+    with Unnoticed({job.domain for job, _, _ in moves}):
+        _exchange(state, moves, before)
+    first = [job.id for job, _, _ in moves if job.id not in state.before_move]
+    for job, placement, tier, pace in before:
+        state.before_move.setdefault(job.id, (placement, tier, pace))
+
+    def undo() -> None:
+        for name in first:
+            state.before_move.pop(name, None)
+        _put_back(state, before)
+
+    return undo
+
+
+def _exchange(
+    state: Facts,
+    moves: list[tuple[Job, Placement, str]],
+    before: list[tuple[Job, Placement, str, Pace | None]],
+) -> None:
+    """As :func:`_relocate`; ``before``: where the jobs are."""
     starts = [job.start_time if job.start_time is not None else state.now for job, _, _ in moves]
     for job, _, _ in moves:
         release(state, job)
@@ -165,19 +183,6 @@ def _relocate(state: Facts, moves: list[tuple[Job, Placement, str]]) -> Undo:
             job.tier, job.pace = tier, pace
             occupy(state, job, placement, start)
         raise
-    finally:
-        for domain, changed, fresh, arrivals in looked:
-            domain.changed, domain.fresh, domain.arrivals = changed, fresh, arrivals
-    first = [job.id for job, _, _ in moves if job.id not in state.before_move]
-    for job, placement, tier, pace in before:
-        state.before_move.setdefault(job.id, (placement, tier, pace))
-
-    def undo() -> None:
-        for name in first:
-            state.before_move.pop(name, None)
-        _put_back(state, before)
-
-    return undo
 
 
 def _put_back(state: Facts, jobs: list[tuple[Job, Placement, str, Pace | None]]) -> None:
@@ -196,12 +201,10 @@ def _put_back(state: Facts, jobs: list[tuple[Job, Placement, str, Pace | None]])
 
 def _expect(state: Facts, job: Job) -> None:
     """Its expected end follows from its pace; nobody need look at its domain for that."""
-    domain = job.domain
-    looked = domain.changed, domain.fresh, domain.arrivals
     placement, start = job.placement, job.start_time if job.start_time is not None else state.now
-    release(state, job)
-    occupy(state, job, placement, start)
-    domain.changed, domain.fresh, domain.arrivals = looked
+    with Unnoticed((job.domain,)):
+        release(state, job)
+        occupy(state, job, placement, start)
 
 
 def moved_back(state: Facts, decision: SwapTiers | Migrate) -> None:

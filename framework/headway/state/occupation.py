@@ -85,7 +85,7 @@ def _occupy_behind(state: Facts, job: Job, placement: Placement) -> None:
         _note_unknown(state, job)
         if state.tenants is not None:
             state.tenants.enter(job, placement)
-    domain.changed = True
+    domain.news.due = True
     if state.watchers:
         tell_took(state, job)
 
@@ -160,7 +160,7 @@ def _release_behind(state: Facts, job: Job) -> None:
         state.tenants.leave(job)
     job.behind = False
     domain.background.pop(job.id, None)
-    domain.changed = True
+    domain.news.due = True
     if job.taken is not None:
         state.nodes.give_back_behind(job.taken, job.placement)
         if not takes_processors_alone(job.taken):
@@ -220,7 +220,7 @@ def set_expected_end(state: Facts, job: Job, end: float) -> None:
         moved.append((domain, entry))
         if state.predict is not None:
             note_predicted(domain, entry)
-        domain.end_moved()
+        domain.news.ends_moved()
     job.entries = moved
 
 

@@ -41,27 +41,20 @@ def enqueue(state: Facts, job: Job) -> None:
         last = False
     if job.processors < domain.least:
         domain.least = job.processors
-    if domain.arrivals is not None:
-        domain.arrivals.append(job)
     if domain.by_size is not None:
         domain.by_size.add(job)
     if last:
         queue.append(job)
-        if domain.fresh >= 0:
-            domain.fresh += 1
-            # Nothing else changed, so if this one cannot start, nobody can; but nodes are woken, and stay on,
-            # for what is booked on them, and whoever has outlived his limit is expected to end later than
-            # when that was decided.
-            if (
-                job.processors <= domain.free
-                or state.ask_always
-                or ((state.sleeps or state.nodes.power) and not domain.flat)
-                or (domain.running and domain.running[0][0] <= state.now)
-            ):
-                domain.changed = True
-            return
-    domain.fresh = -1
-    domain.changed = True
+    # Nothing else changed, so if this job cannot start, none can; but nodes are woken, and stay on, for what
+    # is booked on them, and a job that has outlived its limit is expected to end later than when that was
+    # decided.
+    if domain.news.came(job, last=last) and (
+        job.processors <= domain.free
+        or state.ask_always
+        or ((state.sleeps or state.nodes.power) and not domain.flat)
+        or (domain.running and domain.running[0][0] <= state.now)
+    ):
+        domain.news.due = True
 
 
 def enqueue_together(state: Facts, jobs: Sequence[Job]) -> None:
@@ -84,7 +77,7 @@ def enqueue_together(state: Facts, jobs: Sequence[Job]) -> None:
         for job in jobs:
             enqueue(state, job)
         return
-    if last and domain.fresh >= 0:
+    if last and domain.news.fresh >= 0:
         # What was concluded about the others stands; each of these is looked at by itself.
         for job in coming:
             enqueue(state, job)
@@ -96,9 +89,7 @@ def enqueue_together(state: Facts, jobs: Sequence[Job]) -> None:
         for job in coming:
             domain.by_size.add(job)
     domain.least = min(domain.least, min([job.processors for job in coming]))
-    if domain.arrivals is not None:
-        domain.arrivals += coming
-    domain.fresh, domain.changed = -1, True
+    domain.news.came_among(coming)
 
 
 def leave_queue(state: Facts, job: Job) -> None:

@@ -13,10 +13,9 @@ import msgspec
 
 from headway.model import JobDescription, Placement, PoolBounds, PoolDescription, Request, Reservation
 from headway.state.by_size import JobsBySize
+from headway.state.news import News
 
 _INF = float("inf")
-#: :attr:`PoolState.fresh` where expected ends have moved and nothing else happened.
-ENDS_MOVED = -2
 
 #: What breaks ties between jobs: the order of arrival (an int) or, where the batch system numbers its jobs,
 #: their numbers (:data:`headway.model.numbering.Number`); of one cluster all are alike.
@@ -342,9 +341,8 @@ class Domain:
     """
 
     __slots__ = (
-        "arrivals", "background", "by_size", "changed", "flat", "free", "fresh", "least", "name",
-        "pool_names", "pools", "predicted", "queue", "reservations", "running", "shared", "small", "total",
-        "view",
+        "background", "by_size", "flat", "free", "least", "name", "news", "pool_names", "pools", "predicted",
+        "queue", "reservations", "running", "shared", "small", "total", "view",
     )  # fmt: skip
 
     def __init__(self, pools: tuple[PoolState, ...]) -> None:
@@ -370,13 +368,8 @@ class Domain:
         self.predicted: list[RunningEntry] = []
         #: Reservations that are not over and take something from these pools, by start.
         self.reservations: list[Reservation] = []
-        #: Something happened since the last cycle.
-        self.changed: bool = False
-        #: Jobs appended to the queue's tail since the last cycle; :data:`ENDS_MOVED` if expected ends have
-        #: moved and nothing else happened; -1 if anything else changed too.
-        self.fresh: int = -1
-        #: Jobs that came into the queue since the last cycle, wherever in it, if nothing else changed.
-        self.arrivals: list[Job] | None = None
+        #: What happened since the policies were asked last.
+        self.news: News[Job] = News()
         #: The queue by the jobs' sizes; there once a policy has asked for it.
         self.by_size: JobsBySize[Job] | None = None
         #: No job of the queue needs fewer processors; and one that was small enough when somebody looked for
@@ -394,16 +387,7 @@ class Domain:
 
     def touch(self) -> None:
         """Something changed that may let other jobs start: the next cycle looks at everything."""
-        self.changed = True
-        self.fresh = -1
-        self.arrivals = None
-
-    def end_moved(self) -> None:
-        """A job is expected to end at another time: bookings are made anew, but nothing became free and no
-        job came."""
-        self.changed = True
-        self.fresh = ENDS_MOVED if self.fresh in (0, ENDS_MOVED) else -1
-        self.arrivals = None
+        self.news.everything()
 
     def __repr__(self) -> str:
         return f"Domain({self.name!r}, {self.free} of {self.total} free, {len(self.queue)} queued)"

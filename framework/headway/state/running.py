@@ -7,6 +7,7 @@ from headway.state.expectations import go_on, leave
 from headway.state.facts import Facts
 from headway.state.lending import come_back, lend, resumed_as_decided
 from headway.state.moves import relocated
+from headway.state.news import Unnoticed
 from headway.state.occupation import expected_end, move, set_expected_end
 from headway.state.records import ON_NODES, Pace, Status
 
@@ -86,10 +87,8 @@ def pace_changed(state: Facts, event: ev.JobPaceChanged) -> None:
         return
     job.pace = Pace(event.time, event.done, event.rate, event.resumes)
     if job.entries is not None and job.start_time is not None:
-        looked = [(there, there.changed, there.fresh, there.arrivals) for there, _ in job.entries]
-        set_expected_end(state, job, expected_end(job, job.start_time))
-        for there, changed, fresh, arrivals in looked:
-            there.changed, there.fresh, there.arrivals = changed, fresh, arrivals
+        with Unnoticed([there for there, _ in job.entries]):
+            set_expected_end(state, job, expected_end(job, job.start_time))
 
 
 def usage_measured(state: Facts, event: ev.JobUsageMeasured) -> None:

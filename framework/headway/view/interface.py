@@ -178,15 +178,14 @@ class View:
         self._licensed = None
         domain = self.domain
         if queue is domain.queue:
-            self.fresh = fresh = domain.fresh
-            self.arrivals = arrivals = domain.arrivals
-            domain.fresh, domain.arrivals = 0, []
+            self.fresh, self.arrivals = fresh, arrivals = domain.news.tell()
             if arrivals and len(arrivals) > 1:
                 arrivals.sort(key=_order)
         else:
             # What is booked now follows this order, and the next cycle's may be the queue's own.
-            self.fresh = domain.fresh = fresh = -1
-            self.arrivals = domain.arrivals = None
+            domain.news.nothing_stands()
+            self.fresh = fresh = -1
+            self.arrivals = None
         if fresh < 0:
             self.stopped_at = None
             self._bookings = []
@@ -503,7 +502,7 @@ class View:
             self._bookings, self._ahead = bookings, ahead
             return False
         # Nobody may conclude from it that older jobs have their bookings.
-        self.domain.fresh, self.domain.arrivals = -1, None
+        self.domain.news.nothing_stands()
         return True
 
     def _made(self, booking: Booking) -> Booking:

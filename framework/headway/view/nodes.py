@@ -79,8 +79,8 @@ class NodeView(View):
         self._settled: Bools | None = None
 
     def open(self, now: float, queue: Sequence[Job]) -> None:
-        if self.domain.fresh >= 0 and self._state.nodes.power and self._overslept(now):
-            self.domain.fresh, self.domain.arrivals = -1, None
+        if self.domain.news.fresh >= 0 and self._state.nodes.power and self._overslept(now):
+            self.domain.news.nothing_stands()
         super().open(now, queue)
         self._settled = self._settled_nodes()
         self._failed = {}

@@ -378,7 +378,7 @@ class Moldable(Plugin):
             if decision.job_id in state.jobs:
                 yield decision
         for domain in state.domains.values():
-            if not domain.changed:
+            if not domain.news.due:
                 continue
             plan = self._current(state, domain)
             if plan is None:

@@ -312,7 +312,7 @@ class DedicatedReservations:
             return
         obstacle, passing = _obstacle(wish, state)
         # Of a domain that is to be looked at again bookings are made anew; a job that runs needs none.
-        if passing or (obstacle and (job.domain.changed or job.status not in _WAITS)):
+        if passing or (obstacle and (job.domain.news.due or job.status not in _WAITS)):
             return
         if obstacle:
             text = f"dedicated job {job.id} cannot have its reservation yet: {obstacle}"
