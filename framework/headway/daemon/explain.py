@@ -21,8 +21,9 @@ from headway.journal import HistoryEntry
 from headway.model import Placement
 from headway.scheduler import Scheduler
 from headway.state import Job, PoolState, Status
-from headway.state.choices import facing_each, pools_of, ways, why_not_in
+from headway.state.choices import facing_each, pools_of, ways
 from headway.state.occupation import BACKGROUND, FOREGROUND
+from headway.state.reasons import why_not_in
 from headway.state.records import ON_NODES
 from headway.view import Booking, View
 

@@ -216,7 +216,7 @@ class Scheduler:
         handlers = self._handlers
         for event in events:
             handlers[type(event)](state, event)
-        if state.described or state.newly_barred or state.depending:
+        if state.described or state.new_obstacles or state.depending:
             state.settle()
         return events
 

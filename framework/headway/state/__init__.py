@@ -11,11 +11,14 @@ touched is not scheduled again.
 
 Each file holds one idea, and calls only files that stand above it here:
 
-``news``, ``records``, ``factors``, ``facts``, ``choices``, ``admission``
+``news``, ``records``, ``factors``, ``facts``
     what happened to a domain since its policies were asked; a job, a pool, a domain; what a property of jobs
-    is that plugins register; all data of the state; jobs of several pools; whether plugins refuse a job;
-``wakeups``, ``queues``, ``dependencies``, ``bounds``, ``obstacles``, ``kinds``, ``waiting``, ``barriers``
-    what becomes due; the queues; a job that is not in its queue, and why; limits that bar it, and many alike;
+    is that plugins register; all data of the state;
+``wakeups``, ``dependencies``, ``bounds``, ``obstacles``, ``reasons``, ``choices``, ``admission``
+    what becomes due; what a job waits for, what a pool cannot hold, and the table of all reasons why a job
+    waits; jobs of several pools; whether plugins refuse a job;
+``queues``, ``kinds``, ``waiting``, ``barriers``
+    the queues; where a job goes that is on no nodes; limits that bar it, and many alike;
 ``watchers``, ``occupation``, ``expectations``
     who is told of the processors that jobs take; these; and until when;
 ``tenants``, ``pool_share``, ``reservations``, ``moves``, ``foresight``, ``guard``

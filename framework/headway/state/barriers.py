@@ -19,8 +19,9 @@ from headway.state.choices import common_barrier, domains_of, face_home, facing,
 from headway.state.facts import Facts
 from headway.state.kinds import barriers_of
 from headway.state.queues import enqueue, give_order, leave_domain, leave_queue, rank, sweep
+from headway.state.reasons import barred_by
 from headway.state.records import Barrier, Domain, Job, PoolState, Status
-from headway.state.waiting import barred_by, queue_or_wait, queue_together, wait_behind
+from headway.state.waiting import queue_or_wait, queue_together, wait_behind
 
 _INF = float("inf")
 _PENDING = Status.PENDING

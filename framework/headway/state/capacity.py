@@ -161,8 +161,8 @@ def settle(state: Facts) -> None:
                 look_again(state, job)
     if state.depending:
         look_at_dependants(state)
-    if state.newly_barred:
-        jobs, state.newly_barred = state.newly_barred, []
+    if state.new_obstacles:
+        jobs, state.new_obstacles = state.new_obstacles, []
         told_now: dict[str, list[str]] = {}
         for job in jobs:
             obstacle = job.obstacle

@@ -21,6 +21,7 @@ from headway.decisions import Decision, Start
 from headway.errors import StateError
 from headway.model import JobDescription, Placement
 from headway.state.facts import Facts
+from headway.state.reasons import in_each, why_not_in
 from headway.state.records import Barrier, Choice, Domain, Job, Obstacle, PoolState
 
 #: What an attempt gives.
@@ -162,22 +163,6 @@ def name_pools(state: Facts, decisions: Iterable[Decision]) -> list[Decision]:
 def _has(state: Facts, pool: PoolState, nodes: Iterable[str]) -> bool:
     known = state.nodes.descriptions
     return not pool.flat and all(name in known and pool.name in known[name].pools for name in nodes)
-
-
-def why_not_in(choice: Choice) -> str:
-    """Why that pool could not start the job, as far as the pool is the reason; "" if it is not."""
-    if choice.refusal:
-        return f"refused: {choice.refusal}"
-    if not choice.pool.open:
-        return f"pool {choice.pool.name!r} is closed"
-    if choice.obstacle is not None:
-        return str(choice.obstacle)
-    return "" if choice.barrier is None else str(choice.barrier)
-
-
-def in_each(choices: Iterable[Choice]) -> str:
-    """For each pool why it could not start the job, for a person."""
-    return "; ".join(f"in pool {choice.pool.name!r}: {why_not_in(choice)}" for choice in choices)
 
 
 def common_obstacle(choices: Iterable[Choice]) -> Obstacle | None:

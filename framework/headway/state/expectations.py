@@ -72,6 +72,18 @@ def expect(state: Facts, job: Job, runtime: float) -> None:
         set_expected_end(state, job, state.now + runtime)
 
 
+def next_wakeup(state: Facts) -> float | None:
+    """When something becomes due by the clock alone (begin times, reservations, retries, and jobs that
+    outlive what they were predicted)."""
+    due = state.wakeups[0][0] if state.wakeups else None
+    if state.predict is None:
+        return due
+    outlived = next_outlived(state)
+    if due is None or outlived is None:
+        return outlived if due is None else due
+    return min(due, outlived)
+
+
 def next_outlived(state: Facts) -> float | None:
     """When the next running job outlives what it was predicted, in domains where that may let another start.
 

@@ -100,7 +100,7 @@ class Facts:
         #: Names of pools that were described anew in this step: their jobs are looked at again.
         self.described: set[str] = set()
         #: Jobs whose pool cannot hold them, since it was told last.
-        self.newly_barred: list[Job] = []
+        self.new_obstacles: list[Job] = []
         #: News for the log that nobody is to blame for; drained by the scheduler.
         self.notices: list[str] = []
         #: Counts arrivals and wake-ups: what breaks their ties.

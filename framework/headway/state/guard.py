@@ -7,7 +7,7 @@ from bisect import insort
 from headway.errors import StateError
 from headway.model import Placement
 from headway.state.belonging import confining, inside
-from headway.state.choices import guard_choice, why_not_in
+from headway.state.choices import guard_choice
 from headway.state.expectations import expect_again
 from headway.state.facts import Facts
 from headway.state.licences import guard_licences
@@ -15,6 +15,7 @@ from headway.state.moves import begin_behind
 from headway.state.news import Unnoticed
 from headway.state.occupation import FOREGROUND, note_predicted, occupy, release
 from headway.state.queues import enqueue
+from headway.state.reasons import why_not_in
 from headway.state.records import Domain, Job, Status
 from headway.state.reservations import kept, profile
 from headway.state.still_there import guard_still_there

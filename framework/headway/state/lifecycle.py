@@ -15,9 +15,10 @@ from headway.state.kinds import give_kind
 from headway.state.moves import refused
 from headway.state.occupation import expected_end, move, occupy, release, set_expected_end
 from headway.state.queues import enqueue, give_order, leave_queue
+from headway.state.reasons import is_plain
 from headway.state.records import ON_NODES, Job, Status, unconditional
 from headway.state.still_there import settled
-from headway.state.waiting import nothing_else, queue_or_wait, tell_dependants
+from headway.state.waiting import queue_or_wait, tell_dependants
 
 _INF = float("inf")
 _PENDING = Status.PENDING
@@ -59,7 +60,7 @@ def submitted(state: Facts, event: ev.JobSubmitted) -> None:
         state.admit(job)
     if state.bar_kind is not None:
         give_kind(state, job)
-    if state.bars is None and nothing_else(state, job):
+    if state.bars is None and is_plain(job, state.now):
         enqueue(state, job)
     else:
         queue_or_wait(state, job)
@@ -196,7 +197,7 @@ def held(state: Facts, event: ev.JobHeld) -> None:
         job.held, job.hold_reason = True, event.reason
         if job.status is _PENDING:
             leave_queue(state, job)
-            job.status = _WAITING
+            queue_or_wait(state, job)
 
 
 def released(state: Facts, event: ev.JobReleased) -> None:

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
-from headway.state.choices import domains_of, pools_of, why_not_in
+from headway.state.choices import domains_of, pools_of
 from headway.state.facts import Facts
+from headway.state.reasons import why_not_in
 from headway.state.records import Barrier, Choice, Domain, Job, Status
 
 _order = attrgetter("order")

@@ -126,7 +126,7 @@ def drop_reservation(state: Facts, reservation_id: str) -> None:
             domain.touch()
         for job in [job for job in domain.queue if job.description.reservation == reservation_id]:
             leave_queue(state, job)
-            job.status = _WAITING
+            queue_or_wait(state, job)
     if gone.nodes:
         state.nodes.set_reservations(state.reservations.values())
 

@@ -23,6 +23,7 @@ from headway.state import (
     occupation,
     pool_share,
     queues,
+    reasons,
     reservations,
     waiting,
     wakeups,
@@ -58,8 +59,8 @@ class State(Facts):
     look_at_outlived = expectations.look_at_outlived
 
     # Questions.
-    why_waiting = waiting.why_waiting
-    next_wakeup = wakeups.next_wakeup
+    why_waiting = reasons.why_waiting
+    next_wakeup = expectations.next_wakeup
     profile = reservations.profile
     pool_profile = reservations.pool_profile
     kept_for = belonging.kept_for

@@ -5,21 +5,8 @@ from __future__ import annotations
 
 from heapq import heappush
 
-from headway.state.expectations import next_outlived
 from headway.state.facts import Facts
 from headway.state.records import Domain, Job, PoolState
-
-
-def next_wakeup(state: Facts) -> float | None:
-    """When something becomes due by the clock alone (begin times, reservations, retries, and jobs that
-    outlive what they were predicted)."""
-    due = state.wakeups[0][0] if state.wakeups else None
-    if state.predict is None:
-        return due
-    outlived = next_outlived(state)
-    if due is None or outlived is None:
-        return outlived if due is None else due
-    return min(due, outlived)
 
 
 def wake_at(state: Facts, time: float, what: PoolState | Domain | Job) -> None:
