@@ -1,4 +1,4 @@
-"""The tables of docs/architecture.md name what there is: every event, decision, hook and table."""
+"""The tables of docs/architecture name what there is: every event, decision, hook and table."""
 
 from __future__ import annotations
 
@@ -23,18 +23,21 @@ from headway.scheduler import Scheduler
 from headway.state import Status
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+#: The text of each page by its name.
+PAGES = {
+    page.name: page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "architecture").glob("*.md")
+}
 EVENTS = {kind.__name__: kind for kind in get_args(AnyEvent)}
 ADAPTERS = {entry.name: entry.load() for entry in entry_points(group="headway.adapters")}
 
 
-def section(title: str) -> str:
-    return re.split(rf"^##+ {re.escape(title)}$", PAGE, flags=re.MULTILINE)[1].split("\n## ")[0]
+def section(page: str, title: str) -> str:
+    return re.split(rf"^#+ {re.escape(title)}$", PAGES[page], flags=re.MULTILINE)[1].split("\n## ")[0]
 
 
-def table(title: str) -> list[list[str]]:
+def table(page: str, title: str) -> list[list[str]]:
     """The cells of the rows of a section's first table."""
-    rows = re.findall(r"^\| *(.*?) *\|$", section(title), re.MULTILINE)
+    rows = re.findall(r"^\| *(.*?) *\|$", section(page, title), re.MULTILINE)
     return [re.split(r" *\| *", row) for row in rows[2:]]
 
 
@@ -42,14 +45,17 @@ def names(cell: str) -> list[str]:
     return re.findall(r"`(\w+)`", cell)
 
 
-@pytest.mark.parametrize(("title", "kinds"), [("Events", EVENTS), ("Decisions", DECISION_TYPES)])
-def test_a_table_names_every_class_with_its_fields_in_order(title, kinds):
-    written = {names(row[0])[0]: tuple(names(row[1])) for row in table(title)}
+@pytest.mark.parametrize(
+    ("page", "title", "kinds"),
+    [("events.md", "Events", EVENTS), ("decisions.md", "Decisions", DECISION_TYPES)],
+)
+def test_a_table_names_every_class_with_its_fields_in_order(page, title, kinds):
+    written = {names(row[0])[0]: tuple(names(row[1])) for row in table(page, title)}
     assert written == {name: kind.__struct_fields__ for name, kind in kinds.items()}
 
 
 def test_the_table_of_events_says_each_phase():
-    assert {names(row[0])[0]: int(row[2]) for row in table("Events")} == {
+    assert {names(row[0])[0]: int(row[2]) for row in table("events.md", "Events")} == {
         n: k.phase for n, k in EVENTS.items()
     }
 
@@ -69,7 +75,7 @@ def test_the_table_of_events_says_who_produces_which():
         name: [letter for letter, text in source.items() if re.search(rf"\b_?{name}\(", text)]
         for name in EVENTS
     }
-    assert {names(row[0])[0]: row[3].split() for row in table("Events")} == made
+    assert {names(row[0])[0]: row[3].split() for row in table("events.md", "Events")} == made
 
 
 def test_the_table_of_decisions_says_who_carries_out_which():
@@ -81,18 +87,18 @@ def test_the_table_of_decisions_says_who_carries_out_which():
         ]
         for name, kind in DECISION_TYPES.items()
     }
-    assert {names(row[0])[0]: row[3].split() for row in table("Decisions")} == able
+    assert {names(row[0])[0]: row[3].split() for row in table("decisions.md", "Decisions")} == able
 
 
 def test_the_outcomes_of_a_job_are_named():
-    (row,) = (row for row in table("Events") if row[0] == "`JobEnded`")
+    (row,) = (row for row in table("events.md", "Events") if row[0] == "`JobEnded`")
     assert all(outcome in row[4] for outcome in OUTCOMES)
 
 
 def test_the_cycle_names_every_hook():
     hooks = {name for name in vars(HookSpecs) if not name.startswith("_")}
-    assert hooks <= set(names(section("A cycle, hook by hook")))
-    assert f"Every {CHECKPOINT_CYCLES} cycles" in PAGE
+    assert hooks <= set(names(PAGES["cycle.md"]))
+    assert f"Every {CHECKPOINT_CYCLES} cycles" in PAGES["cycle.md"]
 
 
 def test_the_hooks_of_a_cycle_are_named_in_the_order_in_which_they_are_called():
@@ -110,7 +116,7 @@ def test_the_hooks_of_a_cycle_are_named_in_the_order_in_which_they_are_called():
         exec(source, namespace)
         return hookimpl(namespace[hook])
 
-    in_a_cycle = [hook for row in table("A cycle, hook by hook") for hook in names(row[2])]
+    in_a_cycle = [hook for row in table("cycle.md", "A cycle, hook by hook") for hook in names(row[2])]
     plugins = Plugins()
     plugins.add(
         "recorder", type("Recorder", (), {hook: recorder(hook) for hook in in_a_cycle if hook != "place"})()
@@ -122,9 +128,8 @@ def test_the_hooks_of_a_cycle_are_named_in_the_order_in_which_they_are_called():
 
 
 def test_the_layout_exists():
-    layout = re.findall(r"^```\n(.*?)^```", section("Layout and the import rule"), re.MULTILINE | re.DOTALL)[
-        0
-    ]
+    text = section("README.md", "Layout and the import rule")
+    layout = re.findall(r"^```\n(.*?)^```", text, re.MULTILINE | re.DOTALL)[0]
     folder = ROOT
     for line in layout.splitlines():
         found = re.findall(r"[\w/]+(?:\.py|/)(?= |$)", line.split("   the ")[0])
@@ -137,7 +142,7 @@ def test_the_layout_exists():
 
 def test_the_table_of_the_journal_names_its_tables_and_columns():
     keys = {"run_id", "seq", "position", "plugin", "id"}
-    written = {names(row[0])[0]: names(row[2]) for row in table("The journal")}
+    written = {names(row[0])[0]: names(row[2]) for row in table("journal.md", "Tables")}
     # A checkpoint's cycle is no key of it.
     real = {
         t.name: [c.name for c in t.columns if c.name not in keys or (c.name == "seq" and not c.primary_key)]
@@ -147,22 +152,17 @@ def test_the_table_of_the_journal_names_its_tables_and_columns():
 
 
 def test_the_modes_and_exit_codes():
-    assert [names(row[0].replace("-", "_"))[0].replace("_", "-") for row in table("Modes")] == list(Mode)
-    codes = {names(row[1])[0]: int(row[0]) for row in table("Errors and exit codes") if names(row[1])}
+    modes = table("runs.md", "Modes")
+    assert [names(row[0].replace("-", "_"))[0].replace("_", "-") for row in modes] == list(Mode)
+    rows = table("runs.md", "Errors and exit codes")
+    codes = {names(row[1])[0]: int(row[0]) for row in rows if names(row[1])}
     kinds = (Failure, UserError, Damaged)
     assert codes == {kind.__name__: kind.exit_code for kind in kinds}
 
 
-def test_the_links_lead_to_headings_of_this_page():
-    for anchor in re.findall(r"\]\(#([\w-]+)\)", PAGE):
-        assert anchor in {
-            title.lower().replace(" ", "-") for title in re.findall(r"^##+ (.*)$", PAGE, re.MULTILINE)
-        }
-
-
 def test_the_adapter_of_the_page_is_scheduled():
     namespace: dict[str, Any] = {}
-    exec(re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[0], namespace)
+    exec(re.findall(r"^```python\n(.*?)^```", PAGES["adapters.md"], re.MULTILINE | re.DOTALL)[0], namespace)
     jobs = [JobDescription(name, 0, Request(6, 100)) for name in "ab"]
     cluster = ClusterDescription.flat(10)
     adapter = namespace["Rerun"](
