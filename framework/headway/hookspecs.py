@@ -15,7 +15,7 @@ order plugins are asked::
 
 A hook marked *first answer wins* asks plugins in configured order until one answers other than
 None. A plugin that raises is named in the log and its answer is left out; a policy that raises
-starts nothing in that cycle. ``docs/plugins.md`` has a complete example for each hook.
+starts nothing in that cycle. ``docs/plugins`` has a complete example for each hook.
 
 A domain (a pool, or pools that share nodes) is looked at when something happened to it, and what could not
 start then is taken to be unable to start until something else happens than arrivals behind it. Each hook says
@@ -373,7 +373,7 @@ class HookSpecs:
         """A physics module of the emulated cluster: an object whose ``rate(execution, now)`` gives
         a factor on a job's speed; or a :class:`headway.workload.sharing.Sharing`: what it costs jobs to share
         processors in two tiers; or a :class:`headway.model.bundles.Oversubscription`: what it costs an
-        application to run on fewer processors than it has processes. See ``docs/plugins.md``."""
+        application to run on fewer processors than it has processes. See ``docs/plugins``."""
 
 
 class Plugin:

@@ -1,4 +1,4 @@
-"""Every example of docs/plugins.md is run, and does what the text says."""
+"""Every example of docs/plugins is run, and does what the text says."""
 
 from __future__ import annotations
 
@@ -31,12 +31,16 @@ from headway.results import RunResult
 from headway.scheduler import Scheduler, plain_clock
 from headway.workload import TraceCommand, TraceJob, read_trace
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text(encoding="utf-8")
+PAGES = sorted((Path(__file__).parents[2] / "docs" / "plugins").glob("*.md"))
+GUIDE = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 BLOCKS = re.findall(r"^```python\n# (\S+\.py)\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
 #: Hook -> the files of its section.
 SECTIONS = {
     hook: re.findall(r"^# (\S+\.py)$", body, re.MULTILINE)
-    for title, body in re.findall(r"^### (`.*?)\n(.*?)(?=^##)", GUIDE, re.MULTILINE | re.DOTALL)
+    for page in PAGES
+    for title, body in re.findall(
+        r"^## (`.*?)\n(.*?)(?=^## |\Z)", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
     for hook in re.findall(r"`(\w+)`", title)
 }
 HOUR, DAY = 3600.0, 86400.0
@@ -125,6 +129,14 @@ def test_the_example_of_a_hook_implements_it(hook, file):
     (name,) = SECTIONS[hook]
     catalogue = Catalogue([file(name)])
     assert hook in hooks_of(catalogue.get(Path(name).stem))
+
+
+def test_the_table_of_pages_names_the_hooks_of_each_page():
+    rows = dict(re.findall(r"^\| \[.*?\]\((hooks_\w+\.md)\) \| (.*) \|$", GUIDE, re.MULTILINE))
+    hooks = {page.name: set(re.findall(r"`(\w+)`", page.read_text(encoding="utf-8"))) for page in PAGES}
+    assert sorted(rows) == [page.name for page in PAGES if page.name.startswith("hooks_")]
+    for page, named in rows.items():
+        assert set(re.findall(r"`(\w+)`", named)) <= hooks[page] & set(SECTIONS)
 
 
 def test_every_block_of_python_is_a_file_with_a_name_of_its_own():

@@ -1,7 +1,7 @@
 """What a format of workload files is, and which ones are installed.
 
 A format is an object :class:`Format` behind an entry point of the group :data:`GROUP`; its name is the entry
-point's. Those that ship with headway are no different. ``docs/plugins.md`` has a complete example.
+point's. Those that ship with headway are no different. ``docs/workloads.md`` has a complete example.
 """
 
 from __future__ import annotations

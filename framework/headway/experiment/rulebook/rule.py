@@ -70,7 +70,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Traits:
-    """What is known of a variant's plugins: class attributes, see ``docs/plugins.md``."""
+    """What is known of a variant's plugins: class attributes, see ``docs/plugins/traits.md``."""
 
     label: str
     plugins: tuple[PluginConfig, ...]
