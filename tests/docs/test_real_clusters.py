@@ -41,7 +41,9 @@ def test_the_commands_exist():
 
 
 def test_every_figure_of_the_file_is_told():
-    section = (DOCS / "outputs.md").read_text(encoding="utf-8").split("## cluster.json")[1].split("\n## ")[0]
+    section = (
+        (DOCS / "outputs" / "campaigns.md").read_text("utf-8").split("## cluster.json")[1].split("\n## ")[0]
+    )
     for kind in (RealCluster, PlannedStarts, Latencies):
         for name in kind.__struct_fields__:
             assert f"`{name}`" in section, name

@@ -3,7 +3,7 @@
 ``campaign.yaml`` (its definition as it was), ``rows.csv`` (a line an emulation), ``batches.csv`` (means of
 batches of each emulation), ``workloads.json`` (what each workload looked like, with checksums of traces),
 ``method.json`` (version, seeds, what the rules found), ``record.json`` (what made the numbers, what failed),
-``runs.jsonl`` (:mod:`headway.experiment.kept_runs`). ``docs/outputs.md`` has every field.
+``runs.jsonl`` (:mod:`headway.experiment.kept_runs`). ``docs/outputs/campaigns.md`` has every field.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How good a schedule was: per-job and system metrics of a run.
 
 Everything here is computed from a :class:`headway.results.RunResult` alone, so that a run of the
-emulated cluster and one of a real machine are judged alike. ``docs/outputs.md`` defines each figure.
+emulated cluster and one of a real machine are judged alike. ``docs/outputs`` defines each figure.
 """
 
 from headway.metrics.classes import GROUPS

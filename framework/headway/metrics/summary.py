@@ -31,7 +31,7 @@ STATISTICS = ("count", "mean", "median", "p90", "p95", "p99", "max", "std")
 
 
 class Summary(TypedDict):
-    """See ``docs/outputs.md`` for every key. A figure that does not exist is None, never NaN."""
+    """See ``docs/outputs`` for every key. A figure that does not exist is None, never NaN."""
 
     run: dict[str, Any]
     counts: dict[str, Any]

@@ -1,6 +1,6 @@
 """The study of a workload for people and programs: terminal tables, CSV and JSON files, an HTML page.
 
-What is in it is computed by :mod:`headway.workload.analysis`; ``docs/outputs.md`` defines each column.
+What is in it is computed by :mod:`headway.workload.analysis`; ``docs/outputs/study.md`` defines each column.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The output directory of a run, and the table that compares runs.
 
-Every column and key is defined in ``docs/outputs.md``. Files are written whole or not at all.
+Every column and key is defined in ``docs/outputs``. Files are written whole or not at all.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ FIGURES = (
 
 
 def estimate_study(trace: Trace) -> tuple[Row, dict[str, list[Row]]]:
-    """Figures and tables on the jobs of the trace that have an estimate; ``docs/outputs.md`` defines them."""
+    """Figures and tables on the jobs with an estimate; ``docs/outputs/study.md`` defines them."""
     records = trace.records[trace.records[:, Column.ESTIMATE] >= 0.5]
     tables: dict[str, list[Row]] = {name: [] for name in COLUMNS}
     figures: Row = dict.fromkeys(FIGURES)
