@@ -136,7 +136,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class Study:
-    """All that was found; ``docs/outputs/study.md`` defines each key of ``summary`` and column of ``tables``."""
+    """All that was found; ``docs/outputs/study.md`` defines keys of ``summary`` and columns of ``tables``."""
 
     #: The trace's file, or the model.
     path: str
