@@ -38,7 +38,7 @@ ROUNDS = 5
 LAYERS = {
     "engine": "headway/engine.py",
     "emulated cluster": "headway_adapters/emulated/",
-    "step of the scheduler": "headway/scheduler.py",
+    "step of the scheduler": "headway/scheduler/",
     "order of events": "headway/events.py",
     "state": "headway/state/",
     "view": "headway/view/",

@@ -1,4 +1,4 @@
-"""docs/experiments.md names every rule and every key, and its examples run."""
+"""docs/rules.md names every rule, docs/experiments.md every key of the method, and their examples run."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from headway.experiment.facts import WorkloadFacts
 from headway.experiment.rulebook import RULES, Evidence, Kind, Outcome, Rule, judge
 from headway.plugins import PluginConfig
 
-PAGE = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+CAMPAIGN, RULE_BOOK = ((DOCS / name).read_text(encoding="utf-8") for name in ("experiments.md", "rules.md"))
 
 
-def block(kind: str) -> str:
-    return re.search(rf"^```{kind}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[1]
+def block(page: str, kind: str) -> str:
+    return re.search(rf"^```{kind}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[1]
 
 
 def test_the_table_has_every_rule_as_it_is():
     rows = [
-        re.split(r" *\| *", row) for row in re.findall(r"^\| *((?:[EG]?\d+) .*?) *\|$", PAGE, re.MULTILINE)
+        re.split(r" *\| *", row)
+        for row in re.findall(r"^\| *((?:[EG]?\d+) .*?) *\|$", RULE_BOOK, re.MULTILINE)
     ]
     written = {row[0]: (row[1], row[2], row[4], int(row[5])) for row in rows}
     assert written == {one.name: (one.title, one.keep, str(one.stage), one.severity) for one in RULES}
@@ -28,12 +30,12 @@ def test_the_table_has_every_rule_as_it_is():
 
 def test_every_key_of_the_method_is_there():
     for name in MethodConfig.model_fields:
-        assert f"`{name}`" in PAGE
+        assert f"`{name}`" in CAMPAIGN
 
 
 def test_the_campaign_is_one(tmp_path: Path):
     file = tmp_path / "campaign.yaml"
-    file.write_text(block("yaml"))
+    file.write_text(block(CAMPAIGN, "yaml"))
     plan = load_campaign(file)
     assert plan.method.accept == {"3": "only this site's own workload is of interest"}
     assert [scenario.target_load for scenario in plan.scenarios[2:]] == [0.7, 0.8]
@@ -42,7 +44,7 @@ def test_the_campaign_is_one(tmp_path: Path):
 
 def test_the_rule_of_a_site_works():
     names: dict[str, object] = {}
-    exec(compile(block("python"), "weekend.py", "exec"), names)
+    exec(compile(block(RULE_BOOK, "python"), "weekend.py", "exec"), names)
     weekend = names["weekend"]
     assert isinstance(weekend, Rule)
     facts = WorkloadFacts(

@@ -20,7 +20,7 @@ METRICS = ("mean wait", "slowdown of means", "utilisation")
 _MOST_VALUES = 1000
 
 #: In an open system the utilisation is the offered load, whatever the policy does (rule 22,
-#: docs/experiments.md).
+#: docs/rules.md).
 TUNED = METRICS[:2]
 
 
