@@ -21,6 +21,16 @@ from headway_plugins.accounts.tree import Floats
 _GIB = 2.0**30
 
 
+class Moment:
+    """The time at which factors are told, absolute seconds: now, or ``at`` where that is set."""
+
+    def __init__(self) -> None:
+        self.at: float | None = None
+
+    def __call__(self, state: State) -> float:
+        return state.now if self.at is None else self.at
+
+
 def eligible(jobs: Sequence[Job]) -> Floats:
     """Since when each job could have started, absolute seconds: its submission, its begin time, or when it
     waited for no other job any more; infinity: it does."""
@@ -39,20 +49,23 @@ class Age:
     """Time since a job could have started, over ``max_age`` seconds; at most 1. ``known``: when jobs waited
     for no other one any more, as an earlier run saw it."""
 
-    def __init__(self, max_age: float, known: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self, max_age: float, known: Mapping[str, float] | None = None, moment: Moment | None = None
+    ) -> None:
         self.max_age = max_age
+        self._moment = moment if moment is not None else Moment()
         self._known = known if known is not None else {}
 
     def __call__(self, jobs: Sequence[Job], state: State) -> Floats:
         since, known = eligible(jobs), self._known
         if known:
             since = np.maximum(since, [known.get(job.id, -np.inf) for job in jobs])
-        return np.minimum(np.maximum((state.now - since) / self.max_age, 0.0), 1.0)
+        return np.minimum(np.maximum((self._moment(state) - since) / self.max_age, 0.0), 1.0)
 
     def one(self, job: Job, state: State) -> float:
         """Of one job."""
         since = max(_eligible(job), self._known.get(job.id, -math.inf))
-        return min(max((state.now - since) / self.max_age, 0.0), 1.0)
+        return min(max((self._moment(state) - since) / self.max_age, 0.0), 1.0)
 
 
 class Size:
@@ -128,19 +141,23 @@ def listed(values: Mapping[str, float], of: Callable[[Job], str]) -> Factor:
     return factor
 
 
-def expansion(jobs: Sequence[Job], state: State) -> Floats:
+def expansion(moment: Moment) -> Factor:
     """Wait over wait and estimate together: 1 - 1/X of Maui's expansion factor X = 1 + wait / estimate."""
-    waited = np.maximum(state.now - eligible(jobs), 0.0)
-    return waited / (waited + np.maximum(np.array([job.estimate for job in jobs]), 1.0))
+
+    def factor(jobs: Sequence[Job], state: State) -> Floats:
+        waited = np.maximum(moment(state) - eligible(jobs), 0.0)
+        return waited / (waited + np.maximum(np.array([job.estimate for job in jobs]), 1.0))
+
+    return factor
 
 
-def deadline(horizon: float) -> Factor:
+def deadline(horizon: float, moment: Moment) -> Factor:
     """1 once a job must start to end by its attribute ``deadline`` (absolute seconds), less before that, and
     0 ``horizon`` seconds before; 0 without one."""
 
     def factor(jobs: Sequence[Job], state: State) -> Floats:
         due = np.array([float(job.attribute("deadline", np.inf) or np.inf) for job in jobs])
-        slack = due - np.array([job.estimate for job in jobs]) - state.now
+        slack = due - np.array([job.estimate for job in jobs]) - moment(state)
         return np.where(np.isfinite(due), np.clip(1.0 - slack / horizon, 0.0, 1.0), 0.0)
 
     return factor

@@ -10,8 +10,10 @@ and ``resource:NAME``; fair share comes from a plugin of its own (``fair-tree``,
 and a site may register more.
 
 The priorities of all that wait in queues are computed anew, at once, in the first cycle after each
-``period``, those of new and changed jobs in the cycle that sees them, and those of who waited elsewhere
-meanwhile (behind a limit, for another job) when it comes into its queue; so other cycles cost nothing.
+``period``, those of new and changed jobs in the cycle that sees them, and those of jobs that waited elsewhere
+meanwhile (behind a limit, for another job) when they come into their queues; so other cycles cost nothing.
+Age, expansion and deadline are then those of the time at which all were computed, so that the priorities in a
+queue compare: a job that is seen later would else be older than a job that came before it.
 Where a pool's queue has one job no order is needed, and none is computed. Between events nothing is
 computed: nothing can start then.
 
@@ -117,6 +119,8 @@ class Multifactor:
         #: Who waited for other jobs when the run before was saved, until it is known who still does.
         self._awaited: set[str] = set()
         self._state: State | None = None
+        #: The time at which the factors are told that change with it.
+        self._moment = factors.Moment()
         #: The factors that are here, as the options or the batch system want them.
         self._own = self._made(options, said)
         #: As others find them.
@@ -133,6 +137,8 @@ class Multifactor:
         self._period: float = options.period
         #: When all are computed anew.
         self._due = -np.inf
+        #: When all were computed last.
+        self._weighed = -np.inf
         #: Jobs that keep the first place of their pools.
         self._kept: set[str] = set()
         #: How many jobs behind it were started before a job.
@@ -143,12 +149,12 @@ class Multifactor:
 
     def _made(self, options: MultifactorOptions, weights: Iterable[str]) -> dict[str, Factor]:
         found: dict[str, Factor] = {
-            "age": factors.Age(options.max_age, self._independent),
+            "age": factors.Age(options.max_age, self._independent, self._moment),
             "size": factors.Size(options.favour, options.size),
             "pool": factors.listed(options.pools, lambda job: job.pool.name),
             "qos": factors.listed(options.qos, lambda job: job.description.qos),
-            "expansion": factors.expansion,
-            "deadline": factors.deadline(options.deadline_horizon),
+            "expansion": factors.expansion(self._moment),
+            "deadline": factors.deadline(options.deadline_horizon, self._moment),
             "bypass": self._bypass,
         }
         for name in weights:
@@ -226,8 +232,7 @@ class Multifactor:
             # It came, or changed: behind those that are known until it is computed.
             self._new[job.id] = job
             return _BEHIND
-        one = self._priority(job, state)
-        return (1, -(one if one is not None else float(self.priorities((job,), state)[0])))
+        return (1, -float(self._as_the_others((job,), state)[0]))
 
     @hookimpl
     def react(self, state: State) -> None:
@@ -249,13 +254,14 @@ class Multifactor:
             ):
                 jobs = [job for job in self._new.values() if job.status in _WAITS]
                 self._new.clear()
-                self._order(state, jobs, self.priorities(jobs, state))
+                self._order(state, jobs, self._as_the_others(jobs, state))
             elif len(self._new) > self._many:
                 self._new = {name: job for name, job in self._new.items() if job.status in _WAITS}
                 self._many = max(2 * len(self._new), _MANY)
 
     def _all(self, state: State) -> None:
         """Everything anew."""
+        self._weighed = state.now
         self._due = state.now + self._period
         state.outdate_keys()
         queues = [domain.queue for domain in state.domains.values()]
@@ -300,6 +306,14 @@ class Multifactor:
             state.rekey(jobs)
         finally:
             self._keys = {}
+
+    def _as_the_others(self, jobs: Sequence[Job], state: State) -> Floats:
+        """Each job's priority at the time at which those in the queues were computed, so that it compares."""
+        self._moment.at = self._weighed if state.now < self._due else None
+        try:
+            return self.priorities(jobs, state)
+        finally:
+            self._moment.at = None
 
     # ------------------------------------------------------------------ the sum
 

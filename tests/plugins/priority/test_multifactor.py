@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from building import described, plugged
+from building import described, emulate, plugged, traced
 
 from headway import events as ev
 from headway.errors import UserError
@@ -309,3 +309,51 @@ def test_of_two_factors_with_one_name_the_first_plugins_counts():
     plugins.add("multifactor", Multifactor())
     s = Scheduler(ClusterDescription.flat(1), plugins)
     assert s.state.factors["age"]([], s.state) == []
+
+
+class ToldOneByOne:
+    """The cluster tells of each arrival in a look of its own, one after the other."""
+
+    def __init__(self):
+        self.looks = 0
+
+    def begin(self, now, starts):
+        return [now] * len(starts)
+
+    def told(self, now, event):
+        if not isinstance(event, ev.JobSubmitted):
+            return now
+        self.looks += 1
+        return now + 0.3 * self.looks
+
+    def stated(self, event):
+        return event
+
+
+#: What grows while a job waits, or as its deadline comes.
+GROWING = [
+    ("age", {}),
+    ("expansion", {}),
+    ("deadline", {"attributes": {"deadline": 5000}}),
+]
+
+
+@pytest.mark.parametrize(("factor", "of"), GROWING)
+def test_equal_jobs_that_are_seen_one_after_the_other_within_a_period_are_first_come_first_served(factor, of):
+    """PBS tells a submission in whole seconds, so a job that is seen later would be taken for older."""
+    jobs = [traced("15", 4, 100, 0), *(traced(name, 4, 100, 10, **of) for name in ("16", "17", "19", "21"))]
+    plugin = Multifactor(MultifactorOptions(weights={factor: 1}, period=1000))
+    run = emulate(ClusterDescription.flat(4), jobs, plugin, Easy(), delays=ToldOneByOne())
+    assert sorted(run.starts, key=run.starts.get) == ["15", "16", "17", "19", "21"]
+
+
+def test_a_job_that_waited_elsewhere_comes_behind_an_older_equal_job():
+    s, _ = scheduler(weights={"age": 1}, period=100)
+    arrive(s, 60, described("a", submit=40), described("b", submit=45), described("c", submit=50))
+    s.step(61, [ev.JobHeld(61, "c")])
+    s.step(120, [ev.JobReleased(120, "c")])
+    assert queue(s) == "abc"
+    s.step(121, [ev.JobHeld(121, "c")])
+    s.step(122, [ev.JobChanged(122, described("c", 2, submit=50))])
+    s.step(130, [ev.JobReleased(130, "c")])
+    assert queue(s) == "abc"
