@@ -11,6 +11,7 @@ from cases.clock import ClockSteps
 from cases.hostile import Hostile
 from cases.operating import Operating
 from cases.pools import ChangingPools
+from cases.shared_nodes import SharedNodes
 from real_systems import Slurm
 from slurm_cluster import SlurmCluster
 
@@ -35,3 +36,7 @@ class TestClockSteps(ClockSteps): ...
 
 
 class TestChangingPools(ChangingPools): ...
+
+
+@pytest.mark.both_slurms
+class TestSharedNodes(SharedNodes): ...

@@ -24,6 +24,8 @@ _RECORD = (
     "x\n\nJobId={job} JobName=x\n   UserId=root(0) GroupId=root(0)\n   JobState=RUNNING Reason=None\n",
     'x","job_id":{job},"job_state":"RUNNING","name":"y',
 )
+#: The users that other systems' tests have -> accounts of every Debian.
+ACCOUNTS = {"alice": "nobody", "bob": "bin"}
 #: In a name, a comment, a key of a workload.
 TEXTS = (
     "two words", "it's", 'say "hello"', EXECUTED, "ümläut ☃", "a<b>c,d|e", "back\\slash", "tab\there",
@@ -49,10 +51,10 @@ class Slurm(RealSystem):
 
     # -- users -------------------------------------------------------------------------------------
 
-    def sbatch(self, *words: str, seconds: float = 600) -> str:
+    def sbatch(self, *words: str, seconds: float = 600, user: str = user) -> str:
         """A job of the user's; its id."""
         argv = ("sbatch", "--parsable", "-o", "/dev/null", "-D", "/", *words, str(self.script(seconds)))
-        return self.cluster.run(*argv, user=self.user).split(";")[0]
+        return self.cluster.run(*argv, user=user).split(";")[0]
 
     def submit(
         self,
@@ -126,6 +128,25 @@ class Slurm(RealSystem):
             yield "extra"
         finally:
             self.cluster.scontrol("delete", "PartitionName=extra")
+
+    @contextlib.contextmanager
+    def two_queues(self) -> Iterator[tuple[str, str]]:
+        """Two partitions of headway's on all nodes, of the same tier."""
+        with self.another_pool() as extra:
+            try:
+                yield "batch", extra
+            finally:
+                # Slurm does not delete a partition of which it knows a job.
+                self.clean()
+
+    def submit_to(
+        self, queue: str, nodes: int, seconds: float, *, minutes: int = 20, user: str = "alice"
+    ) -> str:
+        """A job of so many whole nodes in this partition, held as by the filter; its id."""
+        words = ("-p", queue, "--hold", f"-N{nodes}", f"--ntasks-per-node={self.processors}", f"-t{minutes}")
+        job = self.sbatch(*words, seconds=seconds, user=ACCOUNTS[user])
+        self.cluster.scontrol("update", f"JobId={job}", "Priority=0")
+        return job
 
     def run_elsewhere(self, pool: str, processors: int) -> str:
         """A job that runs in a pool that is not headway's; its id."""
