@@ -166,6 +166,29 @@ def test_a_higher_tier_comes_first_whatever_the_pool_and_the_order():
     assert order(s, "low+high") == "a b"
 
 
+def start_pools(decisions: Sequence[Decision]) -> list[tuple[str, str]]:
+    """Each start's job, and its pool as the start says it."""
+    return [(decision.job_id, decision.pool) for decision in decisions if isinstance(decision, Start)]
+
+
+def test_a_job_of_several_pools_starts_in_that_of_the_highest_tier_that_has_room():
+    pools = PoolDescription("low", priority_tier=1), PoolDescription("high", priority_tier=2)
+    nodes = NodeDescription("n0", 8, pools=("low", "high")), NodeDescription("n1", 8, pools=("low",))
+    s = driven(ClusterDescription("c", pools, nodes), Fcfs())
+    jobs = [described(name, 8, 10, pool="low", further_pools=("high",)) for name in "ab"]
+    assert start_pools(s.step(0, arrive(*jobs))) == [("a", "high"), ("b", "low")]
+
+
+def test_a_job_of_several_pools_that_waits_starts_by_the_tiers_as_they_are_then():
+    s = driven(
+        hosts(PoolDescription("low", priority_tier=1), PoolDescription("high", priority_tier=2)), Fcfs()
+    )
+    s.step(0, arrive(described("r", 24, 10, pool="low")))
+    s.step(1, arrive(described("a", 1, 10, pool="high", further_pools=("low",)), at=1))
+    made = s.step(2, [ev.PoolChanged(2, PoolDescription("low", priority_tier=3)), ev.JobEnded(2, "r")])
+    assert start_pools(made) == [("a", "low")]
+
+
 def test_a_higher_tier_comes_before_an_order_that_changes_with_time():
     class Backwards:
         @hookimpl

@@ -130,9 +130,14 @@ class Reference:
         """``given``: to the method of that name, beside the time and the jobs that wait."""
         self.case, self.policy, self.given = case, policy, given
         sizes = [sum(pool in node for node in case.nodes) for pool in range(len(case.tiers))]
-        #: Of each job its pools that could hold it and admit it.
+        #: Of each job its pools that could hold it and admit it, by their tiers and then as its user named them.
         self.ways = [
-            tuple(pool for pool in job.pools if job.size <= sizes[pool] and case.admits(pool, job))
+            tuple(
+                sorted(
+                    (pool for pool in job.pools if job.size <= sizes[pool] and case.admits(pool, job)),
+                    key=lambda pool: -case.tiers[pool],
+                )
+            )
             for job in case.jobs
         ]
         tier = [max((case.tiers[pool] for pool in ways), default=0) for ways in self.ways]

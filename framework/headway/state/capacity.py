@@ -58,6 +58,10 @@ def pool_changed(state: Facts, event: ev.PoolChanged) -> None:
             leave_queue(state, job)
         pool.description, pool.bounds = description, description.bounds
         pool.open, pool.tier = description.open, tier
+        if ranked_otherwise:
+            for job in state.jobs.values():
+                if job.choices and may_run_in(job, pool):
+                    choose(state, job)
         for job in waiting:
             if ranked_otherwise:
                 give_order(state, job)

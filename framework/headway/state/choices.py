@@ -6,6 +6,9 @@ question about that pool goes on, the first that could start it at other times, 
 once it has started. So whatever reads ``job.pool`` is right without knowing of the others. What keeps the job
 out of one pool alone (an obstacle, a barrier) stands in that pool's :class:`.records.Choice`.
 
+A pool of a higher tier comes first, as Slurm has it for ``sbatch -p a,b``; then the order of the user's list
+counts.
+
 Jobs of one pool have no choices, and nothing here concerns them.
 """
 
@@ -29,11 +32,12 @@ T = TypeVar("T")
 
 
 def choices_of(state: Facts, description: JobDescription) -> tuple[Choice, ...]:
-    """The job's pools in its user's order, of those that there are; () if that is not more than one."""
+    """The job's pools that there are, by tier, then in its user's order; () unless there are several."""
     if not description.further_pools:
         return ()
     names = dict.fromkeys(description.pools)
     pools = [pool for name in names if (pool := state.pools.get(name)) is not None]
+    pools.sort(key=lambda pool: -pool.tier)
     return tuple(map(Choice, pools)) if len(pools) > 1 else ()
 
 
@@ -59,7 +63,7 @@ def domains_of(job: Job) -> tuple[Domain, ...]:
 
 
 def ways(job: Job, domain: Domain) -> tuple[PoolState, ...]:
-    """The pools of the domain that could start the job, which stands in its queue, in its user's order."""
+    """The pools of the domain that could start the job, which stands in its queue, in their order."""
     if not job.choices:
         return (job.pool,)
     return tuple([c.pool for c in job.choices if c.pool.domain is domain and not why_not_in(c)])
