@@ -130,7 +130,7 @@ class Reference:
         """``given``: to the method of that name, beside the time and the jobs that wait."""
         self.case, self.policy, self.given = case, policy, given
         sizes = [sum(pool in node for node in case.nodes) for pool in range(len(case.tiers))]
-        #: Of each job its pools that could hold it and admit it, higher tiers first, then as its user named them.
+        #: Of each job its pools that could hold it and admit it: higher tiers first, then as named.
         self.ways = [
             tuple(
                 sorted(

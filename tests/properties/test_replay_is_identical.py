@@ -120,7 +120,7 @@ def test_replay_of_runs_that_save_energy_is_identical(
         )  # fmt: skip
     with Journal.open(path, create=False, read_only=True) as journal:
         (run,) = journal.runs()
-        assert run.info.cluster == cluster, "the energy profile is in the journal"
+        assert run.info.cluster.energy == cluster.energy, "the energy profile is in the journal"
         again = replay(journal, CATALOGUE)
         events = [event for cycle in journal.cycles(run.id) for event in cycle.events]
         decisions = [decision for cycle in journal.cycles(run.id) for decision in cycle.decisions]

@@ -118,8 +118,9 @@ def emulate(
     )
     if plugins.need_policy:
         adapter.tell_policy()
+    described = adapter.describe()
     scheduler = Scheduler(
-        adapter.describe(),
+        described,
         plugins,
         seed=seed,
         capabilities=adapter.capabilities,
@@ -137,7 +138,7 @@ def emulate(
 
     if journal is not None and journal.enabled:
         states = {inputs.SAVED_AS: plugins.files.texts} if plugins.files.texts else {}
-        journal.begin_run(RunInfo(Mode.DRY_RUN, epoch, __version__, config_text, seed, cluster, states))
+        journal.begin_run(RunInfo(Mode.DRY_RUN, epoch, __version__, config_text, seed, described, states))
     engine = Engine(
         adapter,
         scheduler,

@@ -126,6 +126,17 @@ def occupations(result: RunResult, columns: JobColumns) -> tuple[NDArray[np.int6
     return rows, start, end, size
 
 
+def idle_seconds(result: RunResult, columns: JobColumns) -> Floats:
+    """For how many seconds each job had its processors and did not work: it was suspended or paused, or its
+    neighbours there were at work. 0 for a job that has not ended."""
+    held = columns.end - columns.start
+    if any(job.spans for job in result.jobs):
+        rows, start, end, _ = occupations(result, columns)
+        lent = np.fromiter((bool(job.spans) for job in result.jobs), np.bool_, len(result.jobs))
+        held = np.where(lent, np.bincount(rows, end - start, len(lent)), held)
+    return np.maximum(np.where(columns.finished, held - columns.runtime, 0.0), 0.0)
+
+
 def allocated(job: JobResult) -> int:
     """Processors that the job holds while it runs (asks for, if it has no placement)."""
     return processors_of(job.placement) if job.placement else job.job.request.processors

@@ -1,9 +1,9 @@
 """The metrics of each pool's jobs, where a cluster has several pools.
 
 A job counts in the pool that it ran in, one that never ran in the pool that it was sent to. So each job
-counts once, and the processor-seconds of the pools add up to those of the run. Nodes that pools share are
-processors of each of them: what a pool's own jobs used of its processors is its *utilisation*, and those of
-pools that share nodes do not add up to that of the machine.
+counts once, and the processor-seconds of the pools add up to the run's work (:mod:`.system`). Nodes that
+pools share are processors of each of them: what a pool's own jobs used of its processors is its
+*utilisation*, and those of pools that share nodes do not add up to that of the machine.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.metrics.jobs import JobColumns, occupations
+from headway.metrics.jobs import JobColumns, idle_seconds, occupations
 from headway.results import RunResult
 
 Floats = NDArray[np.float64]
@@ -39,12 +39,14 @@ def metrics_by_pool(
         return {}
     names = np.array([job.pool or job.job.pool for job in result.jobs], dtype=object)
     rows, start, end, processors = occupations(result, columns)
-    end = np.where(np.isnan(end), last, end)
-    used = np.bincount(rows, (end - start) * processors, len(names))
+    # Some ran before the run began (a copy of a live queue).
+    held = np.where(np.isnan(end), last, end) - np.maximum(start, begin)
+    used: Floats = np.bincount(rows, held * processors, len(names)).astype(np.float64)
+    used -= idle_seconds(result, columns) * columns.allocated
     found: dict[str, dict[str, Any]] = {}
     for name, count in pools.items():
         here = names == name
-        seconds, most = float(used[here].sum()), count * (last - begin)
+        seconds, most = max(0.0, float(used[here].sum())), count * (last - begin)
         found[name] = {
             "jobs": int(here.sum()),
             "finished": int((columns.finished & here).sum()),

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.metrics.jobs import JobColumns, job_columns, occupations
+from headway.metrics.jobs import JobColumns, idle_seconds, job_columns, occupations
 from headway.metrics.steps import Steps, smallest_present
 from headway.model import ClusterDescription, JobDescription
 from headway.model.nodes import sharing_nodes
@@ -103,14 +103,7 @@ def system_metrics(
     curves = curves or system_curves(result, columns=columns)
     busy, capacity = curves.busy, curves.capacity
     available = capacity.integral()
-    # What was held but not worked in: suspended and paused jobs.
-    held = columns.end - columns.start
-    if any(job.spans for job in result.jobs):
-        rows, start, end, _ = occupations(result, columns)
-        lent = np.fromiter((bool(job.spans) for job in result.jobs), np.bool_, len(result.jobs))
-        held = np.where(lent, np.bincount(rows, end - start, len(lent)), held)
-    paused = np.where(columns.finished, held - columns.runtime, 0.0)
-    work = max(0.0, busy.integral() - float(np.maximum(paused, 0.0) @ columns.allocated))
+    work = max(0.0, busy.integral() - float(idle_seconds(result, columns) @ columns.allocated))
 
     def share(amount: float) -> float:
         return amount / available if available > 0 else float("nan")

@@ -9,7 +9,7 @@ import pytest
 from headway.metrics import summarise
 from headway.model import ClusterDescription, JobDescription, NodeDescription, PoolDescription, Request
 from headway.report import write_outputs
-from headway.results import JobResult, RunResult
+from headway.results import JobResult, Occupation, RunResult
 
 #: Eight processors, four of which are those of "short" as well.
 SHARED = ClusterDescription(
@@ -49,6 +49,18 @@ def test_jobs_count_once_and_shared_nodes_in_each_pool():
     assert short["utilisation"] == pytest.approx(40 / (4 * 40))
     assert (long["wait"]["mean"], short["wait"]["mean"]) == (5.0, 0.0)
     assert (long["wait"]["count"], short["wait"]["count"]) == (2, 1)
+
+
+def test_pools_add_up_to_the_work_of_the_run():
+    paused = ran("a", "short", "n1", 0.0, 10.0)
+    paused.runtime = 4.0
+    lent = ran("b", "long", "n2", 0.0, 20.0)
+    lent.spans, lent.runtime = (Occupation(0.0, 5.0, 4), Occupation(15.0, 20.0, 4)), 9.0
+    before = ran("c", "long", "n1", -50.0, 20.0, 2)
+    found = summarise(RunResult("run", SHARED, [paused, lent, before], begin=0.0))
+    seconds = {name: pool["processor_seconds"] for name, pool in found["pools"].items()}
+    assert seconds == {"short": 4 * 4, "long": 4 * 9 + 2 * 20}
+    assert sum(seconds.values()) == found["system"]["work"]
 
 
 def test_one_pool_has_no_figures_of_its_own(tmp_path):

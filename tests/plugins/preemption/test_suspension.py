@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
+
 import msgspec
 import pytest
 from building import alike, described, emulate, node_cluster, plugged, traced
 
 from headway import events as ev
+from headway.config import parse_config
 from headway.daemon.explain import explain
+from headway.daemon.replay import replay
 from headway.decisions import Kill, Requeue, Resume, Signal, Start, Suspend
+from headway.emulation import emulate as whole_run
 from headway.errors import UserError
 from headway.hookspecs import hookimpl
+from headway.journal import Journal
 from headway.metrics.system import system_metrics
 from headway.model import ClusterDescription, NodeDescription, Reservation
-from headway.plugins import PluginConfig, make_plugin
+from headway.plugins import Catalogue, PluginConfig, make_plugin
 from headway.results import RunResult
 from headway.scheduler import Scheduler
 from headway.state import Status
@@ -416,3 +422,19 @@ def test_in_emulation_nobody_has_a_processor_twice_in_the_figures():
     figures = system_metrics(RunResult("test", node_cluster(*alike(1, 4)), run.adapter.results()))
     assert (figures.makespan, figures.work, figures.utilisation) == (1300, 5200, 1.0)
     assert (figures.mean_busy_processors, figures.no_demand) == (4, 0)
+
+
+def test_a_dry_run_with_suspended_jobs_is_replayed(tmp_path):
+    text = json.dumps(
+        {"mode": "dry-run", "plugins": ["easy", "first-fit", {"preemption": {"rules": [RULE]}}]}
+    )
+    jobs = [traced("a", 4, 1000, 0, qos="low"), traced("b", 4, 300, 100, qos="high")]
+    catalogue = Catalogue()
+    with Journal.open(str(tmp_path / "run.db")) as journal:
+        ran = whole_run(
+            ClusterDescription.flat(4), jobs, parse_config(text, "test").plugin_configs(), catalogue,
+            label="x", journal=journal, config_text=text,
+        )  # fmt: skip
+        found = replay(journal, catalogue)
+    assert ran.jobs[0].spans
+    assert (found.differences, found.decisions) == ([], 4)
