@@ -155,7 +155,7 @@ class Preemption(Plugin):
         #: When each domain is looked at again because of time alone.
         self._woken: dict[str, float] = {}
         #: Jobs' priorities, as they were when somebody asked last.
-        self._priorities: dict[str, float] = {}
+        self._priorities: dict[tuple[str, str], float] = {}
         self._priorities_at = -_INF
         self._suspended = Suspended()
         self._suspends = any(rule.how == "suspend" for rule in options.rules)
@@ -525,12 +525,13 @@ class Preemption(Plugin):
 
     def _priority(self, job: Job) -> float:
         """What an order makes of it, else what the batch system says; nothing where nobody does."""
-        if self._state.now != self._priorities_at or job.id not in self._priorities:
+        key = (job.id, job.pool.name)
+        if self._state.now != self._priorities_at or key not in self._priorities:
             self._judge([job])
-        return self._priorities[job.id]
+        return self._priorities[key]
 
     def _judge(self, jobs: Sequence[Job]) -> None:
-        """These jobs' priorities now, all at once."""
+        """These jobs' priorities now, all at once, in the pools that they face."""
         state = self._state
         if state.now != self._priorities_at:
             self._priorities_at = state.now
@@ -539,7 +540,7 @@ class Preemption(Plugin):
         values: list[float] = [job.description.priority or 0.0 for job in jobs]
         if judge is not None:
             values = np.asarray(judge(jobs, state), np.float64).tolist()
-        self._priorities.update(zip((job.id for job in jobs), values, strict=True))
+        self._priorities.update(zip(((job.id, job.pool.name) for job in jobs), values, strict=True))
 
     def _cost(self, job: Job, rule: Rule, state: State) -> float:
         """What its going costs."""

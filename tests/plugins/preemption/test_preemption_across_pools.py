@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -18,6 +19,7 @@ from headway.scheduler import Scheduler
 from headway_plugins.placement.first_fit import FirstFit
 from headway_plugins.policies.easy import Easy
 from headway_plugins.preemption.plugin import Preemption, PreemptionOptions
+from headway_plugins.priority.multifactor import Multifactor, MultifactorOptions
 
 HIGH = {"who": {"qos": ["high"]}, "whom": {"qos": ["low"]}}
 #: n0 is of pool a alone, n1 of both, n2 of pool b alone.
@@ -36,11 +38,13 @@ def cluster(*pools: str, processors: int = 1, **more: Any) -> ClusterDescription
 class Site:
     """A scheduler over pools that share nodes; its cluster does as it is told in the next step."""
 
-    def __init__(self, cluster: ClusterDescription, *rules: dict[str, Any], **options: Any) -> None:
+    def __init__(
+        self, cluster: ClusterDescription, *rules: dict[str, Any], others: Sequence[Any] = (), **options: Any
+    ) -> None:
         options = {"soon": 0, **options}
         self.plugin = Preemption(PreemptionOptions(rules=list(rules) or [HIGH], **options))
         self.scheduler = Scheduler(
-            cluster, plugged(self.plugin, Easy(), FirstFit()),
+            cluster, plugged(self.plugin, Easy(), FirstFit(), *others),
             capabilities=frozenset({Start, Requeue, Kill, Signal, Suspend, Resume}),
         )  # fmt: skip
 
@@ -121,6 +125,17 @@ def test_it_takes_a_place_in_any_of_its_pools_and_starts_there(pools):
     assert site.arrives(100, "h", 1, "a", "b") == ["-victim"]
     assert site.step(101, ev.JobRequeued(101, "victim")) == [f"h on {last} in b"]
     assert site.scheduler.state.jobs["h"].pool.name == "b"
+
+
+def test_its_priority_is_that_of_the_pool_in_which_it_takes_a_place():
+    """In pool b it has 100 more than the victim, in pool a as much."""
+    options = MultifactorOptions(weights={"pool": 100.0, "qos": 100.0}, pools={"b": 1.0}, qos={"mid": 1.0})
+    rule = {"who": {}, "whom": {}, "distance": 50}
+    site = Site(cluster("a", "a b"), rule, others=(Multifactor(options),))
+    site.runs(0, "x", "a", "n0", qos="mid")
+    site.runs(0, "victim", "a", "n1")
+    assert site.arrives(100, "h", 1, "a", qos="low") == []
+    assert site.arrives(200, "i", 1, "a", "b", qos="low") == ["-victim"]
 
 
 @pytest.mark.parametrize("pools", [OVERLAPPING, APART], ids=["one domain", "two domains"])
