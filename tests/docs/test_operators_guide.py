@@ -168,7 +168,8 @@ def messages() -> set[str]:
     """What the daemon and the adapter can write into the log."""
     found = set()
     for name in (
-        "framework/headway/engine.py", "framework/headway/daemon/clock.py", "framework/headway/daemon/made.py",
+        "framework/headway/engine.py", "framework/headway/daemon/clock.py",
+        "framework/headway/daemon/made.py",
         "framework/headway/daemon/memory.py", "framework/headway/daemon/succession.py",
         "framework/headway/daemon/users.py", "framework/headway/workload/accounting/kinds.py",
         "framework/headway/service/server.py", "adapters/headway_adapters/polling/adapter.py",

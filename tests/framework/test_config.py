@@ -122,6 +122,14 @@ def test_the_text_is_kept_for_the_journal(tmp_path: Path) -> None:
             "emulation: {nodes: [{count: 1, processors: 1, clas: I}]}",
             "site.yaml: emulation.nodes[0].clas: unknown key. Did you mean 'class'?",
         ),
+        (
+            r'emulation: {nodes: [{count: 1, processors: 1, pool: [a, "b\nc"]}]}',
+            r"site.yaml: emulation.nodes[0].pool: expected names of one line, found ['a', 'b\nc']",
+        ),
+        (
+            "emulation: {nodes: [{count: 1, processors: 1, pool: ' '}]}",
+            "site.yaml: emulation.nodes[0].pool: expected names of one line, found ' '",
+        ),
         ("1: 2", "site.yaml: [1]: expected a text as key, found 1"),
         ("- easy", "site.yaml: expected keys such as mode, cluster, plugins; found a list"),
         ("easy", "site.yaml: expected keys such as mode, cluster, plugins; found 'easy'"),

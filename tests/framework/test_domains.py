@@ -346,3 +346,10 @@ def test_a_run_of_before_is_refused_where_pools_share_nodes():
     assert list(scheduler_of(recorded("0.1.0", ClusterDescription.flat(4)), Catalogue()).state.domains) == [
         "pool"
     ]
+
+
+def test_a_tier_of_a_pool_that_there_is_not_is_told():
+    state = State(hosts(), {"workq": 5, "hwtset": 9})
+    assert state.notices == [
+        "pools.hwtset: no pool is called 'hwtset'; its tier does nothing. Did you mean 'hwtest'?"
+    ]

@@ -26,6 +26,15 @@ class NodesConfig(Section):
     )
     class_: str = pydantic.Field(default="", alias="class", description="their class in the energy profile")
 
+    @pydantic.field_validator("pool")
+    @classmethod
+    def _named(cls, value: str | list[str]) -> str | list[str]:
+        # A schedule's header has each name in a line.
+        names = [value] if isinstance(value, str) else value
+        if not all(name.strip() and name.isprintable() for name in names):
+            raise ValueError("names of one line")
+        return value
+
     @property
     def pools(self) -> tuple[str, ...]:
         """The pools that they are in, each once."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from headway import events as ev
+from headway.errors import nearest
 from headway.state.choices import choose, may_run_in, pools_of
 from headway.state.domains import regroup
 from headway.state.facts import Facts
@@ -22,6 +23,14 @@ _NAMED = 5
 
 _WAITING = Status.WAITING
 _WAITS = (Status.PENDING, Status.WAITING)
+
+
+def tell_unknown_tiers(state: Facts) -> None:
+    """Tell which tiers the configuration gives to pools that there are not."""
+    for name in state.tiers:
+        if name not in state.pools:
+            hint = nearest(name, state.pools)
+            state.notices.append(f"pools.{name}: no pool is called {name!r}; its tier does nothing.{hint}")
 
 
 def pool_changed(state: Facts, event: ev.PoolChanged) -> None:

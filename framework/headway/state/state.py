@@ -44,6 +44,7 @@ class State(Facts):
             self.nodes.put(node)
         domains.regroup(self)
         capacity.recount(self, self.pools)
+        capacity.tell_unknown_tiers(self)
         if cluster.licences:
             licences.begin_counting(self)
         for reservation in cluster.reservations:
