@@ -398,21 +398,15 @@ class _Work:
 
 def _traced(trace: Trace, cluster: ClusterDescription, limit: int | None, config: Config) -> _Work:
     """A trace's jobs for this machine; :class:`UserError` if none can run on it."""
-    from headway.workload import cwf_jobs
-    from headway.workload.trace_pools import TracePools, jobs_in_pools
+    from headway.workload.trace_pools import emulated_jobs
 
-    pool, size = _first_pool(cluster)
+    _, size = _first_pool(cluster)
     sizes, pools = cluster.pool_sizes(), config.emulation.trace_pools
+    chosen = None
     if pools is not None:
         size = max(sizes.values())
-    jobs, commands, refused = cwf_jobs(trace, size, limit=limit, pool=pool)
-    if pools is not None:
-        source = f"{config.source}: emulation.trace_pools"
-        chosen = TracePools(pools.by, pools.of, pools.others, source)
-        jobs, larger = jobs_in_pools(trace, jobs, chosen, sizes)
-        gone = {one.job_id for one in larger}
-        commands = [command for command in commands if command.job_id not in gone]
-        refused = [*refused, *larger]
+        chosen = pools.chosen(f"{config.source}: emulation.trace_pools")
+    jobs, commands, refused = emulated_jobs(trace, size, sizes, chosen, limit=limit)
     if not jobs:
         raise UserError(f"{trace.path}: none of its {len(trace.records)} jobs can run on {size} processors")
     return _Work(trace.path, cluster, jobs, commands, refused, trace)

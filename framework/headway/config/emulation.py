@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 import pydantic
@@ -10,6 +10,9 @@ import pydantic
 from headway.config.section import Section
 from headway.model import ClusterDescription, NodeDescription, PoolDescription
 from headway.partitions.description import TorusConfig
+
+if TYPE_CHECKING:
+    from headway.workload.trace_pools import TracePools
 
 
 class NodesConfig(Section):
@@ -55,6 +58,12 @@ class TracePoolsConfig(Section):
     others: str = pydantic.Field(
         default="", description="the pool of all other jobs; default: there must be none"
     )
+
+    def chosen(self, source: str) -> TracePools:
+        """The same for a workload; ``source``: where it is configured, for messages."""
+        from headway.workload.trace_pools import TracePools
+
+        return TracePools(self.by, self.of, self.others, source)
 
 
 class EmulationConfig(Section):

@@ -36,7 +36,6 @@ from headway.results import Refused
 from headway.workload import (
     Trace,
     Workload,
-    cwf_jobs,
     estimated_workload,
     first,
     offered_load,
@@ -47,6 +46,7 @@ from headway.workload import (
     scale_sizes,
 )
 from headway.workload.chains import chains_of, recorded_chains, with_chains
+from headway.workload.trace_pools import TracePools, emulated_jobs
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,19 @@ class Scenario:
     sizes: tuple[int, int] | None = None
     #: The machine, if it is not a flat pool of ``processors``: nodes, an energy profile.
     cluster: ClusterDescription | None = None
+    #: Which pools the jobs of the trace are sent to; None: all to the first.
+    trace_pools: TracePools | None = None
+    #: Of pools by name, as with :class:`headway.scheduler.Scheduler`.
+    tiers: Mapping[str, int] = field(default_factory=dict)
     #: An estimate model by name or file, and its options; "": the workload's own estimates.
     estimates: str = ""
     estimate_options: Mapping[str, Any] = field(default_factory=dict)
     #: How long starts and ends take; None: no time.
     latencies: Latencies | None = None
+
+    @property
+    def machine(self) -> ClusterDescription:
+        return self.cluster or ClusterDescription.flat(self.processors)
 
 
 @dataclass(frozen=True)
@@ -212,7 +220,10 @@ def _source(scenario: Scenario, seed: int, catalogue: Catalogue) -> Drawn:
         # By the log's own clock, too.
         prime = prime_time(trace)
         trace, scaled = _scaled(trace, scenario)
-        jobs, commands, refused = cwf_jobs(trace, scenario.processors, limit=scenario.limit)
+        sizes = scenario.machine.pool_sizes()
+        jobs, commands, refused = emulated_jobs(
+            trace, scenario.processors, sizes, scenario.trace_pools, limit=scenario.limit
+        )
         chains = chains_of(trace, jobs) if scenario.feedback else {}
         return Drawn(Workload(jobs, commands, chains=chains), trace, refused, scaled, inferred, prime)
     model = workload_models(catalogue).get(scenario.model)
@@ -221,8 +232,9 @@ def _source(scenario: Scenario, seed: int, catalogue: Catalogue) -> Drawn:
             f"workload model {scenario.model!r} is not installed."
             f"{nearest(scenario.model, workload_models(catalogue))}"
         )
+    pool = {"pool": scenario.machine.pools[0].name} if "pool" in model.Options.model_fields else {}
     try:
-        options = model.Options(**dict(scenario.options))
+        options = model.Options(**{**pool, **scenario.options})
     except pydantic.ValidationError as error:
         raise UserError(explain_validation(error, f"scenario {scenario.label!r}", model.Options)) from error
     return Drawn(model.generate(np.random.default_rng(seed), options))
@@ -267,13 +279,12 @@ def _run_scenario(
     facts = workload_facts(scenario, seed, found)
     prime = found.prime
     del found
-    cluster = scenario.cluster or ClusterDescription.flat(scenario.processors)
     courses = []
     rows_of_jobs: list[list[int]] = []
     for variant in variants:
         try:
             result = emulate(
-                cluster,
+                scenario.machine,
                 workload.jobs,
                 list(variant.plugins),
                 catalogue,
@@ -282,6 +293,7 @@ def _run_scenario(
                 chains=workload.chains,
                 seed=seed,
                 cycle=variant.cycle,
+                tiers=scenario.tiers,
                 latencies=scenario.latencies,
             )
             refuse_failed(result.failures)

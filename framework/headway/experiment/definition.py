@@ -9,10 +9,17 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
-from headway.config import CycleSeconds, EmulationConfig, EnergyConfig, NodesConfig
+from headway.config import (
+    CycleSeconds,
+    EmulationConfig,
+    EnergyConfig,
+    NodesConfig,
+    PoolConfig,
+    TracePoolsConfig,
+)
 from headway.emulation import emulate
 from headway.energy.profiles import load_profile, with_energy
-from headway.errors import UserError
+from headway.errors import UserError, nearest
 from headway.experiment.campaign import Campaign, Scenario, Variant
 from headway.experiment.estimates import chosen_model
 from headway.experiment.method import Method, trim_of
@@ -156,6 +163,12 @@ class CampaignConfig(_Section):
     torus: TorusConfig | None = pydantic.Field(
         default=None, description="midplanes in wired partitions, instead of that"
     )
+    trace_pools: TracePoolsConfig | None = pydantic.Field(
+        default=None, description="which pools the traces' jobs are sent to, where nodes are of several"
+    )
+    pools: dict[str, PoolConfig] = pydantic.Field(
+        default_factory=dict, description="what is to hold of pools, by name: {debug: {tier: 5}}"
+    )
     energy: EnergyConfig | None = pydantic.Field(
         default=None, description="an energy profile by name or file, or {profile, classes}"
     )
@@ -181,8 +194,10 @@ class CampaignConfig(_Section):
         if (self.processors is not None) + bool(self.nodes) + (self.torus is not None) != 1:
             raise ValueError("either processors (a flat machine) or nodes or a torus")
         pools = {name for kind in self.nodes for name in kind.pools}
-        if len(pools) > 1:
-            raise ValueError(f"nodes of one pool, found {', '.join(sorted(pools))}")
+        if len(pools) > 1 and (self.trace_pools is None or any(work.model for work in self.workloads)):
+            raise ValueError(
+                f"nodes of one pool, or traces alone and trace_pools; found {', '.join(sorted(pools))}"
+            )
         return self
 
 
@@ -230,11 +245,14 @@ def load_campaign(path: Path, beside: Path | None = None, plugin_files: Iterable
     )
     scenarios: list[Scenario] = []
     cluster = _machine(config, path, beside)
+    for name in config.pools:
+        if name not in (there := cluster.pool_sizes()):
+            raise UserError(f"{path}: pools: no pool is called {name!r}.{nearest(name, there)}")
     for variant in variants:
         catalogue.check_energy(variant.plugins, cluster, "energy: PROFILE in the campaign")
     method = _method(config.method, path, beside)
     for at, work in enumerate(config.workloads):
-        found = _with_estimates(_scenarios(work, cluster, beside), work, path, beside, catalogue)
+        found = _with_estimates(_scenarios(work, config, cluster, beside), work, path, beside, catalogue)
         scenarios += _with_latencies(found, work, method.real, f"{path}: workloads[{at}].latencies")
     seeds = tuple(range(config.first_seed, config.first_seed + config.seeds))
     return Campaign(variants, tuple(scenarios), seeds, method, plugins)
@@ -327,9 +345,13 @@ def _with_latencies(
     return found
 
 
-def _scenarios(work: WorkloadConfig, cluster: ClusterDescription, beside: Path) -> list[Scenario]:
+def _scenarios(
+    work: WorkloadConfig, config: CampaignConfig, cluster: ClusterDescription, beside: Path
+) -> list[Scenario]:
     pool = cluster.pools[0]
     processors = pool.processors or sum(node.processors for node in cluster.nodes)
+    tiers = {name: one.tier for name, one in config.pools.items() if one.tier is not None}
+    chosen = config.trace_pools.chosen("trace_pools") if config.trace_pools is not None else None
     if work.trace:
         trace = beside / work.trace
         label = work.label or trace.name
@@ -346,6 +368,8 @@ def _scenarios(work: WorkloadConfig, cluster: ClusterDescription, beside: Path) 
                 feedback=feedback,
                 limit=work.limit,
                 cluster=cluster,
+                trace_pools=chosen,
+                tiers=tiers,
                 **{WAYS[way]: value},
             )
             for feedback, shown in kinds
@@ -367,7 +391,7 @@ def check_policies(campaign: Campaign) -> None:
     """Raise :class:`UserError` for the first policy that refuses to begin on a machine of the campaign:
     what its plugins find wrong with each other, or with the machine."""
     catalogue = Catalogue(campaign.plugin_files)
-    machines = [one.cluster or ClusterDescription.flat(one.processors) for one in campaign.scenarios]
+    machines = [one.machine for one in campaign.scenarios]
     for at, machine in enumerate(machines):
         if machine in machines[:at]:
             continue

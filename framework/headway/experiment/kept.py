@@ -27,7 +27,7 @@ PARAMETERS = "parameters.json"
 
 def digest(definition: object) -> str:
     """What stands for an experiment's definition: the same for equal dataclasses, mappings and numbers."""
-    encoded = msgspec.json.encode(msgspec.to_builtins(definition, order="deterministic"))
+    encoded = msgspec.json.encode(msgspec.to_builtins(definition, str_keys=True, order="deterministic"))
     return hashlib.sha256(encoded).hexdigest()
 
 

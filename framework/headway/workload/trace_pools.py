@@ -11,8 +11,9 @@ import numpy as np
 
 from headway.errors import UserError
 from headway.results import Refused
+from headway.workload.cwf import cwf_jobs
 from headway.workload.header import header_field
-from headway.workload.jobs import TraceJob
+from headway.workload.jobs import TraceCommand, TraceJob
 from headway.workload.trace import Column, Trace
 
 _COLUMNS = {"partition": Column.PARTITION, "queue": Column.QUEUE}
@@ -32,6 +33,28 @@ class TracePools:
     others: str = ""
     #: Where that is configured, for messages.
     source: str = "trace_pools"
+
+
+def emulated_jobs(
+    trace: Trace,
+    processors: int,
+    sizes: Mapping[str, int],
+    chosen: TracePools | None,
+    *,
+    limit: int | None = None,
+) -> tuple[list[TraceJob], list[TraceCommand], list[Refused]]:
+    """The jobs and commands of an emulation, as :func:`headway.workload.cwf_jobs`, each job in its pool.
+
+    ``sizes``: the processors of each pool. Without ``chosen`` all jobs go to the first pool, those that are
+    larger than ``processors`` are refused. Raises as :func:`jobs_in_pools`.
+    """
+    first = next(iter(sizes))
+    if chosen is None:
+        return cwf_jobs(trace, processors, limit=limit, pool=first)
+    jobs, commands, refused = cwf_jobs(trace, max(sizes.values()), limit=limit, pool=first)
+    jobs, larger = jobs_in_pools(trace, jobs, chosen, sizes)
+    gone = {one.job_id for one in larger}
+    return jobs, [command for command in commands if command.job_id not in gone], [*refused, *larger]
 
 
 def jobs_in_pools(

@@ -9,10 +9,10 @@ import pytest
 
 from headway.errors import UserError
 from headway.experiment import Campaign, Scenario, Variant
-from headway.experiment.campaign import points, select, write_rows
+from headway.experiment.campaign import drawn, points, select, write_rows
 from headway.experiment.definition import load_campaign
 from headway.experiment.execution import run_campaign
-from headway.plugins import PluginConfig
+from headway.plugins import Catalogue, PluginConfig
 
 FCFS, EASY = (Variant(name, (PluginConfig(name),)) for name in ("fcfs", "easy"))
 SMALL = {"processors": 64, "days": 2}
@@ -164,6 +164,51 @@ def test_a_campaign_on_nodes_with_an_energy_profile(tmp_path: Path):
     assert head.endswith(",energy,energy of jobs,peak power")
 
 
+#: Two jobs of queue 0 come before one of queue 1 unless tiers say otherwise;
+#: the last is larger than the pool of its queue.
+QUEUES = "".join(
+    f"{number} {at} -1 100 {size} -1 -1 {size} 100 -1 1 1 1 1 {queue} -1 -1 -1\n"
+    for number, at, size, queue in [(1, 0, 4, 0), (2, 1, 4, 0), (3, 2, 4, 1), (4, 3, 8, 0)]
+)
+POOLS = """
+nodes: [{count: 1, processors: 4, pool: [small, large]}, {count: 1, processors: 4, pool: large, prefix: x}]
+policies: [fcfs]
+workloads: [{trace: queues.swf}]
+seeds: 1
+method: {warmup: none, cooldown: none}
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "waits"),
+    [
+        ("trace_pools: {by: queue, of: {0: small, 1: large}}", [0, 99, 98]),
+        ("trace_pools: {by: queue, of: {0: small}, others: large}\npools: {large: {tier: 2}}", [0, 99, 0]),
+    ],
+    ids=["in the order of submission", "by tiers"],
+)
+def test_a_traces_jobs_go_to_pools_that_share_nodes(tmp_path: Path, more: str, waits: list[float]):
+    (tmp_path / "queues.swf").write_text(QUEUES)
+    file = tmp_path / "c.yaml"
+    file.write_text(POOLS + more)
+    plan = load_campaign(file)
+    (found,) = run_campaign(plan)
+    assert found.values["mean wait"] == pytest.approx(sum(waits) / 3)
+    assert [one.job_id for one in drawn(plan.scenarios[0], 1, Catalogue()).refused] == ["4"]
+
+
+@pytest.mark.parametrize("workload", ["trace: queues.swf", "model: month, options: {days: 1}"])
+def test_jobs_go_to_the_pool_that_the_nodes_form(tmp_path: Path, workload: str):
+    (tmp_path / "queues.swf").write_text(QUEUES)
+    file = tmp_path / "c.yaml"
+    file.write_text(
+        f"nodes: [{{count: 2, processors: 4, pool: batch}}]\npolicies: [fcfs]\nworkloads: [{{{workload}}}]\n"
+        "seeds: 1\nmethod: {warmup: none, cooldown: none}\n"
+    )
+    (found,) = run_campaign(load_campaign(file))
+    assert found.values["measured jobs"] >= 4
+
+
 def test_a_profile_beside_the_campaign_and_its_classes(tmp_path: Path):
     (tmp_path / "mine.yaml").write_text(
         "name: mine\nclasses:\n"
@@ -194,8 +239,9 @@ def test_a_profile_beside_the_campaign_and_its_classes(tmp_path: Path):
         ("seeds: 4", "either processors"),
         (
             "nodes: [{count: 1, processors: 4}, {count: 1, processors: 4, pool: other}]",
-            "nodes of one pool, found other, pool",
+            "nodes of one pool, or traces alone and trace_pools; found other, pool",
         ),
+        ("processors: 4\npools: {pol: {tier: 1}}", r"pools: no pool is called 'pol'\. Did you mean 'pool'\?"),
         ("processors: 4\npolicies: [sjf-ee]", r"policies\[0\].*'dvfs' needs an energy profile"),
     ],
 )

@@ -132,6 +132,10 @@ def test_rows_that_came_about_otherwise_are_written_whatever_is_there(tmp_path):
     assert made.rows == [("table", one)]
 
 
+def test_keys_of_a_definition_may_be_numbers_and_names():
+    assert digest({"of": {0: "debug", "batch": "b"}}) == digest({"of": {"batch": "b", 0: "debug"}})
+
+
 def test_a_definition_has_one_digest():
     campaign = Campaign(
         (Variant("easy", (PluginConfig("easy", {"b": 1, "a": 2.0}),)),),
