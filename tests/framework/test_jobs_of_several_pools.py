@@ -77,6 +77,7 @@ def why(s: Scheduler, job_id: str) -> str:
         ({"a": 1, "b": 2}, {"processors": 3}, [("j", "a")]),
         ({}, {"pool": "b", "further_pools": ("nowhere",)}, [("j", "")]),
         ({}, {"pool": "nowhere", "further_pools": ("b", "a")}, [("j", "a")]),
+        ({}, {"pool": "nowhere", "further_pools": ("b",)}, [("j", "b")]),
     ],
 )
 def test_a_job_starts_in_the_first_of_its_pools_that_has_room(busy, job, started):
@@ -415,6 +416,13 @@ def test_the_emulated_cluster_runs_it_where_it_was_started_and_says_so():
     assert run.starts == {"long": 0, "j": 0, "k": 100}
     assert {name: result.pool for name, result in run.results.items()} == {"long": "a", "j": "b", "k": "b"}
     assert run.problems == []
+
+
+def test_the_emulated_cluster_runs_it_where_only_a_further_pool_is_there():
+    run = emulate(
+        pools(), [traced("j", 4, 100, pool="nowhere", further_pools=("b", "b"))], Fcfs(), max_rounds=9
+    )
+    assert (run.starts, run.results["j"].pool, run.problems) == ({"j": 0}, "b", [])
 
 
 def test_a_copy_of_a_cluster_has_all_pools_of_its_jobs_and_their_bounds():

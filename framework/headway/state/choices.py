@@ -32,13 +32,15 @@ T = TypeVar("T")
 
 
 def choices_of(state: Facts, description: JobDescription) -> tuple[Choice, ...]:
-    """The job's pools that there are, by tier, then in its user's order; () unless there are several."""
+    """The job's pools that there are, by tier, then in its user's order; () if the first that it names is the
+    only one."""
     if not description.further_pools:
         return ()
     names = dict.fromkeys(description.pools)
     pools = [pool for name in names if (pool := state.pools.get(name)) is not None]
     pools.sort(key=lambda pool: -pool.tier)
-    return tuple(map(Choice, pools)) if len(pools) > 1 else ()
+    alone = len(pools) == 1 and pools[0].name == description.pool
+    return () if alone else tuple(map(Choice, pools))
 
 
 def choose(state: Facts, job: Job) -> None:
