@@ -545,6 +545,7 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         since = old if old is not None else self._described
         self._described = None
         if since is not None:
+            self._tell_gone(since, look.snapshot)
             events += differ.diff_pools(since, look.snapshot)
             events += differ.diff_nodes(since, look.snapshot)
             events += differ.diff_reservations(since, look.snapshot)
@@ -578,6 +579,14 @@ class PollingAdapter(ClusterAdapter, Generic[DetailT, PayloadT]):
         if not events and not first and not self._told:
             return None
         return ev.in_order(events)
+
+    def _tell_gone(self, old: Snapshot, new: Snapshot) -> None:
+        """Say which of headway's pools were deleted: a next start would refuse the configuration."""
+        for name, known in old.pools.items():
+            if name not in new.pools and (known.open or self.rules(name)):
+                self._log.warning(
+                    "a pool is gone", pool=name, remedy="take it out of cluster.options before the next start"
+                )
 
     def _shown(self, look: Look[DetailT]) -> Look[DetailT]:
         """A look as it is told: sleepers are in order, jobs that move are where they were."""

@@ -518,6 +518,19 @@ def test_a_queue_that_is_created_opened_and_deleted_is_told(pbs: PretendedPbs) -
         assert pools_told(one) == []
 
 
+def test_a_queue_of_headways_that_is_deleted_is_named_in_the_log(pbs: PretendedPbs) -> None:
+    pbs.queues["late"] = {"queue_type": "Execution", "started": "True"}
+    with capture_logs() as logs, adapter(pbs) as one:
+        started(one)
+        # That is nobody's.
+        del pbs.queues["late"]
+        assert pools_told(one) == []
+        del pbs.queues["workq"]
+        assert pools_told(one) == [("workq", False)]
+        assert pools_told(one) == []
+    assert [entry["pool"] for entry in logs if entry["event"] == "a pool is gone"] == ["workq"]
+
+
 def test_a_new_queue_is_known_as_soon_as_it_has_a_job(pbs: PretendedPbs) -> None:
     with adapter(pbs, poll_interval=3600.0) as one:
         one.describe()
