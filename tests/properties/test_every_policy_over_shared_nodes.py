@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from pools_reference import Case, cases, cluster_of, one_domain_a_job
 from test_domains_against_brute_force import Promises
 
+from headway.energy.profiles import load_profile, with_energy
 from headway.plugins import Catalogue, PluginConfig, Plugins
 
 #: All plugins that start jobs or bar them, as a site configures them.
@@ -49,6 +50,9 @@ catalogue = cache(Catalogue)
 def run(case: Case, site: dict[str, dict[str, Any]], processors: int, *more: object) -> Run:
     """Nodes of so many processors each, and jobs of so many each of the case's nodes; ``more`` plugins."""
     cluster = cluster_of(case, processors)
+    if site == "power-down":
+        # Without a profile no node can sleep.
+        cluster = with_energy(cluster, load_profile("present-day"))
     jobs = [
         traced(
             str(at), job.size * processors, job.limit, job.comes, runtime=job.runtime,

@@ -69,6 +69,12 @@ def test_the_reserve_stays_on() -> None:
     assert all(time in (100, 1000) for time, _, _ in commands(run))
 
 
+def test_beside_a_job_that_can_never_run_the_run_ends_once_the_nodes_sleep() -> None:
+    run = emulate(machine(), [traced("1", 9, 50)], Fcfs(), power_down(), max_rounds=20)
+    assert commands(run) == [(100, "PowerDown", ("n1", "n0"))]
+    assert run.states == {"1": "pending"}
+
+
 def test_a_node_is_woken_for_a_job_in_the_queue_which_then_starts() -> None:
     jobs = [traced("1", 4, 1000), traced("2", 4, 50, submit=400)]
     run = emulate(machine(), jobs, Fcfs(), power_down())
