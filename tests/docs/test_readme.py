@@ -1,4 +1,4 @@
-"""Every command of the README runs, and every make target that it names is there.
+"""Every command of the README and of docs/commands.md runs, and every make target that they name is there.
 
 Commands that need a live cluster, a daemon or minutes are only parsed here; they run in tests of their
 own. What a command reads (a trace, a configuration, a
@@ -23,6 +23,8 @@ from headway.plugins import Catalogue, Plugins
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+#: Both pages.
+TEXT = README + (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
 
 #: Eleven jobs on 8 processors.
 TRACE = "; MaxProcs: 8\n" + "".join(
@@ -100,7 +102,7 @@ def prepare(arguments: list[str], directory: Path) -> None:
         make(arguments[1], TRACE)
     plugin = value_after(arguments, "--plugin")
     if plugin is not None:
-        make(plugin, named_blocks(README, "python")[plugin])
+        make(plugin, named_blocks(TEXT, "python")[plugin])
     make("small.swf", TRACE)
     config = value_after(arguments, "-c", "--config")
     if config is not None:
@@ -138,7 +140,7 @@ def _logs_as_before() -> Iterator[None]:
     structlog.reset_defaults()
 
 
-@pytest.mark.parametrize("arguments", in_readme(headway_commands(README)), ids=" ".join)
+@pytest.mark.parametrize("arguments", in_readme(headway_commands(TEXT)), ids=" ".join)
 def test_a_command_of_the_readme_runs(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -150,7 +152,7 @@ def test_a_command_of_the_readme_runs(
     assert run(arguments) == 0, capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", in_readme(all_commands(README)), ids=" ".join)
+@pytest.mark.parametrize("arguments", in_readme(all_commands(TEXT)), ids=" ".join)
 def test_a_command_of_the_readme_parses(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,7 +176,7 @@ def test_a_configuration_of_the_readme_is_valid(name: str) -> None:
 
 def test_each_make_target_of_the_readme_is_there() -> None:
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    commands = [shlex.split(line) for line in shell_lines(README)]
+    commands = [shlex.split(line) for line in shell_lines(TEXT)]
     named = {
         word
         for words in commands
@@ -182,13 +184,8 @@ def test_each_make_target_of_the_readme_is_there() -> None:
         for word in words[1:]
         if re.fullmatch(r"[\w-]+", word)
     }
-    named |= set(re.findall(r"`make ([\w-]+)", README))
+    named |= set(re.findall(r"`make ([\w-]+)", TEXT))
     assert named <= targets
-
-
-def test_each_file_that_the_readme_links_to_is_there() -> None:
-    links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", README)
-    assert [link for link in links if not (ROOT / link).exists()] == []
 
 
 EXAMPLE = """
@@ -209,6 +206,10 @@ headway explain 4711 -c site.yaml
 headway: no command
 ```
 """
+
+
+def test_the_readme_begins_with_its_two_commands() -> None:
+    assert list(shell_lines(README)) == ["make demo", "make test"]
 
 
 def test_the_commands_of_a_page_are_found() -> None:
