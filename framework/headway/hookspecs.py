@@ -23,105 +23,8 @@ how long its answer stands. Nothing is asked because time passes: a plugin whose
 which nothing happens says so with ``state.wake_at(time, pool)``, which has the pool's domain looked at from
 scratch then.
 
-Class attributes of a plugin that the framework reads, all optional:
-
-``name``
-    what configurations call a plugin of a file; an installed one has its entry point's name.
-``Options``
-    a pydantic model of its options; the plugin is made as ``Plugin(options)``.
-``needs``
-    decision types that the cluster's adapter must be able to carry out.
-``needs_nodes``
-    True: it must know which processors a job has; a flat pool of the emulated cluster then consists of nodes
-    of one processor each.
-``gives``
-    decision types that a real cluster can carry out with this plugin's help, such as Migrate.
-``wakes``
-    True: it wakes nodes that sleep where the cluster can, though it does not need that.
-``lacks(cluster, capabilities)``
-    for a plugin that needs one thing or another of the cluster: what is missing on this one, such as
-    "expected ..., found ..."; "" if nothing is. ``headway check`` asks it.
-``needs_energy``
-    True: the cluster must have an energy profile.
-``needs_lending``
-    True: others must be able to have the processors of suspended jobs
-    (:attr:`headway.model.ClusterDescription.suspended_lend`). May be set by the plugin as it is made.
-``job_words``
-    names of jobs' attributes that its options name, which users can then say with their jobs. May be set as
-    the plugin is made.
-``needs_policy``
-    True: it goes by what the batch system says of its site's policy, which the event ``SitePolicyChanged``
-    tells before anything is decided. May be set by the plugin as it is made, since its options decide.
-``ask_always``
-    for a policy: True asks it at every arrival; by default it is not asked when nothing happened
-    but arrivals at the queue's tail that need more processors than are free (it is where plugins put
-    nodes to sleep, which goes by what is booked). For a plugin with
-    ``prepare`` or ``place``: True says that its answers may change with any event, wherever it
-    happened; then each event has every queue looked at from scratch (with ``order_queue`` that is
-    always so).
-``observes``
-    for a plugin with ``observe``: a tuple of the events' types that it is shown; by default it is shown all.
-    May be set by the plugin as it is made.
-``unused``
-    a tuple of names of hooks that it has, but as it is configured has no use for: they are not called. May be
-    set by the plugin as it is made.
-``promises``
-    True: its ``checkpoint`` holds what it has promised to jobs, and its attribute ``promised`` (int) counts
-    how often that has changed. It is written down in each cycle in which the count is another than in the
-    one before, before its decisions have an effect, so that a kill takes nothing back; ``headway explain``
-    goes by it. What changes without being counted is written with everybody's state.
-``recounts``
-    True: all that its ``checkpoint`` holds is counted from the events that it is shown. After a kill the
-    checkpoint is old: the plugin is made from it once more, told ``goes_on()``, since nobody was away in
-    between, and shown the events since, and what it holds then is what the next run restores. Before that it
-    is shown the site's policy and the submissions, with their present descriptions, of the jobs that these
-    events are about; it must count nothing for being shown a submission twice.
-``by_booking``
-    for a policy: True says that, once it has booked one job, it starts others by what is free and by that
-    booking alone. On a flat pool it is then not asked because running jobs outlive their predictions, if they
-    are now expected to end before that booking starts: that changes nothing of it.
-``bar_jobs(jobs, state)``
-    for a plugin with ``bar_job``: its answers about several jobs, one each in their order, as it would give
-    them one by one at that moment; it must not matter to any of them that another of these waits. Asked
-    instead of ``bar_job`` about jobs that are looked at together, if no other plugin bars jobs.
-``bar_kind(job)``
-    for a plugin with ``bar_jobs``: a hashable value of all that its answer about the job follows from, beside
-    the job's size and what others have; None: it follows from more. Of the jobs of one kind and size that
-    are looked at together one is asked about, and its answer, Barrier included, is that of the others. Asked
-    when a job arrives or changes, and about all jobs when the plugin says ``state.outdate_kinds()``.
-``passes_over``
-    for a policy: True says that it serves jobs one by one, and one whom a limit refuses beside its starts
-    (``view.refuses(job)``) as if it were not in the queue: it goes on behind it and does not book it. Its
-    pass then stands, and need not be taken back because of the hook ``bar_job``.
-``placement_kind(job)``
-    for a plugin with the hook ``place`` that looks at more than the job's request: a hashable value
-    of what else it looks at. A job is not tried again in a cycle in which one of the same shape
-    and kind found no place.
-``places_by_room``
-    for a plugin with the hook ``place``: True says that whether it places a job at all depends on nothing but
-    the offer's nodes, the jobs that have the others, the request and the kind. A job is then not tried again
-    until something was taken or given back since one of the same shape and kind found no place.
-``placement_changes(job)``
-    for a plugin with the hook ``place``: the moments, absolute seconds, at which it answers otherwise about
-    the job though nothing happens (a wish that is given up after a time). Then the job is booked at such a
-    moment if it fits then; and the plugin wakes its pool (``state.wake_at``).
-``why_not_placed(job, view)``
-    for a plugin with the hook ``place``: why it places a waiting job nowhere now although nodes are free, as
-    a sentence without its full stop; "" if it would. ``headway explain`` shows it.
-``why_predicted(job)``
-    for a plugin with ``predict_runtime``: what the prediction that counts for the job follows from, as the
-    end of a sentence. ``headway explain`` shows it.
-``why_waiting(job, view)``
-    for a policy: why it did not look at a waiting job without a booking, or does not book it, as a sentence
-    without its full stop; "" if it did. ``headway explain`` shows it.
-``why_suspended(job, clock)``
-    for whom the plugin has suspended a job and when it is to run again, as a sentence without its full stop;
-    "" if it has not. ``clock`` says a time for a person. ``headway explain`` shows it.
-``why_not_predicted(job)``
-    for a plugin with ``predict_runtime``: why it does not predict a job that it could have predicted, in the
-    same way; "" for others.
-``paper``
-    the reference of the paper that it implements.
+Beside its hooks a plugin has one record that says what it needs, when to ask it again and what an experiment
+must know: its traits (:mod:`headway.plugins.traits`). Their defaults are safe and slow.
 """
 
 from __future__ import annotations
@@ -183,14 +86,22 @@ class HookSpecs:
         ``capabilities`` are the decision types that the cluster carries out."""
 
     @hookspec
-    def restore(self, saved: Any) -> None:
+    def restore(self, saved: Any, counting_on: bool) -> None:
         """Take up what :meth:`checkpoint` of the same plugin once returned. Called after startup,
-        only when a journal has something saved for this plugin."""
+        only when a journal has something saved for this plugin. ``counting_on``: nothing was missed since
+        then, because the events since are shown next (trait ``checkpoint="counts"``)."""
 
     @hookspec
     def checkpoint(self) -> Any:
         """What the plugin must remember over a restart, as JSON values; None for nothing. A copy: what the
         plugin changes later must not change in it."""
+
+    @hookspec(firstresult=True)
+    def promised(self) -> int | None:
+        """How often what the plugin has promised to jobs has changed, for a plugin whose checkpoint holds
+        promises (trait ``checkpoint="promises"``). Asked after each step: when the number has changed, the
+        plugin's checkpoint is saved before the step's decisions have an effect, so a crash cannot revoke a
+        promise."""
 
     @hookspec
     def shutdown(self, state: State) -> None:
@@ -201,7 +112,7 @@ class HookSpecs:
     @hookspec
     def observe(self, event: Event, state: State) -> None:
         """An event was folded into the state. For learning and counting; decide in other hooks. Asked about
-        the events that the plugin's attribute ``observes`` names, if it has one."""
+        the events that the trait ``observes`` names, or about all."""
 
     @hookspec(firstresult=True)
     def predict_runtime(self, job: Job, state: State) -> float | None:
@@ -212,7 +123,7 @@ class HookSpecs:
         over already means the estimate. Stands until then.
 
         Its pool is looked at at that moment where that may let a job start: one waits that is not larger than
-        what is free (see also ``by_booking``).
+        what is free.
         Otherwise it is asked at the pool's next look, so perhaps once for several corrections."""
 
     @hookspec(firstresult=True)
@@ -234,7 +145,14 @@ class HookSpecs:
         ``state.lifted(barrier.key)``. A job that waits in its queue and that no policy tries is not asked
         about: a plugin that may come to bar it without a start in its pool, because time passes say, has all
         that wait asked about, in ``react``: ``state.bar_queued(pool)``. A pass in which a job turns out to be
-        barred is taken back, and the policy is asked once more without it, unless it says ``passes_over``."""
+        barred is taken back, and the policy is asked once more without it. Jobs of one size and with the same
+        value of the trait ``same_answer`` have the same answer; one of them is asked about."""
+
+    @hookspec(firstresult=True)
+    def bar_jobs(self, jobs: Sequence[Job], state: State) -> Sequence[Barrier | None] | None:
+        """The answers of ``bar_job`` about several jobs, in their order, as the plugin would give them one by
+        one at that moment; it must not matter to any of them that another of these waits. Optional beside
+        ``bar_job``: asked instead about jobs that are looked at together, if no other plugin bars jobs."""
 
     @hookspec(firstresult=True)
     def queue_key(self, job: Job, state: State) -> tuple[Any, ...] | None:
@@ -271,14 +189,18 @@ class HookSpecs:
         """Book capacity before the policy is asked, for jobs that are not in the queue yet
         (``view.book(job, after=...)``). No start may break such a booking. Called when the domain's
         bookings are made anew, also when its queue is empty; they stand while only arrivals at the
-        queue's tail happen there. If they may change with less, say ``ask_always``."""
+        queue's tail happen there (trait ``ask_again=Again.DOMAIN``), or are made anew at each event
+        (``Again.ANY_EVENT``, the default)."""
 
     @hookspec(firstresult=True)
     def schedule(self, view: View) -> Iterable[Decision] | None:
         """**The policy**: which jobs start now. First answer wins.
 
         Try a start with ``view.start(job, reason)`` (None: it does not fit now), keep capacity for
-        a later one with ``view.book(job)``; return the starts that were made."""
+        a later one with ``view.book(job)``; return the starts that were made.
+
+        Asked at each event in its domain, or, with the trait ``ask_again=Again.DOMAIN``, not after arrivals
+        at the queue's tail that need more processors than are free."""
 
     @hookspec(firstresult=True)
     def place(self, job: Job, offer: Offer, view: View) -> Placement | None:
@@ -289,8 +211,10 @@ class HookSpecs:
         None from all plugins: the job does not fit. ``()``: it must not be placed on
         any of them now, whatever the other plugins would say.
 
-        A job that found no place is tried again when something else than arrivals at the queue's tail
-        has happened in its domain; with ``ask_always`` in each step in which something happened."""
+        A job that found no place is tried again in each step in which something happened; with the trait
+        ``ask_again=Again.DOMAIN`` when something else than arrivals at the queue's tail has happened in its
+        domain; with ``Again.ROOM`` when something was taken or given back. In one cycle it is not tried again
+        after a job of the same shape and ``same_answer`` that found no place."""
 
     # ------------------------------------------------------------------ a cycle, all domains
 
@@ -334,6 +258,22 @@ class HookSpecs:
         yours. Asked once, after the step's decisions were handed to the cluster."""
 
     # ------------------------------------------------------------------ outside the loop
+
+    @hookspec(firstresult=True)
+    def explain(self, job: Job, question: str, view: View, clock: Callable[[float], str]) -> str | None:
+        """What ``headway explain`` says of a job, as a sentence without its full stop; None or "": nothing.
+        ``clock`` turns a time into words. The questions:
+
+        ``"placement"``
+            why the plugin places a waiting job nowhere now although nodes are free (hook ``place``).
+        ``"waiting"``
+            why the policy did not look at a waiting job without a booking, or does not book it.
+        ``"suspension"``
+            for which job the plugin has suspended it, and when it is to run again.
+        ``"prediction"``
+            what the prediction that counts for it follows from, as the end of a sentence.
+        ``"no prediction"``
+            why the plugin does not predict it although it could have."""
 
     @hookspec
     def migrate(self) -> MigrationHandler | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import tomllib
@@ -25,7 +26,7 @@ from headway.events import ElasticCommandReceived, JobEnded, JobStarted, JobSubm
 from headway.hookspecs import HookSpecs, Plugin, hookimpl
 from headway.journal import Journal, RunInfo
 from headway.model import ClusterDescription, JobDescription, NodeDescription, PoolDescription, Request
-from headway.plugins import GROUP, PRESETS, Catalogue, PluginConfig, Plugins
+from headway.plugins import GROUP, PRESETS, Catalogue, PluginConfig, Plugins, Traits
 from headway.plugins.hook_names import hooks_of
 from headway.results import RunResult
 from headway.scheduler import Scheduler, plain_clock
@@ -316,6 +317,45 @@ def test_bar_job_keeps_a_job_out_of_the_queue_and_explain_says_why(file):
     ours = scheduler(file("alone.py"), ClusterDescription.flat(10))
     ours.step(0, [submitted("a", user="x"), submitted("b", user="x")])
     assert explain(ours, "b", plain_clock)[-1] == "It cannot start: another job of user 'x' runs."
+
+
+def test_bar_jobs_answers_about_many_at_once(file):
+    ours = scheduler(file("closed.py"), ClusterDescription.flat(10))
+    ours.step(0, [submitted(name, user="eve" if name in "ab" else "ann") for name in "abc"])
+    assert {job.id for job in ours.state.jobs.values() if job.barrier is not None} == {"a", "b"}
+    assert explain(ours, "a", plain_clock)[-1] == "It cannot start: the project of user 'eve' is over."
+
+
+def test_promised_counts_what_must_be_saved_at_once(file):
+    ours = scheduler(file("told.py"), ClusterDescription.flat(10))
+    ours.step(5, [submitted("a", submit=5)])
+    assert ours.newly_promised() == ["told"]
+    assert ours.newly_promised() == []
+    assert ours.checkpoint(["told"]) == {"told": {"a": 86405.0}}
+
+
+def test_explain_says_what_the_policy_left_out(file):
+    path = file("two_at_most.py")
+    plugins = Plugins.load(Catalogue([path]).enabled([]), Catalogue([path]), None)
+    ours = Scheduler(ClusterDescription.flat(1), plugins)
+    ours.step(0, [submitted(name) for name in "abcd"])
+    assert explain(ours, "d", plain_clock)[-1] == "Only the first two jobs of the queue are looked at."
+
+
+def test_the_example_of_traits_starts_the_widest_that_fits(file):
+    path = file("patient.py")
+    jobs = [traced("a", 4), traced("b", 8, 100, 1), traced("c", 6, 100, 1)]
+    found = emulate(
+        ClusterDescription.flat(10), jobs, [PluginConfig("patient")], Catalogue([path]), label="patient"
+    )
+    assert starts(found) == {"a": 0, "c": 1, "b": 101}
+
+
+def test_every_field_of_the_traits_is_in_the_table_with_its_default():
+    page = next(page for page in PAGES if page.name == "traits.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `(\w+)` \| (?:`[^`]+`|none|all) \| ", page, re.MULTILINE) == [
+        field.name for field in dataclasses.fields(Traits)
+    ]
 
 
 def test_queue_key_serves_the_shortest_first(file):

@@ -13,6 +13,7 @@ from headway.errors import Failure, UserError
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription
 from headway.model.modes import Mode
+from headway.plugins import Traits
 from headway.scheduler import Scheduler
 from headway_plugins.policies.fcfs import Fcfs
 
@@ -221,18 +222,22 @@ def test_plugins_hear_of_the_end_after_their_state_was_taken():
 class Promises:
     """Keeps whom it has seen."""
 
-    promises = True
+    traits = Traits(checkpoint="promises")
 
     def __init__(self):
         self.seen = []
-        self.promised = 0
+        self.count = 0
         self.asked = 0
+
+    @hookimpl
+    def promised(self):
+        return self.count
 
     @hookimpl
     def observe(self, event):
         if isinstance(event, ev.JobSubmitted):
             self.seen.append(event.job.id)
-            self.promised += 1
+            self.count += 1
 
     @hookimpl
     def checkpoint(self):
@@ -277,9 +282,9 @@ def test_a_cycle_in_which_nothing_was_promised_asks_nobody():
 
 def test_who_promises_must_count_it():
     class Careless:
-        promises = True
+        traits = Traits(checkpoint="promises")
 
-    with pytest.raises(UserError, match=r"'careless': expected a number `promised`.*, found none"):
+    with pytest.raises(UserError, match=r"'careless': .* expected the hook `promised`.*, found none"):
         plugged(Careless())
 
 

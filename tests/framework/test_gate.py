@@ -102,9 +102,6 @@ REFUSED = [
 class Wishes:
     """Makes each decision in its hook in the step at its time; vetoes those that it is told to."""
 
-    #: Its policy is asked at each event.
-    ask_always = True
-
     def __init__(self, *wishes: tuple[float, str, Decision], vetoed: tuple[Decision, ...] = ()) -> None:
         self.wishes, self.vetoed = list(wishes), vetoed
 

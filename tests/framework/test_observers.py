@@ -9,6 +9,7 @@ from headway.errors import UserError
 from headway.events import Event, JobEnded, JobSubmitted
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription
+from headway.plugins import Traits
 from headway.scheduler import Scheduler
 from headway_plugins.policies.easy import Easy
 
@@ -25,15 +26,15 @@ class Looking:
 
 
 class Arrivals(Looking):
-    observes = (JobSubmitted,)
+    traits = Traits(observes=(JobSubmitted,))
 
 
 class Anything(Looking):
-    observes = (Event,)
+    traits = Traits(observes=(Event,))
 
 
 class Nothing(Looking):
-    observes = ()
+    traits = Traits(observes=())
 
 
 class Failing(Looking):
@@ -73,7 +74,7 @@ def test_one_that_fails_keeps_nothing_from_the_others() -> None:
 
 def test_what_is_no_type_of_events_is_refused() -> None:
     class Wrong(Looking):
-        observes = ("JobEnded",)
+        traits = Traits(observes=("JobEnded",))
 
-    with pytest.raises(UserError, match="expected a tuple of events' types in `observes`, found"):
+    with pytest.raises(UserError, match="expected a tuple of Event types as trait `observes`, found"):
         plugged(Wrong([]))

@@ -53,7 +53,7 @@ def test_a_name_near_nothing_lists_what_there_is():
 
 def test_a_plugin_tells_about_itself():
     info = Catalogue().info("easy")
-    assert info.hooks == ("schedule",)
+    assert info.hooks == ("schedule", "explain")
     assert "EASY" in info.summary
     assert "Lifka" in info.documentation
     assert info.source == "headway_plugins.policies.easy:Easy"
@@ -287,24 +287,6 @@ def test_all_answers_come_with_the_names_of_their_plugins():
     seen: list[str] = []
     plugins = plugged(named("a", "x", seen), named("b", None, seen), named("c", "y", seen))
     assert HookCaller(plugins, "veto", [], {}).all(Start("j"), None) == [("a", "x"), ("c", "y")]
-
-
-def test_a_hook_that_a_plugin_has_no_use_for_is_not_called():
-    seen: list[str] = []
-    idle = named("a", "x", seen)
-    idle.unused = ("veto",)
-    assert HookCaller(plugged(idle, named("b", "y", seen)), "veto", [], {}).all(Start("j"), None) == [
-        ("b", "y")
-    ]
-    assert seen == ["b"]
-
-
-@pytest.mark.parametrize("unused", ["veto", ("vetoes",), [1]])
-def test_unused_hooks_that_are_none_are_refused(unused):
-    idle = named("a", "x", [])
-    idle.unused = unused
-    with pytest.raises(UserError, match="expected a tuple of hooks' names in `unused`, found"):
-        plugged(idle)
 
 
 def test_a_plugin_takes_only_the_arguments_that_it_names():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 
 import msgspec
@@ -165,8 +166,6 @@ def test_no_more_nodes_of_placements_are_kept_than_may_be(monkeypatch):
 class Asking:
     """A policy that books one job, and looks for its place itself as well, moment by moment."""
 
-    ask_always = True
-
     def __init__(self, changes: Collection[float] = ()) -> None:
         self.times = 0
         self.changes = changes
@@ -206,9 +205,7 @@ class Shut(FirstFit):
 
     def __init__(self, changes: Sequence[float]) -> None:
         self.changes = changes
-
-    def placement_changes(self, job):
-        return self.changes
+        self.traits = replace(self.traits, changes_at=lambda job: changes)
 
     @hookimpl
     def place(self, offer):

@@ -11,6 +11,7 @@ from headway import events as ev
 from headway.decisions import Cancel, Hold, Requeue, Start
 from headway.hookspecs import NO_MORE, hookimpl
 from headway.model import ClusterDescription, PoolDescription, Reservation
+from headway.plugins import Again, Traits
 from headway.scheduler import Scheduler
 from headway.state import Barrier, Status
 from headway_plugins.policies.conservative import Conservative
@@ -108,8 +109,6 @@ def test_anomalies_are_problems_of_the_state():
 
 def policy(schedule):
     class Policy:
-        ask_always = True
-
         @hookimpl
         def schedule(self, view):
             return schedule(view)
@@ -369,13 +368,12 @@ class Kinds(Gate):
     def __init__(self):
         self.asked = []
         self.kind = lambda job: job.user or None
+        self.traits = Traits(same_answer=lambda job: self.kind(job))
 
+    @hookimpl
     def bar_jobs(self, jobs, state):
         self.asked.append("".join(job.id for job in jobs))
         return [self.closed for _ in jobs]
-
-    def bar_kind(self, job):
-        return self.kind(job)
 
 
 def of_kinds(gate):
@@ -435,6 +433,7 @@ def test_a_job_whose_kind_cannot_be_told_is_asked_about_by_itself(kind):
 
 def test_jobs_that_are_let_in_together_take_their_places_as_one_by_one():
     class Keys(Gate):
+        @hookimpl
         def bar_jobs(self, jobs, state):
             return [self.closed for _ in jobs]
 
@@ -828,7 +827,7 @@ def asked_while_one_runs(by_room, *, news=()):
     """How often a place was looked for from a job's start on, first at its confirmation, then at ``news``."""
 
     class Placing:
-        places_by_room = by_room
+        traits = Traits(ask_again=Again.ROOM if by_room else Again.DOMAIN)
         asked = 0
 
         @hookimpl

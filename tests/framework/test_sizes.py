@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from building import described, emulate, plugged, traced
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from headway import events as ev
 from headway.decisions import Resize, Start
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription
+from headway.plugins import Again
 from headway.scheduler import Scheduler
 from headway_plugins.orders.largest_first import LargestFirst
 from headway_plugins.orders.shortest_first import ShortestFirst
@@ -105,7 +108,7 @@ def test_under_an_order_of_each_cycle_it_is_the_same_by_a_walk():
 class Walking(Greedy):
     """Greedy by a walk along the queue, in every cycle."""
 
-    ask_always = True
+    traits = replace(Greedy.traits, ask_again=Again.ANY_EVENT)
 
     @hookimpl
     def schedule(self, view):

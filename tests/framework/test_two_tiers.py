@@ -351,8 +351,6 @@ def test_who_is_where_is_kept_for_those_who_ask():
 class Behind:
     """Start what does not fit in the background, and promote it when it can be."""
 
-    ask_always = True
-
     @hookimpl
     def schedule(self, view):
         for job in list(view.background.values()):

@@ -32,8 +32,6 @@ class Bench:
         bench = self
 
         class Policy:
-            ask_always = True
-
             @hookimpl
             def schedule(self, view):
                 return bench.act(view)

@@ -50,13 +50,13 @@ while not (images.parent / "may-end").exists():
 MOVER = """
 from headway.decisions import Migrate
 from headway.hookspecs import Plugin, hookimpl
+from headway.plugins import Traits
 
 
 class Mover(Plugin):
     "Moves every job that runs on the first node, once, to the second."
 
-    gives = ()
-    needs = (Migrate,)
+    traits = Traits(needs=(Migrate,))
 
     @hookimpl
     def control(self, state):

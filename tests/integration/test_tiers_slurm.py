@@ -198,13 +198,13 @@ def test_two_jobs_share_a_processor_and_the_second_comes_forward(
 MOVER = """
 from headway.decisions import Migrate
 from headway.hookspecs import Plugin, hookimpl
+from headway.plugins import Traits
 
 
 class Mover(Plugin):
     "Moves every job that runs on the first node, where there is a file that says so."
 
-    gives = ()
-    needs = (Migrate,)
+    traits = Traits(needs=(Migrate,))
 
     @hookimpl
     def control(self, state):

@@ -27,6 +27,7 @@ pytestmark = [
 ]  # fmt: skip
 
 WANDERER = '''
+from headway.plugins import Traits
 from headway.decisions import Migrate
 from headway.events import JobMigrated
 from headway.hookspecs import Plugin, hookimpl
@@ -41,7 +42,7 @@ class Wanderer(Plugin):
     That is longer than daemons live while they are killed. A job that is moved all the time hardly
     counts: what it counts between saving itself and leaving is lost."""
 
-    needs = (Migrate,)
+    traits = Traits(needs=(Migrate,))
     began = None
     moved = False
 

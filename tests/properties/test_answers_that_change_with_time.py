@@ -155,8 +155,6 @@ class ReviseByDay:
 class KeepByDay:
     """By day, four processors are kept from 6 s later on for a job that never comes into a queue."""
 
-    ask_always = True
-
     @hookimpl
     def prepare(self, view):
         phantom = next((job for job in view._state.jobs.values() if job.name == "phantom"), None)
@@ -166,8 +164,6 @@ class KeepByDay:
 
 class PlaceByNight:
     """Wide jobs find no place by day."""
-
-    ask_always = True
 
     @hookimpl
     def place(self, job, offer, view):

@@ -20,8 +20,6 @@ jobs = st.lists(st.tuples(st.integers(1, 5), times), max_size=6)
 class Booking:
     """Starts what it can of the first jobs; books so many, then starts what it can of the last ones."""
 
-    ask_always = True
-
     def __init__(self, running, heads):
         self.running, self.heads = running, heads
         #: For each booking after each start: what it says, and what is left at its start.

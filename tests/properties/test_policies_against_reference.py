@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import reference
 from building import POLICIES, emulate, traced
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription
+from headway.plugins import Again
 
 TOTAL = 8
 
@@ -59,7 +62,7 @@ def without_shortcuts(policy: type) -> type:
     """The policy, asked at every arrival and never told that only arrivals happened."""
 
     class Forgetful(policy):
-        ask_always = True
+        traits = replace(policy.traits, ask_again=Again.ANY_EVENT)
 
         @hookimpl
         def schedule(self, view):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from unittest.mock import patch
 
 import msgspec
@@ -14,6 +15,7 @@ from headway.decisions import SetTimeLimit
 from headway.energy.profiles import load_profile, with_energy
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription
+from headway.plugins import Again
 from headway.resources.profile import Profile
 from headway.state import Status
 from headway.state.by_size import JobsBySize
@@ -30,8 +32,6 @@ INF = float("inf")
 
 class OneByOne:
     """Conservative backfilling in its plainest words: no slate is kept, nothing is put off."""
-
-    ask_always = True
 
     def __init__(self, depth=None):
         self.depth = depth
@@ -56,7 +56,8 @@ class Looking(Conservative):
         super().__init__(ConservativeOptions(depth=depth))
         self.every, self.cycles, self.anew = every, 0, anew
         # Else jobs that came to the tail and do not fit are booked with the next cycle that has other news.
-        self.ask_always = every == 1
+        if every == 1:
+            self.traits = replace(self.traits, ask_again=Again.ANY_EVENT)
 
     @hookimpl
     def schedule(self, view):

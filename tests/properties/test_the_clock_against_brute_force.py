@@ -211,8 +211,6 @@ def test_a_policy_that_goes_by_the_clock_is_asked_when_its_answer_changes(jobs, 
 class EvenDays:
     """Whoever fits first, as long as as many wait that their number is even or it is night."""
 
-    ask_always = True
-
     @hookimpl
     def schedule(self, view):
         waiting, made = list(view.queue), []

@@ -78,11 +78,12 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
             with live_adapter(config, read_only=True) as adapter:
                 adapter.use_handlers(plugins.handlers(), catalogue.gives(configs))
                 adapter.tell_words(plugins.job_words)
-                if plugins.need_policy:
+                if plugins.requiring("policy"):
                     adapter.tell_policy()
                 of_cluster.extend(adapter.check())
-                of_cluster.extend(_lacking(plugins, configs, catalogue, adapter))
-                of_cluster.extend(_described(config, plugins, adapter))
+                lacking = _lacking(plugins, configs, catalogue, adapter)
+                of_cluster.extend(lacking)
+                of_cluster.extend(_described(config, plugins, adapter, able=not lacking))
                 of_cluster.extend(_suits_no_job(plugins, adapter))
                 # Those of this cluster, as far as it could be asked, and not of all of its kind.
                 capabilities = adapter.capabilities
@@ -134,13 +135,14 @@ def _lacking(
         keeps = "suspends jobs to make room, and this cluster keeps their processors for them"
         return [
             Check("plugins", False, f"plugin {name!r} {keeps}", "let them be requeued or cancelled")
-            for name in plugins.need_lending
+            for name in plugins.requiring("lending")
         ]
     return []
 
 
-def _described(config: Config, plugins: Plugins, adapter: ClusterAdapter) -> list[Check]:
-    """What follows from how the cluster describes itself: what plugins lack there, and its pools."""
+def _described(config: Config, plugins: Plugins, adapter: ClusterAdapter, *, able: bool) -> list[Check]:
+    """What follows from how the cluster describes itself: its pools, and whether plugins can begin there;
+    ``able``: it can carry out all that they need."""
     from headway.cli.pool_checks import check_pools
 
     try:
@@ -148,20 +150,25 @@ def _described(config: Config, plugins: Plugins, adapter: ClusterAdapter) -> lis
     except HeadwayError:
         # It does not answer, and its own checks have said so.
         return []
-    return [*_missing(plugins, cluster, adapter.capabilities), *check_pools(cluster, config.tiers)]
+    misfits = _misfits(config, plugins, cluster, adapter.capabilities) if able else []
+    return [*misfits, *check_pools(cluster, config.tiers)]
 
 
-def _missing(plugins: Plugins, cluster: ClusterDescription, able: frozenset[type[Decision]]) -> list[Check]:
-    """What plugins say that this cluster has not."""
+def _misfits(
+    config: Config, plugins: Plugins, cluster: ClusterDescription, able: frozenset[type[Decision]]
+) -> list[Check]:
+    """What a plugin says at a run's begin that its options need and this cluster has not."""
     from headway.adapter import Check
+    from headway.scheduler import Scheduler
 
-    found = []
-    for name, plugin in plugins.by_name.items():
-        lacking = plugin.lacks(cluster, able) if hasattr(plugin, "lacks") else ""
-        if lacking:
-            remedy = "give it what it expects, or take that plugin out"
-            found.append(Check("plugins", False, f"plugin {name!r}: {lacking}", remedy))
-    return found
+    try:
+        began = Scheduler(cluster, plugins, capabilities=able, tiers=config.tiers)
+    except UserError as error:
+        return [Check("plugins", False, str(error), "give it what it expects, or take that plugin out")]
+    return [
+        Check("plugins", False, f"plugin {problem.plugin!r} fails as a run begins: {problem.message}")
+        for problem in began.problems
+    ]
 
 
 def _loaded(
@@ -206,11 +213,12 @@ def _suits_no_job(plugins: Plugins, adapter: ClusterAdapter) -> list[Check]:
     """Migration handlers that are for jobs with an attribute that no job has now."""
     from headway.adapter import Check
     from headway.emulation.live_copy import Copy
+    from headway.plugins import traits_of
 
     asked = [
-        (plugin.name, word)
-        for plugin in plugins.handlers()
-        for word in sorted(getattr(plugin, "job_words", ()))
+        (name, word)
+        for name, _ in plugins.implementations("migrate")
+        for word in sorted(traits_of(plugins.by_name[name]).words)
     ]
     if not asked:
         return []

@@ -596,7 +596,7 @@ def _tell_what_is_emulated_alone(
     where = config.keeps_suspended()
     if where is None:
         return
-    for name in Plugins.load(configs, catalogue, None).need_lending:
+    for name in Plugins.load(configs, catalogue, None).requiring("lending"):
         say(
             f"{where}: plugin {name!r} suspends jobs to make room, and this cluster keeps their processors "
             "for them: only in emulation others get these, and `headway run` refuses it; requeue or cancel "

@@ -131,7 +131,7 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> tuple[st
     with live_adapter(config, read_only=True) as adapter:
         plugins = Plugins.load(configs, catalogue, None)
         adapter.tell_words(plugins.job_words)
-        if plugins.need_policy:
+        if plugins.requiring("policy"):
             adapter.tell_policy()
         adapter.submitted_before(partial(first_submissions, config))
         copy = Copy(adapter)
@@ -156,7 +156,7 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> tuple[st
         lines += _starts_that_wait(config)
     if job is None:
         return job_id, lines
-    if plugins.promise or plugins.need_policy:
+    if plugins.implementations("promised") or plugins.requiring("policy"):
         # Who was promised a time is told it, whatever a forecast without the promises would say; and a
         # forecast without the batch system's own policy would be of another queue.
         return job_id, lines
@@ -208,7 +208,7 @@ def _what_is_known(config: Config, plugins: Plugins, catalogue: Catalogue) -> di
     from headway.journal import Journal
 
     predicts = bool(plugins.implementations("predict_runtime"))
-    if not (predicts or plugins.promise) or not may_have_journal(config.journal):
+    if not (predicts or plugins.implementations("promised")) or not may_have_journal(config.journal):
         return {}
     try:
         with Journal.open(config.journal, create=False, read_only=True) as journal:

@@ -149,11 +149,13 @@ def _along(row: Any, name: str, policy: str) -> Any:
 
 
 def _choices(kind: Any, policy: str, option: str | None, values: str | None) -> tuple[str, list[int]]:
-    tunable: tuple[str, range] = getattr(kind, "tunable", None) or ("", range(0))
+    from headway.plugins import options_model, traits_of
+
+    tunable = traits_of(kind).study.tunable
     if not tunable[0] and (option is None or values is None):
         raise UserError(f"{policy!r} names no option to tune; give --option NAME --values 1..20")
     name = option or tunable[0]
-    model = getattr(kind, "Options", None)
+    model = options_model(kind)
     known = list(model.model_fields) if model is not None else []
     if name not in known:
         raise UserError(f"--option: {policy!r} has no option {name!r}; it has: {', '.join(known) or 'none'}")

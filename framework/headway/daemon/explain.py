@@ -19,7 +19,7 @@ from headway.events import (
 )
 from headway.journal import HistoryEntry
 from headway.model import Placement
-from headway.scheduler import Scheduler
+from headway.scheduler import Scheduler, plain_clock
 from headway.state import Job, PoolState, Status
 from headway.state.choices import facing_each, pools_of, ways
 from headway.state.occupation import BACKGROUND, FOREGROUND
@@ -216,10 +216,18 @@ def _suspended(scheduler: Scheduler, job: Job, clock: Callable[[float], str]) ->
     """For whom a job is suspended, and when it runs again."""
     if job.status is not Status.SUSPENDED:
         return
-    for plugin in scheduler.plugins.by_name.values():
-        why = getattr(plugin, "why_suspended", None)
-        if why is not None and (reason := why(job, clock)):
-            yield f"{reason}."
+    for _, said in _said(scheduler, job, "suspension", clock):
+        yield f"{said}."
+
+
+def _said(
+    scheduler: Scheduler, job: Job, question: str, clock: Callable[[float], str] = plain_clock
+) -> Iterator[tuple[str, str]]:
+    """What plugins answer to a question about a job (hook ``explain``), each with its name."""
+    view = job.domain.view
+    for name, answer in scheduler.plugins.implementations("explain"):
+        if said := answer(job, question, view, clock):
+            yield name, str(said)
 
 
 def _where(placement: Placement, tier: str) -> str:
@@ -247,10 +255,9 @@ def _moved(job: Job, wished: Sequence[Decision]) -> list[str]:
 
 def _not_predicted(scheduler: Scheduler, job: Job) -> Iterator[str]:
     """Which plugins could have predicted how long it runs, and why they do not."""
-    for name, plugin in scheduler.plugins.by_name.items():
-        why_not = getattr(plugin, "why_not_predicted", None)
-        if why_not is not None and name != job.predicted_by and (reason := why_not(job)):
-            yield f"Plugin {name!r} does not predict it: {reason}."
+    for name, said in _said(scheduler, job, "no prediction"):
+        if name != job.predicted_by:
+            yield f"Plugin {name!r} does not predict it: {said}."
 
 
 def _predicted(scheduler: Scheduler, job: Job) -> str:
@@ -258,8 +265,8 @@ def _predicted(scheduler: Scheduler, job: Job) -> str:
     name = job.predicted_by
     if not name:
         return f"No plugin predicts how long it runs: it is planned with {job.expected_runtime:.0f} s."
-    why = getattr(scheduler.plugins.by_name[name], "why_predicted", None)
-    because = f": {why(job)}" if why is not None else ""
+    why = dict(_said(scheduler, job, "prediction")).get(name)
+    because = f": {why}" if why else ""
     return (
         f"Plugin {name!r} predicts that it runs for {job.expected_runtime:.0f} s{because}. "
         f"It is planned with that, and may run for {job.estimate:.0f} s."
@@ -414,20 +421,12 @@ def _lacking(scheduler: Scheduler, job: Job) -> str:
 
 def _unplaced(scheduler: Scheduler, job: Job, view: View) -> str:
     """Why a plugin places it nowhere although nodes are free, as a sentence; "" if none says so."""
-    for plugin in scheduler.plugins.by_name.values():
-        why = getattr(plugin, "why_not_placed", None)
-        if why is not None and (said := why(job, view)):
-            return f"{said}."
-    return ""
+    return next((f"{said}." for _, said in _said(scheduler, job, "placement")), "")
 
 
 def _policys_reason(scheduler: Scheduler, job: Job, view: View) -> str:
     """What the policy says about a waiting job that is not booked; "" if it says nothing."""
-    for plugin in scheduler.policies:
-        why = getattr(plugin, "why_waiting", None)
-        if why is not None and (said := why(job, view)):
-            return str(said)
-    return ""
+    return next((said for _, said in _said(scheduler, job, "waiting")), "")
 
 
 def _booked(view: View, booking: Booking, clock: Callable[[float], str]) -> str:

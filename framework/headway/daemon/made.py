@@ -140,7 +140,7 @@ def make_run(
         plugins = Plugins.load(configs, catalogue, adapter.capabilities | gives)
         adapter.use_handlers(plugins.handlers(), gives)
         adapter.tell_words(plugins.job_words)
-        if plugins.need_policy:
+        if plugins.requiring("policy"):
             adapter.tell_policy()
         if not plugins.implementations("schedule"):
             raise UserError(f"{config.source}: plugins: no policy is enabled (such as easy)")

@@ -14,7 +14,7 @@ from headway.inputs import SAVED_AS, InputFiles
 from headway.journal import Journal, RunRecord
 from headway.model.modes import Mode
 from headway.model.nodes import sharing_nodes
-from headway.plugins import Catalogue, Plugins
+from headway.plugins import Catalogue, Plugins, traits_of
 from headway.plugins.hook_names import hooks_of
 from headway.scheduler import Scheduler
 
@@ -45,8 +45,9 @@ class Replay:
     cut_short: bool = False
 
 
-def scheduler_of(run: RunRecord, catalogue: Catalogue) -> Scheduler:
-    """A scheduler as it was when ``run`` began.
+def scheduler_of(run: RunRecord, catalogue: Catalogue, *, counting_on: bool = False) -> Scheduler:
+    """A scheduler as it was when ``run`` began. ``counting_on``: its plugins' states were saved later, and
+    are shown the events since.
 
     Raises :class:`UserError` for a run that another rule decided than that of today.
     """
@@ -63,6 +64,7 @@ def scheduler_of(run: RunRecord, catalogue: Catalogue) -> Scheduler:
         seed=run.info.seed,
         capabilities=able,
         saved=run.info.plugin_states,
+        counting_on=counting_on,
         monitor=run.info.mode == Mode.MONITOR,
         cycle=config.cycle,
         wait_for_down_nodes=config.wait_for_down_nodes,
@@ -96,20 +98,20 @@ def learned_by_predictors(journal: Journal, run: RunRecord, catalogue: Catalogue
         for name, state in learned(journal, run, catalogue).items()
         if name in catalogue.names()
         and "predict_runtime" in hooks_of(catalogue.get(name))
-        and not getattr(catalogue.get(name), "promises", False)
+        and traits_of(catalogue.get(name)).checkpoint != "promises"
     }
 
 
 def recounted(journal: Journal, run: RunRecord, catalogue: Catalogue) -> dict[str, Any]:
-    """What those plugins have counted by the end of what is recorded of ``run`` whose class says
-    ``recounts``, by name: what its last checkpoint kept, and all events since.
+    """What the plugins whose checkpoint holds counts have counted by the end of what is recorded of ``run``,
+    by name: what its last checkpoint kept, and all events since.
 
     They are shown the events as they were shown them then, beside a state that knows the jobs that these are
     about, so the sums are those of then.
     """
     names = [
         one.name for one in catalogue.enabled(parse_config(run.info.config_text, "").plugin_configs())
-        if getattr(catalogue.get(one.name), "recounts", False)
+        if traits_of(catalogue.get(one.name)).checkpoint == "counts"
     ]  # fmt: skip
     if not names:
         return {}
@@ -117,10 +119,8 @@ def recounted(journal: Journal, run: RunRecord, catalogue: Catalogue) -> dict[st
     if kept is not None:
         states = {**run.info.plugin_states, **kept.states}
         run = replace(run, info=replace(run.info, plugin_states=states))
-    scheduler = scheduler_of(run, catalogue)
+    scheduler = scheduler_of(run, catalogue, counting_on=kept is not None)
     if kept is not None:
-        for name in names:
-            scheduler.plugins.by_name[name].goes_on()
         for event in journal.before(run.id, kept.seq):
             scheduler.follow(event.time, [event], names if isinstance(event, SitePolicyChanged) else ())
         there = [JobSubmitted(job.submit_time, job.description) for job in scheduler.state.jobs.values()]
@@ -137,7 +137,7 @@ def promised(journal: Journal, run: RunRecord, catalogue: Catalogue) -> dict[str
     return {
         name: state
         for name, state in states.items()
-        if name in catalogue.names() and getattr(catalogue.get(name), "promises", False)
+        if name in catalogue.names() and traits_of(catalogue.get(name)).checkpoint == "promises"
     }
 
 

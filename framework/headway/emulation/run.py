@@ -85,10 +85,7 @@ def emulate(
             f"{plugin_configs[0].where if plugin_configs else 'plugins'}: no policy is enabled "
             "(a plugin with the hook schedule, such as fcfs, easy, conservative)"
         )
-    if not any(
-        PowerUp in getattr(plugin, "needs", ()) or getattr(plugin, "wakes", False)
-        for plugin in plugins.by_name.values()
-    ):
+    if not plugins.using(PowerUp):
         power = None
     seeds = np.random.SeedSequence(seed).spawn(3)
     physics = [module for module in plugins.manager.hook.register_physics() if module is not None]
@@ -98,7 +95,7 @@ def emulate(
     if sharing is not None:
         jobs = with_cpu_use(jobs, sharing, seed)
     given = cluster
-    if any(getattr(plugin, "needs_nodes", False) for plugin in plugins.by_name.values()):
+    if plugins.requiring("nodes"):
         cluster = cluster.in_nodes()
     adapter = kind(
         cluster,
@@ -116,7 +113,7 @@ def emulate(
         sharing_seed=seed,
         oversubscription=bundled,
     )
-    if plugins.need_policy:
+    if plugins.requiring("policy"):
         adapter.tell_policy()
     described = adapter.describe()
     scheduler = Scheduler(

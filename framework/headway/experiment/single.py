@@ -15,7 +15,7 @@ from headway.experiment.facts import WorkloadFacts
 from headway.experiment.measured import common_window, figures, observed
 from headway.experiment.method import Method, Trim
 from headway.experiment.rulebook import Evidence, Judged, Stage, all_rules, as_data, judge
-from headway.experiment.rulebook.rule import Traits, traits_of
+from headway.experiment.rulebook.rule import VariantFacts, facts_of_variant
 from headway.experiment.steady import Window
 
 if TYPE_CHECKING:
@@ -90,20 +90,20 @@ class One:
 
     def _trusted(self, catalogue: Catalogue, rows: Sequence[Row], stages: Iterable[Stage]) -> Trusted:
         variant = Variant(self.label, self.plugins)
-        traits = traits_of(variant, catalogue)
+        traits = facts_of_variant(variant, catalogue)
         return _judged(variant, traits, self.facts, rows, self._method, stages)
 
 
 def trusted_workload(facts: WorkloadFacts, accept: Mapping[str, str]) -> Trusted:
     """What the rules on workloads say of one that nothing schedules yet, as if a policy that reads estimates
     were to."""
-    traits = Traits("", (), False, True, frozenset(), "", 1, {})
+    traits = VariantFacts("", (), False, True, frozenset(), "", 1, {})
     return _judged(Variant("", ()), traits, facts, (), Method(accept=accept), (Stage.WORKLOAD,))
 
 
 def _judged(
     variant: Variant,
-    traits: Traits,
+    traits: VariantFacts,
     facts: WorkloadFacts,
     rows: Sequence[Row],
     method: Method,

@@ -18,11 +18,14 @@ from headway.plugins.catalogue import (
     make_plugin,
     options_of,
 )
+from headway.plugins.contract import options_model, traits_of
 from headway.plugins.enabled import Plugins
+from headway.plugins.traits import Again, Study, Traits
 
 __all__ = [
     "GROUP",
     "PRESETS",
+    "Again",
     "Catalogue",
     "HookCaller",
     "PluginConfig",
@@ -30,7 +33,11 @@ __all__ = [
     "Plugins",
     "Preset",
     "Problem",
+    "Study",
+    "Traits",
     "check_needs_of",
     "make_plugin",
+    "options_model",
     "options_of",
+    "traits_of",
 ]

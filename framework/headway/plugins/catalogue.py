@@ -26,6 +26,7 @@ from headway.inputs import InputFiles
 from headway.inputs.extras import extra_of, how_to_install
 from headway.inputs.validation import explain_validation
 from headway.model import ClusterDescription
+from headway.plugins.contract import name_of, options_model, traits_of
 from headway.plugins.hook_names import check_hooks, hooks_of, marked, unmarked
 
 GROUP = "headway.plugins"
@@ -173,7 +174,7 @@ class Catalogue:
         """The decision types that a cluster can carry out with these plugins' help, if it takes help."""
         given: set[type[Decision]] = set()
         for config in self.expanded(configured):
-            given.update(getattr(self.get(config.name, config.where), "gives", ()))
+            given.update(traits_of(self.get(config.name, config.where)).gives)
         return frozenset(given)
 
     def check_energy(
@@ -186,7 +187,7 @@ class Catalogue:
         ``how`` to give one."""
         if cluster.energy is None:
             for config in self.expanded(configs):
-                if getattr(self.get(config.name, config.where), "needs_energy", False):
+                if "energy" in traits_of(self.get(config.name, config.where)).requires:
                     raise UserError(
                         f"{config.where}: plugin {config.name!r} needs an energy profile ({how}), found none"
                     )
@@ -195,15 +196,16 @@ class Catalogue:
         """What a plugin says of itself."""
         cls = self.get(name)
         documentation = inspect.getdoc(sys.modules[cls.__module__]) or inspect.getdoc(cls) or ""
+        traits = traits_of(cls)
         summary = (inspect.getdoc(cls) or documentation or "").split("\n\n")[0].replace("\n", " ")
         return PluginInfo(
             name=name,
             summary=summary,
             documentation=documentation,
-            paper=getattr(cls, "paper", ""),
+            paper=traits.paper,
             hooks=tuple(hooks_of(cls)),
-            needs=tuple(kind.__name__ for kind in getattr(cls, "needs", ())),
-            options=getattr(cls, "Options", None),
+            needs=tuple(kind.__name__ for kind in traits.needs),
+            options=options_model(cls),
             source=self._sources.get(name, ""),
         )
 
@@ -237,7 +239,7 @@ class Catalogue:
             )
         for cls in found:
             check_hooks(cls, f"--plugin {path}: class {cls.__name__!r}")
-            label = getattr(cls, "name", path.stem if len(found) == 1 else cls.__name__.lower())
+            label = name_of(cls, path.stem if len(found) == 1 else cls.__name__.lower())
             self._classes[label] = cls
             self._sources[label] = str(path)
             self.from_files.append(label)
@@ -261,7 +263,7 @@ def make_plugin(cls: type, config: PluginConfig, files: InputFiles | None = None
 
 def options_of(cls: type, config: PluginConfig, files: InputFiles | None = None) -> pydantic.BaseModel | None:
     """The validated options of :func:`make_plugin`; None for a class without any."""
-    model: type[pydantic.BaseModel] | None = getattr(cls, "Options", None)
+    model = options_model(cls)
     if model is None:
         if config.options:
             raise UserError(
@@ -298,7 +300,7 @@ def _made(cls: type, config: PluginConfig, *options: Any) -> Any:
 
 
 def check_needs_of(kind: type, config: PluginConfig, capabilities: frozenset[type[Decision]]) -> None:
-    missing = [need.__name__ for need in getattr(kind, "needs", ()) if need not in capabilities]
+    missing = [need.__name__ for need in traits_of(kind).needs if need not in capabilities]
     if missing:
         can = ", ".join(sorted(c.__name__ for c in capabilities))
         raise UserError(

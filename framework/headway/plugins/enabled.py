@@ -9,11 +9,13 @@ import pluggy
 
 from headway.decisions import Decision
 from headway.errors import Mistakes, UserError
-from headway.events import Event
 from headway.hookspecs import PROJECT, HookSpecs
 from headway.inputs import InputFiles
 from headway.plugins.catalogue import Catalogue, PluginConfig, check_needs_of, make_plugin
-from headway.plugins.hook_names import check_hooks, hook_names
+from headway.plugins.contract import check_traits, traits_of
+from headway.plugins.hook_names import check_hooks, hooks_of
+from headway.plugins.old_names import old_implementations, warn_of_old_names
+from headway.plugins.traits import Required
 
 
 class Plugins:
@@ -59,27 +61,18 @@ class Plugins:
         for config in catalogue.expanded(configs):
             check_needs_of(catalogue.get(config.name, config.where), config, capabilities)
 
-    @property
-    def need_policy(self) -> bool:
-        """Whether one of them goes by the site's policy as the batch system has it."""
-        return any(getattr(plugin, "needs_policy", False) for plugin in self.by_name.values())
+    def requiring(self, what: Required) -> list[str]:
+        """The plugins that require something of the cluster or the run, in configured order."""
+        return [name for name, plugin in self.by_name.items() if what in traits_of(plugin).requires]
 
-    @property
-    def need_lending(self) -> list[str]:
-        """Those that need others to be able to have the processors of suspended jobs."""
-        return [name for name, plugin in self.by_name.items() if getattr(plugin, "needs_lending", False)]
-
-    @property
-    def promise(self) -> bool:
-        """Whether one of them promises something to jobs."""
-        return any(getattr(plugin, "promises", False) for plugin in self.by_name.values())
+    def using(self, kind: type[Decision]) -> bool:
+        """Whether one of them makes decisions of a type, of need or where the cluster can."""
+        return any(kind in (*traits.needs, *traits.uses) for traits in map(traits_of, self.by_name.values()))
 
     @property
     def job_words(self) -> frozenset[str]:
         """The attributes of jobs that their options name, which users can say."""
-        return frozenset(
-            word for plugin in self.by_name.values() for word in getattr(plugin, "job_words", ())
-        )
+        return frozenset(word for plugin in self.by_name.values() for word in traits_of(plugin).words)
 
     def handlers(self) -> list[Any]:
         """The migration handlers (hook ``migrate``), in configured order."""
@@ -95,22 +88,8 @@ class Plugins:
             self.manager.register(plugin, name=name)
         except pluggy.PluginValidationError as error:
             raise UserError(f"{where}: plugin {name!r}: {error}") from error
-        if getattr(plugin, "promises", False) and not isinstance(getattr(plugin, "promised", None), int):
-            raise UserError(
-                f"{where}: plugin {name!r}: expected a number `promised`, which counts how often what it "
-                f"promises has changed, found {getattr(plugin, 'promised', None) or 'none'}"
-            )
-        observes = getattr(plugin, "observes", None)
-        if observes is not None and not _event_types(observes):
-            raise UserError(
-                f"{where}: plugin {name!r}: expected a tuple of events' types in `observes`, "
-                f"found {observes!r}"
-            )
-        unused = getattr(plugin, "unused", ())
-        if not isinstance(unused, tuple) or not set(hook_names()).issuperset(unused):
-            raise UserError(
-                f"{where}: plugin {name!r}: expected a tuple of hooks' names in `unused`, found {unused!r}"
-            )
+        check_traits(plugin, f"{where}: plugin {name!r}", self._hooks_of(plugin))
+        warn_of_old_names(plugin, f"{where}: plugin {name!r}")
         self.by_name[name] = plugin
 
     def implementations(self, hook: str) -> list[tuple[str, Callable[..., Any]]]:
@@ -120,18 +99,19 @@ class Plugins:
         found = []
         order = {name: at for at, name in enumerate(self.by_name)}
         for impl in caller.get_hookimpls():
-            if hook in getattr(impl.plugin, "unused", ()):
-                continue
             function = impl.function
             taken = tuple(impl.argnames)
             if taken != tuple(wanted):
                 function = _adapt(function, [wanted.index(a) for a in taken])
             found.append((impl.plugin_name, function))
+        for name, plugin in self.by_name.items():
+            if hook in (old := old_implementations(plugin)):
+                found.append((name, old[hook]))
         return sorted(found, key=lambda item: order.get(item[0], len(order)))
 
-
-def _event_types(found: Any) -> bool:
-    return isinstance(found, tuple) and all(isinstance(one, type) and issubclass(one, Event) for one in found)
+    @staticmethod
+    def _hooks_of(plugin: Any) -> set[str]:
+        return {*hooks_of(type(plugin)), *old_implementations(plugin)}
 
 
 def _adapt(function: Callable[..., Any], positions: list[int]) -> Callable[..., Any]:

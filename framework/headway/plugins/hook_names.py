@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
+from typing import Any
 
 from headway.errors import UserError, nearest
 from headway.hookspecs import PROJECT, HookSpecs
@@ -16,18 +17,18 @@ def hook_names() -> Iterable[str]:
 
 def hooks_of(cls: type) -> Iterable[str]:
     """Names of the hooks that a plugin class implements."""
-    return (name for name in hook_names() if _is_marked(cls, name))
+    return (name for name in hook_names() if is_marked(cls, name))
 
 
 def marked(cls: type) -> list[str]:
     """Names of the methods of a class that are marked with ``@hookimpl``, be there such hooks or not."""
-    return [name for name in dir(cls) if _is_marked(cls, name)]
+    return [name for name in dir(cls) if is_marked(cls, name)]
 
 
 def unmarked(cls: type) -> list[str]:
     """The class's own methods that have the name of a hook and are not marked with ``@hookimpl``."""
     own = vars(cls)
-    return [name for name in hook_names() if inspect.isfunction(own.get(name)) and not _is_marked(cls, name)]
+    return [name for name in hook_names() if inspect.isfunction(own.get(name)) and not is_marked(cls, name)]
 
 
 def check_hooks(cls: type, of: str) -> None:
@@ -52,5 +53,6 @@ def _check_arguments(cls: type, hook: str, of: str) -> None:
             raise UserError(f"{of}: its hook {hook!r} has no argument {argument!r}.{nearest(argument, has)}")
 
 
-def _is_marked(cls: type, name: str) -> bool:
+def is_marked(cls: Any, name: str) -> bool:
+    """Whether a class, or a plugin, has a method of that name with ``@hookimpl``."""
     return hasattr(getattr(cls, name, None), f"{PROJECT}_impl")

@@ -8,18 +8,19 @@ from typing import Any
 
 from headway.events import Event
 from headway.plugins.calls import HookCaller
+from headway.plugins.contract import traits_of
 from headway.state import State
 
 _Told = Sequence[tuple[str, Callable[..., Any]]]
 
 
 class Observers:
-    """The plugins that observe, by what they are shown (attribute ``observes``: :mod:`headway.hookspecs`)."""
+    """The plugins that observe, by what they are shown (trait ``observes``)."""
 
     def __init__(self, hook: HookCaller, plugins: Mapping[str, Any]) -> None:
         self._hook = hook
         self._wanted: dict[str, tuple[type[Event], ...] | None] = {
-            name: getattr(plugins[name], "observes", None) for name, _ in hook.implementations
+            name: traits_of(plugins[name]).observes for name, _ in hook.implementations
         }
         #: Kind of event -> who is told, in configured order.
         self._told: dict[type[Event], _Told] = {}

@@ -11,7 +11,7 @@ import numpy as np
 
 from headway.decisions import Decision, Start
 from headway.errors import StateError
-from headway.plugins import HookCaller, Plugins
+from headway.plugins import Again, HookCaller, Plugins, traits_of
 from headway.scheduler.gate import Gate
 from headway.scheduler.placing import Placing
 from headway.state import Domain, Job, State, Status
@@ -47,26 +47,18 @@ class Passes:
         self._has_preparers = bool(self._prepare)
         #: The plugins that start and book, in configured order.
         self.policies = policies = [plugins.by_name[name] for name, _ in self._policies]
-        #: Whether a policy passes over whom limits refuse.
-        self._passes_over = {
-            name: bool(getattr(policy, "passes_over", False))
-            for (name, _), policy in zip(self._policies, policies, strict=True)
+        any_event = {
+            name for name, plugin in plugins.by_name.items() if traits_of(plugin).ask_again is Again.ANY_EVENT
         }
         # Plugins whose answers may change with any event: nothing of an earlier cycle stands.
         self._anew = any(
-            getattr(plugins.by_name[name], "ask_always", False)
+            name in any_event and plugins.by_name[name] not in policies
             for hook in (self._order_queue, self._prepare, place)
             for name, _ in hook.implementations
-            if plugins.by_name[name] not in policies
         )
         #: Every domain with a queue is looked at at each event, not only those that it concerns.
         self.alert = self._anew or self._has_order
-        state.ask_always = self.alert or any(getattr(policy, "ask_always", False) for policy in policies)
-        state.by_booking = (
-            all(getattr(policy, "by_booking", False) for policy in policies)
-            and not self._has_preparers
-            and not state.ask_always
-        )
+        state.ask_always = self.alert or any(name in any_event for name, _ in self._policies)
         #: Of each domain, by its name.
         self.views: Mapping[str, View] = {}
         self.domains: list[tuple[Domain, View]] = []
@@ -224,10 +216,6 @@ class Passes:
         state, seconds, answered = self._state, self._schedule.seconds, self._schedule.answered
         for name, policy in self._policies:
             began = perf_counter()
-            if state.bars is not None:
-                # A job that was refused beside starts of another policy that are taken back may not be so
-                # any more.
-                state.passes_over = self._passes_over[name] and not state.refusals
             try:
                 answer = policy(view)
                 if answer is None:
@@ -245,15 +233,13 @@ class Passes:
                 return
             finally:
                 seconds[name] += perf_counter() - began
-            if state.refusals and not state.passes_over:
+            if state.refusals:
                 return
             if made:
                 decisions.extend(made)
                 self._note(name, made, view)
             if view.started:
                 state.sweep(domain, view.started)
-            if state.refusals:
-                state.bar_refused()
             return
 
     def _undo(self, view: View) -> None:

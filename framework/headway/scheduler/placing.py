@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headway.model import Placement
-from headway.plugins import HookCaller
+from headway.plugins import Again, HookCaller, traits_of
 from headway.resources import Offer
 from headway.state import Job
 from headway.view import View
@@ -18,12 +18,9 @@ class Placing:
     def __init__(self, hook: HookCaller, plugins: Mapping[str, Any]) -> None:
         self._hook = hook
         self._placers = [plugins[name] for name, _ in hook.implementations]
-        self._kinds = self._answering("placement_kind")
-        self._changes = self._answering("placement_changes")
-
-    def _answering(self, name: str) -> list[Callable[[Job], Any]]:
-        found = [getattr(placer, name, None) for placer in self._placers]
-        return [function for function in found if function is not None]
+        traits = [traits_of(placer) for placer in self._placers]
+        self._kinds = [found for one in traits if (found := one.same_answer) is not None]
+        self._changes = [found for one in traits if (found := one.changes_at) is not None]
 
     def find(self, job: Job, offer: Offer, view: View) -> Placement | None:
         """Where a job is to run, of what is offered; None: nowhere."""
@@ -46,4 +43,4 @@ class Placing:
 
     def by_room(self) -> bool:
         """Whether a job that finds no place finds one only once something was taken or given back."""
-        return all(getattr(placer, "places_by_room", False) for placer in self._placers)
+        return all(traits_of(placer).ask_again is Again.ROOM for placer in self._placers)

@@ -61,13 +61,15 @@ class Scheduler:
         capabilities: frozenset[type[Decision]] = frozenset(),
         clock: Callable[[float], str] = plain_clock,
         saved: dict[str, Any] | None = None,
+        counting_on: bool = False,
         monitor: bool = False,
         cycle: float | None = None,
         epoch: float = 0.0,
         wait_for_down_nodes: bool = False,
         tiers: Mapping[str, int] | None = None,
     ) -> None:
-        """``saved`` is what :meth:`checkpoint` of an earlier run returned; ``epoch`` seconds since 1970 at
+        """``saved`` is what :meth:`checkpoint` of an earlier run returned (``counting_on``: see the hook
+        ``restore``); ``epoch`` seconds since 1970 at
         time 0 of the cluster's clock.
 
         ``cycle``: batch mode. The policies are asked only at multiples of so many seconds, about all
@@ -120,12 +122,9 @@ class Scheduler:
         self._has_finishers = monitor or any((self._control, self._revise, self._veto, self._decided))
         self._answer = caller("answer")
         self._checkpoint = caller("checkpoint")
+        self._promised = caller("promised")
         #: Of each plugin that promises: how often that had changed when it was asked last.
-        self._promised: dict[str, int] = {
-            name: plugin.promised
-            for name, plugin in plugins.by_name.items()
-            if getattr(plugin, "promises", False)
-        }
+        self._promises = dict(self._promised.each())
         self._shutdown = caller("shutdown")
         state = self.state
         final = not (monitor or self._revise or self._veto)
@@ -142,7 +141,9 @@ class Scheduler:
         caller("startup").all(state, capabilities)
         for name, function in caller("restore").implementations:
             if saved and name in saved:
-                HookCaller(plugins, "restore", self.problems, self.seconds).call(name, function, saved[name])
+                HookCaller(plugins, "restore", self.problems, self.seconds).call(
+                    name, function, saved[name], counting_on
+                )
 
     @property
     def views(self) -> Mapping[str, View]:
@@ -322,11 +323,10 @@ class Scheduler:
 
     def newly_promised(self) -> list[str]:
         """The plugins whose promises to jobs have changed since this was asked last."""
-        known, by_name = self._promised, self.plugins.by_name
-        changed = [name for name, count in known.items() if by_name[name].promised != count]
-        for name in changed:
-            known[name] = by_name[name].promised
-        return changed
+        known = self._promises
+        counts = dict(self._promised.each()) if known else known
+        self._promises = {**known, **counts}
+        return [name for name, count in counts.items() if known.get(name) != count]
 
     def shutdown(self) -> None:
         """Tell the plugins that the run ends."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from headway.decisions import PowerDown
-from headway.plugins import HookCaller, Plugins
+from headway.decisions import PowerDown, PowerUp
+from headway.plugins import HookCaller, Plugins, traits_of
 from headway.scheduler import answers
 from headway.state import Job, State
 from headway.state.admission import ask_in_each
@@ -15,10 +15,7 @@ from headway.state.admission import ask_in_each
 def ask_plugins(state: State, plugins: Plugins, caller: Callable[[str], HookCaller]) -> None:
     """Have the state ask these plugins for predictions, places in the queue, admissions, barriers and
     factors; ``caller`` makes what calls a hook."""
-    state.sleeps = state.cluster.wiring is None and any(
-        PowerDown in getattr(plugin, "needs", ()) or getattr(plugin, "wakes", False)
-        for plugin in plugins.by_name.values()
-    )
+    state.sleeps = state.cluster.wiring is None and (plugins.using(PowerDown) or plugins.using(PowerUp))
     if predict := caller("predict_runtime"):
         state.predict = partial(answers.predicted_runtime, predict, state)
     if key := caller("queue_key"):
@@ -43,8 +40,9 @@ def ask_plugins(state: State, plugins: Plugins, caller: Callable[[str], HookCall
 def _ask_for_barriers(state: State, plugins: Plugins, bars: HookCaller) -> None:
     """One by one; where one plugin alone bars and can answer about many at once, so, and by kind."""
     state.bars = partial(answers.barrier_of, bars, state)
-    only = plugins.by_name[bars.implementations[0][0]] if len(bars.implementations) == 1 else None
-    if (many := getattr(only, "bar_jobs", None)) is not None:
-        state.bars_many = partial(answers.barriers_of, bars, many, state)
-        if (kind_of := getattr(only, "bar_kind", None)) is not None:
+    alone = bars.implementations[0][0] if len(bars.implementations) == 1 else ""
+    together = {name: function for name, function in plugins.implementations("bar_jobs")}
+    if alone in together:
+        state.bars_many = partial(answers.barriers_of, bars, together[alone], state)
+        if (kind_of := traits_of(plugins.by_name[alone]).same_answer) is not None:
             state.bar_kind = partial(answers.kind_of_job, bars, kind_of)

@@ -4,10 +4,9 @@ A barred job is in no queue (hook ``bar_job``): it holds up nobody, and nothing 
 about again when it changes, and when whoever barred it says that there may be room (:func:`lifted`).
 
 Within a policy's pass jobs become barred by the starts of that very pass. One that is refused
-(:func:`refused`) shows who else is refused by then. Where the policy passes over them as if they were in no
-queue (``passes_over``, see :mod:`headway.hookspecs`) and none is booked, its pass stands, and they leave the
-queue after it. Else the scheduler takes the pass back, and has it repeated without them. If the policy then
-begins others than before, they are asked about again (:func:`ask_again`).
+(:func:`refused`) shows which others are refused by then. The scheduler takes the pass back, and has it
+repeated without them. If the policy then begins others than before, they are asked about again
+(:func:`ask_again`).
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def refused(state: Facts, job: Job) -> bool:
     if state.bars is None:
         return False
     known = state.refusals
-    if known and (not state.passes_over or job.id in known):
+    if known:
         return True
     barrier = state.bars(job)
     if barrier is None:
@@ -45,10 +44,6 @@ def refused(state: Facts, job: Job) -> bool:
     ]  # fmt: skip
     known[job.id] = job, barrier
     known.update({found[0].id: found for found in _who_is_barred(state, waiting)})
-    view = job.domain.view
-    if state.passes_over and view is not None and any(booking.job.id in known for booking in view.bookings):
-        # What was booked for it was kept from others.
-        state.passes_over = False
     return True
 
 
@@ -60,12 +55,10 @@ def _who_is_barred(state: Facts, jobs: Sequence[Job]) -> list[tuple[Job, Barrier
 
 
 def bar_refused(state: Facts) -> None:
-    """Take out of their queues who was refused in the pass that is over. Of one that stands all that it has
-    concluded does."""
-    found, stands = list(state.refusals.values()), state.passes_over
+    """Take the jobs that were refused in the pass that was taken back out of their queues."""
+    found = list(state.refusals.values())
     state.refusals.clear()
-    state.passes_over = False
-    _bar_all(state, found, touch=not stands)
+    _bar_all(state, found)
 
 
 def ask_again(state: Facts, jobs: Iterable[Job]) -> bool:
@@ -131,7 +124,7 @@ def bar_queued(state: Facts, where: PoolState | Domain) -> None:
         face_home(shared)
 
 
-def _bar_all(state: Facts, found: Sequence[tuple[Job, Barrier]], *, touch: bool = True) -> None:
+def _bar_all(state: Facts, found: Sequence[tuple[Job, Barrier]]) -> None:
     """As :func:`bar`, of many together."""
     if not found:
         return
@@ -157,8 +150,7 @@ def _bar_all(state: Facts, found: Sequence[tuple[Job, Barrier]], *, touch: bool 
     for name, jobs in leaving.items():
         domain = state.domains[name]
         sweep(state, domain, jobs)
-        if touch:
-            domain.touch()
+        domain.touch()
 
 
 def lifted(state: Facts, key: Hashable, may: Callable[[Job], bool] | None = None, most: float = _INF) -> None:

@@ -11,7 +11,6 @@ from headway.state.occupation import FOREGROUND, expected_end, limit, set_expect
 from headway.state.records import ON_NODES, Domain, Job, RunningEntry, Status
 
 _INF = float("inf")
-_NEVER = -_INF
 _PENDING = Status.PENDING
 
 
@@ -123,10 +122,7 @@ def look_at_outlived(state: Facts) -> None:
                 break
             if job.pace is None and not job.leaving and limit(state, job) > now:
                 if _may_start(state, domain):
-                    if domain.view is not None and domain.view.stands_until > now:
-                        overdue(state, domain)
-                    else:
-                        domain.touch()
+                    domain.touch()
                 break
 
 
@@ -172,12 +168,10 @@ def overdue(state: Facts, domain: Domain) -> None:
     go stays expected at any moment. A job that stands still cannot have ended: it ends at the earliest when
     what is left of it is done, if it goes on now.
 
-    The domain is to be looked at from scratch then, unless all that was concluded stands with the new ends.
-    To be called where somebody's expected end has come.
+    The domain is to be looked at from scratch then. To be called where a job's expected end has come.
     """
     now = state.now
     over, standing = [], []
-    stands = _NEVER if domain.view is None else domain.view.stands_until
     for entry in domain.running:
         if entry[0] > now:
             break
@@ -186,28 +180,16 @@ def overdue(state: Facts, domain: Domain) -> None:
             standing.append(job)
         elif job.pace is None and not job.leaving:
             over.append(job)
-        else:
-            # It has not gone when it was expected to, so what it has is free later than was reckoned with.
-            stands = _NEVER
-    before = domain.news.copy()
     domain.news.ends_moved()
     for job in standing:
         left = job.expected_runtime - job.done(now)
         if left > 0.0:
             set_expected_end(state, job, now + left)
-        if now + left > stands:
-            stands = _NEVER
     for job in over:
         begin = (job.start_time if job.start_time is not None else now) + job.paused
         latest = begin + job.estimate
-        end = now
         if latest > now and latest > job.expected_end:
-            end = _again(state, job, begin, latest)
-            set_expected_end(state, job, end)
-        if end <= now or end > stands:
-            stands = _NEVER
-    if stands > now:
-        domain.news = before
+            set_expected_end(state, job, _again(state, job, begin, latest))
 
 
 def _again(state: Facts, job: Job, begin: float, latest: float) -> float:

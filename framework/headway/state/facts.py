@@ -67,9 +67,8 @@ class Facts:
         self.bar_kind: Callable[[Job], Hashable] | None = None
         #: Key of a barrier -> the jobs that it keeps out of their queues.
         self.barred: dict[Hashable, Barred] = {}
-        #: Jobs that were refused in the policy's pass that goes on; and whether the pass stands beside them.
+        #: Jobs that were refused in the policy's pass that goes on.
         self.refusals: dict[str, tuple[Job, Barrier]] = {}
-        self.passes_over = False
         #: Who is told of what jobs take and give back (:mod:`headway.state.watchers`).
         self.watchers: list[Watcher] = []
         #: Called where domains have appeared.
@@ -87,8 +86,6 @@ class Facts:
         #: The chance of an arrival in a pool within so many seconds, where somebody answers (hook
         #: ``arrival_chance``).
         self.arrival_chance: Callable[[str, float], float | None] = nobody_answers
-        #: All policies go by their bookings alone (``by_booking``, see :mod:`headway.hookspecs`).
-        self.by_booking = False
         #: Expected runtime of a job in seconds, where a predictor answers.
         self.predict: Callable[[Job], float | None] | None = None
         #: Schedule a pool at every arrival, even if the new job needs more than is free.

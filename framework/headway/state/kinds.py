@@ -2,7 +2,7 @@
 
 A limit keeps many jobs out that are alike to it. They come into their queue together when there is room for
 one, and all but that one leave it again when it starts. So a plugin may say what its answers follow from
-beside a job's size (``bar_kind``, see :mod:`headway.hookspecs`).
+beside a job's size (trait ``same_answer``).
 """
 
 from __future__ import annotations

@@ -32,24 +32,6 @@ class FlatView(View):
         #: The cycle in which jobs were served last.
         self._served = 0
 
-    @property
-    def stands_until(self) -> float:
-        """The start of the only booking, where the policy goes by that alone: whoever ends by then leaves as
-        much to it as before, and whoever was refused beside it would be refused again."""
-        bookings = self._bookings
-        if (
-            not self._state.by_booking
-            or len(bookings) != 1
-            or self._ahead is not None
-            or self._turns is not None
-            or self.prepared
-            or self.resolution
-            or self.domain.reservations
-            or self._state.licences is not None
-        ):
-            return -_INF
-        return bookings[0].start
-
     def _clean_slate(self) -> None:
         self._turns = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -109,12 +109,6 @@ class View:
         """Bookings that stand, in the order in which they were made."""
         self._settle()
         return self._bookings
-
-    @property
-    def stands_until(self) -> float:
-        """Running jobs that are given more time than they were expected to need, up to this moment, change
-        nothing of what the policy has concluded (absolute seconds); minus infinity: they may."""
-        return -_INF
 
     @property
     def profile(self) -> Profile:
@@ -326,17 +320,6 @@ class View:
                     made += 1
             elif job.processors <= domain.free and job.status is pending:
                 self.start(job, reason)
-
-    @property
-    def refused(self) -> Container[str]:
-        """The ids of the jobs that a limit refuses beside what this pass has started, as it goes on. They are
-        to leave the queue, so a policy with ``passes_over`` (:mod:`headway.hookspecs`) neither books them nor
-        stops at them."""
-        return self._state.refusals
-
-    def refuses(self, job: Job) -> bool:
-        """Whether the job is one of :attr:`refused`."""
-        return job.id in self._state.refusals
 
     def start(self, job: Job, reason: str = "") -> Start | None:
         """Start ``job`` now if it fits and delays nothing that is booked or reserved.

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import pydantic
 
 from headway.inputs.durations import as_seconds
+from headway.plugins.traits import Required
 
 #: Seconds above zero, written as ``7d``, ``1h30m`` or a number.
 Seconds = Annotated[float, pydantic.BeforeValidator(as_seconds), pydantic.Field(gt=0, le=1e11)]
@@ -22,6 +23,12 @@ def _unless_from_slurm(value: Any, validated: pydantic.ValidatorFunctionWrapHand
 def is_from_slurm(value: object) -> bool:
     """Whether an option is to be as the running batch system has it."""
     return value == FROM_SLURM
+
+
+def required(*values: object) -> frozenset[Required]:
+    """What a plugin with these options requires: the batch system's policy if one of them is to be as that
+    has it."""
+    return frozenset({"policy"}) if any(map(is_from_slurm, values)) else frozenset()
 
 
 #: With a type: that, or :data:`FROM_SLURM`.

@@ -41,6 +41,7 @@ from headway.events import DecisionFailed, Event, JobEnded, JobRequeued, JobStar
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import JobDescription, Request
 from headway.model.bundles import BUNDLE, Oversubscription, on_tick, parent_of
+from headway.plugins import Traits
 from headway.state import Domain, Job, State, Status
 from headway.state.records import ON_NODES
 from headway_plugins.bundling.cases import Choice, first_subjobs, further_subjobs, when_placeholder_starts
@@ -107,8 +108,10 @@ class Bundling(Plugin):
     """Elastic job bundling: wide jobs run early, on several small subjobs."""
 
     Options = BundlingOptions
-    paper = "F. Liu, J. B. Weissman: Elastic Job Bundling, SC 2015, section 3"
-    needs = (SubmitSubjob, Migrate, Kill, Cancel, Requeue, Hold, Release)
+    traits = Traits(
+        needs=(SubmitSubjob, Migrate, Kill, Cancel, Requeue, Hold, Release),
+        paper="F. Liu, J. B. Weissman: Elastic Job Bundling, SC 2015, section 3",
+    )
 
     def __init__(self, options: BundlingOptions | None = None) -> None:
         self.options: BundlingOptions = options or BundlingOptions()

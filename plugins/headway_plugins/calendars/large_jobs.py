@@ -25,6 +25,7 @@ import pydantic
 
 from headway.events import Event, NodeUp, PoolChanged
 from headway.hookspecs import Plugin, hookimpl
+from headway.plugins import Again, Traits
 from headway.state import Barrier, Job, PoolState, State
 from headway_plugins.calendars.options import WindowsOptions
 from headway_plugins.calendars.windows import around
@@ -53,9 +54,12 @@ class LargeJobs(Plugin):
     """Start jobs above a share of the machine only in windows, which others keep clear of."""
 
     Options = LargeJobsOptions
-    paper = (
-        "Y. Aridor et al.: Open Job Management Architecture for the Blue Gene/L Supercomputer: "
-        "Case Studies with LoadLeveler and SLURM, 2005"
+    traits = Traits(
+        ask_again=Again.DOMAIN,
+        paper=(
+            "Y. Aridor et al.: Open Job Management Architecture for the Blue Gene/L Supercomputer: "
+            "Case Studies with LoadLeveler and SLURM, 2005"
+        ),
     )
 
     def __init__(self, options: LargeJobsOptions) -> None:

@@ -63,6 +63,7 @@ from headway.events import (
 )
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import Placement
+from headway.plugins import Study, Traits
 from headway.state import ENDS_MOVED, Job, RunningEntry, State, Status
 from headway.state.choices import in_any_way, ways
 from headway.view import View
@@ -123,16 +124,16 @@ class ConsolidationOptions(pydantic.BaseModel):
 class Consolidation(Plugin):
     """EASY over two tiers: KEASY, REASY or MEASY."""
 
-    backfills = True
-    levels = 2
-    Options = ConsolidationOptions
-    paper = (
-        "X. Liu, B. Chen, X. Qiu, Y. Cai, K. Huang: Scheduling Parallel Jobs Using Migration and "
-        "Consolidation in the Cloud, 2012, Algorithms 1 to 3"
+    traits = Traits(
+        needs=(SwapTiers,),
+        requires=frozenset({"nodes"}),
+        study=Study(backfills=True, levels=2),
+        paper=(
+            "X. Liu, B. Chen, X. Qiu, Y. Cai, K. Huang: Scheduling Parallel Jobs Using Migration and "
+            "Consolidation in the Cloud, 2012, Algorithms 1 to 3"
+        ),
     )
-    needs = (SwapTiers,)
-    needs_nodes = True
-    ask_always = True
+    Options = ConsolidationOptions
 
     def __init__(self, options: ConsolidationOptions | None = None) -> None:
         self.options: ConsolidationOptions = options or ConsolidationOptions()

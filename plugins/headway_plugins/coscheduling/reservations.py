@@ -44,6 +44,7 @@ from headway.events import (
 )
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import Reservation
+from headway.plugins import Traits
 from headway.state import PoolState, State, Status
 
 _RETRY = 300.0
@@ -107,10 +108,12 @@ class Reservations(Plugin):
     """Users reserve nodes or processors for a time, within limits per account."""
 
     Options = ReservationOptions
-    needs = (Reserve, Unreserve)
-    paper = (
-        "K. Yoshimoto, P. Kovatch, P. Andrews: Co-scheduling with User-Settable Reservations, "
-        "Job Scheduling Strategies for Parallel Processing, 2005"
+    traits = Traits(
+        needs=(Reserve, Unreserve),
+        paper=(
+            "K. Yoshimoto, P. Kovatch, P. Andrews: Co-scheduling with User-Settable Reservations, Job "
+            "Scheduling Strategies for Parallel Processing, 2005"
+        ),
     )
 
     def __init__(self, options: ReservationOptions) -> None:

@@ -54,6 +54,7 @@ from headway.decisions import Answer, Decision, Kill, Resize, SetTimeLimit
 from headway.events import DecisionFailed, ElasticCommandReceived, Event, JobEnded
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import Placement, Reservation
+from headway.plugins import Traits
 from headway.resources.profile import Profile, next_after
 from headway.results import RunResult
 from headway.state import Domain, Job, PoolState, State, Status
@@ -102,10 +103,12 @@ class Elastic(Plugin):
     """Elastic commands (suffix -E): users extend, reduce, grow and shrink their jobs."""
 
     Options = ElasticOptions
-    needs = (SetTimeLimit,)
-    paper = (
-        "R. Kumar, Z. Shae, H. Jamjoom: Scheduling Batch and Heterogeneous Jobs with Runtime Elasticity "
-        "in a Parallel Processing Environment, 2012"
+    traits = Traits(
+        needs=(SetTimeLimit,),
+        paper=(
+            "R. Kumar, Z. Shae, H. Jamjoom: Scheduling Batch and Heterogeneous Jobs with Runtime "
+            "Elasticity in a Parallel Processing Environment, 2012"
+        ),
     )
 
     def __init__(self, options: ElasticOptions) -> None:

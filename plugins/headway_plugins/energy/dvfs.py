@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import msgspec
@@ -38,6 +39,7 @@ from headway.decisions import Decision, SetFrequency, SetTimeLimit, Start
 from headway.events import Event, JobChanged, JobEnded, JobRequeued, JobStarted, NodeUp, PoolChanged
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import NodeClass, Placement
+from headway.plugins import Again, Traits
 from headway.resources import Offer
 from headway.results import RunResult
 from headway.state import Job, State
@@ -50,11 +52,14 @@ DEADLINE = "deadline"
 class Dvfs(Plugin):
     """Choose node class and frequency by deadline."""
 
-    needs = (SetFrequency, SetTimeLimit)
-    needs_energy = True
-    paper = (
-        "A. Chandio et al.: A comparative study on resource allocation and energy efficient job scheduling "
-        "strategies in large-scale parallel computing systems, 2014"
+    traits = Traits(
+        needs=(SetFrequency, SetTimeLimit),
+        requires=frozenset({"energy"}),
+        ask_again=Again.DOMAIN,
+        paper=(
+            "A. Chandio et al.: A comparative study on resource allocation and energy efficient job "
+            "scheduling strategies in large-scale parallel computing systems, 2014"
+        ),
     )
 
     class Options(pydantic.BaseModel):
@@ -83,6 +88,7 @@ class Dvfs(Plugin):
 
     def __init__(self, options: Options | None = None) -> None:
         super().__init__(options or Dvfs.Options())
+        self.traits = replace(self.traits, same_answer=self._class_names)
         self._state: State | None = None
         self._seed = 0
         #: Pool -> class -> its nodes as a mask, and how many processors they have.
@@ -147,8 +153,8 @@ class Dvfs(Plugin):
                 # Somebody else changed its limit, so that is its estimate now.
                 del self._before[event.job.id]
 
-    def placement_kind(self, job: Job) -> tuple[str, ...]:
-        """The classes that a job may run in decide where it finds a place, beside its shape."""
+    def _class_names(self, job: Job) -> tuple[str, ...]:
+        """The classes that a job may run in: they decide where it finds a place, beside its shape."""
         return tuple(kind.name for kind, _ in self._acceptable(job))
 
     @hookimpl

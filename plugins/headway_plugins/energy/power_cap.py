@@ -51,6 +51,7 @@ from headway.events import (
 )
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import NodeClass, Placement
+from headway.plugins import Traits
 from headway.results import RunResult
 from headway.state import Barrier, Job, PoolState, State, Status
 from headway_plugins.energy.cap_over_time import CapOverTime, Prices, Window
@@ -109,7 +110,7 @@ class _Floor(msgspec.Struct):
 class PowerCap(Plugin):
     """Keep the power of each pool under a cap."""
 
-    needs_energy = True
+    traits = Traits(requires=frozenset({"energy"}))
 
     class Options(pydantic.BaseModel):
         """Caps in watts (or in the profile's relative unit)."""

@@ -42,6 +42,7 @@ from headway.events import (
 )
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import Request
+from headway.plugins import Traits
 from headway.resources import NodeTable
 from headway.results import RunResult
 from headway.state import Domain, Job, PoolState, State, Status
@@ -54,10 +55,12 @@ _WAITING = (Status.PENDING, Status.WAITING)
 class PowerDownIdle(Plugin):
     """Put idle nodes to sleep and wake them in time."""
 
-    needs = (PowerDown, PowerUp)
-    paper = (
-        "A. Chandio et al.: A comparative study on resource allocation and energy efficient job scheduling "
-        "strategies in large-scale parallel computing systems, 2014"
+    traits = Traits(
+        needs=(PowerDown, PowerUp),
+        paper=(
+            "A. Chandio et al.: A comparative study on resource allocation and energy efficient job "
+            "scheduling strategies in large-scale parallel computing systems, 2014"
+        ),
     )
 
     class Options(pydantic.BaseModel):

@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 from headway.errors import UserError
 from headway.hookspecs import Plugin, hookimpl
 from headway.inputs.durations import WholeSeconds
+from headway.plugins import Traits
 from headway.workload import EstimateModel, Estimates, RunJobs
 from headway_plugins.estimates.model import EstimateOptions, Unfitted
 
@@ -63,7 +64,7 @@ class CirneBermanModel(Unfitted):
 class CirneBerman(Plugin):
     """The estimate model "cirne-berman": log-uniform estimates, runtimes by a gamma-distributed accuracy."""
 
-    paper = "after Cirne and Berman, 2001"
+    traits = Traits(paper="after Cirne and Berman, 2001")
 
     @hookimpl
     def register_estimates(self) -> dict[str, EstimateModel]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from headway.hookspecs import Plugin, hookimpl
+from headway.plugins import Traits
 from headway.workload import EstimateModel, Estimates, RunJobs
 from headway_plugins.estimates.model import RoundedOptions, Unfitted, whole
 
@@ -37,7 +38,7 @@ class FModelModel(Unfitted):
 class FModel(Plugin):
     """The estimate model "f-model": uniform between the runtime and f + 1 times that."""
 
-    paper = "Mu'alem and Feitelson, IEEE TPDS 12(6), 2001, section 4"
+    traits = Traits(paper="Mu'alem and Feitelson, IEEE TPDS 12(6), 2001, section 4")
 
     @hookimpl
     def register_estimates(self) -> dict[str, EstimateModel]:

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from headway.hookspecs import Plugin, hookimpl
 from headway.inputs.durations import WholeSeconds
+from headway.plugins import Traits
 from headway.workload import EstimateModel, Estimates, RunJobs
 from headway_plugins.estimates.model import RoundedOptions, Unfitted, whole
 
@@ -61,7 +62,7 @@ class FeitelsonModel(Unfitted):
 class Feitelson(Plugin):
     """The estimate model "feit": uniform accuracies, and a share of exact estimates."""
 
-    paper = "after Tsafrir, Etsion and Feitelson, JSSPP 2005, section 2"
+    traits = Traits(paper="after Tsafrir, Etsion and Feitelson, JSSPP 2005, section 2")
 
     @hookimpl
     def register_estimates(self) -> dict[str, EstimateModel]:

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from headway.errors import UserError
 from headway.hookspecs import Plugin, hookimpl
+from headway.plugins import Traits
 from headway.workload import EstimateModel, Estimates, RunJobs
 from headway_plugins.estimates.model import EstimateOptions, Unfitted
 
@@ -34,7 +35,7 @@ class MultipleModel(Unfitted):
 class Multiple(Plugin):
     """The estimate model "x2": twice what the user said."""
 
-    paper = "Tsafrir, Etsion and Feitelson, JSSPP 2005, section 8"
+    traits = Traits(paper="Tsafrir, Etsion and Feitelson, JSSPP 2005, section 8")
 
     @hookimpl
     def register_estimates(self) -> dict[str, EstimateModel]:

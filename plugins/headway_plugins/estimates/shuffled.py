@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from headway.hookspecs import Plugin, hookimpl
+from headway.plugins import Traits
 from headway.workload import EstimateModel, Estimates, RunJobs
 from headway_plugins.estimates.model import EstimateOptions, Unfitted
 from headway_plugins.estimates.multiple import own_estimates
@@ -31,7 +32,7 @@ class ShuffledModel(Unfitted):
 class Shuffled(Plugin):
     """The estimate model "shfl": the users' estimates at other jobs."""
 
-    paper = "Tsafrir, Etsion and Feitelson, JSSPP 2005, section 7"
+    traits = Traits(paper="Tsafrir, Etsion and Feitelson, JSSPP 2005, section 7")
 
     @hookimpl
     def register_estimates(self) -> dict[str, EstimateModel]:

@@ -21,6 +21,7 @@ from pydantic import Field, field_validator, model_validator
 from headway.errors import UserError
 from headway.hookspecs import Plugin, hookimpl
 from headway.inputs.durations import WholeSeconds, as_seconds
+from headway.plugins import Traits
 from headway.workload import EstimateModel, Estimates, RunJobs
 from headway_plugins.estimates.modal import (
     HOUR,
@@ -157,7 +158,7 @@ def _down(share: float) -> float:
 class Tsafrir05(Plugin):
     """The estimate model "tsafrir05": few round values, the largest allowed one among the favourites."""
 
-    paper = "Tsafrir, Etsion and Feitelson, JSSPP 2005"
+    traits = Traits(paper="Tsafrir, Etsion and Feitelson, JSSPP 2005")
 
     @hookimpl
     def register_estimates(self) -> dict[str, EstimateModel]:

@@ -105,7 +105,7 @@ def _site_shares(told: Past) -> Tree | None:
     for plugin in scheduler_of(told.last_run, Catalogue()).plugins.by_name.values():
         if isinstance(plugin, FairShare):
             tree = plugin.tree
-            if plugin.needs_policy and told.policy is not None:
+            if "policy" in plugin.traits.requires and told.policy is not None:
                 tree = plugin.options.tree([entry_of(one) for one in told.policy.associations])
             if tree.listed:
                 return tree

@@ -21,6 +21,7 @@ from headway.errors import UserError
 from headway.hookspecs import Plugin, hookimpl
 from headway.metrics import JobColumns, job_columns
 from headway.metrics.system import eligible
+from headway.plugins import Traits
 from headway.report import Section
 from headway.report.quantities import NONE, duration, number, share
 from headway.results import RunResult
@@ -110,8 +111,11 @@ class Fairness(Plugin):
     """How unfair the schedule was to each job: fair start times (strict, relaxed) and resource equality."""
 
     Options = FairnessOptions
-    paper = (
-        "G. Sabin, P. Sadayappan: Unfairness Metrics for Space-Sharing Parallel Job Schedulers, JSSPP 2005"
+    traits = Traits(
+        paper=(
+            "G. Sabin, P. Sadayappan: Unfairness Metrics for Space-Sharing Parallel Job Schedulers, "
+            "JSSPP 2005"
+        ),
     )
 
     def __init__(self, options: FairnessOptions | None = None) -> None:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from headway.events import Event, JobSubmitted
 from headway.hookspecs import Plugin, hookimpl
+from headway.plugins import Traits
 from headway.state import State
 
 #: Ends of the bins, seconds: eight to a factor of two, from a second to 12 years; the last has none.
@@ -76,7 +77,7 @@ class ArrivalForecast(Plugin):
     """Tell how likely it is that a job comes soon, from the silences between each user's jobs."""
 
     Options = ArrivalForecastOptions
-    paper = "E. Medernach: Workload Analysis of a Cluster in a Grid Environment, JSSPP 2005"
+    traits = Traits(paper="E. Medernach: Workload Analysis of a Cluster in a Grid Environment, JSSPP 2005")
 
     def __init__(self, options: ArrivalForecastOptions | None = None) -> None:
         super().__init__(options or ArrivalForecastOptions())

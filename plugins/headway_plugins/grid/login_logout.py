@@ -36,6 +36,7 @@ from headway.errors import UserError, nearest
 from headway.hookspecs import Plugin, hookimpl
 from headway.inputs import text_of
 from headway.model import JobDescription, Request
+from headway.plugins import Traits
 from headway.workload import TraceJob, Workload, WorkloadModel
 from headway_plugins.grid.arrivals import DailyCycle, Submitter, spread_rates
 from headway_plugins.grid.fitted_users import FittedUsers, Runtimes, read_fitted
@@ -367,7 +368,7 @@ def _jobs(
 class LoginLogout(Plugin):
     """The workload model "login-logout": users log on, submit bursts of serial jobs, and log off."""
 
-    paper = "Medernach, JSSPP 2005"
+    traits = Traits(paper="Medernach, JSSPP 2005")
 
     @hookimpl
     def register_workloads(self) -> dict[str, WorkloadModel]:

@@ -18,6 +18,7 @@ from typing import Annotated
 import pydantic
 
 from headway.hookspecs import Plugin, hookimpl
+from headway.plugins import Traits
 from headway.state import Job
 from headway_plugins.grid.lpc import QUEUES
 
@@ -51,7 +52,7 @@ class QueuePriority(Plugin):
     """The highest priority first: that of the job's queue, and more for each second of waiting."""
 
     Options = QueuePriorityOptions
-    paper = "E. Medernach: Workload Analysis of a Cluster in a Grid Environment, JSSPP 2005"
+    traits = Traits(paper="E. Medernach: Workload Analysis of a Cluster in a Grid Environment, JSSPP 2005")
 
     def __init__(self, options: QueuePriorityOptions | None = None) -> None:
         super().__init__(options or QueuePriorityOptions())

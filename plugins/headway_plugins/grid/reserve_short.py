@@ -17,6 +17,7 @@ import pydantic
 
 from headway.events import Event, JobChanged
 from headway.hookspecs import Plugin, hookimpl
+from headway.plugins import Traits
 from headway.state import Barrier, Job, PoolState, State
 
 
@@ -37,7 +38,7 @@ class ReserveShort(Plugin):
     """Keep a share of the processors for jobs with short estimates."""
 
     Options = ReserveShortOptions
-    paper = "E. Medernach: Workload Analysis of a Cluster in a Grid Environment, JSSPP 2005"
+    traits = Traits(paper="E. Medernach: Workload Analysis of a Cluster in a Grid Environment, JSSPP 2005")
 
     def __init__(self, options: ReserveShortOptions | None = None) -> None:
         super().__init__(options or ReserveShortOptions())

@@ -42,9 +42,10 @@ from headway.errors import UserError
 from headway.events import Event, JobChanged, SitePolicyChanged
 from headway.hookspecs import hookimpl
 from headway.model import JobDescription, SitePolicy
+from headway.plugins import Traits
 from headway.state import Barrier, Job, PoolState, State
 from headway_plugins.accounts.associations import entry_of, same_shares
-from headway_plugins.accounts.options import OrFromSlurm, Seconds, is_from_slurm
+from headway_plugins.accounts.options import OrFromSlurm, Seconds, is_from_slurm, required
 from headway_plugins.accounts.tree import ROOT, Entry, Tree
 from headway_plugins.accounts.tree_files import configured
 from headway_plugins.limits.rules import Amounts, Rule, dimensions_of
@@ -148,8 +149,12 @@ class Limits:
         self._known_due: set[tuple[float, Holder]] = set()
         self._told = 0
         #: Whether limits are the running batch system's; what it said last, and what is not taken up yet.
-        self.needs_policy = is_from_slurm(options.of)
-        self.observes = (JobChanged, *([SitePolicyChanged] if self.needs_policy else []))
+        self._from_slurm = is_from_slurm(options.of)
+        self.traits = Traits(
+            requires=required(options.of),
+            observes=(JobChanged, SitePolicyChanged) if self._from_slurm else (JobChanged,),
+            same_answer=self._kind,
+        )
         self._policy: SitePolicy | None = None
         self._new_policy: SitePolicy | None = None
         self._half_life = options.half_life
@@ -183,11 +188,11 @@ class Limits:
                 if holder.room < 1.0 <= before:
                     self._full = True
             # Who is limited by nothing yet may be from the next look at the batch system on.
-            if holders or self.needs_policy:
+            if holders or self._from_slurm:
                 self._counted[job.id] = holders, processors
             return
         holders = self._holders_of(job)
-        if not holders and not self.needs_policy:
+        if not holders and not self._from_slurm:
             return
         counted: list[Added] = []
         for holder in holders:
@@ -243,7 +248,7 @@ class Limits:
             measure = holder.over(job, now, others)
             if (measure or holder.single) and (why := holder.too_large(job, others)):
                 # Other limits help as well.
-                return Barrier(why, _TOO_LARGE if self.needs_policy else None)
+                return Barrier(why, _TOO_LARGE if self._from_slurm else None)
             if measure:
                 if measure in TIMED:
                     self._look_at(holder, holder.room_at(job, measure, now), job, state)
@@ -251,11 +256,12 @@ class Limits:
                 return Barrier(partial(_why, holder, job, measure, state), holder.key)
         return None
 
+    @hookimpl
     def bar_jobs(self, jobs: Sequence[Job], state: State) -> list[Barrier | None]:
         """As :meth:`bar_job`, of each of several."""
         return [self.bar_job(job, state) for job in jobs]
 
-    def bar_kind(self, job: Job) -> Hashable:
+    def _kind(self, job: Job) -> Hashable:
         """Where only jobs and processors are limited, all follows from whose the job is."""
         return self._looked_up(job)[1]
 
@@ -272,7 +278,7 @@ class Limits:
         if self._new_policy is not None:
             policy, self._new_policy = self._new_policy, None
             self._follow(policy, state)
-        if self._saved is not None and (not self.needs_policy or self._policy is not None):
+        if self._saved is not None and (not self._from_slurm or self._policy is not None):
             self._take_up(state)
         while self._due and self._due[0][0] <= state.now:
             when, _, holder = heappop(self._due)
@@ -320,7 +326,7 @@ class Limits:
             holders = tuple(self._find(*key))
             found = holders, _Kind(holders) if all(holder.plain for holder in holders) else None
             self._of[key] = found
-            if self.needs_policy and (ruled := self._ruled_by_qos(holders)):
+            if self._from_slurm and (ruled := self._ruled_by_qos(holders)):
                 self._ruled[key] = ruled
         return found
 

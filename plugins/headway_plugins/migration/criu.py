@@ -8,6 +8,7 @@ line restores the image where there is one: see the operators' guide.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
@@ -53,7 +54,9 @@ class Criu(Dumping):
     name = "criu"
     Options = CriuOptions
     options: CriuOptions
-    paper = "Emelyanov et al.: CRIU, Checkpoint/Restore In Userspace (criu.org)"
+    traits = replace(
+        Dumping.traits, paper="Emelyanov et al.: CRIU, Checkpoint/Restore In Userspace (criu.org)"
+    )
     works = ("check",)
     remedy = "install criu (and a kernel that it knows), or take this plugin out"
 

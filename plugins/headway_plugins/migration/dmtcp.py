@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 
 from pydantic import Field
 
@@ -40,7 +41,9 @@ class Dmtcp(Dumping):
     name = "dmtcp"
     Options = DmtcpOptions
     options: DmtcpOptions
-    paper = "Ansel, Arya, Cooperman: DMTCP: Transparent Checkpointing (IPDPS 2009)"
+    traits = replace(
+        Dumping.traits, paper="Ansel, Arya, Cooperman: DMTCP: Transparent Checkpointing (IPDPS 2009)"
+    )
     works = ("--version",)
     remedy = "install DMTCP, or take this plugin out"
 

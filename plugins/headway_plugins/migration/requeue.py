@@ -8,6 +8,7 @@ from headway.adapter import Check
 from headway.adapter.migration import Machine, MigrationHandler, Move, Reported
 from headway.decisions import Migrate, Requeue, Start
 from headway.hookspecs import hookimpl
+from headway.plugins import Traits
 from headway_plugins.migration.options import LeaveOptions
 from headway_plugins.migration.relocation import Relocation, Way, same_nodes
 
@@ -20,8 +21,7 @@ class RequeueMove:
 
     name = "requeue"
     Options = LeaveOptions
-    needs = (Requeue, Start)
-    gives = (Migrate,)
+    traits = Traits(needs=(Requeue, Start), gives=(Migrate,))
 
     def __init__(self, options: LeaveOptions | None = None) -> None:
         self.options = options or LeaveOptions()

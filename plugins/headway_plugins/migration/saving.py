@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from headway.adapter import Check
 from headway.adapter.migration import Machine, MigrationHandler, Move, Reported
 from headway.decisions import Checkpoint, Migrate, Requeue, Start
 from headway.errors import Failure
 from headway.hookspecs import hookimpl
+from headway.plugins import Traits
 from headway_plugins.migration.images import Images, Unconfirmed
 from headway_plugins.migration.options import ImageOptions
 from headway_plugins.migration.relocation import Relocation, Way, same_nodes
@@ -18,19 +20,16 @@ class Saving:
     """A handler that keeps images. A subclass says its :meth:`way`, :meth:`suits` and :meth:`dump`."""
 
     name: str
-    needs = (Requeue, Start)
-    gives = (Migrate, Checkpoint)
+    traits = Traits(needs=(Requeue, Start), gives=(Migrate, Checkpoint))
     options: ImageOptions
 
     def __init__(self, options: ImageOptions, words: tuple[str, ...] = ()) -> None:
         """``words``: files in a job's directory that are no part of its image."""
         self.options = options
         self.images: Images = options.images(self.name, words)
-
-    @property
-    def job_words(self) -> tuple[str, ...]:
-        """The attribute that confines it, which users can say with their jobs."""
-        return (self.options.attribute,) if self.options.attribute else ()
+        if options.attribute:
+            # It confines the handler, and users can say it with their jobs.
+            self.traits = replace(self.traits, words=frozenset({options.attribute}))
 
     @hookimpl
     def migrate(self) -> MigrationHandler:

@@ -11,6 +11,7 @@ from headway.adapter import Check
 from headway.adapter.migration import Machine, MigrationHandler, Move, Reported
 from headway.decisions import Migrate, Requeue, Resume, Suspend
 from headway.hookspecs import hookimpl
+from headway.plugins import Traits
 from headway_plugins.migration.pause import Pause, Times
 
 
@@ -36,8 +37,7 @@ class SuspendResume:
 
     name = "suspend-resume"
     Options = SuspendResumeOptions
-    needs = (Suspend, Resume, Requeue)
-    gives = (Migrate,)
+    traits = Traits(needs=(Suspend, Resume, Requeue), gives=(Migrate,))
 
     def __init__(self, options: SuspendResumeOptions | None = None) -> None:
         self.options = options or SuspendResumeOptions()

@@ -52,6 +52,7 @@ from headway.events import (
 from headway.hookspecs import Plugin, hookimpl
 from headway.inputs.durations import as_seconds
 from headway.model import Request
+from headway.plugins import Traits
 from headway.state import Domain, Job, State, Status
 from headway.state.choices import pools_of
 from headway.view import View
@@ -173,9 +174,10 @@ class Moldable(Plugin):
     """Plans the pending jobs of a pool as a batch of moldable jobs."""
 
     Options = MoldableOptions
-    needs = (Resize, SetTimeLimit)
-    ask_always = True
-    paper = "P.-F. Dutot, M. A. S. Netto, A. Goldman, F. Kon: Scheduling Moldable BSP Tasks, JSSPP 2005"
+    traits = Traits(
+        needs=(Resize, SetTimeLimit),
+        paper="P.-F. Dutot, M. A. S. Netto, A. Goldman, F. Kon: Scheduling Moldable BSP Tasks, JSSPP 2005",
+    )
 
     def __init__(self, options: MoldableOptions | None = None) -> None:
         super().__init__(options or MoldableOptions())

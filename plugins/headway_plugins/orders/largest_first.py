@@ -11,13 +11,14 @@ Jobs that are equal in this are served by submission time, then by order of arri
 from __future__ import annotations
 
 from headway.hookspecs import Plugin, hookimpl
+from headway.plugins import Study, Traits
 from headway.state import Job
 
 
 class LargestFirst(Plugin):
     """The most processors first."""
 
-    uses_estimates = False
+    traits = Traits(study=Study(estimates=False))
 
     @hookimpl
     def queue_key(self, job: Job) -> tuple[int]:

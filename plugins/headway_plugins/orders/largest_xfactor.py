@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headway.hookspecs import Plugin, hookimpl
+from headway.plugins import Again, Traits
 from headway.state import Job, State
 
 _INF = float("inf")
@@ -20,8 +21,12 @@ _INF = float("inf")
 class LargestXfactor(Plugin):
     """The largest (wait + estimate) / estimate first."""
 
-    paper = (
-        "G. Sabin, P. Sadayappan: Unfairness Metrics for Space-Sharing Parallel Job Schedulers, JSSPP 2005"
+    traits = Traits(
+        ask_again=Again.DOMAIN,
+        paper=(
+            "G. Sabin, P. Sadayappan: Unfairness Metrics for Space-Sharing Parallel Job Schedulers, "
+            "JSSPP 2005"
+        ),
     )
 
     @hookimpl

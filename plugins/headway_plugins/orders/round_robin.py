@@ -14,13 +14,14 @@ from collections import Counter
 from collections.abc import Sequence
 
 from headway.hookspecs import Plugin, hookimpl
+from headway.plugins import Again, Study, Traits
 from headway.state import Job, State
 
 
 class RoundRobin(Plugin):
     """Pools that share nodes in turn, a job of each."""
 
-    uses_estimates = False
+    traits = Traits(ask_again=Again.DOMAIN, study=Study(estimates=False))
 
     @hookimpl
     def order_queue(self, jobs: Sequence[Job], state: State) -> Sequence[Job] | None:

@@ -15,6 +15,7 @@ is booked, only where a partition exists for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import pydantic
@@ -25,6 +26,7 @@ from headway.events import Event
 from headway.hookspecs import Plugin, hookimpl
 from headway.inputs.durations import as_seconds
 from headway.model import ClusterDescription, Placement
+from headway.plugins import Again, Traits
 from headway.resources import Offer
 from headway.results import RunResult
 from headway.results.section import Section
@@ -59,8 +61,7 @@ class Partitions(Plugin):
     """Place jobs on partitions: wired ones of a torus, or blocks of nodes that sleep."""
 
     Options = PartitionOptions
-    paper = Wired.paper
-    wakes = True
+    traits = Traits(uses=(PowerUp,), ask_again=Again.DOMAIN, paper=Wired.traits.paper)
 
     def __init__(self, options: PartitionOptions | None = None) -> None:
         super().__init__(options or PartitionOptions())
@@ -68,7 +69,7 @@ class Partitions(Plugin):
         #: What sees to nodes that sleep; None on a torus.
         self._sleeping: SleepingNodes | None = None
 
-    def lacks(self, cluster: ClusterDescription, capabilities: frozenset[type]) -> str:
+    def _lacks(self, cluster: ClusterDescription, capabilities: frozenset[type]) -> str:
         """What the plugin needs and this cluster has not."""
         power = {PowerUp, PowerDown} <= capabilities
         nodes = bool(cluster.nodes) and (power or bool(self.options.described(cluster.switches)))
@@ -82,9 +83,11 @@ class Partitions(Plugin):
 
     @hookimpl
     def startup(self, state: State, capabilities: frozenset[type]) -> None:
-        if lacking := self.lacks(state.cluster, capabilities):
+        if lacking := self._lacks(state.cluster, capabilities):
             raise UserError(f"plugin 'partitions': {lacking}")
         if state.cluster.wiring is not None:
+            # Where nodes sleep it also depends on which nodes wake.
+            self.traits = replace(self.traits, ask_again=Again.ROOM, same_answer=self._wired.same_answer)
             self._wired.startup(state)
             return
         options = self.options
@@ -96,11 +99,6 @@ class Partitions(Plugin):
             state, switches, prepared=prepared, unit=options.unit, keep=keep, depth=options.depth, power=power
         )
 
-    @property
-    def places_by_room(self) -> bool:
-        """Where nodes sleep it depends on who wakes, too."""
-        return self._sleeping is None
-
     @hookimpl
     def admit_job(self, job: Job) -> str | None:
         return (self._sleeping or self._wired).admit_job(job)
@@ -108,9 +106,6 @@ class Partitions(Plugin):
     @hookimpl
     def place(self, job: Job, offer: Offer, view: View) -> Placement | tuple[()]:
         return (self._sleeping or self._wired).place(job, offer, view)
-
-    def placement_kind(self, job: Job) -> Any:
-        return None if self._sleeping is not None else self._wired.placement_kind(job)
 
     @hookimpl
     def revise(self, decisions: list[Decision], state: State) -> list[Decision] | None:
@@ -148,6 +143,9 @@ class Partitions(Plugin):
     def register_report_sections(self, results: Sequence[RunResult]) -> list[Section]:
         return self._wired.register_report_sections(results)
 
-    def why_not_placed(self, job: Job, view: View) -> str:
-        """For a person: what a job waits for."""
-        return self._sleeping.why_not_placed(job) if self._sleeping is not None else ""
+    @hookimpl
+    def explain(self, job: Job, question: str) -> str | None:
+        """What a job waits for."""
+        if question != "placement" or self._sleeping is None:
+            return None
+        return self._sleeping.why_not_placed(job)

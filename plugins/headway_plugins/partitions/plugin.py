@@ -30,6 +30,7 @@ from headway.events import DecisionFailed, Event, JobEnded, JobStarted, Partitio
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import JobDescription, Placement
 from headway.partitions.torus import Box, Geometry, Shape
+from headway.plugins import Again, Traits
 from headway.resources import Offer
 from headway.results import RunResult
 from headway.results.section import Section
@@ -46,9 +47,12 @@ from headway_plugins.partitions.stages import stage_seconds
 class Partitions(Plugin):
     """Place jobs on wired partitions of a torus."""
 
-    paper = (
-        "Y. Aridor et al.: Open Job Management Architecture for the Blue Gene/L Supercomputer: "
-        "Case Studies with LoadLeveler and SLURM, 2005"
+    traits = Traits(
+        ask_again=Again.DOMAIN,
+        paper=(
+            "Y. Aridor et al.: Open Job Management Architecture for the Blue Gene/L Supercomputer: "
+            "Case Studies with LoadLeveler and SLURM, 2005"
+        ),
     )
 
     class Options(pydantic.BaseModel):
@@ -137,7 +141,8 @@ class Partitions(Plugin):
         return known
 
     @staticmethod
-    def placement_kind(job: Job) -> Any:
+    def same_answer(job: Job) -> Any:
+        """What decides where a job is placed, beside its request."""
         attributes = job.description.attributes or {}
         shape = attributes.get("shape")
         return (

@@ -28,6 +28,7 @@ from headway.errors import UserError
 from headway.events import Event, JobChanged, JobEnded, JobSubmitted
 from headway.hookspecs import Plugin, hookimpl
 from headway.inputs import text_of
+from headway.plugins import Again, Traits
 from headway.results import RunResult
 from headway.state import Job, State
 from headway.view import View
@@ -133,9 +134,12 @@ class _Known:
 class Pipelines(Plugin):
     """First come, first served, one job at a time; each filter of a pipeline gets its copies."""
 
-    paper = (
-        "L. F. Goes and others: AnthillSched: A Scheduling Strategy for Irregular and Iterative I/O-"
-        "Intensive Parallel Jobs. JSSPP 2005"
+    traits = Traits(
+        ask_again=Again.DOMAIN,
+        paper=(
+            "L. F. Goes and others: AnthillSched: A Scheduling Strategy for Irregular and Iterative "
+            "I/O-Intensive Parallel Jobs. JSSPP 2005"
+        ),
     )
     Options = PipelineOptions
     options: PipelineOptions

@@ -31,6 +31,7 @@ processors.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import pydantic
@@ -39,6 +40,7 @@ from headway.decisions import Decision
 from headway.errors import UserError
 from headway.events import Event, JobEnded, JobStarted, JobSubmitted
 from headway.hookspecs import Plugin, hookimpl
+from headway.plugins import Again, Study, Traits
 from headway.state import Job, State
 from headway.view import View
 from headway_plugins.policies.tuning import Tuning, serve, why_not
@@ -78,7 +80,7 @@ class ConservativeOptions(Tuning):
 class Conservative(Plugin):
     """Conservative backfilling: a booking for every queued job, in queue order."""
 
-    backfills = True
+    traits = Traits(ask_again=Again.DOMAIN, study=Study(backfills=True))
     Options = ConservativeOptions
 
     def __new__(cls, options: Any = None, *_: Any) -> Conservative:
@@ -105,16 +107,17 @@ class Conservative(Plugin):
         """How many jobs are booked."""
         return _INF if self.options.depth is None else self.options.depth
 
-    def why_waiting(self, job: Job, view: View) -> str:
-        """Why the options keep a job waiting; "" if they do not."""
-        return why_not(job, view, self.options, self._most)
+    @hookimpl
+    def explain(self, job: Job, question: str, view: View) -> str | None:
+        """Why the options keep a job waiting."""
+        return None if question != "waiting" else why_not(job, view, self.options, self._most)
 
 
 class KeepingGuarantees(Conservative):
     """Conservative backfilling with ``guarantees: keep``."""
 
     #: A promise is made at the arrival, whether or not the job could start.
-    ask_always = True
+    traits = replace(Conservative.traits, ask_again=Again.ANY_EVENT)
 
     def __init__(self, options: ConservativeOptions | None = None) -> None:
         super().__init__(options)

@@ -37,6 +37,7 @@ from headway.decisions import Decision
 from headway.events import Event, JobChanged, JobEnded, JobHeld, JobReleased, JobStarted, JobSubmitted
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import FOR_JOB
+from headway.plugins import Again, Traits
 from headway.results import RunResult
 from headway.state import Domain, Job, State, Status
 from headway.view import Booking, View
@@ -163,9 +164,12 @@ class Dedicated(Plugin):
     """A queue of jobs with a requested start (suffix -D): they start on time, whatever the policy."""
 
     Options = DedicatedOptions
-    paper = (
-        "R. Kumar, Z. Shae, H. Jamjoom: Scheduling Batch and Heterogeneous Jobs with Runtime Elasticity "
-        "in a Parallel Processing Environment, 2012"
+    traits = Traits(
+        ask_again=Again.DOMAIN,
+        paper=(
+            "R. Kumar, Z. Shae, H. Jamjoom: Scheduling Batch and Heterogeneous Jobs with Runtime "
+            "Elasticity in a Parallel Processing Environment, 2012"
+        ),
     )
 
     def __init__(self, options: DedicatedOptions) -> None:

@@ -37,6 +37,7 @@ from pydantic import Field
 
 from headway.decisions import Decision
 from headway.hookspecs import Plugin, hookimpl
+from headway.plugins import Again, Study, Traits
 from headway.state import Job
 from headway.view import Booking, View
 from headway_plugins.policies.tuning import Tuning, serve, why_not
@@ -62,7 +63,7 @@ class EasyOptions(Tuning):
 class Easy(Plugin):
     """EASY backfilling: one booking for the head of the queue, backfill in queue order."""
 
-    backfills = True
+    traits = Traits(ask_again=Again.DOMAIN, study=Study(backfills=True))
     Options = EasyOptions
 
     def __init__(self, options: EasyOptions | None = None) -> None:
@@ -72,16 +73,6 @@ class Easy(Plugin):
         self._one = self.options.bookings == 1 and not self.options.in_part and not per_pool
         self._resolution = self.options.resolution or 0.0
 
-    @property
-    def by_booking(self) -> bool:
-        """See :mod:`headway.hookspecs`; within a window it follows from the clock, too, who is booked."""
-        return self.options.window is None
-
-    @property
-    def passes_over(self) -> bool:
-        """See :mod:`headway.hookspecs`; not where more is booked, or the queue's depth counts."""
-        return self._one
-
     @hookimpl
     def schedule(self, view: View) -> list[Decision]:
         if view.resolution != self._resolution:
@@ -89,19 +80,14 @@ class Easy(Plugin):
         if not self._one:
             self._serve(view)
             return view.made
-        queue, domain, refused = view.queue, view.domain, view.refused
+        queue, domain = view.queue, view.domain
         booking = view.booked(queue[0]) if view.fresh >= 0 else None
         if booking is not None:
             first = len(queue) - view.fresh
         else:
             first = 0
             for job in queue:
-                if (
-                    job.id not in refused
-                    and (job.processors > domain.free or view.start(job, "first in the queue") is None)
-                    # It may have been refused just now.
-                    and job.id not in refused
-                ):
+                if job.processors > domain.free or view.start(job, "first in the queue") is None:
                     break
                 first += 1
             if first == len(queue) or not domain.free:
@@ -123,7 +109,6 @@ class Easy(Plugin):
             if (
                 processors <= free
                 and (now + job.expected_runtime <= shadow or processors <= extra)
-                and job.id not in refused
                 and view.start(job, why_backfilled(booking, job, now)) is not None
             ):
                 if counts:
@@ -145,9 +130,10 @@ class Easy(Plugin):
             new = queue if view.fresh < 0 else queue[len(queue) - view.fresh :]
             view.serve(new, f"delays none of the first {bookings} waiting jobs", bookings)
 
-    def why_waiting(self, job: Job, view: View) -> str:
-        """Why the options keep a job waiting; "" if they do not."""
-        return why_not(job, view, self.options, self.options.bookings)
+    @hookimpl
+    def explain(self, job: Job, question: str, view: View) -> str | None:
+        """Why the options keep a job waiting."""
+        return None if question != "waiting" else why_not(job, view, self.options, self.options.bookings)
 
 
 def _why(job: Job, view: View) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from headway.decisions import Decision
 from headway.hookspecs import Plugin, hookimpl
+from headway.plugins import Again, Study, Traits
 from headway.state import Status
 from headway.view import View
 
@@ -21,11 +22,14 @@ from headway.view import View
 class Greedy(Plugin):
     """Start whatever fits, in queue order; pass over what does not."""
 
-    uses_estimates = False
-    backfills = True
-    paper = (
-        "A. Chandio and others: A comparative study on resource allocation and energy efficient job "
-        "scheduling strategies in large-scale parallel computing systems, Cluster Computing, 2014"
+    traits = Traits(
+        ask_again=Again.DOMAIN,
+        study=Study(backfills=True, estimates=False),
+        paper=(
+            "A. Chandio and others: A comparative study on resource allocation and energy efficient "
+            "job scheduling strategies in large-scale parallel computing systems, Cluster Computing, "
+            "2014"
+        ),
     )
 
     @hookimpl

@@ -35,6 +35,7 @@ Decisions on what the paper leaves open or gets wrong:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Literal
 
 import pydantic
@@ -42,6 +43,7 @@ import pydantic
 from headway.decisions import Decision
 from headway.events import Event
 from headway.hookspecs import hookimpl
+from headway.plugins import Again
 from headway.results import RunResult
 from headway.state import Job, State, Status
 from headway.view import View
@@ -70,7 +72,7 @@ class HybridLos(DelayedLos):
     """Hybrid-LOS: Delayed-LOS that keeps processors for dedicated jobs, which start on time."""
 
     Options = HybridLosOptions
-    ask_always = True
+    traits = replace(DelayedLos.traits, ask_again=Again.ANY_EVENT)
 
     def __init__(self, options: HybridLosOptions) -> None:
         super().__init__(options)

@@ -29,6 +29,7 @@ import pydantic
 
 from headway.decisions import Decision, Start
 from headway.hookspecs import hookimpl
+from headway.plugins import Again, Study, Traits
 from headway.state import Job, State, Status
 from headway.view import Booking, View
 from headway_plugins.policies.easy import may_backfill, why_backfilled
@@ -47,14 +48,17 @@ class KReservedOptions(pydantic.BaseModel):
 class KReserved:
     """K-reserved: EASY backfilling in which a waiting job is overtaken at most K times."""
 
-    backfills = True
-    Options = KReservedOptions
     #: What ``headway tune`` varies.
-    tunable = ("limit", range(21))
-    paper = (
-        "A. Chandio and others: A comparative study on resource allocation and energy efficient job "
-        "scheduling strategies in large-scale parallel computing systems, Cluster Computing, 2014"
+    traits = Traits(
+        ask_again=Again.DOMAIN,
+        study=Study(backfills=True, tunable=("limit", range(21))),
+        paper=(
+            "A. Chandio and others: A comparative study on resource allocation and energy efficient "
+            "job scheduling strategies in large-scale parallel computing systems, Cluster Computing, "
+            "2014"
+        ),
     )
+    Options = KReservedOptions
 
     def __init__(self, options: KReservedOptions) -> None:
         self.options = options

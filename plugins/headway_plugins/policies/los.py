@@ -48,6 +48,7 @@ import pydantic
 
 from headway.decisions import Decision
 from headway.hookspecs import hookimpl
+from headway.plugins import Again, Study, Traits
 from headway.state import Job, Status
 from headway.view import View
 from headway_plugins.policies.packing import basic, pack
@@ -208,14 +209,16 @@ class Round:
 class DelayedLos:
     """Delayed-LOS: start the best-filling set of the first jobs; the head is skipped at most C_s times."""
 
-    backfills = True
-    Options: type[pydantic.BaseModel] = DelayedLosOptions
     #: What ``headway tune`` varies.
-    tunable: tuple[str, range] | None = ("max_skips", range(21))
-    paper = (
-        "R. Kumar, Z. Shae, H. Jamjoom: Scheduling Batch and Heterogeneous Jobs with Runtime Elasticity "
-        "in a Parallel Processing Environment, 2012"
+    traits = Traits(
+        ask_again=Again.DOMAIN,
+        study=Study(backfills=True, tunable=("max_skips", range(21))),
+        paper=(
+            "R. Kumar, Z. Shae, H. Jamjoom: Scheduling Batch and Heterogeneous Jobs with Runtime "
+            "Elasticity in a Parallel Processing Environment, 2012"
+        ),
     )
+    Options: type[pydantic.BaseModel] = DelayedLosOptions
 
     def __init__(self, options: Any) -> None:
         self.options = options
@@ -266,10 +269,13 @@ class Los(DelayedLos):
     """LOS: the head starts whenever it fits; else the best-filling set behind it that does not delay it."""
 
     Options = PackingOptions
-    tunable = None
-    paper = (
-        "E. Shmueli, D. Feitelson: Backfilling with lookahead to optimize the packing of parallel jobs, "
-        "JPDC 65(9), 2005"
+    traits = Traits(
+        ask_again=Again.DOMAIN,
+        study=Study(backfills=True),
+        paper=(
+            "E. Shmueli, D. Feitelson: Backfilling with lookahead to optimize the packing of parallel "
+            "jobs, JPDC 65(9), 2005"
+        ),
     )
 
     def __init__(self, options: Any) -> None:

@@ -24,7 +24,7 @@ import pydantic
 from headway.decisions import Decision
 from headway.events import Event, JobSubmitted
 from headway.hookspecs import hookimpl
-from headway.plugins import Catalogue, PluginConfig, make_plugin
+from headway.plugins import Again, Catalogue, PluginConfig, Traits, make_plugin
 from headway.state import Job, State
 from headway.view import View
 
@@ -58,9 +58,12 @@ class Select:
     """Switch between two policies by the share of small jobs among the last submitted ones."""
 
     Options = SelectOptions
-    paper = (
-        "R. Kumar, Z. Shae, H. Jamjoom: Scheduling Batch and Heterogeneous Jobs with Runtime Elasticity "
-        "in a Parallel Processing Environment, 2012"
+    traits = Traits(
+        ask_again=Again.DOMAIN,
+        paper=(
+            "R. Kumar, Z. Shae, H. Jamjoom: Scheduling Batch and Heterogeneous Jobs with Runtime "
+            "Elasticity in a Parallel Processing Environment, 2012"
+        ),
     )
 
     def __init__(self, options: SelectOptions) -> None:

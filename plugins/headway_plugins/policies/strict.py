@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from headway.decisions import Decision
 from headway.hookspecs import Plugin, hookimpl
+from headway.plugins import Again, Study, Traits
 from headway.view import View
 
 
 class Strict(Plugin):
     """Start from the head of the queue until one does not fit."""
 
-    uses_estimates = False
+    traits = Traits(ask_again=Again.DOMAIN, study=Study(estimates=False))
 
     @hookimpl
     def schedule(self, view: View) -> list[Decision]:

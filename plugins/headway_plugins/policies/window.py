@@ -16,6 +16,7 @@ import pydantic
 
 from headway.decisions import Decision
 from headway.hookspecs import hookimpl
+from headway.plugins import Again, Study, Traits
 from headway.view import View
 
 
@@ -32,12 +33,15 @@ class WindowOptions(pydantic.BaseModel):
 class Window:
     """Window-K: start whatever fits among the first K jobs of the queue."""
 
-    backfills = True
-    Options = WindowOptions
-    paper = (
-        "I. Ababneh, S. Bani-Mohammad: A new window-based job scheduling scheme for 2D mesh multicomputers, "
-        "Simulation Modelling Practice and Theory 19(1), 2011"
+    traits = Traits(
+        ask_again=Again.DOMAIN,
+        study=Study(backfills=True),
+        paper=(
+            "I. Ababneh, S. Bani-Mohammad: A new window-based job scheduling scheme for 2D mesh "
+            "multicomputers, Simulation Modelling Practice and Theory 19(1), 2011"
+        ),
     )
+    Options = WindowOptions
 
     def __init__(self, options: WindowOptions) -> None:
         self.options = options

@@ -29,6 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, 
 
 from headway.events import Event, JobEnded, JobRequeued, JobResumed, JobStarted, JobSubmitted, JobSuspended
 from headway.hookspecs import hookimpl
+from headway.plugins import Traits
 from headway.results import RunResult
 from headway.state import Job, State
 from headway.workload.accounting import Ended, history_of
@@ -101,7 +102,7 @@ class Recent:
     """Predicts the mean runtime of the user's last two jobs."""
 
     Options = RecentOptions
-    paper = "Tsafrir, Etsion and Feitelson, IEEE TPDS 18(6), 2007"
+    traits = Traits(paper="Tsafrir, Etsion and Feitelson, IEEE TPDS 18(6), 2007")
 
     def __init__(self, options: RecentOptions) -> None:
         self._jobs = options.jobs
@@ -186,8 +187,12 @@ class Recent:
         known.answer = known.first = answer = mean if mean < job.estimate else job.estimate
         return answer
 
-    def why_predicted(self, job: Job) -> str:
-        """What the prediction follows from, for a person."""
+    @hookimpl
+    def explain(self, job: Job, question: str) -> str | None:
+        """What the prediction follows from."""
+        return self._why_predicted(job) if question == "prediction" else None
+
+    def _why_predicted(self, job: Job) -> str:
         last = self._users[job.user].last if job.user in self._users else ()
         ran = ", ".join(f"{seconds:.0f} s" for seconds in last)
         which = "job" if self._jobs == 1 else f"{self._jobs} jobs"

@@ -45,6 +45,7 @@ from headway.events import (
 from headway.hookspecs import hookimpl
 from headway.inputs import text_of
 from headway.model import JobDescription
+from headway.plugins import Traits
 from headway.results import RunResult
 from headway.state import Job, State
 from headway_plugins.prediction.applications import (
@@ -154,7 +155,7 @@ class Scopred:
     """Predicts runtimes by regression, from formulas of applications and their recorded runs."""
 
     Options: ClassVar[type[ScopredOptions]] = ScopredOptions
-    paper = "Lafreniere and Sodan, JSSPP 2005"
+    traits = Traits(paper="Lafreniere and Sodan, JSSPP 2005")
 
     def __init__(self, options: ScopredOptions) -> None:
         self._options = options
@@ -278,15 +279,13 @@ class Scopred:
             known.why, known.why_not = self._basis(found, known), ""
         return self._planned(known)
 
-    def why_predicted(self, job: Job) -> str:
-        """What the prediction follows from, for a person."""
+    @hookimpl
+    def explain(self, job: Job, question: str) -> str | None:
+        """What the prediction follows from, or why a run of an application is not predicted."""
         known = self._jobs.get(job.id)
-        return known.why if known is not None and known.why else "from what was known when it was submitted"
-
-    def why_not_predicted(self, job: Job) -> str:
-        """Why a run of an application is not predicted; "" if it is, or if the job is no such run."""
-        known = self._jobs.get(job.id)
-        return "" if known is None else known.why_not
+        if question == "prediction":
+            return (known is not None and known.why) or "from what was known when it was submitted"
+        return known.why_not if known is not None and question == "no prediction" else None
 
     # ------------------------------------------------------------ inside
 

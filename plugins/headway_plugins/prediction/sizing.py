@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pydantic import Field
@@ -104,7 +104,7 @@ class Sizing(Scopred):
     """Predicts like ``scopred``, and gives moldable jobs the size that their predictions ask for."""
 
     Options = SizingOptions
-    needs = (Resize,)
+    traits = replace(Scopred.traits, needs=(Resize,))
 
     def __init__(self, options: SizingOptions) -> None:
         super().__init__(options)

@@ -34,7 +34,7 @@ Decisions on what is left open:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from typing import Any, Literal
@@ -55,6 +55,7 @@ from headway.events import (
 )
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import Placement
+from headway.plugins import Again, Traits
 from headway.report.quantities import duration
 from headway.state import Domain, Job, PoolState, State, Status
 from headway.state.choices import domains_of, facing_each, facing_pool, ways
@@ -135,8 +136,8 @@ class Preemption(Plugin):
     """Running jobs make room for waiting ones that may take their places."""
 
     Options = PreemptionOptions
-    #: Who is suspended is to run again.
-    promises = True
+    #: A job that is suspended is to run again.
+    traits = Traits(ask_again=Again.DOMAIN, checkpoint="promises")
 
     def __init__(self, options: PreemptionOptions) -> None:
         super().__init__(options)
@@ -159,14 +160,15 @@ class Preemption(Plugin):
         self._priorities_at = -_INF
         self._suspended = Suspended()
         self._suspends = any(rule.how == "suspend" for rule in options.rules)
-        self.needs_lending = self._suspends
+        if self._suspends:
+            self.traits = replace(self.traits, requires=frozenset({"lending"}))
         self._figures: dict[str, float] = {
             "preemptions": 0, "requeued": 0, "cancelled": 0, "given up": 0, "lost processor-seconds": 0.0,
         }  # fmt: skip
         if self._suspends:
             self._figures |= {"suspended": 0, "resumed": 0, "suspended processor-seconds": 0.0}
 
-    @property
+    @hookimpl
     def promised(self) -> int:
         return self._suspended.changes
 
@@ -196,11 +198,11 @@ class Preemption(Plugin):
 
     @hookimpl
     def checkpoint(self) -> Any:
-        return self._suspended.saved() if self._suspends or self.promised else None
+        return self._suspended.saved() if self._suspends or self._suspended.changes else None
 
     @hookimpl
     def observe(self, event: Event, state: State) -> None:
-        if self._suspends or self.promised:
+        if self._suspends or self._suspended.changes:
             self._observe_suspended(event, state)
         if not self._claims:
             return
@@ -318,9 +320,10 @@ class Preemption(Plugin):
                     return True
         return False
 
-    def why_suspended(self, job: Job, clock: Callable[[float], str]) -> str:
-        """For whom it was suspended, and when it runs again."""
-        return self._suspended.why(job, self._state, clock)
+    @hookimpl
+    def explain(self, job: Job, question: str, clock: Callable[[float], str]) -> str | None:
+        """For which job it was suspended, and when it runs again."""
+        return self._suspended.why(job, self._state, clock) if question == "suspension" else None
 
     @hookimpl
     def register_metrics(self) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import zoneinfo
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -49,13 +49,14 @@ from headway.events import (
 )
 from headway.hookspecs import NO_MORE, hookimpl
 from headway.model import JobDescription, Placement, SitePolicy, processors_of
+from headway.plugins import Traits
 from headway.state import Factor, Job, State, Status
 from headway.workload.accounting import Ended
 from headway_plugins.accounts.amounts import amount
 from headway_plugins.accounts.associations import entry_of, same_shares
 from headway_plugins.accounts.calendar import next_period, period_begin
 from headway_plugins.accounts.counting import CountingOptions, DecayOptions
-from headway_plugins.accounts.options import is_from_slurm
+from headway_plugins.accounts.options import is_from_slurm, required
 from headway_plugins.accounts.tree import Floats, Tree
 from headway_plugins.accounts.usage import Decaying, Ledger
 from headway_plugins.priority import past
@@ -91,18 +92,18 @@ class FairShare:
     """Counts usage, and registers the factor ``fairshare``; subclasses judge."""
 
     Options: type[CountingOptions] = DecayOptions
-    #: After a kill, usage is counted on from the checkpoint (:mod:`headway.hookspecs`).
-    recounts = True
+    traits = Traits(checkpoint="counts")
 
     def __init__(self, options: Any = None) -> None:
         self.options: Any = options if options is not None else self.Options()
         self.tree: Tree = self.options.tree()
         self.ledger: Ledger = self.make_ledger()
         #: Whether the tree is the running batch system's, and what it said of it last.
-        self.needs_policy = is_from_slurm(self.options.accounts)
+        self._from_slurm = is_from_slurm(self.options.accounts)
+        self.traits = replace(self.traits, requires=required(self.options.accounts))
         self._policy: SitePolicy | None = None
         #: Nobody knows yet what was used before the first start.
-        self._seeds = self.needs_policy
+        self._seeds = self._from_slurm
         #: What the accounting says of the time before, until it is counted; and the ends of its jobs, in the
         #: step in which it is.
         self._past: list[Ended] = self.options.past
@@ -182,7 +183,7 @@ class FairShare:
             self._suspended.discard(event.job_id)
             job = state.jobs.get(event.job_id)
             self._runs(event.job_id, job.placement if job is not None else (), event.time)
-        elif isinstance(event, SitePolicyChanged) and self.needs_policy:
+        elif isinstance(event, SitePolicyChanged) and self._from_slurm:
             self._follow(event.policy, event.time, state)
         if self._unknown:
             self._tell(state)
@@ -475,13 +476,13 @@ class FairShare:
             "nodes": [[entry.account, entry.user] for entry in self.tree.entries],
             "used": ledger.saved(),
             # Jobs that run are told before the batch system's policy is.
-            **({"qos": dict(self._qos)} if self.needs_policy else {}),
+            **({"qos": dict(self._qos)} if self._from_slurm else {}),
             "running": {job_id: list(one) for job_id, one in ledger.running.items()},
             **({"suspended": sorted(self._suspended)} if self._suspended else {}),
         }
 
     @hookimpl
-    def restore(self, saved: dict[str, Any]) -> None:
+    def restore(self, saved: dict[str, Any], counting_on: bool = False) -> None:
         try:
             known = msgspec.convert(saved, _Saved)
             number, ledger = self._loaded(known)
@@ -505,16 +506,15 @@ class FairShare:
         # What was used was counted already.
         self._seeds = False
         self._past = []
-        if self.needs_policy:
+        if self._from_slurm:
             self._qos = {**known.qos, **self.options.qos}
         if isinstance(ledger, Decaying) and not self._follows_half_life():
             ledger.decay_by(self.options.half_life, self._seen)
         self._version += 1
-
-    def goes_on(self) -> None:
-        """Nothing has happened since what was restored was saved (see ``recounts`` in the hooks)."""
-        self._inherited = None
-        self._seen_before = -np.inf
+        if counting_on:
+            # Nothing has happened since it was saved.
+            self._inherited = None
+            self._seen_before = -np.inf
 
     def _loaded(self, known: _Saved) -> tuple[dict[int, int], Ledger]:
         """Saved node -> node now, and what they used; an error if it is not what was saved."""
@@ -537,7 +537,7 @@ class FairShare:
 
     def _follows_half_life(self) -> bool:
         """Whether the half-life is the batch system's."""
-        return self.needs_policy and "half_life" not in self.options.model_fields_set
+        return self._from_slurm and "half_life" not in self.options.model_fields_set
 
 
 class _Shares:

@@ -24,6 +24,7 @@ what it does, see :mod:`.fair_tree_as_slurm`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -117,7 +118,7 @@ def _ranked_by_path(paths: tuple[NDArray[np.intp], ...], level_fs: Floats) -> Fl
 class FairTree(FairShare):
     """Fair share by fair tree: users of the account that is most below its share come first."""
 
-    paper = "R. Cox, L. Morrison: Fair Tree. Brigham Young University, 2014"
+    traits = replace(FairShare.traits, paper="R. Cox, L. Morrison: Fair Tree. Brigham Young University, 2014")
     Options = FairTreeOptions
     options: FairTreeOptions
 

@@ -43,8 +43,9 @@ from headway.errors import UserError, nearest
 from headway.events import Event, SitePolicyChanged
 from headway.hookspecs import hookimpl
 from headway.model import SitePolicy
+from headway.plugins import Traits
 from headway.state import Domain, Factor, Job, State, Status
-from headway_plugins.accounts.options import OrFromSlurm, Seconds, Weight, is_from_slurm
+from headway_plugins.accounts.options import OrFromSlurm, Seconds, Weight, is_from_slurm, required
 from headway_plugins.accounts.tree import Floats
 from headway_plugins.priority import factors
 
@@ -109,10 +110,11 @@ class Multifactor:
     def __init__(self, options: MultifactorOptions | None = None) -> None:
         self.options = options = options if options is not None else MultifactorOptions()
         #: Whether the weights are the running batch system's.
-        self.needs_policy = is_from_slurm(options.weights)
-        self.observes = (SitePolicyChanged,) if self.needs_policy else ()
-        self.unused = () if self.needs_policy or "bypass" in options.weights else ("decided",)
-        said = {} if self.needs_policy else options.weights
+        self._from_slurm = is_from_slurm(options.weights)
+        self.traits = Traits(
+            requires=required(options.weights), observes=(SitePolicyChanged,) if self._from_slurm else ()
+        )
+        said = {} if self._from_slurm else options.weights
         self._weights = {name: weight for name, weight in said.items() if weight}
         #: Jobs that waited for others -> until when, as an earlier run saw it.
         self._independent: dict[str, float] = {}

@@ -36,6 +36,7 @@ from headway.decisions import Decision
 from headway.errors import UserError
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import NodeDescription, Placement
+from headway.plugins import Traits
 from headway.resources import Offer
 from headway.state import Job, State, Status
 from headway.state.choices import ways
@@ -72,12 +73,13 @@ class MinMin(Plugin):
     """At each mapping event, start the job that would end first, where it ends first; and so on."""
 
     Options = MappingOptions
-    ask_always = True
-    rule: ClassVar[Rule] = "minmin"
-    paper = (
-        "M. Maheswaran and others: Dynamic Matching and Scheduling of a Class of Independent Tasks onto "
-        "Heterogeneous Computing Systems, HCW 1999"
+    traits = Traits(
+        paper=(
+            "M. Maheswaran and others: Dynamic Matching and Scheduling of a Class of Independent "
+            "Tasks onto Heterogeneous Computing Systems, HCW 1999"
+        ),
     )
+    rule: ClassVar[Rule] = "minmin"
 
     def __init__(self, options: MappingOptions | None = None) -> None:
         self.options: MappingOptions = options or MappingOptions()

@@ -51,6 +51,7 @@ from headway.events import Event, JobChanged, JobEnded, JobRequeued, JobStarted,
 from headway.hookspecs import Plugin, hookimpl
 from headway.inputs import text_of
 from headway.model import Request
+from headway.plugins import Traits
 from headway.report.quantities import duration
 from headway.results import RunResult
 from headway.state import Job, PoolState, State
@@ -211,9 +212,7 @@ class Sareg(Plugin):
     """Accept jobs that meet their deadlines, and spend their slack on security levels."""
 
     Options = SaregOptions
-    ask_always = True
-    promises = True
-    paper = _PAPER
+    traits = Traits(checkpoint="promises", paper=_PAPER)
 
     def __init__(self, options: SaregOptions | None = None) -> None:
         super().__init__(options or SaregOptions())
@@ -225,7 +224,7 @@ class Sareg(Plugin):
         self._grouped: tuple[str, ...] = ()
         self._promises: dict[str, _Promise] = {}
         #: How often something of the checkpoint has changed.
-        self.promised = 0
+        self._promised = 0
         self._needs: dict[str, Need] = {}
         #: Pools in which something gave time back.
         self._dirty: set[str] = set()
@@ -255,6 +254,10 @@ class Sareg(Plugin):
         return raising(need, slack)
 
     # ------------------------------------------------------------------ hooks
+
+    @hookimpl
+    def promised(self) -> int:
+        return self._promised
 
     @hookimpl
     def startup(self, state: State, capabilities: frozenset[type]) -> None:
@@ -307,7 +310,7 @@ class Sareg(Plugin):
         elif isinstance(event, JobStarted):
             promise = self._promises.get(event.job_id)
             if promise is not None:
-                self.promised += not promise.running
+                self._promised += not promise.running
                 self._runs(promise, state.jobs.get(event.job_id), state)
             elif event.job_id in state.jobs:
                 self._occupied(state.jobs[event.job_id], state.now)
@@ -315,18 +318,18 @@ class Sareg(Plugin):
             notes = (event.job.attributes or {}).get("notes")
             took = notes.get(TOOK) if isinstance(notes, Mapping) else None
             if isinstance(took, str):
-                self.promised += self._speeds.learn(event.job.id, took)
+                self._promised += self._speeds.learn(event.job.id, took)
         elif isinstance(event, JobEnded | JobRequeued):
             promise = self._promises.pop(event.job_id, None)
             if promise is not None:
-                self.promised += 1
+                self._promised += 1
                 self._give_back(promise, event.time)
                 if isinstance(event, JobEnded) and not promise.stranger:
                     self._count(event, promise)
             if isinstance(event, JobEnded):
                 self._needs.pop(event.job_id, None)
                 self._asked.pop(event.job_id, None)
-                self.promised += event.job_id in self._away or event.job_id in self._were_away
+                self._promised += event.job_id in self._away or event.job_id in self._were_away
                 self._away.pop(event.job_id, None)
                 self._were_away.pop(event.job_id, None)
                 self._speeds.forget(event.job_id)
@@ -357,12 +360,12 @@ class Sareg(Plugin):
                 # Told again, by a cluster after a restart for example; speeds that were learnt since change
                 # nothing.
                 if job.id not in self._needs and kept is not NOTHING:
-                    self.promised += old.steps != kept.lowest
+                    self._promised += old.steps != kept.lowest
                     old.steps = kept.lowest
                 self._needs[job.id], self._asked[job.id] = kept, asked
                 self._figures(job)
                 return None
-            self.promised += 1
+            self._promised += 1
             self._give_back(self._promises.pop(job.id), now)
         else:
             self._figures(job).submitted += job.id not in self._refused
@@ -370,7 +373,7 @@ class Sareg(Plugin):
         untold = job.attribute(CANNOT_BE_TOLD) if self._tells and need is not NOTHING else None
         if untold:
             return self._answered(job, deadline, f"it cannot be told its security levels: {untold}")
-        self.promised += job.id in self._were_away
+        self._promised += job.id in self._were_away
         reason, asks = self._were_away.pop(job.id, (None, None))
         if reason is not None and asks == self._asks(job, deadline):
             # What was refused before a restart stays refused.
@@ -391,11 +394,11 @@ class Sareg(Plugin):
 
     def _answered(self, job: Job, deadline: float, refused: str | None) -> str | None:
         if refused is not None:
-            self.promised += 1
+            self._promised += 1
             self._refused[job.id] = refused
             self._away[job.id] = [refused, self._asks(job, deadline)]
         else:
-            self.promised += job.id in self._away
+            self._promised += job.id in self._away
             self._refused.pop(job.id, None)
             self._away.pop(job.id, None)
         return refused
@@ -557,7 +560,7 @@ class Sareg(Plugin):
 
     def _occupied(self, job: Job, now: float) -> None:
         """Somebody else started it, or it ran before."""
-        self.promised += 1
+        self._promised += 1
         end = max(now, (job.start_time if job.start_time is not None else now) + job.estimate)
         self._needs[job.id] = NOTHING
         promise = _Promise(
@@ -604,7 +607,7 @@ class Sareg(Plugin):
             if found.seconds == _INF:
                 return f"it asks for {self._width(job)} processors of {site.processors}"
             return _too_late(found.seconds, state.now, deadline)
-        self.promised += 1
+        self._promised += 1
         promise = _Promise(
             job.pool.name,
             self._width(job),
@@ -660,7 +663,7 @@ class Sareg(Plugin):
             profile = self._sites.find(pool, promise.processors, promise).profile
             after = max(now, job.description.begin_time or now)
             start = min(profile.earliest(promise.processors, length, after), max(promise.start, now))
-            self.promised += (promise.start, promise.end) != (start, start + length)
+            self._promised += (promise.start, promise.end) != (start, start + length)
             promise.start, promise.end = start, start + length
             self._sites.reserve(promise)
 
@@ -674,12 +677,15 @@ class Sareg(Plugin):
         self._sites.release(promise)
         if now > promise.start + 1.0:
             log.warning("a promise is not kept", job=job.id, late=now - promise.start)
-        self.promised += 1
+        self._promised += 1
         promise.start, promise.end = now, now + length
         self._sites.reserve(promise)
 
-    def why_waiting(self, job: Job, view: View) -> str:
+    @hookimpl
+    def explain(self, job: Job, question: str, view: View) -> str | None:
         """What a waiting job was promised."""
+        if question != "waiting":
+            return None
         promise = self._promises.get(job.id)
         if promise is None:
             return "nothing was promised to it, and it is in the way of others who were promised something"

@@ -36,6 +36,7 @@ from headway.errors import UserError
 from headway.events import Event, JobChanged, JobEnded, JobRequeued, JobSubmitted, NodeUp, PoolChanged
 from headway.hookspecs import Plugin, hookimpl
 from headway.inputs.durations import as_seconds
+from headway.plugins import Again, Traits
 from headway.results import RunResult
 from headway.state import Barrier, Domain, Job, PoolState, RunningEntry, State, Status
 from headway.view import View
@@ -201,9 +202,12 @@ class TwoPhase(Plugin):
     """Chooses the jobs of stages of a window, and dispatches their tasks."""
 
     Options = TwoPhaseOptions
-    paper = (
-        "Y. Zhou, T. Kelly, J. Wiener, E. Anderson: An Extended Evaluation of Two-Phase Scheduling Methods "
-        "for Animation Rendering, JSSPP 2005"
+    traits = Traits(
+        ask_again=Again.DOMAIN,
+        paper=(
+            "Y. Zhou, T. Kelly, J. Wiener, E. Anderson: An Extended Evaluation of Two-Phase "
+            "Scheduling Methods for Animation Rendering, JSSPP 2005"
+        ),
     )
 
     def __init__(self, options: TwoPhaseOptions | None = None) -> None:

@@ -42,6 +42,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from headway.hookspecs import Plugin, hookimpl
 from headway.model import JobDescription, Request
 from headway.model.classes import ClassBounds
+from headway.plugins import Traits
 from headway.workload import Trace, TraceJob, Workload, WorkloadModel, to_records
 from headway.workload.analysis import LENGTH_BOUNDS, WIDTH_BOUNDS, Jobs, cell_rows, class_rows
 from headway_plugins.workloads.month import BY_HOUR
@@ -283,9 +284,11 @@ def fit(trace: Trace) -> list[FitRow]:
 class Ccr(Plugin):
     """The workload model "ccr": a month of a data centre after its published marginals."""
 
-    paper = (
-        "A. A. Chandio et al.: A comparative study on resource allocation and energy efficient job "
-        "scheduling strategies in large-scale parallel computing systems, 2014"
+    traits = Traits(
+        paper=(
+            "A. A. Chandio et al.: A comparative study on resource allocation and energy efficient job "
+            "scheduling strategies in large-scale parallel computing systems, 2014"
+        )
     )
 
     @hookimpl

@@ -54,6 +54,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from headway.hookspecs import Plugin, hookimpl
+from headway.plugins import Traits
 from headway.workload import TraceCommand, Workload, WorkloadModel
 from headway.workload.jobs import dedicated as as_dedicated
 from headway_plugins.workloads.lublin import (
@@ -203,9 +204,11 @@ def _arrivals(rng: np.random.Generator, options: LublinCwfOptions, work: float) 
 class LublinCwf(Plugin):
     """The workload model "lublin-cwf": batch and dedicated jobs with elastic commands, Kumar et al. 2012."""
 
-    paper = (
-        "D. Kumar, Z. Shae, H. Jamjoom: Scheduling Batch and Heterogeneous Jobs with Runtime Elasticity in a "
-        "Parallel Processing Environment, 2012"
+    traits = Traits(
+        paper=(
+            "D. Kumar, Z. Shae, H. Jamjoom: Scheduling Batch and Heterogeneous Jobs with Runtime Elasticity "
+            "in a Parallel Processing Environment, 2012"
+        )
     )
 
     @hookimpl

@@ -5,6 +5,8 @@ Event-driven and in batch mode, on a count of processors and on nodes.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import thirteen_reference as reference
 from building import alike, emulate, node_cluster, traced
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 
 from headway.hookspecs import hookimpl
 from headway.model import ClusterDescription
-from headway.plugins import Catalogue, PluginConfig, make_plugin
+from headway.plugins import Again, Catalogue, PluginConfig, make_plugin
 from headway_plugins.orders.longest_first import LongestFirst
 from headway_plugins.orders.smallest_first import SmallestFirst
 from headway_plugins.placement.first_fit import FirstFit
@@ -142,7 +144,7 @@ def without_shortcuts(policy: type) -> type:
     """The policy, asked at every arrival and never told that only arrivals happened."""
 
     class Forgetful(policy):
-        ask_always = True
+        traits = replace(policy.traits, ask_again=Again.ANY_EVENT)
 
         @hookimpl
         def schedule(self, view):

@@ -29,8 +29,9 @@ class Asleep:
     def schedule(self, view):
         return [view.start(job) for job in view.queue] if self.asleep else self.policy.schedule(view)
 
-    def why_waiting(self, job, view):
-        return self.policy.why_waiting(job, view)
+    @hookimpl
+    def explain(self, job, question, view):
+        return self.policy.explain(job, question, view)
 
 
 def at_hundred(policy, running, queue, reservations=()):

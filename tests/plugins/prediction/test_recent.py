@@ -107,9 +107,7 @@ class Counted(Easy):
         return super().schedule(view)
 
 
-@pytest.mark.parametrize(("by_booking", "asked"), [(True, 0), (False, 1)])
-def test_a_correction_that_leaves_the_booking_as_it_is_asks_no_policy(monkeypatch, by_booking, asked):
-    monkeypatch.setattr(Counted, "by_booking", by_booking)
+def test_a_correction_asks_the_policy_again():
     policy = Counted()
     one = Scheduler(ClusterDescription.flat(8), plugged(policy, Recent(RecentOptions())))
     ran(one, "first", 0, 100)
@@ -125,12 +123,7 @@ def test_a_correction_that_leaves_the_booking_as_it_is_asks_no_policy(monkeypatc
         assert one.next_wakeup() == time
         one.step(time, [])
         found.append((policy.asked - before, one.state.jobs["a"].expected_end, booked(one)))
-    assert found == [(asked, 560, 700), (1, 860, 860)]
-
-
-def test_within_a_window_the_policy_is_asked_at_each_correction():
-    assert Easy().by_booking
-    assert not Easy(EasyOptions(window="1h")).by_booking
+    assert found == [(1, 560, 700), (1, 860, 860)]
 
 
 def test_with_fewer_jobs_the_estimate_counts_and_no_prediction_is_beyond_it():

@@ -51,8 +51,8 @@ def begun(**more):
 
 def test_both_ask_for_the_policy():
     _, fair, multi = scheduler()
-    assert fair.needs_policy and multi.needs_policy
-    assert not FairTree(FairTreeOptions()).needs_policy and not Multifactor().needs_policy
+    assert fair.traits.requires == multi.traits.requires == {"policy"}
+    assert not FairTree(FairTreeOptions()).traits.requires and not Multifactor().traits.requires
 
 
 def test_usage_is_what_was_told_and_running_jobs_are_not_counted_twice():

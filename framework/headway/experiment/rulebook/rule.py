@@ -19,7 +19,7 @@ from enum import IntEnum, StrEnum
 from headway.decisions import Decision
 from headway.experiment.campaign import Campaign, Row, Variant
 from headway.experiment.facts import WorkloadFacts
-from headway.plugins import Catalogue, PluginConfig
+from headway.plugins import Catalogue, PluginConfig, options_model, traits_of
 from headway.plugins.hook_names import hooks_of
 
 #: Hooks of those that may look at estimates; what only places jobs does not.
@@ -69,8 +69,8 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Traits:
-    """What is known of a variant's plugins: class attributes, see ``docs/plugins/traits.md``."""
+class VariantFacts:
+    """What is known of a variant's plugins: their traits, and how they are configured."""
 
     label: str
     plugins: tuple[PluginConfig, ...]
@@ -93,7 +93,7 @@ class Evidence:
     """What is known of a campaign: nothing but its definition, or its workloads too, or all its runs."""
 
     campaign: Campaign
-    traits: Sequence[Traits]
+    traits: Sequence[VariantFacts]
     #: One of each scenario and seed; empty: they were not looked at.
     workloads: Sequence[WorkloadFacts] = ()
     #: Empty: nothing has run.
@@ -143,33 +143,29 @@ def rule(
     return made
 
 
-def traits_of(variant: Variant, catalogue: Catalogue) -> Traits:
-    """What the variant's plugins say of themselves.
-
-    ``backfills`` (False), ``uses_estimates`` (True of those that could look at them), ``speedup`` (""),
-    ``levels`` (1), ``tunable``.
-    """
+def facts_of_variant(variant: Variant, catalogue: Catalogue) -> VariantFacts:
+    """What the variant's plugins say of themselves."""
     plugins = tuple(catalogue.expanded(variant.plugins))
     classes = [(config, catalogue.get(config.name, config.where)) for config in plugins]
-    needs: set[type[Decision]] = set()
+    studies = [traits_of(kind).study for _, kind in classes]
     tunable: dict[tuple[str, str], object] = {}
-    for config, kind in classes:
-        needs.update(getattr(kind, "needs", ()))
-        option = (getattr(kind, "tunable", None) or ("",))[0]
+    for (config, kind), study in zip(classes, studies, strict=True):
+        option, _ = study.tunable
         if option:
-            model = getattr(kind, "Options", None)
+            model = options_model(kind)
             default = model.model_fields[option].default if model is not None else None
             tunable[config.name, option] = config.options.get(option, default)
-    return Traits(
+    return VariantFacts(
         label=variant.label,
         plugins=plugins,
-        backfills=any(getattr(kind, "backfills", False) for _, kind in classes),
+        backfills=any(study.backfills for study in studies),
         reads_estimates=any(
-            getattr(kind, "uses_estimates", bool(_LOOKING & set(hooks_of(kind)))) for _, kind in classes
+            bool(_LOOKING & set(hooks_of(kind))) if study.estimates is None else study.estimates
+            for (_, kind), study in zip(classes, studies, strict=True)
         ),
-        needs=frozenset(needs),
-        speedup=next(filter(None, (getattr(kind, "speedup", "") for _, kind in classes)), ""),
-        levels=max((getattr(kind, "levels", 1) for _, kind in classes), default=1),
+        needs=frozenset(need for _, kind in classes for need in traits_of(kind).needs),
+        speedup=next((study.speedup for study in studies if study.speedup), ""),
+        levels=max((study.levels for study in studies), default=1),
         tunable=tunable,
     )
 
@@ -186,5 +182,5 @@ def evidence_of(
     for row in rows:
         if row.facts is not None:
             known[row.scenario, row.x, row.seed] = row.facts
-    traits = [traits_of(variant, catalogue) for variant in campaign.variants]
+    traits = [facts_of_variant(variant, catalogue) for variant in campaign.variants]
     return Evidence(campaign, traits, list(known.values()), rows)

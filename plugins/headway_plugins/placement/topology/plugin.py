@@ -16,6 +16,7 @@ Slurm: "Topology Guide" and ``--switches`` in sbatch's manual. Where the switche
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import combinations
 from math import comb
 from typing import Annotated, Any
@@ -28,6 +29,7 @@ from headway.events import Event, JobChanged, JobSubmitted
 from headway.hookspecs import Plugin, hookimpl
 from headway.inputs.durations import as_seconds, seconds_of
 from headway.model import Placement, Request, SwitchDescription
+from headway.plugins import Again, Traits
 from headway.resources import NodeTable, Offer
 from headway.results import RunResult
 from headway.results.section import Section
@@ -65,10 +67,11 @@ class Tree(Plugin):
     """Place jobs on the fewest switches, the fullest of them, and keep to jobs' bounds on their number."""
 
     Options = TreeOptions
-    needs_nodes = True
+    traits = Traits(requires=frozenset({"nodes"}), ask_again=Again.DOMAIN)
 
     def __init__(self, options: TreeOptions | None = None) -> None:
         super().__init__(options or TreeOptions())
+        self.traits = replace(self.traits, same_answer=self._wishes, changes_at=self._given_up)
         self._tree = SwitchTree((), ())
         #: By index of the node table: the leaf switch of each node.
         self._leaf: Ints = np.zeros(0, np.int64)
@@ -112,15 +115,15 @@ class Tree(Plugin):
         most = _wish(job, request)[0]
         return most if most and time < self._patience(job, request) else 0
 
-    def placement_kind(self, job: Job) -> tuple[tuple[int, float], ...]:
+    def _wishes(self, job: Job) -> tuple[tuple[int, float], ...]:
         if not job.request.switches and not job.request.parts and job.description.attributes is None:
             return ()
         wishes = [(request, _wish(job, request)[0]) for request in _parts(job.request)]
         return tuple((most, self._patience(job, request)) for request, most in wishes if most)
 
-    def placement_changes(self, job: Job) -> list[float]:
+    def _given_up(self, job: Job) -> list[float]:
         """When it gives up its bounds."""
-        return sorted({time for _, time in self.placement_kind(job) if time < np.inf})
+        return sorted({time for _, time in self._wishes(job) if time < np.inf})
 
     @hookimpl
     def observe(self, event: Event, state: State) -> None:
@@ -135,7 +138,7 @@ class Tree(Plugin):
                         f"job {job.id}: its mark switches={said!s:.40} is not looked at: expected a number"
                         " of switches and, if wanted, a time (2, or 2@10m)"
                     )
-                for time in self.placement_changes(job):
+                for time in self._given_up(job):
                     if time > state.now:
                         state.wake_at(time, job.pool)
 
@@ -282,7 +285,11 @@ class Tree(Plugin):
 
     # ------------------------------------------------------------------ for a person
 
-    def why_not_placed(self, job: Job, view: View) -> str:
+    @hookimpl
+    def explain(self, job: Job, question: str, view: View) -> str | None:
+        """Why a job with a bound on switches is placed nowhere now."""
+        if question != "placement":
+            return None
         table = view.nodes
         self._look(table)
         for request in _parts(job.request):

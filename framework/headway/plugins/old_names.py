@@ -1,0 +1,129 @@
+"""Attributes of plugins of 0.1, as traits and hooks: they are served for one more version, with a
+warning."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from headway.decisions import PowerUp
+from headway.plugins.hook_names import is_marked
+from headway.plugins.traits import Again, Required, Study, Traits
+from headway.state import Job
+from headway.view import View
+
+#: The attribute of 0.1 -> what says it now.
+REPLACED = {
+    "needs": "trait needs",
+    "gives": "trait gives",
+    "wakes": "trait uses",
+    "needs_nodes": "trait requires",
+    "needs_energy": "trait requires",
+    "needs_lending": "trait requires",
+    "needs_policy": "trait requires",
+    "job_words": "trait words",
+    "observes": "trait observes",
+    "ask_always": "trait ask_again",
+    "places_by_room": "trait ask_again",
+    "placement_changes": "trait changes_at",
+    "placement_kind": "trait same_answer",
+    "bar_kind": "trait same_answer",
+    "promises": "trait checkpoint",
+    "recounts": "trait checkpoint",
+    "paper": "trait paper",
+    "backfills": "trait study",
+    "uses_estimates": "trait study",
+    "speedup": "trait study",
+    "levels": "trait study",
+    "tunable": "trait study",
+    "promised": "hook promised",
+    "bar_jobs": "hook bar_jobs",
+    "why_not_placed": "hook explain",
+    "why_predicted": "hook explain",
+    "why_not_predicted": "hook explain",
+    "why_waiting": "hook explain",
+    "why_suspended": "hook explain",
+    "by_booking": "nothing: it is not needed",
+    "passes_over": "nothing: it is not needed",
+    "unused": "nothing: it is not needed",
+    "lacks": "hook startup, which may raise UserError",
+    "goes_on": "hook restore, argument counting_on",
+}
+_REQUIRED: tuple[Required, ...] = ("nodes", "energy", "lending", "policy")
+_WHY = {
+    "placement": "why_not_placed",
+    "prediction": "why_predicted",
+    "no prediction": "why_not_predicted",
+    "waiting": "why_waiting",
+    "suspension": "why_suspended",
+}
+
+
+def old_traits(plugin: Any) -> Traits:
+    """The traits that a plugin, or its class, without a record of them says by attributes of 0.1."""
+    old = _old(plugin)
+    if not old:
+        return Traits()
+
+    def said(name: str, default: Any = None) -> Any:
+        return getattr(plugin, name, default)
+
+    made = not isinstance(plugin, type)
+    kinds = [said(name) for name in ("placement_kind", "bar_kind") if made and name in old]
+    again = Again.ANY_EVENT if said("ask_always") else Again.DOMAIN
+    return Traits(
+        needs=tuple(said("needs", ())),
+        uses=(PowerUp,) if said("wakes") else (),
+        gives=tuple(said("gives", ())),
+        requires=frozenset(word for word in _REQUIRED if said(f"needs_{word}") is True),
+        words=frozenset(said("job_words", ())) if made else frozenset(),
+        observes=said("observes") if made else None,
+        ask_again=Again.ROOM if made and said("places_by_room") else again,
+        changes_at=said("placement_changes") if made else None,
+        same_answer=kinds[0] if kinds else None,
+        checkpoint="promises" if said("promises") else "counts" if said("recounts") else "state",
+        study=Study(
+            backfills=bool(said("backfills", False)),
+            estimates=said("uses_estimates"),
+            speedup=said("speedup", ""),
+            levels=said("levels", 1),
+            tunable=said("tunable") or ("", range(0)),
+        ),
+        paper=said("paper", ""),
+    )
+
+
+def warn_of_old_names(plugin: Any, of: str) -> None:
+    """Warn the author of a plugin of 0.1 of what replaces its attributes; ``of`` leads the message."""
+    if old := _old(plugin):
+        told = "; ".join(f"{name}: {REPLACED[name]}" for name in old)
+        warnings.warn(f"{of}: attributes that end with 0.3, and what replaces them: {told}", FutureWarning, 3)
+
+
+def old_implementations(plugin: Any) -> dict[str, Callable[..., Any]]:
+    """Hooks of today by name that a plugin of 0.1 has under other names; they take all arguments."""
+    old = _old(plugin)
+    found: dict[str, Callable[..., Any]] = {}
+    if "bar_jobs" in old:
+        found["bar_jobs"] = plugin.bar_jobs
+    if "promised" in old:
+        found["promised"] = lambda: plugin.promised
+    if any(name in old for name in _WHY.values()):
+
+        def explain(job: Job, question: str, view: View, clock: Callable[[float], str]) -> str | None:
+            why = getattr(plugin, _WHY[question], None)
+            if why is None:
+                return None
+            more = {"placement": (view,), "waiting": (view,), "suspension": (clock,)}.get(question, ())
+            return str(why(job, *more)) or None
+
+        found["explain"] = explain
+    return found
+
+
+def _old(plugin: Any) -> list[str]:
+    """The attributes of 0.1 that a plugin has and that are no hooks of today."""
+    if getattr(plugin, "traits", None) is not None:
+        return []
+    return [name for name in REPLACED if hasattr(plugin, name) and not is_marked(plugin, name)]

@@ -1,0 +1,159 @@
+"""What a plugin says of itself beside its hooks: its traits, and the attributes of 0.1 that say the same."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+from building import plugged
+
+from headway.decisions import Migrate, PowerUp
+from headway.errors import UserError
+from headway.events import JobSubmitted
+from headway.hookspecs import hookimpl
+from headway.plugins import Again, Catalogue, Study, Traits, traits_of
+from headway.plugins.hook_names import hooks_of
+from headway.plugins.old_names import REPLACED
+from headway.state import Barrier
+
+ROOT = Path(__file__).parents[2]
+#: Hooks of plugins that are asked again for every event unless they say when.
+ASKED = {"order_queue", "prepare", "schedule", "place"}
+
+
+def test_a_plugin_without_a_record_has_the_safe_and_slow_defaults():
+    class Bare:
+        @hookimpl
+        def schedule(self, view):
+            return []
+
+    assert traits_of(Bare()) == traits_of(Bare) == Traits()
+    assert Traits().ask_again is Again.ANY_EVENT
+
+
+def test_the_record_has_at_most_twelve_fields():
+    assert len(dataclasses.fields(Traits)) <= 12
+
+
+def test_an_instance_may_have_other_traits_than_its_class():
+    class Chosen:
+        traits = Traits(ask_again=Again.DOMAIN)
+
+        def __init__(self):
+            self.traits = dataclasses.replace(self.traits, words=frozenset({"image"}))
+
+    assert traits_of(Chosen()).words == {"image"} and not traits_of(Chosen).words
+
+
+@pytest.mark.parametrize(
+    ("traits", "message"),
+    [
+        ("fast", "'wrong': expected a headway.plugins.Traits as `traits`, found 'fast'"),
+        (Traits(needs=(JobSubmitted,)), "'wrong': expected a tuple of Decision types as trait `needs`"),
+        (Traits(requires=frozenset({"gold"})), "expected of nodes, energy, lending, policy.*, found gold"),
+        (Traits(checkpoint="promises"), "expected the hook `promised`"),
+    ],
+)
+def test_a_record_that_cannot_be_is_refused(traits, message):
+    class Wrong:
+        pass
+
+    Wrong.traits = traits
+    with pytest.raises(UserError, match=message):
+        plugged(Wrong())
+
+
+def test_only_one_file_reads_attributes_of_plugins_by_name():
+    """What a plugin says today is read in ``contract.py``, what it said in 0.1 in ``old_names.py``."""
+    named = re.compile(r"(?:get|has)attr\([^()]*, \"(" + "|".join(["traits", *REPLACED]) + ')"')
+    framework = ROOT / "framework" / "headway"
+    found = {
+        path.relative_to(framework).as_posix(): names
+        for path in framework.rglob("*.py")
+        if (names := named.findall(path.read_text(encoding="utf-8")))
+    }
+    assert set(found) == {"plugins/contract.py", "plugins/old_names.py"}
+    assert found["plugins/contract.py"] == ["traits"]
+
+
+def test_a_shipped_plugin_that_is_asked_after_any_event_needs_it():
+    """The safe default costs time."""
+    slow = {
+        name
+        for name, kind in Catalogue().loadable().items()
+        if ASKED & set(hooks_of(kind)) and traits_of(kind).ask_again is Again.ANY_EVENT
+    }
+    assert slow == {"consolidation", "hybrid-los", "minmin", "moldable", "ns-edf", "sareg", "sufferage"}
+
+
+# ---------------------------------------------------------------- the attributes of 0.1
+
+
+class Old:
+    """A plugin of 0.1."""
+
+    gives = (Migrate,)
+    wakes = True
+    needs_energy = True
+    backfills = True
+    promises = True
+    paper = "A. Nobody, 2005"
+
+    def __init__(self):
+        self.promised = 3
+        self.observes = (JobSubmitted,)
+        self.job_words = ("image",)
+
+    def bar_kind(self, job):
+        return job.user
+
+    def bar_jobs(self, jobs, state):
+        return [Barrier("no") for _ in jobs]
+
+    @hookimpl
+    def bar_job(self, job):
+        return Barrier("no")
+
+    def why_waiting(self, job, view):
+        return f"{job} waits"
+
+
+def test_attributes_of_a_plugin_of_0_1_are_traits():
+    plugin = Old()
+    traits = traits_of(plugin)
+    kind = traits.same_answer
+    assert kind == plugin.bar_kind
+    assert dataclasses.replace(traits, same_answer=None) == Traits(
+        uses=(PowerUp,),
+        gives=(Migrate,),
+        requires=frozenset({"energy"}),
+        words=frozenset({"image"}),
+        observes=(JobSubmitted,),
+        ask_again=Again.DOMAIN,
+        checkpoint="promises",
+        study=Study(backfills=True),
+        paper="A. Nobody, 2005",
+    )
+
+
+def test_methods_of_a_plugin_of_0_1_serve_the_hooks_of_today():
+    with pytest.warns(FutureWarning, match="'old': .*; wakes: trait uses; .*why_waiting: hook explain"):
+        plugins = plugged(Old())
+    found = {
+        hook: function
+        for hook in ("promised", "bar_jobs", "explain")
+        for _, function in plugins.implementations(hook)
+    }
+    assert found["promised"]() == 3
+    assert [barrier.why for barrier in found["bar_jobs"](["a", "b"], None)] == ["no", "no"]
+    assert found["explain"]("a", "waiting", None, str) == "a waits"
+    assert found["explain"]("a", "suspension", None, str) is None
+
+
+def test_every_attribute_of_0_1_names_what_replaces_it():
+    fields = {field.name for field in dataclasses.fields(Traits)}
+    for replaced in REPLACED.values():
+        if found := re.match(r"trait (\w+)", replaced):
+            assert found[1] in fields
