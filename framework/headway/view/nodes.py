@@ -151,7 +151,6 @@ class NodeView(View):
             # What is left at the start of a booking that was made after it lacks what it keeps itself.
             self._ahead = self._timeline() if self._bookings else None
             self._failed = {}
-        request = job.request
         shape = self._shape_of(job)
         runtime = job.expected_runtime
         if mine is None and (runtime >= self._failed.get(shape, _INF) or self._is_nowhere(shape)):
@@ -177,17 +176,20 @@ class NodeView(View):
         if mine is not None and bookings.index(mine) < self.prepared:
             self.prepared -= 1
         if self._bookings or self._ahead is not None:
-            place = self._state.nodes.locate(placement)
-            nodes, counts = place.nodes, place.counts
-            for booking in self._bookings:
-                if booking.room is not None and self.now + runtime > booking.start:
-                    booking.room.take_at(request, place)
-                    booking.extra -= sum(counts)
-            if self._ahead is not None:
-                self._ahead.reserve(self.now, self.now + runtime, request, nodes, counts)
+            self._take_ahead(job, placement, self.now + runtime)
         start = Start(job.id, placement, reason)
         self.made.append(start)
         return start
+
+    def _take_ahead(self, job: Job, placement: Placement, end: float) -> None:
+        """The job that starts now has its processors until ``end`` of what is left for bookings."""
+        place = self._state.nodes.locate(placement)
+        for booking in self._bookings:
+            if booking.room is not None and end > booking.start:
+                booking.room.take_at(job.request, place)
+                booking.extra -= sum(place.counts)
+        if self._ahead is not None:
+            self._ahead.reserve(self.now, end, job.request, place.nodes, place.counts)
 
     def _is_nowhere(self, shape: tuple[Any, ...]) -> bool:
         """Whether it is known that no job of this shape finds a place: one tried, and nothing has changed."""
@@ -382,72 +384,84 @@ class NodeView(View):
     ) -> tuple[float, Placement, Free | None]:
         """The earliest time by ``latest`` at which the job finds nodes, and what all nodes have then.
 
-        Nodes only become freer with each expected end, so between two moments at which placements change the
-        first end at which it fits is found by steps that double, from the first at which all nodes together
-        have enough, and then by bisection; reservations can only make it later, so the search goes on from
-        there.
+        Reservations can only make it later than the first time at which it fits beside what runs, so the
+        search goes on from there.
         """
         table = self._state.nodes
         releases = Releases(self.domain.running, table, self.now, self.resolution)
         free_now = table.free
         steps = [self.now, *releases.times]
-        times = steps
-        if changes := self._changing(job):
-            times = sorted({*steps, *changes})
-        runtime = job.expected_runtime
-        #: The earliest that was found.
-        found: tuple[int, Placement, Free] | None = None
 
         def free_at(moment: float) -> Free:
             return releases.free_at(bisect_right(steps, moment) - 1, free_now)
 
-        def fits_empty(at: int) -> bool:
-            """Whether it fits at times[at] if there were no reservations."""
+        enough = releases.first_with(job.processors, free_now)
+        least = steps[enough] if enough < len(steps) else _INF
+        times, found = self._first_fit(job, steps, least, free_at)
+        if found is None:
+            return _INF, (), None
+        at, where, room = found
+        first = times[at]
+        if table.unbound:
+            # Nobody is reserved or asleep: it fits there in any case.
+            return (first, where, room) if first <= latest else (_INF, (), None)
+        moments = times[at:] + [r.end for r in self.domain.reservations if r.end > first]
+        moments += [t for t in table.on_times(self.now) if t > first]
+        own = self._state.reservations.get(job.description.reservation)
+        if own is not None and own.start > first:
+            moments.append(own.start)
+        for moment in sorted(set(moments)):
+            if moment > latest:
+                break
+            free = free_at(moment)
+            placement = self._try(job, free, moment, moment + job.expected_runtime, over)
+            if placement is not None:
+                return moment, placement, free
+        return _INF, (), None
+
+    def _first_fit(
+        self, job: Job, steps: list[float], least: float, free_at: Callable[[float], Free]
+    ) -> tuple[list[float], tuple[int, Placement, Free] | None]:
+        """The moments at which what is free changes (``steps``) or placements do, and the first of them from
+        ``least`` on at which the job fits beside what runs: its place in the list, where, and what is free.
+
+        Nodes only become freer with each expected end, so between two moments at which placements change the
+        first end at which it fits is found by steps that double, from the first at which all nodes together
+        have enough, and then by bisection.
+        """
+        changes = self._changing(job)
+        times = sorted({*steps, *changes}) if changes else steps
+        #: The earliest that was found.
+        found: tuple[int, Placement, Free] | None = None
+
+        def fits(at: int) -> bool:
             nonlocal found
             free = free_at(times[at])
-            eligible = self._eligible_nodes(job)
-            placement = self._on(job, eligible, free, None, times[at])
+            placement = self._on(job, self._eligible_nodes(job), free, None, times[at])
             if placement is None:
                 return False
             found = at, placement, free
             return True
 
-        enough = releases.first_with(job.processors, free_now)
-        low = bisect_left(times, steps[enough]) if enough < len(steps) else len(times)
+        low = bisect_left(times, least)
         # What is open at one moment may be shut from the next change on.
         for end in sorted({bisect_left(times, change) for change in changes} | {len(times)}):
             high, step = low, 1
-            while high < end and not fits_empty(high):
+            while high < end and not fits(high):
                 low = high + 1
                 high = end if low == end else min(high + step, end - 1)
                 step *= 2
             if found is not None:
                 break
         if found is None:
-            return _INF, (), None
+            return times, None
         while low < high:
             middle = (low + high) // 2
-            if fits_empty(middle):
+            if fits(middle):
                 high = middle
             else:
                 low = middle + 1
-        if table.unbound:
-            # Nobody is reserved or asleep: it fits there in any case.
-            at, where, room = found
-            return (times[at], where, room) if times[at] <= latest else (_INF, (), None)
-        moments = times[low:] + [r.end for r in self.domain.reservations if r.end > times[low]]
-        moments += [t for t in self._state.nodes.on_times(self.now) if t > times[low]]
-        own = self._state.reservations.get(job.description.reservation)
-        if own is not None and own.start > times[low]:
-            moments.append(own.start)
-        for moment in sorted(set(moments)):
-            if moment > latest:
-                break
-            free = free_at(moment)
-            placement = self._try(job, free, moment, moment + runtime, over)
-            if placement is not None:
-                return moment, placement, free
-        return _INF, (), None
+        return times, found
 
     def _next_opening(
         self, job: Job, after: float, over: Collection[str], latest: float

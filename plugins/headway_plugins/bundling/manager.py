@@ -30,7 +30,7 @@ Decisions on what the paper leaves open
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -300,33 +300,10 @@ class Bundling(Plugin):
             if arrived is not None and arrived.status in (_PENDING, _WAITING):
                 self._elastic[job_id] = self._made(arrived)
         self._arrived = []
-        if self._active:
-            for job in list(self._active.values()):
-                if job.asked:
-                    yield from self._settle(job, state)
-            again = False
-            for job_id in list(self._broken):
-                if job_id in self._active and self._active[job_id].running:
-                    given_back = list(self._mend(self._active[job_id], state))
-                    yield from given_back
-                    # What it still has is to be free before it asks.
-                    again = again or (job_id not in self._active and bool(given_back))
-            self._broken.clear()
-            self._late.clear()
-            for job in self._active.values():
-                if not job.running or job.job_id in self._dropped:
-                    continue
-                if jobs[job.job_id].status in ON_NODES and job.job_id not in job.members:
-                    turned = self._turn(job, state)
-                    again = again or turned is None or turned.restart
-                    if turned is not None:
-                        yield turned
-                else:
-                    yield from self._depart(job, now)
-            if again:
-                # The policy passes first.
-                self._asked_at = None
-                return
+        if self._active and (yield from self._go_on(state)):
+            # The policy passes first.
+            self._asked_at = None
+            return
         if self._asked_at != now:
             self._asked_at = now
             for domain in state.domains.values():
@@ -334,6 +311,33 @@ class Bundling(Plugin):
                     yield from self._ask_all(domain, state)
         if self.options.release_reservation:
             yield from self._give_up_places(state)
+
+    def _go_on(self, state: State) -> Generator[Decision, None, bool]:
+        """What becomes of bundles that asked, lost a member, or whose original request has started; whether
+        the policy is to pass before anything is asked for."""
+        for job in list(self._active.values()):
+            if job.asked:
+                yield from self._settle(job, state)
+        again = False
+        for job_id in list(self._broken):
+            if job_id in self._active and self._active[job_id].running:
+                given_back = list(self._mend(self._active[job_id], state))
+                yield from given_back
+                # What it still has is to be free before it asks.
+                again = again or (job_id not in self._active and bool(given_back))
+        self._broken.clear()
+        self._late.clear()
+        for job in self._active.values():
+            if not job.running or job.job_id in self._dropped:
+                continue
+            if state.jobs[job.job_id].status in ON_NODES and job.job_id not in job.members:
+                turned = self._turn(job, state)
+                again = again or turned is None or turned.restart
+                if turned is not None:
+                    yield turned
+            else:
+                yield from self._depart(job, state.now)
+        return again
 
     def _give_up_places(self, state: State) -> Iterator[Hold]:
         """J_0 at the head of a queue reserves nothing if its bundle completes before it could start."""
@@ -472,25 +476,19 @@ class Bundling(Plugin):
             # Its subjobs come first; the policy may start it next.
             self._dropped[job.job_id] = ""
         started: dict[str, Member] = {}
-        complete = (
-            job.choice is not None
-            and len(job.asked) == len(job.choice.subjobs)
-            # What was planned then is not what is ahead later.
-            and job.asked_at >= now - EQUAL
-        )
         for name, member in job.asked.items():
             found = jobs.get(name)
             if found is not None and found.start_time is not None and found.status in ON_NODES:
                 started[name] = Member(member.processors, found.start_time + found.request.walltime)
-                continue
-            complete = False
-            if found is not None:
+            elif found is not None:
                 self._cancelled.add(name)
                 yield Cancel(name, "it could not start at once")
-        choice, job.asked, job.choice = job.choice, {}, None
-        intervals: Iterable[Interval] | None
+        choice, asked, job.asked, job.choice = job.choice, len(job.asked), {}, None
         together = job.model.migration
-        if complete and choice is not None:
+        intervals: Sequence[Interval] | None = None
+        # What was planned then is not what is ahead later.
+        in_time = job.asked_at >= now - EQUAL
+        if choice is not None and in_time and len(started) == asked == len(choice.subjobs):
             intervals = choice.intervals
             if not job.running:
                 together = 0.0
@@ -503,8 +501,6 @@ class Bundling(Plugin):
                     self._killed.add(name)
                     yield Kill(name, "alone it is of no use to its bundle")
                 intervals = None
-        else:
-            intervals = None
         if intervals is None:
             if not job.running:
                 self._active.pop(job.job_id, None)
