@@ -26,9 +26,8 @@ from headway.link import Server, read_key
 from headway.plugins import Catalogue, PluginConfig, Plugins
 from headway.service import client, protocol
 from headway_plugins.bundling.live import messages
-from headway_plugins.bundling.live.brain import (
+from headway_plugins.bundling.live.actions import (
     Action,
-    Brain,
     Cancel,
     Finish,
     Perform,
@@ -36,8 +35,8 @@ from headway_plugins.bundling.live.brain import (
     Release,
     Shrink,
     Submit,
-    slots_of,
 )
+from headway_plugins.bundling.live.brain import Brain, slots_of
 from headway_plugins.bundling.live.place import Place, Result
 from headway_plugins.bundling.live.specification import Specification
 from headway_plugins.bundling.live.state import State
