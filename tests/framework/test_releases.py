@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from headway import events as ev
 from headway.hookspecs import hookimpl
 from headway.model import NodeDescription, Request, Reservation
-from headway.resources import Free, Located, NodeTable, memory_on_node, nodes
+from headway.resources import Free, Located, NodeTable, memory_on_node, node_facts
 from headway.resources.profile import next_after
 from headway.scheduler import Scheduler
 from headway.view.releases import Releases
@@ -143,7 +143,7 @@ def test_places_of_very_many_running_jobs_are_located_once(monkeypatch):
     request = one_request(1, 0, 0)
     places = [tuple([("n0", count)]) for count in range(3000)]
     running = [(1.0, 0, 0, SimpleNamespace(taken=request, request=request, placement=one)) for one in places]
-    monkeypatch.setattr(nodes, "Located", lambda *about: made.append(about) or Located(*about))
+    monkeypatch.setattr(node_facts, "Located", lambda *about: made.append(about) or Located(*about))
     Releases(running, table, 0.0)
     assert len(made) == 3000
     Releases(running, table, 0.0)
@@ -151,7 +151,7 @@ def test_places_of_very_many_running_jobs_are_located_once(monkeypatch):
 
 
 def test_no_more_nodes_of_placements_are_kept_than_may_be(monkeypatch):
-    monkeypatch.setattr(nodes, "_KEPT", 50)
+    monkeypatch.setattr(node_facts, "_KEPT", 50)
     table = table_of()
     for at in range(100):
         place = table.ones(0b111_111_111) if at % 2 else tuple([(f"n{node}", 2) for node in range(9)])

@@ -23,7 +23,9 @@ from headway.errors import UserError
 from headway.inputs.extras import need_report
 
 if TYPE_CHECKING:
+    from headway.experiment.single import Trusted
     from headway.workload import Trace
+    from headway.workload.analysis import Study
 
 
 class _Bounds(click.ParamType):
@@ -109,7 +111,6 @@ def command(
     from headway.experiment.facts import facts_of_trace
     from headway.experiment.single import trusted_workload
     from headway.model.classes import ClassBounds
-    from headway.report.study import render_study, write_study
     from headway.workload import filters, read_trace
     from headway.workload.analysis import LENGTH_BOUNDS, WIDTH_BOUNDS, study
 
@@ -138,6 +139,15 @@ def command(
     )
     facts = facts_of_trace(trace, processors or trace.max_processors, recorded=workload is None)
     trusted = trusted_workload(facts, accepted(accept))
+    _tell(found, trusted, out)
+    if strict_method:
+        refuse_breaches(trusted.judged, trace.path, option="--strict-method", remedy=ON_THE_SPOT)
+
+
+def _tell(found: Study, trusted: Trusted, out: Path | None) -> None:
+    """Print the study and which rules it breaks; write the files if a directory was given."""
+    from headway.report.study import render_study, write_study
+
     written: list[Path] = []
     try:
         # Before anything is printed: a reader who goes away early (| head) must not cost the files.
@@ -148,8 +158,6 @@ def command(
         show_doubts(console(), trusted.judged)
     if out is not None:
         say(f"\nresults: {', '.join(path.name for path in written)} in {out}")
-    if strict_method:
-        refuse_breaches(trusted.judged, trace.path, option="--strict-method", remedy=ON_THE_SPOT)
 
 
 def _drawn(

@@ -20,6 +20,7 @@ from headway.inputs.extras import need_cluster
 if TYPE_CHECKING:
     from headway.experiment.campaign import Campaign, Row
     from headway.experiment.execution import Failed, Runner
+    from headway.experiment.kept_runs import KeptRuns
     from headway.experiment.rulebook import Judged
 
 
@@ -64,7 +65,7 @@ def run_in_folder(
     no run gave anything; nothing is written before all is in order.
     """
     from headway.experiment.definition import check_policies
-    from headway.experiment.kept_runs import KeptRuns, locked, run_missing, wanted
+    from headway.experiment.kept_runs import KeptRuns, locked, wanted
     from headway.experiment.record import files_of, program, surroundings
     from headway.plugins import Catalogue
 
@@ -78,41 +79,45 @@ def run_in_folder(
         with locked(out):
             kept = KeptRuns(out, runs, named, program(), anew=anew)
             there = len(runs) - len(kept.missing)
-            if there:
-                say(f"{out}: {there} of {len(runs)} workloads have run before", messages())
-            try:
-                with new_progress("emulations") as progress:
-                    task = progress.add_task("emulations", total=plan.size())
-                    progress.advance(task, there * len(plan.variants))
-                    failed = run_missing(kept, runner, lambda n: progress.advance(task, n))
-            except BaseException:
-                done = len(runs) - len(kept.missing)
-                say(f"{out}: {done} of {len(runs)} workloads are kept; the same command goes on", messages())
-                raise
+            failed = _run_missing(kept, runner, plan, out, len(runs))
             kept.complete()
-            ran = Ran(
-                kept.rows(),
-                failed,
-                {
-                    **program(),
-                    "surroundings": surroundings(),
-                    "folder": str(folder.resolve()),
-                    "files": named,
-                    "plugins": list(plan.plugin_files),
-                    "seeds": list(plan.seeds),
-                    "where": where,
-                    "began": began.isoformat(timespec="seconds"),
-                    "ended": datetime.now(UTC).isoformat(timespec="seconds"),
-                    "failed": [
-                        {"place": one.place, "message": one.message, "trace": one.trace} for one in failed
-                    ],
-                },
-                there,
-            )
+            record = {
+                **program(),
+                "surroundings": surroundings(),
+                "folder": str(folder.resolve()),
+                "files": named,
+                "plugins": list(plan.plugin_files),
+                "seeds": list(plan.seeds),
+                "where": where,
+                "began": began.isoformat(timespec="seconds"),
+                "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+                "failed": [
+                    {"place": one.place, "message": one.message, "trace": one.trace} for one in failed
+                ],
+            }
+            ran = Ran(kept.rows(), failed, record, there)
             if not ran.rows:
                 raise all_failed(out, failed, len(runs))
             finish(ran)
     return ran
+
+
+def _run_missing(kept: KeptRuns, runner: Runner, plan: Campaign, out: Path, wanted: int) -> list[Failed]:
+    """Run what is missing of ``wanted`` workloads, with progress; what failed."""
+    from headway.experiment.kept_runs import run_missing
+
+    there = wanted - len(kept.missing)
+    if there:
+        say(f"{out}: {there} of {wanted} workloads have run before", messages())
+    try:
+        with new_progress("emulations") as progress:
+            task = progress.add_task("emulations", total=plan.size())
+            progress.advance(task, there * len(plan.variants))
+            return run_missing(kept, runner, lambda n: progress.advance(task, n))
+    except BaseException:
+        done = wanted - len(kept.missing)
+        say(f"{out}: {done} of {wanted} workloads are kept; the same command goes on", messages())
+        raise
 
 
 def write_all(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,7 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
     Exit code 0 if all is in order, 2 if the configuration is wrong, 1 if something else is missing.
     """
     from headway.adapter import Check
-    from headway.config import live_adapter, load_config
+    from headway.config import load_config
     from headway.emulation import validated_faults
     from headway.model import ClusterDescription
     from headway.model.modes import Mode
@@ -59,58 +60,82 @@ def command(config_path: Path, plugin_files: tuple[Path, ...]) -> None:
     if not plugins.implementations("schedule"):
         raise UserError(f"{config.source}: plugins: no policy is enabled (such as easy)")
     validated_faults(config.emulation.faults, f"{config.source}: emulation.faults")
-    checks.append(Check("plugins", True, ", ".join(plugins.by_name)))
+    checks += _enabled(plugins, stand_in)
+    if config.mode is Mode.DRY_RUN:
+        of_cluster = [_trace(config)]
+    else:
+        checks.extend(check for handler in plugins.handlers() for check in handler.check())
+        of_cluster, able = _asked(config, catalogue, configs, plugins)
+        capabilities = able if able is not None else capabilities
+    names = ", ".join(sorted(capability.__name__ for capability in capabilities))
+    adapters = ", ".join(dict.fromkeys(cluster.adapter for _, cluster in config.clusters_by_place()))
+    checks.append(Check("capabilities", True, f"{adapters}: {names}"))
+    checks.append(_journal(config.journal))
+    checks.extend(of_cluster)
+    _show(checks, config.mode)
+    if not all(item.ok or _is_for_later(item, config.mode) for item in checks):
+        raise SystemExit(1)
+
+
+def _enabled(plugins: Plugins, cluster: ClusterDescription) -> list[Check]:
+    """Which plugins are there, which of several policies and placements counts, and the energy profile."""
+    from headway.adapter import Check
+
+    checks = [Check("plugins", True, ", ".join(plugins.by_name))]
     for what, hook in (("policy", "schedule"), ("placement", "place")):
         first, *others = [name for name, _ in plugins.implementations(hook)] or [""]
         if others:
             later = ", ".join(others)
             checks.append(Check(what, True, f"{first}; only where it gives no answer: {later}"))
-    if stand_in.energy is not None:
-        profile = stand_in.energy
+    if (profile := cluster.energy) is not None:
         classes = ", ".join(kind.name for kind in profile.classes)
         unit = "" if profile.absolute else "; not calibrated, so its figures are relative"
         checks.append(Check("energy", True, f"profile {profile.name}, classes {classes}{unit}"))
-    of_cluster: list[Check] = []
-    if config.mode is not Mode.DRY_RUN:
-        checks.extend(check for handler in plugins.handlers() for check in handler.check())
-    if config.mode is not Mode.DRY_RUN:
-        try:
-            with live_adapter(config, read_only=True) as adapter:
-                adapter.use_handlers(plugins.handlers(), catalogue.gives(configs))
-                adapter.tell_words(plugins.job_words)
-                if plugins.requiring("policy"):
-                    adapter.tell_policy()
-                of_cluster.extend(adapter.check())
-                lacking = _lacking(plugins, configs, catalogue, adapter)
-                of_cluster.extend(lacking)
-                of_cluster.extend(_described(config, plugins, adapter, able=not lacking))
-                of_cluster.extend(_suits_no_job(plugins, adapter))
-                # Those of this cluster, as far as it could be asked, and not of all of its kind.
-                capabilities = adapter.capabilities
-        except UserError:
-            raise
-        except HeadwayError as error:
-            of_cluster.append(Check("cluster", False, str(error)))
-    else:
-        of_cluster.append(_trace(config))
-    able = ", ".join(sorted(capability.__name__ for capability in capabilities))
-    adapters = ", ".join(dict.fromkeys(cluster.adapter for _, cluster in config.clusters_by_place()))
-    checks.append(Check("capabilities", True, f"{adapters}: {able}"))
-    checks.append(_journal(config.journal))
-    checks.extend(of_cluster)
+    return checks
+
+
+def _asked(
+    config: Config, catalogue: Catalogue, configs: list[PluginConfig], plugins: Plugins
+) -> tuple[list[Check], frozenset[type[Decision]] | None]:
+    """The cluster's own checks, and what it can carry out; None: it does not answer."""
+    from headway.adapter import Check
+    from headway.config import live_adapter
+
+    checks: list[Check] = []
+    capabilities = None
+    try:
+        with live_adapter(config, read_only=True) as adapter:
+            adapter.use_handlers(plugins.handlers(), catalogue.gives(configs))
+            adapter.tell_words(plugins.job_words)
+            if plugins.requiring("policy"):
+                adapter.tell_policy()
+            checks.extend(adapter.check())
+            lacking = _lacking(plugins, configs, catalogue, adapter)
+            checks.extend(lacking)
+            checks.extend(_described(config, plugins, adapter, able=not lacking))
+            checks.extend(_suits_no_job(plugins, adapter))
+            # Those of this cluster, as far as it could be asked, and not of all of its kind.
+            capabilities = adapter.capabilities
+    except UserError:
+        raise
+    except HeadwayError as error:
+        checks.append(Check("cluster", False, str(error)))
+    return checks, capabilities
+
+
+def _show(checks: Sequence[Check], mode: Mode) -> None:
+    """A line a check; under what is missing what to do about it."""
     table = Table(show_header=False, box=None, pad_edge=False)
     for overflow in ("ellipsis", "ellipsis", "fold"):
         table.add_column(overflow=overflow)
     for item in checks:
         word = "[red]FAIL[/]" if not item.ok else "[green]ok[/]" if item.known else "[yellow]?[/]"
-        if _is_for_later(item, config.mode):
+        if _is_for_later(item, mode):
             word = "[yellow]later[/]"
         table.add_row(word, item.subject, _shown(item.detail))
         if not (item.ok and item.known) and item.remedy:
             table.add_row("", "", f"→ {_shown(item.remedy)}")
     console().print(table)
-    if not all(item.ok or _is_for_later(item, config.mode) for item in checks):
-        raise SystemExit(1)
 
 
 def _is_for_later(check: Check, mode: Mode) -> bool:

@@ -17,10 +17,11 @@ from headway.inputs.extras import need_report
 
 if TYPE_CHECKING:
     from headway.cli.campaigns import Ran
-    from headway.experiment.campaign import Campaign
+    from headway.experiment.campaign import Campaign, Row
     from headway.experiment.facts import WorkloadFacts
     from headway.experiment.rulebook import Evidence, Judged
     from headway.experiment.statistics import Interval
+    from headway.model.energy import EnergyProfile
     from headway.plugins import Catalogue
     from headway.report.campaign import Table
     from headway.workload.emulation import Refused
@@ -81,8 +82,7 @@ def command(
     from headway.cli.rules import refuse_breaches, rules_table, show_rules
     from headway.experiment.campaign import tasks_of
     from headway.experiment.definition import load_campaign
-    from headway.experiment.plots import line_plot
-    from headway.experiment.rulebook import Kind, evidence_of, excluded, judge
+    from headway.experiment.rulebook import Kind, evidence_of, judge
     from headway.plugins import Catalogue
     from headway.report.campaign import write_campaign_page
 
@@ -103,33 +103,10 @@ def command(
     ran = run_in_folder(
         plan, campaign.parent, out, workers=workers, scheduler=scheduler, anew=anew, finish=finish
     )
-    rows = ran.rows
-    evidence = evidence_of(plan, catalogue, rows=rows)
-    left_out = excluded(found)
-    screen = console()
-    profiles = [s.cluster.energy for s in plan.scenarios if s.cluster is not None and s.cluster.energy]
-    energy = ENERGY_METRICS if profiles else ()
-    units = ENERGY_UNITS if all(profile.absolute for profile in profiles) else {}
-    tables = [_means(evidence, (*METRICS, *energy), units, left_out)]
-    if any(row.values.get("mean wait by user", nan) >= 0 for row in rows):
-        tables.append(_means(evidence, BY_HOLDER, {}, left_out, "Waits by user and account"))
-    if len(plan.variants) > 1:
-        tables.append(_changes(evidence, left_out))
-    for table in tables:
-        screen.print(_on_screen(table))
-        if table.note:
-            screen.print(table.note)
-    show_rules(screen, found)
-    plots = []
-    for scenario in dict.fromkeys(s.label for s in plan.scenarios):
-        part = [row for row in rows if row.scenario == scenario]
-        if len({row.x for row in part}) > 1:
-            name = "".join(c if c.isalnum() else "-" for c in scenario)
-            line_plot(
-                part, (*PLOTTED, *energy), out / f"{name}.png", x_label="load or factor", title=scenario,
-                units=units,
-            )  # fmt: skip
-            plots.append((scenario, out / f"{name}.png"))
+    tables = _tables(evidence_of(plan, catalogue, rows=ran.rows), found)
+    _print(tables)
+    show_rules(console(), found)
+    plots = _plots(plan, ran.rows, out)
     write_campaign_page(
         out / "report.html", f"Campaign {campaign.stem}", [*tables, rules_table(found)], plots
     )
@@ -138,6 +115,50 @@ def command(
         raise all_failed(out, ran.failed, len(tasks_of(plan)))
     if strict:
         refuse_breaches(found, campaign)
+
+
+def _tables(evidence: Evidence, found: Sequence[Judged]) -> list[Table]:
+    """Means, waits by user where jobs have users, and what changed against the first policy."""
+    from headway.experiment.rulebook import excluded
+
+    plan, left_out = evidence.campaign, excluded(found)
+    tables = [_means(evidence, (*METRICS, *_energy_metrics(plan)), _units(plan), left_out)]
+    if any(row.values.get("mean wait by user", nan) >= 0 for row in evidence.rows or ()):
+        tables.append(_means(evidence, BY_HOLDER, {}, left_out, "Waits by user and account"))
+    if len(plan.variants) > 1:
+        tables.append(_changes(evidence, left_out))
+    return tables
+
+
+def _plots(plan: Campaign, rows: Sequence[Row], out: Path) -> list[tuple[str, Path]]:
+    """Draw each workload with several loads or factors; workload and file."""
+    from headway.experiment.plots import line_plot
+
+    plots = []
+    for scenario in dict.fromkeys(s.label for s in plan.scenarios):
+        part = [row for row in rows if row.scenario == scenario]
+        if len({row.x for row in part}) > 1:
+            name = "".join(c if c.isalnum() else "-" for c in scenario)
+            line_plot(
+                part, (*PLOTTED, *_energy_metrics(plan)), out / f"{name}.png", x_label="load or factor",
+                title=scenario, units=_units(plan),
+            )  # fmt: skip
+            plots.append((scenario, out / f"{name}.png"))
+    return plots
+
+
+def _profiles(plan: Campaign) -> list[EnergyProfile]:
+    return [s.cluster.energy for s in plan.scenarios if s.cluster is not None and s.cluster.energy]
+
+
+def _energy_metrics(plan: Campaign) -> tuple[str, ...]:
+    """The metrics of power and energy, if a machine has a profile."""
+    return ENERGY_METRICS if _profiles(plan) else ()
+
+
+def _units(plan: Campaign) -> Mapping[str, tuple[str, float]]:
+    """Joules and watts are said only of calibrated profiles."""
+    return ENERGY_UNITS if all(profile.absolute for profile in _profiles(plan)) else {}
 
 
 def _looked_at(plan: Campaign, catalogue: Catalogue) -> Iterator[WorkloadFacts]:
@@ -203,11 +224,14 @@ def _means(
     return Table(title, ("workload", "x", "policy", "offered / achieved", *heads), lines, 3, note)
 
 
-def _on_screen(table: Table) -> ScreenTable:
-    shown = ScreenTable(*table.heads, box=None, pad_edge=False)
-    for row in table.rows:
-        shown.add_row(*row)
-    return shown
+def _print(tables: Sequence[Table]) -> None:
+    for table in tables:
+        shown = ScreenTable(*table.heads, box=None, pad_edge=False)
+        for row in table.rows:
+            shown.add_row(*row)
+        console().print(shown)
+        if table.note:
+            console().print(table.note)
 
 
 def _changes(evidence: Evidence, left_out: Mapping[tuple[str, float, str], str]) -> Table:

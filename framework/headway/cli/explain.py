@@ -28,7 +28,9 @@ from headway.errors import Failure, HeadwayError, UserError
 
 if TYPE_CHECKING:
     from headway.config import Config
+    from headway.emulation.live_copy import Copy
     from headway.journal import HistoryEntry
+    from headway.model import ClusterDescription
     from headway.plugins import Catalogue, Plugins
 
 #: Seconds for which the daemon is asked what its starts wait for.
@@ -121,7 +123,6 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> tuple[st
     """The job's whole id, and what the plugins make of the cluster as it is now."""
     from headway.config import live_adapter
     from headway.daemon.explain import explain, find_job
-    from headway.emulation import emulate
     from headway.emulation.live_copy import Copy
     from headway.plugins import Plugins
     from headway.scheduler import Scheduler
@@ -161,27 +162,40 @@ def _from_cluster(config: Config, catalogue: Catalogue, job_id: str) -> tuple[st
         # forecast without the batch system's own policy would be of another queue.
         return job_id, lines
     if job.entries is None and not scheduler.state.why_waiting(job):
-        try:
-            future = emulate(
-                cluster, copy.jobs, configs, catalogue, label="forecast", seed=config.seed, start=copy.now,
-                running=copy.running, power=copy.power, cycle=config.cycle,
-                latencies=measured_latencies(config),
-                wait_for_down_nodes=config.wait_for_down_nodes, tiers=config.tiers,
-            )  # fmt: skip
-        except UserError as error:
-            # What plugins need an emulated cluster may lack: nodes that sleep, without an energy profile.
-            why = f"no copy of the cluster can be emulated ({error})"
-            return job_id, [*lines, f"When it will start cannot be foreseen: {why}."]
-        start = next((r.start_time for r in future.jobs if r.job.id == job.id), None)
-        if start is not None:
-            whatever = ", whatever is predicted," if scheduler.state.predict is not None else ""
-            lines.append(
-                f"It is expected to start at {wall_clock(start)}, if every job runs for its "
-                f"estimate{whatever} and nothing else is submitted."
-            )
-        else:
-            lines.append("When it will start cannot be foreseen.")
+        whatever = ", whatever is predicted," if scheduler.state.predict is not None else ""
+        lines.append(_forecast(config, catalogue, copy, cluster, job.id, whatever))
     return job_id, lines
+
+
+def _forecast(
+    config: Config,
+    catalogue: Catalogue,
+    copy: Copy,
+    cluster: ClusterDescription,
+    job_id: str,
+    whatever: str,
+) -> str:
+    """When the job starts if a copy of the cluster runs on, as a sentence; ``whatever`` of runtimes does not
+    count in it."""
+    from headway.emulation import emulate
+
+    try:
+        future = emulate(
+            cluster, copy.jobs, catalogue.enabled(config.plugin_configs()), catalogue, label="forecast",
+            seed=config.seed, start=copy.now, running=copy.running, power=copy.power, cycle=config.cycle,
+            latencies=measured_latencies(config),
+            wait_for_down_nodes=config.wait_for_down_nodes, tiers=config.tiers,
+        )  # fmt: skip
+    except UserError as error:
+        # What plugins need an emulated cluster may lack: nodes that sleep, without an energy profile.
+        return f"When it will start cannot be foreseen: no copy of the cluster can be emulated ({error})."
+    start = next((r.start_time for r in future.jobs if r.job.id == job_id), None)
+    if start is None:
+        return "When it will start cannot be foreseen."
+    return (
+        f"It is expected to start at {wall_clock(start)}, if every job runs for its "
+        f"estimate{whatever} and nothing else is submitted."
+    )
 
 
 def _starts_that_wait(config: Config) -> list[str]:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from rich.console import Console
 from rich.table import Table
 
 from headway.cli.common import console, messages, new_progress, policy_file_option, tell_issues
 from headway.cli.compare import SECONDS, in_time
 from headway.errors import UserError
 from headway.inputs.extras import need_report
+
+if TYPE_CHECKING:
+    from headway.experiment import Campaign, Scenario
+    from headway.experiment.campaign import Row
+    from headway.experiment.rulebook import Judged
 
 METRICS = ("mean wait", "slowdown of means", "utilisation")
 
@@ -71,15 +78,11 @@ def command(
     """
     need_report("headway tune")
     from headway.cli.rules import show_rules
-    from headway.cli.settings import parsed_settings
-    from headway.experiment import Campaign, Scenario, Variant, interval
-    from headway.experiment.campaign import select, write_rows
+    from headway.experiment import Campaign, Variant
     from headway.experiment.execution import run_campaign
     from headway.experiment.method import Method, Trim
-    from headway.experiment.plots import line_plot
-    from headway.experiment.rulebook import evidence_of, excluded, judge
+    from headway.experiment.rulebook import evidence_of, judge
     from headway.plugins import Catalogue, PluginConfig
-    from headway.workload import read_trace
 
     if (trace_path is None) == (workload is None):
         raise click.UsageError("expected either --trace FILE or --workload MODEL")
@@ -88,16 +91,9 @@ def command(
     kind: Any = catalogue.get(policy, "POLICY")
     name, choices = _choices(kind, policy, option, values)
     if trace_path is not None:
-        trace = read_trace(trace_path)
-        tell_issues(trace)
-        size = processors or trace.max_processors
-        if size is None:
-            raise UserError(f"{trace_path}: the header names no machine size; give --processors N")
-        scenario = Scenario(trace_path.name, 0.0, size, trace=str(trace_path), limit=limit)
+        scenario = _of_trace(trace_path, processors, limit)
     else:
-        size = processors or 320
-        about = {"processors": size, **parsed_settings(settings)}
-        scenario = Scenario(str(workload), 0.0, size, model=str(workload), options=about)
+        scenario = _of_model(str(workload), processors, settings)
     variants = [Variant(f"{name}={value}", (PluginConfig(policy, {name: value}),)) for value in choices]
     variants += [Variant(other, (PluginConfig(other),)) for other in against]
     both_ends = Method(warmup=Trim(automatic=True), cooldown=Trim(automatic=True))
@@ -105,39 +101,87 @@ def command(
     with new_progress() as progress:
         task = progress.add_task("emulations", total=plan.size())
         rows = run_campaign(plan, workers=workers, on_done=lambda n: progress.advance(task, n))
-    means = {v.label: {m: interval(select(rows, m, variant=v.label)) for m in METRICS} for v in variants}
     found = judge(evidence_of(plan, catalogue, rows=rows))
+    screen = console()
+    _show_best(screen, plan, rows, found, policy=policy, name=name, choices=choices, metric=metric)
+    show_rules(screen, found)
+    if out is not None:
+        _write(out, rows, name, policy, scenario.label, against)
+
+
+def _of_trace(path: Path, processors: int | None, limit: int | None) -> Scenario:
+    """A trace on a machine of this size, or of the size that its header names."""
+    from headway.experiment import Scenario
+    from headway.workload import read_trace
+
+    trace = read_trace(path)
+    tell_issues(trace)
+    size = processors or trace.max_processors
+    if size is None:
+        raise UserError(f"{path}: the header names no machine size; give --processors N")
+    return Scenario(path.name, 0.0, size, trace=str(path), limit=limit)
+
+
+def _of_model(model: str, processors: int | None, settings: Sequence[str]) -> Scenario:
+    from headway.cli.settings import parsed_settings
+    from headway.experiment import Scenario
+
+    size = processors or 320
+    about = {"processors": size, **parsed_settings(settings)}
+    return Scenario(model, 0.0, size, model=model, options=about)
+
+
+def _show_best(
+    screen: Console,
+    plan: Campaign,
+    rows: Sequence[Row],
+    found: Sequence[Judged],
+    *,
+    policy: str,
+    name: str,
+    choices: Sequence[int],
+    metric: str,
+) -> None:
+    """A line a value and a policy that it is compared with, and the value with the least ``metric``. Values
+    that the rules leave out are the best only if no others are left."""
+    from headway.experiment import interval
+    from headway.experiment.campaign import select
+    from headway.experiment.rulebook import excluded
+
+    labels = [variant.label for variant in plan.variants]
+    means = {label: {m: interval(select(rows, m, variant=label)) for m in METRICS} for label in labels}
     left_out = {variant for _, _, variant in excluded(found)}
     judged = [value for value in choices if f"{name}={value}" not in left_out]
     best = min(judged or choices, key=lambda value: means[f"{name}={value}"][metric].mean)
     table = Table(policy, *METRICS, box=None, pad_edge=False)
-
-    def cell(label: str, name: str) -> str:
-        found = means[label][name]
-        return in_time(found) if name in SECONDS else str(found)
-
-    for variant in variants:
-        mark = "  ← best" if variant.label == f"{name}={best}" else " ×" if variant.label in left_out else ""
-        table.add_row(variant.label + mark, *(cell(variant.label, m) for m in METRICS))
-    screen = console()
+    for label in labels:
+        mark = "  ← best" if label == f"{name}={best}" else " ×" if label in left_out else ""
+        cells = (in_time(means[label][m]) if m in SECONDS else str(means[label][m]) for m in METRICS)
+        table.add_row(label + mark, *cells)
     screen.print(table)
     screen.print(f"best for {metric}: {name}: {best}" + ("; × left out" if left_out else ""))
     if not judged:
         screen.print("all values are to be left out by the rules below: this says little")
-    show_rules(screen, found)
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        write_rows(out / "rows.csv", rows)
-        drawn = [_along(row, name, policy) for row in rows]
-        line_plot(
-            drawn,
-            METRICS,
-            out / "tuning.png",
-            x_label=name,
-            title=f"{policy}, {scenario.label}",
-            reference=against,
-        )
-        messages().print(f"written: {out}", markup=False)
+
+
+def _write(
+    out: Path, rows: Sequence[Row], name: str, policy: str, workload: str, against: Sequence[str]
+) -> None:
+    """The rows, and the metrics over the values as a plot."""
+    from headway.experiment.campaign import write_rows
+    from headway.experiment.plots import line_plot
+
+    out.mkdir(parents=True, exist_ok=True)
+    write_rows(out / "rows.csv", rows)
+    line_plot(
+        [_along(row, name, policy) for row in rows],
+        METRICS,
+        out / "tuning.png",
+        x_label=name,
+        title=f"{policy}, {workload}",
+        reference=against,
+    )
+    messages().print(f"written: {out}", markup=False)
 
 
 def _along(row: Any, name: str, policy: str) -> Any:

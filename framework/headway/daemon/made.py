@@ -10,7 +10,7 @@ nothing.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any
 import structlog
 
 from headway import __version__, inputs
+from headway.adapter import ClusterAdapter
 from headway.config import Config, live_adapter
 from headway.daemon.clock import RunClock
 from headway.daemon.memory import remembered, states_at_the_end, states_now
@@ -29,7 +30,7 @@ from headway.journal import Journal, RunInfo
 from headway.journal.latencies import SAVED_AS, LatencyMeter
 from headway.model import ClusterDescription
 from headway.model.modes import Mode
-from headway.plugins import Catalogue, Plugins
+from headway.plugins import Catalogue, PluginConfig, Plugins
 from headway.scheduler import Scheduler
 
 #: How long a run's beginning may take to look for damage in the journal, seconds.
@@ -136,14 +137,7 @@ def make_run(
         clock = RunClock(log=log)
         adapter = live_adapter(config, read_only=monitor, clock=clock)
         made.callback(adapter.close)
-        gives = catalogue.gives(configs) if adapter.moves else frozenset()
-        plugins = Plugins.load(configs, catalogue, adapter.capabilities | gives)
-        adapter.use_handlers(plugins.handlers(), gives)
-        adapter.tell_words(plugins.job_words)
-        if plugins.requiring("policy"):
-            adapter.tell_policy()
-        if not plugins.implementations("schedule"):
-            raise UserError(f"{config.source}: plugins: no policy is enabled (such as easy)")
+        plugins = _introduced(config, catalogue, configs, adapter)
         if before is not None and before.config.journal == config.journal:
             journal, states = before.journal, states_now(before.journal)
         else:
@@ -152,12 +146,7 @@ def make_run(
             if not journal.verify(LOOK_FOR_DAMAGE):
                 log.info("the journal is large; damage was looked for in a part of it")
             states = states_at_the_end(journal, catalogue, log)
-        memory = remembered(journal, states, clock())
-        adapter.asked_before(memory.starts)
-        adapter.submitted_before(journal.first_submissions)
-        adapter.wished_before(memory.frequencies)
-        adapter.tiers_before(memory.tiers)
-        adapter.moving_before(memory.moves)
+        _remind(adapter, journal, states, clock())
         cluster = config.with_energy(_described(adapter))
         catalogue.check_energy(configs, cluster)
         meter = LatencyMeter(states.get(SAVED_AS), cluster_of=_cluster_of(config))
@@ -181,6 +170,32 @@ def make_run(
         return MadeRun(
             config, adapter, plugins, cluster, scheduler, journal, users, clock, meter, states, log
         )
+
+
+def _introduced(
+    config: Config, catalogue: Catalogue, configs: Sequence[PluginConfig], adapter: ClusterAdapter
+) -> Plugins:
+    """The plugins; the adapter has their handlers and knows their words. :class:`UserError` if no policy is
+    among them."""
+    gives = catalogue.gives(configs) if adapter.moves else frozenset()
+    plugins = Plugins.load(configs, catalogue, adapter.capabilities | gives)
+    adapter.use_handlers(plugins.handlers(), gives)
+    adapter.tell_words(plugins.job_words)
+    if plugins.requiring("policy"):
+        adapter.tell_policy()
+    if not plugins.implementations("schedule"):
+        raise UserError(f"{config.source}: plugins: no policy is enabled (such as easy)")
+    return plugins
+
+
+def _remind(adapter: ClusterAdapter, journal: Journal, states: Mapping[str, Any], now: float) -> None:
+    """Tell the adapter what the runs before had under way."""
+    memory = remembered(journal, states, now)
+    adapter.asked_before(memory.starts)
+    adapter.submitted_before(journal.first_submissions)
+    adapter.wished_before(memory.frequencies)
+    adapter.tiers_before(memory.tiers)
+    adapter.moving_before(memory.moves)
 
 
 def _described(adapter: Any) -> ClusterDescription:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -77,124 +78,224 @@ def emulate(
 
     The same arguments and seed give the same result.
     """
-    kind = adapter_class("emulated")
-    catalogue.check_energy(plugin_configs, cluster)
-    plugins = Plugins.load(plugin_configs, catalogue, kind.capable_of(cluster))
-    if not plugins.implementations("schedule"):
-        raise UserError(
-            f"{plugin_configs[0].where if plugin_configs else 'plugins'}: no policy is enabled "
-            "(a plugin with the hook schedule, such as fcfs, easy, conservative)"
+    return _Emulation(
+        cluster, jobs, plugin_configs, catalogue, label, commands, chains, seed, faults, refused,
+        keep_decisions, journal, config_text, on_cycle, clock, start, running, power, epoch, cycle,
+        wait_for_down_nodes, tiers, latencies, about,
+    ).run()  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Emulation:
+    """What :func:`emulate` was asked for."""
+
+    given: ClusterDescription
+    jobs: Sequence[TraceJob]
+    plugin_configs: Sequence[PluginConfig]
+    catalogue: Catalogue
+    label: str
+    commands: Sequence[TraceCommand]
+    chains: Mapping[str, Follows] | None
+    seed: int
+    faults: dict[str, Any] | None
+    refused: Sequence[Refused]
+    keep_decisions: bool
+    journal: JournalWriter | None
+    config_text: str
+    on_cycle: Callable[[float], None] | None
+    clock: Callable[[float], str]
+    start: float | None
+    running: Sequence[Begun]
+    power: Mapping[str, str] | None
+    epoch: float
+    cycle: float | None
+    wait_for_down_nodes: bool
+    tiers: Mapping[str, int] | None
+    latencies: Latencies | Delays | None
+    about: dict[str, str] | None
+
+    def run(self) -> RunResult:
+        """Set the run up, run it, and say what became of the jobs."""
+        parts = self._made()
+        return self._result(parts, self._driven(parts))
+
+    def _made(self) -> _Parts:
+        plugins = self._plugins()
+        physics = _Physics.of(plugins)
+        cluster = self.given
+        if plugins.requiring("nodes"):
+            cluster = cluster.in_nodes()
+        adapter = self._adapter(cluster, plugins, physics)
+        return _Parts(plugins, physics, cluster, adapter, self._scheduler(adapter, plugins))
+
+    def _plugins(self) -> Plugins:
+        kind, configs = adapter_class("emulated"), self.plugin_configs
+        self.catalogue.check_energy(configs, self.given)
+        plugins = Plugins.load(configs, self.catalogue, kind.capable_of(self.given))
+        if not plugins.implementations("schedule"):
+            raise UserError(
+                f"{configs[0].where if configs else 'plugins'}: no policy is enabled "
+                "(a plugin with the hook schedule, such as fcfs, easy, conservative)"
+            )
+        return plugins
+
+    def _adapter(self, cluster: ClusterDescription, plugins: Plugins, physics: _Physics) -> Any:
+        """The emulated cluster with its jobs. Faults and latencies have generators of their own."""
+        seeds = np.random.SeedSequence(self.seed).spawn(3)
+        jobs = self.jobs if physics.sharing is None else with_cpu_use(self.jobs, physics.sharing, self.seed)
+        adapter = adapter_class("emulated")(
+            cluster,
+            jobs,
+            commands=self.commands,
+            chains=self.chains,
+            physics=physics.others,
+            faults=validated_faults(self.faults or {}),
+            rng=np.random.default_rng(seeds[0]),
+            start=self.start,
+            running=self.running,
+            power=self.power if _powers_up(plugins) else None,
+            delays=_delays(self.latencies, np.random.default_rng(seeds[2])),
+            sharing=physics.sharing,
+            sharing_seed=self.seed,
+            oversubscription=physics.oversubscription,
         )
-    if not plugins.using(PowerUp):
-        power = None
-    seeds = np.random.SeedSequence(seed).spawn(3)
-    physics = [module for module in plugins.manager.hook.register_physics() if module is not None]
-    sharing = next((module for module in physics if isinstance(module, Sharing)), None)
-    bundled = next((module for module in physics if isinstance(module, Oversubscription)), None)
-    physics = [module for module in physics if not isinstance(module, Sharing | Oversubscription)]
-    if sharing is not None:
-        jobs = with_cpu_use(jobs, sharing, seed)
-    given = cluster
-    if plugins.requiring("nodes"):
-        cluster = cluster.in_nodes()
-    adapter = kind(
-        cluster,
-        jobs,
-        commands=commands,
-        chains=chains,
-        physics=physics,
-        faults=validated_faults(faults or {}),
-        rng=np.random.default_rng(seeds[0]),
-        start=start,
-        running=running,
-        power=power,
-        delays=_delays(latencies, np.random.default_rng(seeds[2])),
-        sharing=sharing,
-        sharing_seed=seed,
-        oversubscription=bundled,
-    )
-    if plugins.requiring("policy"):
-        adapter.tell_policy()
-    described = adapter.describe()
-    scheduler = Scheduler(
-        described,
-        plugins,
-        seed=seed,
-        capabilities=adapter.capabilities,
-        clock=clock,
-        cycle=cycle,
-        epoch=epoch,
-        wait_for_down_nodes=wait_for_down_nodes,
-        tiers=tiers,
-    )
-    records = DecisionLog()
+        if plugins.requiring("policy"):
+            adapter.tell_policy()
+        return adapter
 
-    def keep(now: float, decisions: Sequence[Decision], outcomes: Sequence[Outcome]) -> None:
+    def _scheduler(self, adapter: Any, plugins: Plugins) -> Scheduler:
+        return Scheduler(
+            adapter.describe(),
+            plugins,
+            seed=self.seed,
+            capabilities=adapter.capabilities,
+            clock=self.clock,
+            cycle=self.cycle,
+            epoch=self.epoch,
+            wait_for_down_nodes=self.wait_for_down_nodes,
+            tiers=self.tiers,
+        )
+
+    def _driven(self, parts: _Parts) -> Engine:
+        """The engine, when the run is over; the journal has what it decided."""
+        journal = self.journal
+        if journal is not None and journal.enabled:
+            texts = parts.plugins.files.texts
+            states = {inputs.SAVED_AS: texts} if texts else {}
+            # With what the emulation can do.
+            described = parts.scheduler.state.cluster
+            journal.begin_run(
+                RunInfo(Mode.DRY_RUN, self.epoch, __version__, self.config_text, self.seed, described, states)
+            )
+        engine = Engine(
+            parts.adapter,
+            parts.scheduler,
+            journal,
+            mode=Mode.DRY_RUN,
+            on_cycle=self.on_cycle,
+            on_decisions=parts.keep if self.keep_decisions else None,
+        )
+        with quiet_collector(len(self.jobs)):
+            reason = engine.run()
+        if journal is not None and journal.enabled:
+            journal.end_run(str(reason))
+        return engine
+
+    def _result(self, parts: _Parts, engine: Engine) -> RunResult:
+        adapter, scheduler = parts.adapter, parts.scheduler
+        results = adapter.results()
+        in_vain = _in_vain(results, scheduler.state)
+        held_back = _held_back(adapter.unsubmitted) if self.chains else ()
+        plugins = self.catalogue.expanded(self.plugin_configs)
+        batches = {"cycle": f"{self.cycle:g} s"} if self.cycle is not None else {}
+        return RunResult(
+            label=self.label,
+            plugins=tuple((config.name, dict(config.options)) for config in plugins),
+            again=self._again(parts.physics),
+            contributed=_contributed(parts.plugins),
+            cluster=parts.cluster,
+            jobs=[_judged(job, in_vain) for job in results],
+            left_waiting=left_waiting(scheduler, _pending(results, in_vain), self.clock),
+            failures=engine.failures.of_plugins(scheduler.answered),
+            refused=[*self.refused, *held_back, *in_vain.values()],
+            decisions=parts.records,
+            capacity=adapter.capacity,
+            activities=adapter.activities,
+            power=adapter.power,
+            partitions=adapter.partitions,
+            epoch=self.epoch,
+            begin=self.start,
+            seed=self.seed,
+            cycles=scheduler.cycles,
+            wall_seconds=engine.wall_seconds,
+            about={**(self.about or {}), **batches, "version": __version__},
+        )
+
+    def _again(self, physics: _Physics) -> Callable[[Sequence[JobResult]], RunResult] | str:
+        """Runs jobs again as they ran in this run; or why that is not possible."""
+        once = _only_once(self.commands, self.faults, self.running, self.latencies)
+        if once or physics.sharing is not None:
+            return once or "what jobs lose to their neighbours is drawn"
+        return partial(
+            _run_again,
+            self.given,
+            list(self.plugin_configs),
+            self.catalogue,
+            label=self.label,
+            seed=self.seed,
+            cycle=self.cycle,
+            wait_for_down_nodes=self.wait_for_down_nodes,
+            tiers=self.tiers,
+        )
+
+
+@dataclass(frozen=True)
+class _Physics:
+    """What plugins say of the emulated cluster (hook ``register_physics``)."""
+
+    sharing: Sharing | None
+    oversubscription: Oversubscription | None
+    others: list[Any]
+
+    @classmethod
+    def of(cls, plugins: Plugins) -> _Physics:
+        found = [module for module in plugins.manager.hook.register_physics() if module is not None]
+        return cls(
+            next((module for module in found if isinstance(module, Sharing)), None),
+            next((module for module in found if isinstance(module, Oversubscription)), None),
+            [module for module in found if not isinstance(module, Sharing | Oversubscription)],
+        )
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What a run is made of."""
+
+    plugins: Plugins
+    physics: _Physics
+    #: As the adapter has it: in nodes, if a plugin needs them.
+    cluster: ClusterDescription
+    adapter: Any
+    scheduler: Scheduler
+    records: DecisionLog = field(default_factory=DecisionLog)
+
+    def keep(self, now: float, decisions: Sequence[Decision], outcomes: Sequence[Outcome]) -> None:
+        """Record what was decided and what became of it."""
         for decision, outcome in zip(decisions, outcomes, strict=True):
-            records.append(DecisionRecord(now, decision, outcome.accepted, outcome.message))
+            self.records.append(DecisionRecord(now, decision, outcome.accepted, outcome.message))
 
-    if journal is not None and journal.enabled:
-        states = {inputs.SAVED_AS: plugins.files.texts} if plugins.files.texts else {}
-        journal.begin_run(RunInfo(Mode.DRY_RUN, epoch, __version__, config_text, seed, described, states))
-    engine = Engine(
-        adapter,
-        scheduler,
-        journal,
-        mode=Mode.DRY_RUN,
-        on_cycle=on_cycle,
-        on_decisions=keep if keep_decisions else None,
-    )
-    with quiet_collector(len(jobs)):
-        reason = engine.run()
-    if journal is not None and journal.enabled:
-        journal.end_run(str(reason))
+
+def _powers_up(plugins: Plugins) -> bool:
+    """Whether a plugin is there that could wake nodes."""
+    return plugins.using(PowerUp)
+
+
+def _contributed(plugins: Plugins) -> dict[str, Any]:
+    """The metrics of the run that plugins contribute."""
     contributed: dict[str, Any] = {}
     for _, register in plugins.implementations("register_metrics"):
         contributed.update(register() or {})
-    drawn = "" if sharing is None else "what jobs lose to their neighbours is drawn"
-    again: Callable[[Sequence[JobResult]], RunResult] | str = (
-        _only_once(commands, faults, running, latencies) or drawn
-    )
-    if not again:
-        again = partial(
-            _run_again,
-            given,
-            list(plugin_configs),
-            catalogue,
-            label=label,
-            seed=seed,
-            cycle=cycle,
-            wait_for_down_nodes=wait_for_down_nodes,
-            tiers=tiers,
-        )
-    results = adapter.results()
-    in_vain = _in_vain(results, scheduler.state)
-    return RunResult(
-        label=label,
-        plugins=tuple((config.name, dict(config.options)) for config in catalogue.expanded(plugin_configs)),
-        again=again,
-        contributed=contributed,
-        cluster=cluster,
-        jobs=[_judged(job, in_vain) for job in results],
-        left_waiting=left_waiting(scheduler, _pending(results, in_vain), clock),
-        failures=engine.failures.of_plugins(scheduler.answered),
-        refused=[*refused, *(_held_back(adapter.unsubmitted) if chains else ()), *in_vain.values()],
-        decisions=records,
-        capacity=adapter.capacity,
-        activities=adapter.activities,
-        power=adapter.power,
-        partitions=adapter.partitions,
-        epoch=epoch,
-        begin=start,
-        seed=seed,
-        cycles=scheduler.cycles,
-        wall_seconds=engine.wall_seconds,
-        about={
-            **(about or {}),
-            **({"cycle": f"{cycle:g} s"} if cycle is not None else {}),
-            "version": __version__,
-        },
-    )
+    return contributed
 
 
 def _held_back(unsubmitted: Mapping[str, Follows]) -> list[Refused]:

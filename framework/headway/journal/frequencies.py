@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headway.adapter import WishedFrequency
-from headway.decisions import SetFrequency, SetTimeLimit, Start
+from headway.decisions import Decision, SetFrequency, SetTimeLimit, Start
 from headway.events import (
     DecisionFailed,
     JobChanged,
@@ -75,16 +75,19 @@ class _Story:
             if self.wished == what.frequency:
                 self.wished = None
         elif isinstance(what, DecisionFailed):
-            if isinstance(what.decision, Start):
-                self._forget()
-            elif isinstance(what.decision, SetFrequency) and what.decision.frequency == self.wished:
-                self.wished = None
-            elif isinstance(what.decision, SetTimeLimit):
-                self.walltime = None
+            self._failed(what.decision)
         elif isinstance(what, JobRequeued | JobEnded):
             self._forget()
         elif isinstance(what, JobStarted):
             self._started(what, entry.run_id)
+
+    def _failed(self, decision: Decision) -> None:
+        if isinstance(decision, Start):
+            self._forget()
+        elif isinstance(decision, SetFrequency) and decision.frequency == self.wished:
+            self.wished = None
+        elif isinstance(decision, SetTimeLimit):
+            self.walltime = None
 
     def _started(self, event: JobStarted, run: int) -> None:
         if self.started is not None and abs(self.started - event.time) >= _ALIKE:

@@ -161,54 +161,25 @@ def system_curves(result: RunResult, *, columns: JobColumns | None = None) -> Sy
     columns = columns or job_columns(result)
     begin, end = span(result, columns)
     groups = _groups(result.cluster)
-    group_of = _group_of_jobs(result, groups)
-
+    capacities = [_capacity(result, group, groups, begin, end) for group in groups]
     ran = columns.started
     stop = np.where(np.isnan(columns.end), end, columns.end)
     queued_from = np.clip(eligible(result, columns), begin, None)
     queued_until = np.minimum(np.where(ran, columns.start, stop), end)
-    rows, starts, stops, size = occupations(result, columns)
-    stops = np.where(np.isnan(stops), end, stops)
     wanted = ~np.fromiter((j.job.held and j.start_time is None for j in result.jobs), np.bool_, len(ran))
-    queued = wanted & (queued_until > queued_from)
-
-    capacities = [_capacity(result, group, groups, begin, end) for group in groups]
-    grid = np.unique(
-        np.concatenate(
-            [np.array([begin]), starts, stops, queued_from[queued], queued_until[queued]]
-            + [c.times for c in capacities]
-        )
+    rows, starts, stops, size = occupations(result, columns)
+    times = _Times(
+        rows,
+        starts,
+        np.where(np.isnan(stops), end, stops),
+        size,
+        queued_from,
+        queued_until,
+        wanted & (queued_until > queued_from),
+        columns.processors.astype(np.float64),
     )
-    grid = grid[(grid >= begin) & (grid < end)]
-    if not len(grid):
-        grid = np.array([begin])
-
-    asked = columns.processors.astype(np.float64)
-    total: dict[str, NDArray[np.number[Any]]] = {}
-
-    def add(name: str, values: NDArray[np.number[Any]]) -> None:
-        total[name] = compact(values if name not in total else total[name] + values)
-
-    # A long run has many moments: no more of its curves are there at a time, as floats, than are needed.
-    for index, capacity in enumerate(capacities):
-        mine = group_of == index
-        running, waiting = mine[rows], mine & queued
-        busy = _count(starts[running], stops[running], size[running], begin, end).at(grid)
-        add("busy", busy)
-        usable = capacity.at(grid)
-        add("capacity", usable)
-        free = np.maximum(0.0, usable - busy)
-        del usable, busy
-        from_, until, sizes = queued_from[waiting], queued_until[waiting], asked[waiting]
-        demand = _count(from_, until, sizes, begin, end).at(grid)
-        add("demand", demand)
-        add("lost", np.minimum(free, demand))
-        del demand
-        length = _count(from_, until, np.ones(len(sizes)), begin, end).at(grid)
-        add("length", length)
-        smallest = smallest_present(grid, from_, until, sizes)
-        add("fragmented", np.where((length > 0) & (smallest > free), free, 0.0))
-        add("held_back", np.where(smallest <= free, free, 0.0))
+    grid = times.grid(capacities, begin, end)
+    total = _totals(times, capacities, _group_of_jobs(result, groups), grid, begin, end)
 
     def steps(name: str) -> Steps:
         return Steps(times=grid, values=total[name], end=end)
@@ -222,6 +193,73 @@ def system_curves(result: RunResult, *, columns: JobColumns | None = None) -> Sy
         fragmented=steps("fragmented"),
         held_back=steps("held_back"),
     )
+
+
+@dataclass(frozen=True)
+class _Times:
+    """When jobs ran and waited."""
+
+    #: Times in which processors were taken: which job, from when until when, how many.
+    rows: NDArray[np.int64]
+    starts: Floats
+    stops: Floats
+    size: Floats
+    #: Of each job: from when until when it may have been queued, whether it was, its processors.
+    queued_from: Floats
+    queued_until: Floats
+    queued: NDArray[np.bool_]
+    asked: Floats
+
+    def grid(self, capacities: Sequence[Steps], begin: float, end: float) -> Floats:
+        """The moments between ``begin`` and ``end`` at which something changes; ``begin`` at least."""
+        queued = self.queued
+        grid = np.unique(
+            np.concatenate(
+                [np.array([begin]), self.starts, self.stops]
+                + [self.queued_from[queued], self.queued_until[queued]]
+                + [c.times for c in capacities]
+            )
+        )
+        grid = grid[(grid >= begin) & (grid < end)]
+        return grid if len(grid) else np.array([begin])
+
+
+def _totals(
+    times: _Times,
+    capacities: Sequence[Steps],
+    group_of: NDArray[np.int64],
+    grid: Floats,
+    begin: float,
+    end: float,
+) -> dict[str, NDArray[np.number[Any]]]:
+    """Each curve's values on the grid, over all groups of pools."""
+    total: dict[str, NDArray[np.number[Any]]] = {}
+
+    def add(name: str, values: NDArray[np.number[Any]]) -> None:
+        total[name] = compact(values if name not in total else total[name] + values)
+
+    # A long run has many moments: no more of its curves are there at a time, as floats, than are needed.
+    for index, capacity in enumerate(capacities):
+        mine = group_of == index
+        running, waiting = mine[times.rows], mine & times.queued
+        busy = _count(times.starts[running], times.stops[running], times.size[running], begin, end).at(grid)
+        add("busy", busy)
+        usable = capacity.at(grid)
+        add("capacity", usable)
+        free = np.maximum(0.0, usable - busy)
+        del usable, busy
+        from_, until = times.queued_from[waiting], times.queued_until[waiting]
+        sizes = times.asked[waiting]
+        demand = _count(from_, until, sizes, begin, end).at(grid)
+        add("demand", demand)
+        add("lost", np.minimum(free, demand))
+        del demand
+        length = _count(from_, until, np.ones(len(sizes)), begin, end).at(grid)
+        add("length", length)
+        smallest = smallest_present(grid, from_, until, sizes)
+        add("fragmented", np.where((length > 0) & (smallest > free), free, 0.0))
+        add("held_back", np.where(smallest <= free, free, 0.0))
+    return total
 
 
 def compact(counts: NDArray[np.number[Any]]) -> NDArray[np.number[Any]]:

@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -26,6 +26,10 @@ from headway.report.comparison import compared, compared_columns
 from headway.report.terminal import flatten
 from headway.results import RunResult
 from headway.results.section import Section
+
+if TYPE_CHECKING:
+    from headway.model.classes import ClassBounds
+    from headway.report.plots import Plotted
 
 #: Jobs whose data the page carries for zooming and hovering, over all runs together.
 EMBEDDED_JOBS = 20_000
@@ -74,7 +78,6 @@ def render_html(
     runs = [plots.Plotted(each.columns, each.curves, each.energy) for each in figures]
     summaries = [each.summary for each in figures]
 
-    bounds = [result.class_bounds for result in results]
     charted = min(len(results), GANTT_CHARTS)
     charts = [
         _chart(result, run.columns, run.curves.busy.begin, run.curves.busy.end, EMBEDDED_JOBS // charted)
@@ -90,30 +93,10 @@ def render_html(
         series=[number % plots.SERIES + 1 for number in range(len(results))],
         dashes=[_css_dash(number % plots.SERIES) for number in range(len(results))],
         facts=_facts(results, summaries),
-        tiles=_tiles(summaries[0]) if len(results) == 1 else [],
-        compared_titles=[column[0] for column in compared_columns(summaries)],
-        compared=compared(summaries),
-        bars=[_bar(summary) for summary in summaries],
-        system=_system(summaries),
-        statistics=STATISTICS[1:],
-        per_job=[_per_job(summary) for summary in summaries],
-        class_titles=[title for title, *_ in quantities.CLASS_METRICS]
-        + ["energy"] * any(summary["energy"] is not None for summary in summaries),
-        by_class=_by_class(summaries),
-        pool_titles=[title for title, *_ in quantities.POOL_METRICS],
-        by_pool=_by_pool(summaries),
+        **_tables(summaries),
         class_bounds=_class_bounds(results),
         refused=[summary["counts"]["refused_by_reason"] for summary in summaries],
-        plots={
-            "utilisation": Markup(plots.utilisation(runs, prefix="u")),
-            "queue": Markup(plots.queue_length(runs, prefix="q")),
-            "power": Markup(plots.power(runs, prefix="p") if any(run.energy for run in runs) else ""),
-            "wait": Markup(plots.wait_distribution(runs, prefix="w")),
-            "size": Markup(plots.slowdown_by_size(runs, prefix="s")),
-            "runtime": Markup(plots.slowdown_by_runtime(runs, prefix="r")),
-            "class_wait": Markup(plots.times_by_class(runs, bounds, "wait", prefix="cw")),
-            "class_turnaround": Markup(plots.times_by_class(runs, bounds, "turnaround", prefix="ct")),
-        },
+        plots=_plots(runs, [result.class_bounds for result in results]),
         charts=charts,
         uncharted=labels[charted:],
         wait_legend=list(zip(gantt.WAIT_NAMES, gantt.WAIT_COLOURS, strict=True)),
@@ -124,6 +107,40 @@ def render_html(
         sections=[{"title": section.title, "html": Markup(section.html)} for section in sections],
         version=summaries[0]["run"]["headway_version"],
     )  # fmt: skip
+
+
+def _tables(summaries: Sequence[Summary]) -> dict[str, Any]:
+    """What the page's tables say, by the template's names."""
+    return {
+        "tiles": _tiles(summaries[0]) if len(summaries) == 1 else [],
+        "compared_titles": [column[0] for column in compared_columns(summaries)],
+        "compared": compared(summaries),
+        "bars": [_bar(summary) for summary in summaries],
+        "system": _system(summaries),
+        "statistics": STATISTICS[1:],
+        "per_job": [_per_job(summary) for summary in summaries],
+        "class_titles": [title for title, *_ in quantities.CLASS_METRICS]
+        + ["energy"] * any(summary["energy"] is not None for summary in summaries),
+        "by_class": _by_class(summaries),
+        "pool_titles": [title for title, *_ in quantities.POOL_METRICS],
+        "by_pool": _by_pool(summaries),
+    }
+
+
+def _plots(runs: Sequence[Plotted], bounds: Sequence[ClassBounds]) -> dict[str, Markup]:
+    """The page's plots as SVG, by the template's names."""
+    from headway.report import plots
+
+    return {
+        "utilisation": Markup(plots.utilisation(runs, prefix="u")),
+        "queue": Markup(plots.queue_length(runs, prefix="q")),
+        "power": Markup(plots.power(runs, prefix="p") if any(run.energy for run in runs) else ""),
+        "wait": Markup(plots.wait_distribution(runs, prefix="w")),
+        "size": Markup(plots.slowdown_by_size(runs, prefix="s")),
+        "runtime": Markup(plots.slowdown_by_runtime(runs, prefix="r")),
+        "class_wait": Markup(plots.times_by_class(runs, bounds, "wait", prefix="cw")),
+        "class_turnaround": Markup(plots.times_by_class(runs, bounds, "turnaround", prefix="ct")),
+    }
 
 
 def page_environment() -> Environment:

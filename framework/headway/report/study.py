@@ -381,45 +381,12 @@ def render_study_html(study: Study) -> str:
     """The study as one HTML page that needs nothing else, in the looks of a run's report."""
     from markupsafe import Markup
 
-    # Here and not above: matplotlib takes longer to load than the study takes.
-    from headway.report import study_plots
+    # Here and not above: on a screen a study needs no templates.
     from headway.report.html import page_environment, stylesheet
 
     environment = page_environment()
     widths, cells = cell_matrix(study)
     summary = study.summary
-    plots = {
-        "days": study_plots.day_loads(study, prefix="d"),
-        "hours": study_plots.bars(
-            [str(row["hour"]) for row in study.tables["hours"]],
-            [row["mean"] for row in study.tables["hours"]],
-            "hour", "jobs in this hour of a day", "Arrivals by hour", prefix="h",
-        ),
-        "weekdays": study_plots.bars(
-            [row["weekday"][:3] for row in study.tables["weekdays"]],
-            [row["mean"] or 0.0 for row in study.tables["weekdays"]],
-            "", "jobs on such a day", "Arrivals by weekday", prefix="w",
-        ),
-        "sizes": study_plots.shares(
-            [size_title(row) for row in study.tables["sizes"]], study.tables["sizes"], "processors",
-            "Sizes", prefix="s",
-        ),
-        "lengths": study_plots.runtimes(study, prefix="l"),
-        "accuracy": study_plots.bars(
-            [accuracy_title(row) for row in study.tables["accuracy"]],
-            [100 * (row["share"] or 0.0) for row in study.tables["accuracy"]],
-            "runtime / estimate", "% of jobs", "Accuracy of estimates", prefix="a",
-        ),
-    }  # fmt: skip
-    for key, title in (("groups", "group"), ("queues", "queue")):
-        largest = study.tables[key][:MOST_GROUPS]
-        plots[key] = study_plots.flows(largest, title, prefix=key[0] + "f") if largest else ""
-    if study.tables["estimate_modes"]:
-        plots["estimates"] = study_plots.estimates(study, prefix="e")
-        plots["popularity"] = study_plots.popularity(study, prefix="p")
-        plots["growth"] = study_plots.growth(study, prefix="g")
-        if study.tables["estimate_accuracy"]:
-            plots["by_runtime"] = study_plots.accuracy_by_runtime(study, prefix="r")
     return environment.get_template("study.html").render(
         title=f"{Path(study.path).name}: workload",
         css=stylesheet(environment),
@@ -454,5 +421,46 @@ def render_study_html(study: Study) -> str:
             for key, heading, title in (("groups", "Groups", "group"), ("queues", "Queues", "queue"))
             if study.tables[key]
         ],
-        plots={name: Markup(plot) for name, plot in plots.items()},
+        plots={name: Markup(plot) for name, plot in _plots(study).items()},
     )
+
+
+def _plots(study: Study) -> dict[str, str]:
+    """The page's plots as SVG, by the template's names."""
+    # Here and not above: matplotlib takes longer to load than the study takes.
+    from headway.report import study_plots
+
+    tables = study.tables
+    plots = {
+        "days": study_plots.day_loads(study, prefix="d"),
+        "hours": study_plots.bars(
+            [str(row["hour"]) for row in tables["hours"]],
+            [row["mean"] for row in tables["hours"]],
+            "hour", "jobs in this hour of a day", "Arrivals by hour", prefix="h",
+        ),
+        "weekdays": study_plots.bars(
+            [row["weekday"][:3] for row in tables["weekdays"]],
+            [row["mean"] or 0.0 for row in tables["weekdays"]],
+            "", "jobs on such a day", "Arrivals by weekday", prefix="w",
+        ),
+        "sizes": study_plots.shares(
+            [size_title(row) for row in tables["sizes"]], tables["sizes"], "processors",
+            "Sizes", prefix="s",
+        ),
+        "lengths": study_plots.runtimes(study, prefix="l"),
+        "accuracy": study_plots.bars(
+            [accuracy_title(row) for row in tables["accuracy"]],
+            [100 * (row["share"] or 0.0) for row in tables["accuracy"]],
+            "runtime / estimate", "% of jobs", "Accuracy of estimates", prefix="a",
+        ),
+    }  # fmt: skip
+    for key, title in (("groups", "group"), ("queues", "queue")):
+        largest = tables[key][:MOST_GROUPS]
+        plots[key] = study_plots.flows(largest, title, prefix=key[0] + "f") if largest else ""
+    if tables["estimate_modes"]:
+        plots["estimates"] = study_plots.estimates(study, prefix="e")
+        plots["popularity"] = study_plots.popularity(study, prefix="p")
+        plots["growth"] = study_plots.growth(study, prefix="g")
+        if tables["estimate_accuracy"]:
+            plots["by_runtime"] = study_plots.accuracy_by_runtime(study, prefix="r")
+    return plots

@@ -85,18 +85,12 @@ class Scheduler:
         end, and a start that was wished for before is not repeated.
         """
         self.plugins = plugins
-        self.state = State(cluster, tiers)
-        self.state.epoch = epoch
-        self.state.seed = seed
-        self.state.wait_for_down_nodes = wait_for_down_nodes
-        #: Plugins that raised, and orders that the guard refused; drained by the engine.
-        self.problems: list[Problem] = []
+        self.state = state = State(cluster, tiers)
+        state.epoch = epoch
+        state.seed = seed
+        state.wait_for_down_nodes = wait_for_down_nodes
         #: What the log should say and is nobody's failure; drained by the engine.
-        self.notices = self.state.notices
-        #: Seconds spent in each plugin.
-        self.seconds: dict[str, float] = {}
-        #: By hook, the plugins that answered at least once.
-        self.answered: dict[str, set[str]] = {}
+        self.notices = state.notices
         self.cycles = 0
         self.rng = np.random.default_rng(seed)
         self._monitor = monitor
@@ -105,43 +99,57 @@ class Scheduler:
         self._due: float | None = None
         #: In monitor mode: jobs whose start was wished for and that are still pending.
         self._wished: set[str] = set()
-
-        def caller(hook: str) -> HookCaller:
-            return HookCaller(
-                plugins, hook, self.problems, self.seconds, self.answered.setdefault(hook, set())
-            )
-
-        self._observers = Observers(caller("observe"), plugins.by_name)
-        self._react = caller("react")
-        self._control = caller("control")
-        self._revise = caller("revise")
-        self._veto = caller("veto")
-        self._decided = caller("decided")
-        self._has_observers = bool(self._observers)
-        self._has_reactors = bool(self._react)
-        self._has_finishers = monitor or any((self._control, self._revise, self._veto, self._decided))
-        self._answer = caller("answer")
-        self._checkpoint = caller("checkpoint")
-        self._promised = caller("promised")
-        #: Of each plugin that promises: how often that had changed when it was asked last.
-        self._promises = dict(self._promised.each())
-        self._shutdown = caller("shutdown")
-        state = self.state
-        final = not (monitor or self._revise or self._veto)
-        self._gate = Gate(state, self.problems, final=final)
-        self._passes = Passes(state, plugins, caller, self._gate, clock, self.rng)
-        #: The plugins that start and book, in configured order.
-        self.policies = self._passes.policies
-        ask_plugins(state, plugins, caller)
         #: When a step is due even if no event comes; None: never.
         self.next_wakeup = state.next_wakeup if cycle is None else self._next_wakeup
         self._handlers = state.handlers
-        if saved and OWN_STATE in saved:
-            state.remember_frequencies(saved[OWN_STATE]["frequencies"])
-        caller("startup").all(state, capabilities)
-        for name, function in caller("restore").implementations:
-            if saved and name in saved:
-                HookCaller(plugins, "restore", self.problems, self.seconds).call(
+        self._meet_plugins(clock)
+        self._begin(capabilities, saved or {}, counting_on)
+
+    def _meet_plugins(self, clock: Callable[[float], str]) -> None:
+        """Find out which plugins answer which hook."""
+        state, plugins = self.state, self.plugins
+        #: Plugins that raised, and orders that the guard refused; drained by the engine.
+        self.problems: list[Problem] = []
+        #: Seconds spent in each plugin.
+        self.seconds: dict[str, float] = {}
+        #: By hook, the plugins that answered at least once.
+        self.answered: dict[str, set[str]] = {}
+        self._observers = Observers(self._caller("observe"), plugins.by_name)
+        self._react = self._caller("react")
+        self._control = self._caller("control")
+        self._revise = self._caller("revise")
+        self._veto = self._caller("veto")
+        self._decided = self._caller("decided")
+        self._has_observers = bool(self._observers)
+        self._has_reactors = bool(self._react)
+        self._has_finishers = self._monitor or any((self._control, self._revise, self._veto, self._decided))
+        self._answer = self._caller("answer")
+        self._checkpoint = self._caller("checkpoint")
+        self._promised = self._caller("promised")
+        #: Of each plugin that promises: how often that had changed when it was asked last.
+        self._promises = dict(self._promised.each())
+        self._shutdown = self._caller("shutdown")
+        final = not (self._monitor or self._revise or self._veto)
+        self._gate = Gate(state, self.problems, final=final)
+        self._passes = Passes(state, plugins, self._caller, self._gate, clock, self.rng)
+        #: The plugins that start and book, in configured order.
+        self.policies = self._passes.policies
+        ask_plugins(state, plugins, self._caller)
+
+    def _caller(self, hook: str) -> HookCaller:
+        answered = self.answered.setdefault(hook, set())
+        return HookCaller(self.plugins, hook, self.problems, self.seconds, answered)
+
+    def _begin(
+        self, capabilities: frozenset[type[Decision]], saved: Mapping[str, Any], counting_on: bool
+    ) -> None:
+        """Tell the plugins that the run begins, and give them what they kept of an earlier run."""
+        if OWN_STATE in saved:
+            self.state.remember_frequencies(saved[OWN_STATE]["frequencies"])
+        self._caller("startup").all(self.state, capabilities)
+        for name, function in self._caller("restore").implementations:
+            if name in saved:
+                HookCaller(self.plugins, "restore", self.problems, self.seconds).call(
                     name, function, saved[name], counting_on
                 )
 

@@ -57,22 +57,7 @@ def begin(
     if job.processors > domain.free:
         raise StateError(f"job {job.id} needs {job.processors} processors, {domain.free} are free")
     if domain.flat:
-        if domain.reservations:
-            guard_reservations(state, job, domain)
-        if frequency is not None:
-            job.frequency = frequency
-        job.status = _STARTING
-        job.start_time = now = state.now
-        job.expected_end = end = now + job.expected_runtime
-        processors = job.processors
-        domain.free -= processors
-        entry = (end, job.seq, processors, job)
-        insort(domain.running, entry)
-        job.entries = ((domain, entry),)
-        if state.predict is not None:
-            note_predicted(domain, entry)
-        if state.watchers:
-            tell_took(state, job)
+        _take(state, job, domain, frequency)
         return
     state.nodes.guard(job.request, placement, job.pool.name)
     if state.before_move:
@@ -86,6 +71,26 @@ def begin(
     # The domain is being looked at.
     with Unnoticed((domain,)):
         occupy(state, job, placement, state.now)
+
+
+def _take(state: Facts, job: Job, domain: Domain, frequency: float | None) -> None:
+    """The job takes its processors of a flat pool, if no reservation is broken by that."""
+    if domain.reservations:
+        guard_reservations(state, job, domain)
+    if frequency is not None:
+        job.frequency = frequency
+    job.status = _STARTING
+    job.start_time = now = state.now
+    job.expected_end = end = now + job.expected_runtime
+    processors = job.processors
+    domain.free -= processors
+    entry = (end, job.seq, processors, job)
+    insort(domain.running, entry)
+    job.entries = ((domain, entry),)
+    if state.predict is not None:
+        note_predicted(domain, entry)
+    if state.watchers:
+        tell_took(state, job)
 
 
 def guard_reservations(state: Facts, job: Job, domain: Domain) -> None:

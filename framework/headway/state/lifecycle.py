@@ -93,19 +93,7 @@ def started(state: Facts, event: ev.JobStarted) -> None:
             occupy(state, job, placement, event.time)
         job.tier = event.tier
     if job.status is _STARTING:
-        if state.cluster.shares_out:
-            # What was kept off its nodes until its layout is known may be looked at.
-            for domain, _ in job.entries or ():
-                domain.touch()
-        if job.start_time != event.time:
-            job.start_time = event.time
-            set_expected_end(state, job, expected_end(job, event.time))
-        elsewhere = bool(job.choices and event.pool) and event.pool != job.pool.name
-        if elsewhere or (event.placement != job.placement and event.placement):
-            release(state, job)
-            if job.choices:
-                face_start(state, job, event.placement, event.pool)
-            occupy(state, job, event.placement, event.time)
+        _confirm_start(state, job, event)
     elif job.status in (_PENDING, _WAITING):
         # Started by somebody else, or seen for the first time.
         leave_queue(state, job)
@@ -127,6 +115,23 @@ def started(state: Facts, event: ev.JobStarted) -> None:
         job.failures = 0
     if state.dependants:
         tell_dependants(state, job)
+
+
+def _confirm_start(state: Facts, job: Job, event: ev.JobStarted) -> None:
+    """Our start was carried out: its time, and where the job is, are the cluster's."""
+    if state.cluster.shares_out:
+        # What was kept off its nodes until its layout is known may be looked at.
+        for domain, _ in job.entries or ():
+            domain.touch()
+    if job.start_time != event.time:
+        job.start_time = event.time
+        set_expected_end(state, job, expected_end(job, event.time))
+    elsewhere = bool(job.choices and event.pool) and event.pool != job.pool.name
+    if elsewhere or (event.placement != job.placement and event.placement):
+        release(state, job)
+        if job.choices:
+            face_start(state, job, event.placement, event.pool)
+        occupy(state, job, event.placement, event.time)
 
 
 def decision_failed(state: Facts, event: ev.DecisionFailed) -> None:

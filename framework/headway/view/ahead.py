@@ -93,13 +93,7 @@ class Ahead(Profile):
                     continue
             break
         if (start > begun or not place) and after is None:
-            if place and durations[place - 1] == duration:
-                place -= 1
-            upto = place
-            while upto < len(starts) and starts[upto] <= start:
-                upto += 1
-            durations[place:upto] = [duration]
-            starts[place:upto] = [start]
+            _note(durations, starts, duration, start, place)
         if start == _INF or start > latest:
             return _INF, 0
         return start, self._take(step, last, start, end, processors)
@@ -169,6 +163,17 @@ class Ahead(Profile):
         if step and free[step - 1] == left:
             del times[step], free[step]
         return left
+
+
+def _note(durations: list[float], starts: list[float], duration: float, start: float, place: int) -> None:
+    """Keep the earliest start for such a duration, which goes before ``place``."""
+    if place and durations[place - 1] == duration:
+        place -= 1
+    upto = place
+    while upto < len(starts) and starts[upto] <= start:
+        upto += 1
+    durations[place:upto] = [duration]
+    starts[place:upto] = [start]
 
 
 class Coarse(Ahead):

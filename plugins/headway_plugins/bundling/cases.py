@@ -14,7 +14,7 @@ Decisions on what the paper leaves open
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from headway_plugins.bundling.model import EQUAL, INFINITY, Interval, Member, Model
@@ -114,60 +114,84 @@ def further_subjobs(
     if not current or most < 1 or model.migration == INFINITY:
         return None
     parts = {i.processors for i in intervals if i.end > now_or_before and not i.migrating}
-    sizes = sorted({
+    bound = intervals[-1].end - max(min_gain, EQUAL)
+    best = _Best(model, now, done, members, slots, bound)
+    best.consider_all(_sizes(model, parts, most), slots.passing(now) > 0)
+    return best.choice(slack)
+
+
+def _sizes(model: Model, parts: Iterable[int], most: int) -> list[int]:
+    """The processors, at most ``most``, with which a part of the plan runs at another degree."""
+    return sorted({
         size
         for degree in range(1, model.omax + 1)
         for part in parts
         if 1 <= (size := -(-model.processors // degree) - part) <= most
     })  # fmt: skip
-    lead, shadow, lasting = model.migration, slots.shadow, slots.lasting
-    passing = slots.passing(now) > 0
-    bound = intervals[-1].end - max(min_gain, EQUAL)
-    best: tuple[float, float, int, int, int] | None = None
-    chosen: tuple[Interval, ...] = ()
 
-    def consider(case: int, one: int, other: int) -> None:
-        nonlocal best, chosen
+
+class _Best:
+    """The best addition so far to a job that runs."""
+
+    def __init__(
+        self, model: Model, now: float, done: float, members: Sequence[Member], slots: Slots, bound: float
+    ) -> None:
+        """``bound``: before when an addition must complete the job to be worth it."""
+        self._model = model
+        self._now = now
+        self._done = done
+        self._members = members
+        self._shadow, self._lasting = slots.shadow, slots.lasting
+        self._bound = bound
+        #: Completion, processor-seconds asked, case, processors of one subjob and of the other.
+        self._key: tuple[float, float, int, int, int] | None = None
+        self._ahead: tuple[Interval, ...] = ()
+
+    def consider_all(self, sizes: Sequence[int], passing: bool) -> None:
+        """``passing``: there are processors that are free until the shadow time alone."""
+        for size in sizes:
+            if size <= self._lasting or passing:
+                self._consider(1, size, 0)
+            if passing:
+                self._consider(2, size, 0)
+                if size <= self._lasting:
+                    for both in sizes:
+                        if both > size:
+                            self._consider(3, size, both - size)
+
+    def _consider(self, case: int, one: int, other: int) -> None:
+        now, shadow, best = self._now, self._shadow, self._key
         more = [Member(one, shadow if case == 2 else INFINITY)]
         if other:
             more.append(Member(other, shadow))
-        ahead = plan(model, now, done, (*members, *more), lead)
+        ahead = plan(self._model, now, self._done, (*self._members, *more), self._model.migration)
         if ahead is None:
             return
         completion = ahead[-1].end
-        if completion >= bound or (best is not None and completion > best[0] + EQUAL):
+        if completion >= self._bound or (best is not None and completion > best[0] + EQUAL):
             return
-        if case == 1 and one > lasting and completion > shadow + EQUAL:
+        if case == 1 and one > self._lasting and completion > shadow + EQUAL:
             return
         asked = one * ((shadow if case == 2 else completion) - now)
         if other:
             asked += other * (shadow - now)
         key = completion, asked, case, one, other
         if best is None or _before(key, best):
-            best, chosen = key, tuple(ahead)
+            self._key, self._ahead = key, tuple(ahead)
 
-    for size in sizes:
-        if size <= lasting or passing:
-            consider(1, size, 0)
-        if passing:
-            consider(2, size, 0)
-            if size <= lasting:
-                for both in sizes:
-                    if both > size:
-                        consider(3, size, both - size)
-    if best is None:
-        return None
-    completion, _, case, one, other = best
-    until = completion - now
-    passes = shadow - now
-    if case == 2:
-        requests: tuple[Request, ...] = (Request(one, passes),)
-    else:
-        limit = until * slack
-        requests = (Request(one, limit if one <= lasting else min(limit, passes)),)
+    def choice(self, slack: float) -> Choice | None:
+        """What is asked for; ``slack``: factor on limits, within what the slots allow."""
+        if self._key is None:
+            return None
+        completion, _, case, one, other = self._key
+        passes = self._shadow - self._now
+        if case == 2:
+            return Choice(case, (Request(one, passes),), completion, self._ahead)
+        limit = (completion - self._now) * slack
+        requests = [Request(one, limit if one <= self._lasting else min(limit, passes))]
         if other:
-            requests = (*requests, Request(other, passes))
-    return Choice(case, requests, completion, chosen)
+            requests.append(Request(other, passes))
+        return Choice(case, tuple(requests), completion, self._ahead)
 
 
 def _before(one: tuple[float, float, int, int, int], other: tuple[float, float, int, int, int]) -> bool:

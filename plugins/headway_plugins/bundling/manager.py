@@ -30,81 +30,35 @@ Decisions on what the paper leaves open
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any
-
-import msgspec
-import pydantic
 
 from headway.decisions import Cancel, Decision, Hold, Kill, Migrate, Release, Requeue, Start, SubmitSubjob
 from headway.events import DecisionFailed, Event, JobEnded, JobRequeued, JobStarted, JobSubmitted
-from headway.hookspecs import Plugin, hookimpl
+from headway.hookspecs import hookimpl
 from headway.model import JobDescription, Request
-from headway.model.bundles import BUNDLE, Oversubscription, on_tick, parent_of
+from headway.model.bundles import BUNDLE, Oversubscription, on_tick
 from headway.plugins import Traits
-from headway.state import Domain, Job, State, Status
+from headway.state import Domain, Job, State
 from headway.state.records import ON_NODES
+from headway_plugins.bundling.bundling_options import BundlingOptions
 from headway_plugins.bundling.cases import Choice, first_subjobs, further_subjobs, when_placeholder_starts
 from headway_plugins.bundling.elastic import Elastic
 from headway_plugins.bundling.figures import bundling_figures
-from headway_plugins.bundling.model import EQUAL, Interval, Member, Model
+from headway_plugins.bundling.known_jobs import PENDING, STARTING, WAITING, ElasticJobs, subjobs_request
+from headway_plugins.bundling.model import EQUAL, Interval, Member
 from headway_plugins.bundling.planning import plan
 from headway_plugins.bundling.room import Room
 from headway_plugins.bundling.slots import Slots, backfillable
 
-_PENDING, _WAITING, _STARTING = Status.PENDING, Status.WAITING, Status.STARTING
-#: Seconds for which a subjob that was asked for may be on its way, and after which one is taken back again.
-_PATIENCE, _AGAIN = 60.0, 15.0
 _INF = float("inf")
 
 
-class BundlingOptions(pydantic.BaseModel):
-    """Options of elastic job bundling."""
-
-    model_config = pydantic.ConfigDict(extra="forbid", populate_by_name=True)
-
-    omax: int = pydantic.Field(default=8, ge=1, description="most processes on one processor")
-    penalty: float = pydantic.Field(
-        default=1.0, gt=0, alias="delta",
-        description="factor on the time of an application that shares processors, beside its degree",
-    )  # fmt: skip
-    migration: float = pydantic.Field(
-        default=120.0,
-        ge=1,
-        alias="lambda",
-        description="seconds that a bulk migration takes; inf: there are none",
-    )
-    migration_per_process: float = pydantic.Field(
-        default=0.0,
-        ge=0,
-        alias="lambda_per_process",
-        description="further seconds for each process, whose images are written and read together",
-    )
-    min_processors: int = pydantic.Field(default=8, ge=2, description="smallest job that is elastic")
-    only: list[str] = pydantic.Field(default=[], description="ids of the jobs that are elastic; none: all")
-    activation: int = pydantic.Field(
-        default=-1,
-        ge=-1,
-        description="jobs that wait are asked while more jobs than these are queued; -1: always",
-    )
-    min_gain: float = pydantic.Field(
-        default=0.0, ge=0, description="seconds; what brings a completion forward by no more is left"
-    )
-    slack: float = pydantic.Field(
-        default=1.0, ge=1, description="factor on the time limits of subjobs that are added to a running job"
-    )
-    release_reservation: bool = pydantic.Field(
-        default=False,
-        description="a queue's first job gives its place up if its bundle completes before it could start",
-    )
-
-    @pydantic.field_validator("only", mode="before")
-    @classmethod
-    def _one(cls, value: Any) -> Any:
-        return [str(value)] if isinstance(value, str | int) else value
+#: Seconds for which a subjob that was asked for may be on its way.
+_PATIENCE = 60.0
 
 
-class Bundling(Plugin):
+class Bundling(ElasticJobs):
     """Elastic job bundling: wide jobs run early, on several small subjobs."""
 
     Options = BundlingOptions
@@ -112,33 +66,6 @@ class Bundling(Plugin):
         needs=(SubmitSubjob, Migrate, Kill, Cancel, Requeue, Hold, Release),
         paper="F. Liu, J. B. Weissman: Elastic Job Bundling, SC 2015, section 3",
     )
-
-    def __init__(self, options: BundlingOptions | None = None) -> None:
-        self.options: BundlingOptions = options or BundlingOptions()
-        self._costs = Oversubscription(
-            self.options.penalty, on_tick(self.options.migration), self.options.migration_per_process
-        )
-        self._only = frozenset(self.options.only)
-        #: In order of submission; and those of them that run as bundles or have asked for subjobs.
-        self._elastic: dict[str, Elastic] = {}
-        self._active: dict[str, Elastic] = {}
-        #: Jobs that were submitted in this step and may be elastic; subjobs that nobody uses, and from when
-        #: on they are to be taken back.
-        self._arrived: list[str] = []
-        self._orphans: dict[str, float] = {}
-        #: Subjobs that were taken back before they ran, whose end is no news; and running ones.
-        self._cancelled: set[str] = set()
-        self._killed: set[str] = set()
-        #: Bundles that lost a member with processes on it.
-        self._broken: dict[str, None] = {}
-        #: Those of them whose member reached its limit.
-        self._late: set[str] = set()
-        #: J_0 that are to be held instead of started, and why; "": only not now.
-        self._dropped: dict[str, str] = {}
-        #: A predecessor's state was taken up and is to be compared with what is there.
-        self._restored = False
-        #: When all were asked last; None: something has happened since.
-        self._asked_at: float | None = None
 
     @hookimpl
     def register_physics(self) -> Oversubscription:
@@ -177,8 +104,6 @@ class Bundling(Plugin):
         self._active = {job_id: self._elastic[job_id] for job_id in saved["active"]}
         self._restored = True
 
-    # ------------------------------------------------------------------ what happens
-
     @hookimpl
     def observe(self, event: Event, state: State) -> None:
         kind = type(event)
@@ -209,69 +134,6 @@ class Bundling(Plugin):
         elif kind is DecisionFailed:
             self._failed(event.decision, event.time)  # type: ignore[attr-defined]
 
-    def _failed(self, decision: Decision, now: float) -> None:
-        """The cluster did not do what this plugin, or the policy with its jobs, decided."""
-        if isinstance(decision, Migrate):
-            job = self._active.get(decision.job_id)
-            if job is not None:
-                job.refused = True
-                self._broken[decision.job_id] = None
-        elif isinstance(decision, SubmitSubjob):
-            self._lost(decision.job.id)
-        elif isinstance(decision, Start):
-            # It may have been counted as running already.
-            if self._lost(decision.job_id) and decision.job_id not in self._elastic:
-                self._orphans[decision.job_id] = now
-        elif isinstance(decision, Cancel | Kill):
-            job_id = decision.job_id
-            if job_id in self._cancelled or job_id in self._killed:
-                self._cancelled.discard(job_id)
-                self._killed.discard(job_id)
-                self._orphans[job_id] = now + _AGAIN
-
-    def _submitted(self, description: JobDescription) -> None:
-        parent = parent_of(description)
-        if parent:
-            owner = self._elastic.get(parent)
-            if owner is None or not (description.id in owner.asked or description.id in owner.members):
-                self._orphans[description.id] = description.submit_time
-            return
-        self._asked_at = None
-        if description.id not in self._elastic and self._may_be_elastic(description):
-            self._arrived.append(description.id)
-
-    def _may_be_elastic(self, job: JobDescription) -> bool:
-        request = job.request
-        if request.processors < self.options.min_processors or (self._only and job.id not in self._only):
-            return False
-        plain = Request(request.processors, request.walltime)
-        return not job.reservation and _subjobs_request(request, plain) == request
-
-    def _lost(self, job_id: str, *, late: bool = False) -> bool:
-        """A member is gone, or back in the queue; whether it was one. ``late``: it reached its limit."""
-        for job in self._active.values():
-            asked = job.asked.pop(job_id, None) is not None
-            if job.members.pop(job_id, None) is not None:
-                if job_id in job.using:
-                    self._broken[job.job_id] = None
-                    if late:
-                        self._late.add(job.job_id)
-                return True
-            if asked:
-                return True
-        return False
-
-    def _runs_alone(self, job: Elastic, now: float) -> None:
-        """It runs on its own request, as everybody does; nobody waits for what it asked for."""
-        self._orphans.update(dict.fromkeys(job.asked, now))
-        self._forget(job.job_id)
-
-    def _forget(self, job_id: str) -> None:
-        self._elastic.pop(job_id, None)
-        self._active.pop(job_id, None)
-
-    # ------------------------------------------------------------------ what is done
-
     @hookimpl
     def control(self, state: State) -> Iterable[Decision] | None:
         if not (self._elastic or self._arrived or self._orphans):
@@ -300,36 +162,13 @@ class Bundling(Plugin):
             yield from self._take_back(state)
         for job_id in self._arrived:
             arrived = jobs.get(job_id)
-            if arrived is not None and arrived.status in (_PENDING, _WAITING):
+            if arrived is not None and arrived.status in (PENDING, WAITING):
                 self._elastic[job_id] = self._made(arrived)
         self._arrived = []
-        if self._active:
-            for job in list(self._active.values()):
-                if job.asked:
-                    yield from self._settle(job, state)
-            again = False
-            for job_id in list(self._broken):
-                if job_id in self._active and self._active[job_id].running:
-                    given_back = list(self._mend(self._active[job_id], state))
-                    yield from given_back
-                    # What it still has is to be free before it asks.
-                    again = again or (job_id not in self._active and bool(given_back))
-            self._broken.clear()
-            self._late.clear()
-            for job in self._active.values():
-                if not job.running or job.job_id in self._dropped:
-                    continue
-                if jobs[job.job_id].status in ON_NODES and job.job_id not in job.members:
-                    turned = self._turn(job, state)
-                    again = again or turned is None or turned.restart
-                    if turned is not None:
-                        yield turned
-                else:
-                    yield from self._depart(job, now)
-            if again:
-                # The policy passes first.
-                self._asked_at = None
-                return
+        if self._active and (yield from self._go_on(state)):
+            # The policy passes first.
+            self._asked_at = None
+            return
         if self._asked_at != now:
             self._asked_at = now
             for domain in state.domains.values():
@@ -338,58 +177,45 @@ class Bundling(Plugin):
         if self.options.release_reservation:
             yield from self._give_up_places(state)
 
+    def _go_on(self, state: State) -> Generator[Decision, None, bool]:
+        """What becomes of bundles that asked, lost a member, or whose original request has started; whether
+        the policy is to pass before anything is asked for."""
+        for job in list(self._active.values()):
+            if job.asked:
+                yield from self._settle(job, state)
+        again = False
+        for job_id in list(self._broken):
+            if job_id in self._active and self._active[job_id].running:
+                given_back = list(self._mend(self._active[job_id], state))
+                yield from given_back
+                # What it still has is to be free before it asks.
+                again = again or (job_id not in self._active and bool(given_back))
+        self._broken.clear()
+        self._late.clear()
+        for job in self._active.values():
+            if not job.running or job.job_id in self._dropped:
+                continue
+            if state.jobs[job.job_id].status in ON_NODES and job.job_id not in job.members:
+                turned = self._turn(job, state)
+                again = again or turned is None or turned.restart
+                if turned is not None:
+                    yield turned
+            else:
+                yield from self._depart(job, state.now)
+        return again
+
     def _give_up_places(self, state: State) -> Iterator[Hold]:
         """J_0 at the head of a queue reserves nothing if its bundle completes before it could start."""
         for domain in state.domains.values():
             first = domain.queue[0] if domain.queue else None
             job = self._active.get(first.id) if first is not None else None
-            if first is None or job is None or not job.running or job.held or first.status is not _PENDING:
+            if first is None or job is None or not job.running or job.held or first.status is not PENDING:
                 continue
             ends = [(end, processors) for end, _, processors, _ in state.entries_in(first.pool)]
             shadow = backfillable(state.now, state.free_in(first.pool), first.processors, ends).shadow
             if job.completion <= shadow + EQUAL:
                 job.held, self._asked_at = True, None
                 yield Hold(first.id, f"its subjobs complete it by {job.completion:.0f}, before it can start")
-
-    def _compare(self, state: State) -> None:
-        """What has ended since a predecessor's state was saved is gone."""
-        self._restored = False
-        jobs = state.jobs
-        for gone in [job for job in self._elastic.values() if job.job_id not in jobs]:
-            left = [name for name in (*gone.members, *gone.asked) if name in jobs]
-            self._orphans.update(dict.fromkeys(left, state.now))
-            self._forget(gone.job_id)
-        for job in list(self._active.values()):
-            for name in [n for n in job.members if n not in jobs or jobs[n].status not in ON_NODES]:
-                self._lost(name)
-            if job.running:
-                self._wake(job, state)
-
-    def _take_back(self, state: State) -> Iterator[Decision]:
-        """Subjobs of no bundle are removed."""
-        for job_id, due in list(self._orphans.items()):
-            job = state.jobs.get(job_id)
-            if job is not None and due > state.now + EQUAL:
-                state.wake_at(due, job.pool)
-                continue
-            del self._orphans[job_id]
-            if job is None:
-                continue
-            if job.status in (_PENDING, _WAITING):
-                self._cancelled.add(job_id)
-                yield Cancel(job_id, "nobody waits for this subjob any more")
-            else:
-                self._killed.add(job_id)
-                yield Kill(job_id, "no bundle uses this subjob")
-
-    def _made(self, job: Job) -> Elastic:
-        return Elastic(job.id, job.pool.name, self._model(job.processors, job.estimate))
-
-    def _model(self, processors: int, walltime: float) -> Model:
-        options = self.options
-        return Model(processors, walltime, options.omax, options.penalty, self._costs.moving(processors))
-
-    # ------------------------------------------------------------------ asking
 
     def _ask_all(self, domain: Domain, state: State) -> Iterator[Decision]:
         now, activation = state.now, self.options.activation
@@ -401,7 +227,7 @@ class Bundling(Plugin):
             if jobs[job.job_id].domain is not domain or job.asked:
                 continue
             if not job.running:
-                if quiet or jobs[job.job_id].status is not _PENDING:
+                if quiet or jobs[job.job_id].status is not PENDING:
                     continue
             elif job.settled or not job.may_grow(now):
                 continue
@@ -445,7 +271,7 @@ class Bundling(Plugin):
             job.numbered += 1
             while (name := f"{job.job_id}.{job.numbered}") in state.jobs:
                 job.numbered += 1
-            request = _subjobs_request(parent.request, Request(processors, walltime))
+            request = subjobs_request(parent.request, Request(processors, walltime))
             job.asked[name] = Member(processors, now + walltime)
             description = JobDescription(
                 name, now, request, own.pool.name, parent.name, parent.user, parent.group, parent.account,
@@ -475,25 +301,19 @@ class Bundling(Plugin):
             # Its subjobs come first; the policy may start it next.
             self._dropped[job.job_id] = ""
         started: dict[str, Member] = {}
-        complete = (
-            job.choice is not None
-            and len(job.asked) == len(job.choice.subjobs)
-            # What was planned then is not what is ahead later.
-            and job.asked_at >= now - EQUAL
-        )
         for name, member in job.asked.items():
             found = jobs.get(name)
             if found is not None and found.start_time is not None and found.status in ON_NODES:
                 started[name] = Member(member.processors, found.start_time + found.request.walltime)
-                continue
-            complete = False
-            if found is not None:
+            elif found is not None:
                 self._cancelled.add(name)
                 yield Cancel(name, "it could not start at once")
-        choice, job.asked, job.choice = job.choice, {}, None
-        intervals: Iterable[Interval] | None
+        choice, asked, job.asked, job.choice = job.choice, len(job.asked), {}, None
         together = job.model.migration
-        if complete and choice is not None:
+        intervals: Sequence[Interval] | None = None
+        # What was planned then is not what is ahead later.
+        in_time = job.asked_at >= now - EQUAL
+        if choice is not None and in_time and len(started) == asked == len(choice.subjobs):
             intervals = choice.intervals
             if not job.running:
                 together = 0.0
@@ -506,8 +326,6 @@ class Bundling(Plugin):
                     self._killed.add(name)
                     yield Kill(name, "alone it is of no use to its bundle")
                 intervals = None
-        else:
-            intervals = None
         if intervals is None:
             if not job.running:
                 self._active.pop(job.job_id, None)
@@ -520,15 +338,6 @@ class Bundling(Plugin):
             yield job.sent(now, job.members, "spreads over further processors")
         else:
             job.using = list(job.members)
-
-    def _wake(self, job: Elastic, state: State) -> None:
-        """Have a step when processes must leave."""
-        pool = state.pools[job.pool]
-        for interval in job.intervals:
-            if interval.migrating and interval.start > state.now + EQUAL:
-                state.wake_at(interval.start, pool)
-
-    # ------------------------------------------------------------------ running bundles
 
     def _depart(self, job: Elastic, now: float) -> Iterator[Decision]:
         """Have processes leave the subjobs whose time ends."""
@@ -591,9 +400,4 @@ class Bundling(Plugin):
 
 def _ordered_now(job: Job, now: float) -> bool:
     """Whether it was this step that decided its start, so that it can be dropped."""
-    return job.status is _STARTING and job.start_time is not None and job.start_time >= now - EQUAL
-
-
-def _subjobs_request(request: Request, plain: Request) -> Request:
-    """What a subjob asks for beside processors and time."""
-    return msgspec.structs.replace(plain, features=request.features, excluded_nodes=request.excluded_nodes)
+    return job.status is STARTING and job.start_time is not None and job.start_time >= now - EQUAL

@@ -17,6 +17,10 @@ from headway.metrics import job_columns
 from headway.report.quantities import NONE, duration, number, share
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headway.metrics import JobColumns
+    from headway.results import RunResult
     from headway_plugins.accounts.tree import Tree
     from headway_plugins.fairness.live import Past
 
@@ -37,9 +41,8 @@ def command(config_path: Path, since: float) -> None:
     """
     from headway.config import load_config
     from headway.journal import Journal
-    from headway.metrics.system import eligible
     from headway_plugins.fairness.equality import resource_equality
-    from headway_plugins.fairness.figures import by_name, missed, overtakers
+    from headway_plugins.fairness.figures import by_name, missed
     from headway_plugins.fairness.live import past
     from headway_plugins.fairness.plugin import STANDING_HEADS, standing_row
     from headway_plugins.fairness.shares import against_shares
@@ -79,7 +82,17 @@ def command(config_path: Path, since: float) -> None:
         for one in against_shares(result, tree, columns)[:_LISTED]:
             table.add_row(*standing_row(one))
         screen.print(table)
-    worst = [row for row in rows[np.argsort(-loss, kind="stable")][:_LISTED] if found.unfairness[row] > 0]
+    _show_worst(result, columns, rows[np.argsort(-loss, kind="stable")][:_LISTED], found.unfairness)
+
+
+def _show_worst(
+    result: RunResult, columns: JobColumns, rows: NDArray[np.int64], lost: NDArray[np.float64]
+) -> None:
+    """Of these rows the jobs that lost something, what they lost, and which jobs overtook them."""
+    from headway.metrics.system import eligible
+    from headway_plugins.fairness.figures import overtakers
+
+    worst = [row for row in rows if lost[row] > 0]
     if not worst:
         return
     came = eligible(result, columns)
@@ -90,9 +103,9 @@ def command(config_path: Path, since: float) -> None:
         job = result.jobs[row].job
         table.add_row(
             job.id, job.user, number(job.request.processors), duration(float(columns.start[row] - came[row])),
-            _hours(float(found.unfairness[row])), ", ".join(overtakers(result, came, int(row))) or NONE,
+            _hours(float(lost[row])), ", ".join(overtakers(result, came, int(row))) or NONE,
         )  # fmt: skip
-    screen.print(table)
+    console().print(table)
 
 
 def _site_shares(told: Past) -> Tree | None:

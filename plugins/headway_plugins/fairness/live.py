@@ -83,6 +83,27 @@ class _Course:
                 self.spans.append((self.since, time))
             self.since = None
 
+    def follow(self, event: Event) -> None:
+        """What happened to the job while it was there."""
+        if isinstance(event, JobStarted):
+            if self.start is None:
+                # Held until then, if nobody saw it released.
+                self.release(event.time)
+                self.start = self.since = event.time
+                self.starts += 1
+                self.state = "running"
+        elif isinstance(event, JobRequeued):
+            self.stop(event.time)
+            self.start, self.state = None, "pending"
+        elif isinstance(event, JobHeld):
+            self.hold()
+        elif isinstance(event, JobReleased):
+            self.release(event.time)
+        elif isinstance(event, JobSuspended):
+            self.stop(event.time)
+        elif self.start is not None and self.since is None:
+            self.since = event.time
+
     def result(self, last: float) -> tuple[JobResult, list[Activity]]:
         """Its record, and the spans in which it ran and runs no longer; ``last``: when news came last."""
         seconds = sum(
@@ -135,51 +156,11 @@ def past(journal: Journal) -> Past | None:
 
 def course_of(events: Iterable[Event], cluster: ClusterDescription) -> RunResult:
     """The jobs that these events tell of, as one run; times are those of the events."""
-    present: dict[str, _Course] = {}
-    gone: list[_Course] = []
-    ended: dict[str, float] = {}
-    last = float("-inf")
+    told = _Told()
     for event in events:
-        last = max(last, event.time)
-        if isinstance(event, JobSubmitted):
-            known = present.get(event.job.id)
-            if known is None and ended.get(event.job.id, float("-inf")) <= event.job.submit_time:
-                present[event.job.id] = _Course(event.job)
-            elif known is not None and known.job.held and not event.job.held:
-                # Released while nobody looked.
-                known.release(event.time)
-        elif isinstance(event, JobChanged):
-            course = present.get(event.job.id)
-            if course is not None:
-                course.describe(event.job, event.time)
-        elif isinstance(event, _OF_A_JOB):
-            course = present.get(event.job_id)
-            if course is None:
-                continue
-            if isinstance(event, JobEnded):
-                course.stop(event.time)
-                course.end, course.state = event.time, event.outcome
-                ended[event.job_id] = event.time
-                gone.append(present.pop(event.job_id))
-            elif isinstance(event, JobStarted):
-                if course.start is None:
-                    # Held until then, if nobody saw it released.
-                    course.release(event.time)
-                    course.start = course.since = event.time
-                    course.starts += 1
-                    course.state = "running"
-            elif isinstance(event, JobRequeued):
-                course.stop(event.time)
-                course.start, course.state = None, "pending"
-            elif isinstance(event, JobHeld):
-                course.hold()
-            elif isinstance(event, JobReleased):
-                course.release(event.time)
-            elif isinstance(event, JobSuspended):
-                course.stop(event.time)
-            elif course.start is not None and course.since is None:
-                course.since = event.time
-    courses = sorted([*gone, *present.values()], key=lambda course: course.job.submit_time)
+        told.tell(event)
+    last = told.last
+    courses = sorted([*told.gone, *told.present.values()], key=lambda course: course.job.submit_time)
     found = [course.result(last if course.end is None else course.end) for course in courses]
     return RunResult(
         "journal",
@@ -187,3 +168,42 @@ def course_of(events: Iterable[Event], cluster: ClusterDescription) -> RunResult
         [result for result, _ in found],
         activities=[activity for _, activities in found for activity in activities],
     )
+
+
+class _Told:
+    """The jobs that events have told of so far."""
+
+    def __init__(self) -> None:
+        self.present: dict[str, _Course] = {}
+        self.gone: list[_Course] = []
+        #: When something happened last.
+        self.last = float("-inf")
+        self._ended: dict[str, float] = {}
+
+    def tell(self, event: Event) -> None:
+        self.last = max(self.last, event.time)
+        if isinstance(event, JobSubmitted):
+            self._submitted(event)
+        elif isinstance(event, JobChanged):
+            course = self.present.get(event.job.id)
+            if course is not None:
+                course.describe(event.job, event.time)
+        elif isinstance(event, _OF_A_JOB):
+            course = self.present.get(event.job_id)
+            if course is None:
+                return
+            if isinstance(event, JobEnded):
+                course.stop(event.time)
+                course.end, course.state = event.time, event.outcome
+                self._ended[event.job_id] = event.time
+                self.gone.append(self.present.pop(event.job_id))
+            else:
+                course.follow(event)
+
+    def _submitted(self, event: JobSubmitted) -> None:
+        known = self.present.get(event.job.id)
+        if known is None and self._ended.get(event.job.id, float("-inf")) <= event.job.submit_time:
+            self.present[event.job.id] = _Course(event.job)
+        elif known is not None and known.job.held and not event.job.held:
+            # Released while nobody looked.
+            known.release(event.time)

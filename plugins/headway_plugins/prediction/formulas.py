@@ -126,27 +126,13 @@ def parse(text: str) -> Formula:
         raise FormulaError(text, columns[at], f"cannot be read: {str(error.msg).split('.')[0]}") from error
     except (ValueError, MemoryError, RecursionError) as error:
         raise FormulaError(text, 1, f"cannot be read: {error or type(error).__name__}") from error
-
-    def column(node: ast.AST) -> int:
-        # The text is ASCII, so bytes are characters.
-        return columns[min(max(getattr(node, "col_offset", 1) - 1, 0), len(columns) - 1)]
-
-    def check(node: ast.AST, depth: int) -> None:
-        if depth > DEEPEST:
-            raise FormulaError(text, column(node), f"expected at most {DEEPEST} parts within each other")
-        problem = _problem(node)
-        if problem:
-            raise FormulaError(text, column(node), problem)
-        for inner in _inner(node):
-            check(inner, depth + 1)
-
     # Where the whole stands in parentheses it is one term.
     grouped = tree.col_offset != 1 + len(source) - len(source.lstrip())
     summands = list(_summands(tree, grouped))
     if len(summands) > MOST_TERMS:
         raise FormulaError(text, 1, f"expected at most {MOST_TERMS} terms, found {len(summands)}")
     for node in summands:
-        check(node, 0)
+        _check(node, text, columns)
     names = tuple(sorted(set().union(*map(_names, summands))))
     terms: list[Term] = []
     for node in summands:
@@ -157,6 +143,17 @@ def parse(text: str) -> Formula:
     if not terms:
         raise FormulaError(text, 1, "expected a term that names a parameter, found none")
     return Formula(text, tuple(terms), names, not all(map(_names, summands)))
+
+
+def _check(node: ast.AST, text: str, columns: Sequence[int], depth: int = 0) -> None:
+    """Raise :class:`FormulaError` for what may not stand in a formula, here and further in."""
+    problem = _problem(node) if depth <= DEEPEST else f"expected at most {DEEPEST} parts within each other"
+    if problem:
+        # The text is ASCII, so bytes are characters.
+        at = min(max(getattr(node, "col_offset", 1) - 1, 0), len(columns) - 1)
+        raise FormulaError(text, columns[at], problem)
+    for inner in _inner(node):
+        _check(inner, text, columns, depth + 1)
 
 
 def _python(text: str) -> tuple[str, list[int]]:

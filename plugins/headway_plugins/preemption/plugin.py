@@ -1,7 +1,9 @@
 """Preemption: a job that waits takes the places of running jobs that have to give way to it.
 
 After Slurm's page "Preemption" (slurm.schedmd.com/preempt.html: PreemptType, PreemptMode, PreemptExemptTime)
-and the Maui administrator's guide, chapter "Preemption". Who gives way to whom is in ``rules.py``.
+and the Maui administrator's guide, chapter "Preemption". Which job gives way to which is in
+``rules.py`` and ``judging.py``, where a job could start then in ``places.py``, what is under way in
+``claims.py``.
 
 After the policies have started whom they could, the first ``depth`` jobs of each queue are looked at, one
 after the other. If one may take others' places, and could start at once if some of these were gone, those go
@@ -34,12 +36,10 @@ Decisions on what is left open:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Literal
 
-import numpy as np
 import pydantic
 
 from headway.decisions import Decision, Kill, Requeue, Resume, Signal, Start, Suspend
@@ -54,23 +54,20 @@ from headway.events import (
     JobSuspended,
 )
 from headway.hookspecs import Plugin, hookimpl
-from headway.model import Placement
 from headway.plugins import Again, Traits
 from headway.report.quantities import duration
 from headway.state import Domain, Job, PoolState, State, Status
-from headway.state.choices import domains_of, facing_each, facing_pool, ways
-from headway.state.records import ON_NODES
+from headway.state.choices import domains_of, facing_pool, ways
 from headway.view import View
+from headway_plugins.preemption.claims import ORDERS, Claim, Victim, still_there
+from headway_plugins.preemption.judging import Judge, seconds_lost
+from headway_plugins.preemption.places import Places, may_help, start_in
 from headway_plugins.preemption.rules import Rule, Seconds, check_rules
 from headway_plugins.preemption.suspended import Held, Suspended
 from headway_plugins.preemption.victims import Candidate, cheapest, in_turn
 
 _INF = float("inf")
 
-#: How a rule's victims are told to go.
-_ORDERS: dict[str, type[Requeue] | type[Kill] | type[Suspend]] = {
-    "requeue": Requeue, "cancel": Kill, "suspend": Suspend,
-}  # fmt: skip
 #: Seconds after which a job is looked at again whose victims were not told to go after all.
 _AGAIN = 600.0
 
@@ -101,37 +98,6 @@ class PreemptionOptions(pydantic.BaseModel):
         return self
 
 
-@dataclass(frozen=True)
-class _Victim:
-    """Who is to go: when it had started, what it is told, and the processor-seconds that are lost.
-
-    ``told``: what it is told first, where it has a grace time.
-    """
-
-    started: float | None
-    order: Requeue | Kill | Suspend
-    lost: float
-    told: Signal | None
-    rule: Rule
-
-
-@dataclass
-class _Claim:
-    """Room that is being made for a job; given up at ``deadline`` (absolute seconds)."""
-
-    job: Job
-    #: The one of its pools in which it is to start.
-    pool: PoolState
-    #: What its victims' going costs, as victims are compared.
-    cost: float
-    #: The nodes that it is to start on.
-    nodes: frozenset[str]
-    deadline: float
-    #: When those go who have a grace time, absolute seconds; None: all were told to.
-    until: float | None = None
-    victims: dict[str, _Victim] = field(default_factory=dict)
-
-
 class Preemption(Plugin):
     """Running jobs make room for waiting ones that may take their places."""
 
@@ -142,24 +108,18 @@ class Preemption(Plugin):
     def __init__(self, options: PreemptionOptions) -> None:
         super().__init__(options)
         self._rules = options.rules
-        self._by_priority = options.victims == "lowest-priority" or any(
-            rule.distance is not None for rule in options.rules
-        )
         #: By the id of the job that room is made for.
-        self._claims: dict[str, _Claim] = {}
-        #: Who did not go -> when it had started: it is left alone in this run of it.
-        self._stays: dict[str, float | None] = {}
+        self._claims: dict[str, Claim] = {}
         #: Jobs that are not looked at before (absolute seconds).
         self._not_before: dict[str, float] = {}
         #: Domain -> the jobs that were looked at last.
         self._seen: dict[str, list[Job]] = {}
         #: When each domain is looked at again because of time alone.
         self._woken: dict[str, float] = {}
-        #: Jobs' priorities, as they were when somebody asked last.
-        self._priorities: dict[tuple[str, str], float] = {}
-        self._priorities_at = -_INF
         self._suspended = Suspended()
         self._suspends = any(rule.how == "suspend" for rule in options.rules)
+        self._judge = Judge(options.rules, options.victims, self._suspended)
+        self._places = Places(self._judge, self._suspended, self._claims, suspends=self._suspends)
         if self._suspends:
             self.traits = replace(self.traits, requires=frozenset({"lending"}))
         self._figures: dict[str, float] = {
@@ -175,11 +135,13 @@ class Preemption(Plugin):
     @hookimpl
     def startup(self, state: State, capabilities: frozenset[type]) -> None:
         self._state = state
+        self._judge.begin(state)
+        self._places.begin(state)
         for at, rule in enumerate(self._rules):
-            if _ORDERS[rule.how] not in capabilities:
+            if ORDERS[rule.how] not in capabilities:
                 raise UserError(
                     f"preemption: rules.{at}: how: {rule.how}: the cluster cannot carry it out "
-                    f"(it lacks {_ORDERS[rule.how].__name__})"
+                    f"(it lacks {ORDERS[rule.how].__name__})"
                 )
             if rule.how == "suspend" and not (state.cluster.suspended_lend and Resume in capabilities):
                 raise UserError(
@@ -216,7 +178,7 @@ class Preemption(Plugin):
             claim = self._claims[event.job_id]
             # It may have found other room in the grace time.
             self._drop(claim, state)
-            self._figures["preemptions"] += len(_still_there(claim, state)) < len(claim.victims)
+            self._figures["preemptions"] += len(still_there(claim, state)) < len(claim.victims)
         elif isinstance(event, JobRequeued):
             self._went(event.job_id, Requeue, "requeued")
         elif isinstance(event, JobEnded) and event.outcome != "completed":
@@ -240,7 +202,7 @@ class Preemption(Plugin):
                     self._figures["resumed"] += 1
                     self._figures["suspended processor-seconds"] += job.processors * (event.time - since)
                 else:
-                    self._stays[job.id] = job.start_time
+                    self._judge.stays[job.id] = job.start_time
             if said:
                 state.notices.append(said)
         elif isinstance(event, JobEnded | JobRequeued):
@@ -279,7 +241,7 @@ class Preemption(Plugin):
         nodes = {name for claim in self._claims.values() for name in claim.nodes}
         for claim in self._claims.values():
             # What was booked around its victims was in its way until the domain was looked at.
-            if claim.job.status is Status.PENDING and not _still_there(claim, state):
+            if claim.job.status is Status.PENDING and not still_there(claim, state):
                 start = self._start(claim)
                 if start is not None:
                     yield start
@@ -303,7 +265,7 @@ class Preemption(Plugin):
             queued = (job for job in domain.queue if job.status is Status.PENDING)
             heads = [
                 job for job in islice(queued, self.options.depth)
-                if job.id not in begun and self._has_rule(job, domain)
+                if job.id not in begun and self._judge.has_rule(job, domain)
             ]  # fmt: skip
             # Nothing else lets one have a place that could not: it was looked at, or others are first.
             if heads and (view.now == state.now or heads != self._seen.get(domain.name)):
@@ -311,14 +273,6 @@ class Preemption(Plugin):
                 for decision in self._first_of(heads, domain, view, state):
                     begun.add(decision.job_id)
                     yield decision
-
-    def _has_rule(self, job: Job, domain: Domain) -> bool:
-        """Whether the job may take places in any of its pools of the domain."""
-        for pool in ways(job, domain):
-            with facing_pool(job, pool):
-                if any(rule.who.fits(job) for rule in self._rules):
-                    return True
-        return False
 
     @hookimpl
     def explain(self, job: Job, question: str, clock: Callable[[float], str]) -> str | None:
@@ -335,12 +289,12 @@ class Preemption(Plugin):
         self, jobs: Sequence[Job], domain: Domain, view: View, state: State
     ) -> Iterator[Start | Signal | Requeue | Kill | Suspend]:
         """The first of these for which others can make room."""
-        if self._by_priority:
-            self._judge([*jobs, *(other for *_, other in view.running)])
+        if self._judge.by_priority:
+            self._judge.judge([*jobs, *(other for *_, other in view.running)])
         for job in jobs:
             if job.id in self._claims or not self._may(job, view, state):
                 continue
-            start = self._before_suspended(job, view)
+            start = self._places.before_suspended(job, view)
             if start is not None:
                 yield start
                 return
@@ -352,7 +306,7 @@ class Preemption(Plugin):
                 return
 
     def _tell(
-        self, claim: _Claim, name: str, state: State, *, now: bool = False
+        self, claim: Claim, name: str, state: State, *, now: bool = False
     ) -> Signal | Requeue | Kill | Suspend:
         """What a victim is told: to go ``now``, or first what it is told before."""
         victim = claim.victims[name]
@@ -363,20 +317,6 @@ class Preemption(Plugin):
             self._suspended.told(state.jobs[name], held)
         return victim.order
 
-    def _before_suspended(self, job: Job, view: View) -> Start | None:
-        """Start a job on what is kept for those whose place it has as well as whoever has it now."""
-        if not any(other.domain is view.domain for other, _ in self._suspended.waiting(self._state)):
-            return None
-        pools = ways(job, view.domain)
-        if any(self._place(job, (), pool, suspended=False) is not None for pool in pools):
-            # Nobody's place is in its way.
-            return None
-        for pool in pools:
-            place = self._place(job, (), pool)
-            if place is not None:
-                return _start_in(pool, job, place, "before jobs that are suspended")
-        return None
-
     def _may(self, job: Job, view: View, state: State) -> bool:
         """Whether this job may take any place at all now."""
         ripe = max(job.submit_time + self.options.patience, self._not_before.get(job.id, 0.0))
@@ -385,21 +325,12 @@ class Preemption(Plugin):
             return False
         self._not_before.pop(job.id, None)
         until = state.now + self.options.soon
-        if any(self._starts_by(until, job, domain) for domain in domains_of(job)):
+        if any(self._places.starts_by(until, job, domain) for domain in domains_of(job)):
             self._wake(until, view.domain, state)
             return False
         return True
 
-    def _starts_by(self, until: float, job: Job, domain: Domain) -> bool:
-        """Whether the job could start in the domain if what is to end by then had ended."""
-        view = domain.view
-        if not isinstance(view, View):
-            return False
-        ending = [other for end, _, _, other in view.running if end <= until]
-        over = partial(self._yields, job)
-        return bool(ending) and view.place_without(job, ending, over) is not None
-
-    def _claim(self, job: Job, view: View, state: State) -> _Claim | None:
+    def _claim(self, job: Job, view: View, state: State) -> Claim | None:
         """Room for the job in that of its pools where it costs least, if there is any to be made."""
         claims = []
         for pool in ways(job, view.domain):
@@ -407,97 +338,50 @@ class Preemption(Plugin):
                 claims.append(self._claim_in(pool, job, view, state))
         return min((claim for claim in claims if claim is not None), key=lambda c: c.cost, default=None)
 
-    def _claim_in(self, pool: PoolState, job: Job, view: View, state: State) -> _Claim | None:
+    def _claim_in(self, pool: PoolState, job: Job, view: View, state: State) -> Claim | None:
         """As :meth:`_claim`, in the pool that it faces."""
         by_rule: dict[str, Rule] = {}
         candidates: list[Candidate] = []
         ripe = _INF
         for _, _, _, other in view.running:
-            rule = self._rule(job, other) if _may_help(job, other, pool, state) else None
+            rule = self._judge.rule(job, other) if may_help(job, other, pool, state) else None
             if rule is None:
                 continue
-            old = self._ripe(other, rule)
+            old = self._judge.ripe(other, rule)
             if state.now < old:
                 ripe = min(ripe, old)
             else:
                 by_rule[other.id] = rule
-                candidates.append((self._cost(other, rule, state), other))
+                candidates.append((self._judge.cost(other, rule, state), other))
         if ripe < _INF:
             self._wake(ripe, view.domain, state)
         if not candidates:
             return None
         in_sum = self.options.victims in ("least-lost", "fewest")
         search = cheapest if in_sum else in_turn
-        gone = search(candidates, lambda jobs: self._place(job, jobs, pool) is not None)
+        gone = search(candidates, lambda jobs: self._places.place(job, jobs, pool) is not None)
         if not gone:
             # It cannot be done; or it could start as it is, and the policy knows why it does not.
             return None
-        place = self._place(job, gone, pool) or ()
+        place = self._places.place(job, gone, pool) or ()
         nodes = frozenset(name for name, _ in place)
         grace = max(by_rule[other.id].grace for other in gone)
         costs = [cost for cost, other in candidates if other in gone]
         cost = sum(costs) if in_sum else max(costs)
-        claim = _Claim(job, pool, cost, nodes, state.now + grace + self.options.timeout)
+        claim = Claim(job, pool, cost, nodes, state.now + grace + self.options.timeout)
         if grace:
             claim.until = state.now + grace
         for other in gone:
             rule = by_rule[other.id]
-            lost = _lost(other, rule, state.now)
+            lost = seconds_lost(other, rule, state.now)
             reason = f"makes room for job {job.id} ({rule})"
             reason += (
                 ", and waits" if rule.how == "suspend" else f", which costs {duration(lost)} of its work"
             )
-            order = _ORDERS[rule.how](other.id, reason)
+            order = ORDERS[rule.how](other.id, reason)
             told = Signal(other.id, rule.signal, grace, reason) if rule.grace else None
-            claim.victims[other.id] = _Victim(other.start_time, order, lost * other.processors, told, rule)
+            claim.victims[other.id] = Victim(other.start_time, order, lost * other.processors, told, rule)
         return claim
-
-    def _ripe(self, job: Job, rule: Rule) -> float:
-        """From when on it may be told to go (absolute seconds)."""
-        ripe = (job.start_time or 0.0) + rule.exempt
-        if rule.how == "suspend" and job.paused:
-            ripe = max(ripe, self._suspended.ran_since(job) + rule.again)
-        return ripe
-
-    def _place(
-        self, job: Job, gone: Sequence[Job], pool: PoolState, *, suspended: bool = True
-    ) -> Placement | None:
-        """Where it could start in the pool without these: whose places it may take cannot keep it out by
-        waiting. Places that are kept for suspended jobs are in its way if not ``suspended``."""
-        view = pool.domain.view
-        if not isinstance(view, View):
-            return None
-        over = partial(self._yields, job, suspended=suspended)
-        with facing_pool(job, pool):
-            lent = [other for other in gone if self._lends(job, other)]
-        rest = [other for other in gone if other not in lent] if lent else gone
-        return view.place_without(job, rest, over, lent, pool)
-
-    def _yields(self, job: Job, other: Job, *, suspended: bool = True) -> bool:
-        """Whether what is booked for the other is not in the job's way."""
-        if other.choices:
-            # It may be booked in any of its pools.
-            if not all([self._rule_of(job, other) is not None for _ in facing_each(other)]):
-                return False
-        elif self._rule_of(job, other) is None:
-            return False
-        return not self._suspended.stand_in_of(other) or (suspended and self._waits_on(job, other.id))
-
-    def _lends(self, job: Job, other: Job) -> bool:
-        """Whether the other would be suspended for the job."""
-        if not self._suspends or other.leaving:
-            claim = self._claims.get(job.id)
-            victim = claim.victims.get(other.id) if claim is not None else None
-            return victim is not None and isinstance(victim.order, Suspend)
-        rule = self._rule(job, other)
-        return rule is not None and rule.how == "suspend"
-
-    def _waits_on(self, job: Job, name: str) -> bool:
-        """Whether a suspended job may wait for one that runs to its limit, too."""
-        other, held = self._state.jobs.get(name), self._suspended.get(name)
-        if other is None or held is None:
-            return False
-        return self._suspended.over(other, held, self._state.now) + job.estimate <= 0
 
     def _wake(self, time: float, domain: Domain, state: State) -> None:
         """Look at a domain again at ``time``, if nothing happens before."""
@@ -506,61 +390,9 @@ class Preemption(Plugin):
             self._woken[domain.name] = time
             state.wake_at(time, domain)
 
-    def _rule(self, job: Job, other: Job) -> Rule | None:
-        """By which rule the job may take the other's place, once that has run long enough."""
-        if other.status is not Status.RUNNING or other.leaving or other.attribute("preemptible") is False:
-            return None
-        if other.id in self._stays:
-            if self._stays[other.id] == other.start_time:
-                return None
-            del self._stays[other.id]
-        return self._rule_of(job, other)
-
-    def _rule_of(self, job: Job, other: Job) -> Rule | None:
-        return next((rule for rule in self._rules if self._meets(rule, job, other)), None)
-
-    def _meets(self, rule: Rule, job: Job, other: Job) -> bool:
-        if not (rule.who.fits(job) and rule.whom.fits(other)):
-            return False
-        if rule.how == "suspend" and other.paused + job.estimate > rule.longest:
-            return False
-        return rule.distance is None or self._priority(job) - self._priority(other) >= rule.distance
-
-    def _priority(self, job: Job) -> float:
-        """What an order makes of it, else what the batch system says; nothing where nobody does."""
-        key = (job.id, job.pool.name)
-        if self._state.now != self._priorities_at or key not in self._priorities:
-            self._judge([job])
-        return self._priorities[key]
-
-    def _judge(self, jobs: Sequence[Job]) -> None:
-        """These jobs' priorities now, all at once, in the pools that they face."""
-        state = self._state
-        if state.now != self._priorities_at:
-            self._priorities_at = state.now
-            self._priorities.clear()
-        judge = state.factors.get("priority")
-        values: list[float] = [job.description.priority or 0.0 for job in jobs]
-        if judge is not None:
-            values = np.asarray(judge(jobs, state), np.float64).tolist()
-        self._priorities.update(zip(((job.id, job.pool.name) for job in jobs), values, strict=True))
-
-    def _cost(self, job: Job, rule: Rule, state: State) -> float:
-        """What its going costs."""
-        # Of those who lose nothing, the smaller.
-        lost = job.processors * max(_lost(job, rule, state.now), 1e-6)
-        if self.options.victims == "fewest":
-            # Of as many, those who lose less.
-            return 1.0 + lost / (1.0 + lost) * 1e-6
-        if self.options.victims == "youngest":
-            return state.now - (job.start_time or 0.0)
-        if self.options.victims == "lowest-priority":
-            return self._priority(job)
-        return lost
-
     # ------------------------------------------------------------------ what becomes of it
 
-    def _look_after(self, claim: _Claim, state: State) -> Iterator[Decision]:
+    def _look_after(self, claim: Claim, state: State) -> Iterator[Decision]:
         job = claim.job
         if job.status is Status.STARTING:
             return
@@ -569,7 +401,7 @@ class Preemption(Plugin):
             # It does not want to start any more, or cannot; who was told to go goes.
             self._drop(claim, state)
             return
-        left = _still_there(claim, state)
+        left = still_there(claim, state)
         if left and not all(victim.leaving for victim in left):
             # Nobody told them, as when headway only watches.
             self._drop(claim, state)
@@ -589,9 +421,9 @@ class Preemption(Plugin):
             elif state.now >= claim.deadline:
                 self._give_up(claim, [], "what they left is not enough any more", state)
 
-    def _send_away(self, claim: _Claim, left: Sequence[Job], state: State) -> Iterator[Decision]:
+    def _send_away(self, claim: Claim, left: Sequence[Job], state: State) -> Iterator[Decision]:
         """The grace time is over: who is still there goes, if the job can start then."""
-        if self._place(claim.job, left, claim.pool) is None:
+        if self._places.place(claim.job, left, claim.pool) is None:
             self._give_up(claim, [], "what they would leave is not enough any more", state)
             return
         claim.until = None
@@ -600,25 +432,25 @@ class Preemption(Plugin):
             self._tell(claim, victim.id, state, now=True) for victim in left if claim.victims[victim.id].told
         ]
 
-    def _start(self, claim: _Claim) -> Start | None:
+    def _start(self, claim: Claim) -> Start | None:
         """Start it where room was made."""
-        placement = self._place(claim.job, (), claim.pool)
+        placement = self._places.place(claim.job, (), claim.pool)
         if placement is None:
             return None
         whom = " and ".join(f"job {name}" for name in claim.victims)
-        return _start_in(claim.pool, claim.job, placement, f"in the place of {whom}")
+        return start_in(claim.pool, claim.job, placement, f"in the place of {whom}")
 
-    def _give_up(self, claim: _Claim, stay: Sequence[str], why: str, state: State) -> None:
+    def _give_up(self, claim: Claim, stay: Sequence[str], why: str, state: State) -> None:
         """Room is not made: who stays is left alone, and the job is looked at anew."""
         self._figures["given up"] += 1
-        self._stays = {name: since for name, since in self._stays.items() if name in state.jobs}
-        self._stays.update((name, claim.victims[name].started) for name in stay)
+        self._judge.stays = {name: since for name, since in self._judge.stays.items() if name in state.jobs}
+        self._judge.stays.update((name, claim.victims[name].started) for name in stay)
         self._drop(claim, state, stay)
         whom = ", ".join(f"job {name}" for name in stay or claim.victims)
         state.notices.append(f"{whom} does not make room for job {claim.job.id}: {why}")
         claim.pool.domain.touch()
 
-    def _drop(self, claim: _Claim, state: State, stay: Sequence[str] = ()) -> None:
+    def _drop(self, claim: Claim, state: State, stay: Sequence[str] = ()) -> None:
         """Nobody makes room any more: these stay, and so do those who had only been signalled so far."""
         self._claims.pop(claim.job.id, None)
         for name, victim in claim.victims.items():
@@ -628,36 +460,3 @@ class Preemption(Plugin):
                 state.take_back(victim.order)
             if name not in stay and (job is None or (job.status is Status.RUNNING and not job.leaving)):
                 self._suspended.forget(name)
-
-
-def _still_there(claim: _Claim, state: State) -> list[Job]:
-    """Who has not gone yet of those who are to make room."""
-    jobs = ((state.jobs.get(name), told) for name, told in claim.victims.items())
-    return [
-        job
-        for job, told in jobs
-        if job is not None and job.status in ON_NODES and not job.lends and job.start_time == told.started
-    ]
-
-
-def _start_in(pool: PoolState, job: Job, placement: Placement, reason: str) -> Start:
-    """The job's start in this one of its pools."""
-    return Start(job.id, placement, reason, pool=pool.name if job.choices else "")
-
-
-def _may_help(job: Job, other: Job, pool: PoolState, state: State) -> bool:
-    """Whether the job could have anything in the pool that the other, which runs in its domain, leaves."""
-    if len(pool.domain.pools) == 1 or state.nodes.any_in((pool.name,), [name for name, _ in other.placement]):
-        return True
-    held = {name for name, _ in other.request.licences}
-    return any(name in held for name, _ in job.request.licences)
-
-
-def _lost(job: Job, rule: Rule, now: float) -> float:
-    """Seconds of its work that are lost if it goes by this rule."""
-    if rule.how == "suspend":
-        return 0.0
-    done, saves = job.done(now), job.attribute("saves")
-    if rule.how == "requeue" and rule.grace and isinstance(saves, int | float) and 0 <= saves <= rule.grace:
-        return min(done, rule.grace)
-    return done

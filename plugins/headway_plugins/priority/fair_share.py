@@ -26,9 +26,7 @@ account above that has one, over the largest one.
 
 from __future__ import annotations
 
-import zoneinfo
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -48,20 +46,13 @@ from headway.events import (
     SitePolicyChanged,
 )
 from headway.hookspecs import NO_MORE, hookimpl
-from headway.model import JobDescription, Placement, SitePolicy, processors_of
-from headway.plugins import Traits
-from headway.state import Factor, Job, State, Status
-from headway.workload.accounting import Ended
-from headway_plugins.accounts.amounts import amount
+from headway.model import SitePolicy, processors_of
+from headway.state import Factor, Job, State
 from headway_plugins.accounts.associations import entry_of, same_shares
-from headway_plugins.accounts.calendar import next_period, period_begin
 from headway_plugins.accounts.counting import CountingOptions, DecayOptions
-from headway_plugins.accounts.options import is_from_slurm, required
-from headway_plugins.accounts.tree import Floats, Tree
+from headway_plugins.accounts.tree import Floats
 from headway_plugins.accounts.usage import Decaying, Ledger
-from headway_plugins.priority import past
-
-_RUNNING = Status.RUNNING
+from headway_plugins.priority.counting_usage import RUNNING, Standing, UsageCount
 
 
 class _Saved(msgspec.Struct):
@@ -78,77 +69,10 @@ class _Saved(msgspec.Struct):
     suspended: list[str] = []
 
 
-@dataclass(frozen=True)
-class Standing:
-    """How each node of the tree stands at one moment; arrays with a value a node."""
-
-    #: Units x seconds, at and below the node.
-    usage: Floats
-    #: 0 to 1.
-    factor: Floats
-
-
-class FairShare:
+class FairShare(UsageCount):
     """Counts usage, and registers the factor ``fairshare``; subclasses judge."""
 
     Options: type[CountingOptions] = DecayOptions
-    traits = Traits(checkpoint="counts")
-
-    def __init__(self, options: Any = None) -> None:
-        self.options: Any = options if options is not None else self.Options()
-        self.tree: Tree = self.options.tree()
-        self.ledger: Ledger = self.make_ledger()
-        #: Whether the tree is the running batch system's, and what it said of it last.
-        self._from_slurm = is_from_slurm(self.options.accounts)
-        self.traits = replace(self.traits, requires=required(self.options.accounts))
-        self._policy: SitePolicy | None = None
-        #: Nobody knows yet what was used before the first start.
-        self._seeds = self._from_slurm
-        #: What the accounting says of the time before, until it is counted; and the ends of its jobs, in the
-        #: step in which it is.
-        self._past: list[Ended] = self.options.past
-        self._over: dict[str, float] = {}
-        #: QOS -> factor on what its jobs are billed.
-        self._qos: Mapping[str, float] = self.options.qos
-        self._period: float = self.options.period
-        self._zone = zoneinfo.ZoneInfo(self.options.zone)
-        self._epoch = 0.0
-        self._reset_due = np.inf
-        self._never_resets: bool = self.options.reset == "none"
-        self._billing: list[tuple[str, float]] = list(self.options.billing.items())
-        #: Units a second of each processor, where nothing else is billed.
-        self._each: float | None = (
-            self.options.billing["processors"] if self.options.billing.keys() == {"processors"} else None
-        )
-        #: Jobs that are not over.
-        self._jobs: dict[str, JobDescription] = {}
-        #: (account, group, user) -> node.
-        self._nodes: dict[tuple[str, str, str], int] = {}
-        #: What the log should say.
-        self._unknown: list[str] = []
-        #: The latest moment that an event spoke of.
-        self._seen = self._seen_before = -np.inf
-        #: Jobs that ran when the last run ended and that nobody has spoken of since; None: all is settled.
-        self._inherited: set[str] | None = None
-        #: Suspended jobs, which are not billed.
-        self._suspended: set[str] = set()
-        #: Counts what changes usage, so that it is not judged anew if nothing did.
-        self._version = 0
-        self._judged: tuple[float, int, Standing] | None = None
-        #: What the factor goes by until a period is over, and for which tree.
-        self._present: tuple[float, int, Floats] | None = None
-
-    # ------------------------------------------------------------------ what subclasses say
-
-    def make_ledger(self) -> Ledger:
-        """Where usage is counted."""
-        return Decaying(self.options.half_life)
-
-    def judge(self, total: Floats) -> Floats:
-        """Each node's factor, 0 to 1; ``total``: what was used at and below each node."""
-        raise NotImplementedError
-
-    # ------------------------------------------------------------------ counting
 
     @hookimpl
     def startup(self, state: State) -> None:
@@ -168,7 +92,7 @@ class FairShare:
             self._stopped(event.job_id, event.time)
         elif type(event) is JobStarted:
             job = state.jobs.get(event.job_id)
-            runs = job is not None and job.status is _RUNNING
+            runs = job is not None and job.status is RUNNING
             self._runs(event.job_id, event.placement, event.time, runs=runs)
         elif isinstance(event, JobChanged):
             self._jobs[event.job.id] = event.job
@@ -187,133 +111,6 @@ class FairShare:
             self._follow(event.policy, event.time, state)
         if self._unknown:
             self._tell(state)
-
-    def _changed(self, event: JobChanged, state: State) -> None:
-        """A running job may be somebody else's now, or be billed otherwise. If not, nothing is written down:
-        the moment of the news may be later than that of the job's end."""
-        description, known = event.job, self.ledger.running.get(event.job.id)
-        job = state.jobs.get(description.id)
-        if known is None or job is None:
-            return
-        processors = processors_of(job.placement) or description.request.processors
-        if known[:2] != (self.node_of(description), self.rate(description, processors)):
-            self._runs(description.id, job.placement, event.time)
-
-    def _runs(self, job_id: str, placement: Placement, at: float, *, runs: bool = True) -> None:
-        """The job runs with so much from then on; no placement: with what it asks for. ``runs``: it still
-        does."""
-        self._pass(at)
-        description = self._jobs.get(job_id)
-        if description is None or (self._over and at < self._over.get(job_id, -np.inf)):
-            return
-        inherited = self._inherited
-        if inherited is not None and job_id not in inherited and at <= self._seen_before:
-            if not runs:
-                # It was over, or suspended, when the last run was saved, and is told once more.
-                return
-            if job_id in self._suspended:
-                # It was resumed while nobody looked, and its time before that is counted.
-                at = self._seen_before
-        if runs:
-            self._suspended.discard(job_id)
-        node = self.node_of(description)
-        # Flat pools name no placement.
-        processors = processors_of(placement) if placement else 0
-        rate = self.rate(description, processors or description.request.processors)
-        if self._inherited is not None and job_id in self._inherited:
-            self._inherited.discard(job_id)
-            whose, before, since = self.ledger.running[job_id]
-            begun = max(at, self.ledger.reset_at)
-            if (whose, before) == (node, rate) and begun < since + 1.0:
-                # Counted from its start, or since it was resumed or changed.
-                return
-            if begun < since - 1.0:
-                at = max(since, self._seen_before)
-            # It began again while nobody looked, or has changed.
-            self.ledger.end(job_id, min(self._seen_before, at))
-        self.ledger.begin(job_id, node, rate, at)
-        self._version += 1
-
-    def _count_past(self, state: State) -> None:
-        """Everybody has used what the accounting says."""
-        self._pass(state.now)
-        self._over, used = past.count(
-            self._past, self.ledger, self.node_of, self.rate, state.now, self._epoch
-        )
-        self._past = []
-        self._version += 1
-        unknown = [name for name, weight in self.options.billing.items() if weight and name != "processors"]
-        state.notices.append(
-            f"usage of {len(self._over)} jobs before the first start is that of {self.options.history}: "
-            f"{used:.0f} units x seconds"
-            + (f"; their {', '.join(unknown)} is not known and not counted" if unknown else "")
-        )
-
-    def _stopped(self, job_id: str, at: float) -> None:
-        self._pass(at)
-        if self._inherited is not None:
-            self._inherited.discard(job_id)
-        self.ledger.end(job_id, at)
-        self._version += 1
-
-    def _pass(self, now: float) -> None:
-        """Time has come to ``now``: usage may be to be forgotten."""
-        if now > self._seen:
-            self._seen = now
-        if not self._never_resets:
-            self._reset(now)
-
-    def _reset(self, now: float) -> None:
-        if self._reset_due == np.inf or now >= self._reset_due:
-            begin = period_begin(now + self._epoch, self.options.reset, self._zone)
-            if begin - self._epoch > self.ledger.reset_at:
-                self.ledger.reset(begin - self._epoch)
-                self._version += 1
-            self._reset_due = next_period(begin, self.options.reset, self._zone) - self._epoch
-
-    def rate(self, job: JobDescription, processors: int) -> float:
-        """Units that a job of so many processors is billed a second."""
-        return self.billed(job, processors) * self.factor(job)
-
-    def factor(self, job: JobDescription) -> float:
-        """What its QOS makes of what a job uses."""
-        return self._qos.get(job.qos, 1.0)
-
-    def billed(self, job: JobDescription, processors: int) -> float:
-        """The same, whatever its QOS."""
-        if self._each is not None:
-            return self._each * processors
-        total = 0.0
-        for name, weight in self._billing:
-            total += weight * (processors if name == "processors" else amount(job.request, name, processors))
-        return total
-
-    @property
-    def policy(self) -> SitePolicy | None:
-        """What the running batch system says of its site, where the tree is its."""
-        return self._policy
-
-    def node_of(self, job: JobDescription) -> int:
-        """The association whose usage the job is."""
-        key = (job.account, job.group, job.user)
-        node = self._nodes.get(key)
-        if node is None:
-            node, unknown = self.tree.node(*key)
-            self._nodes[key] = node
-            self._version += 1
-            if unknown:
-                self._unknown.append(
-                    f"{unknown} is not in the tree of accounts (job {job.id}); it gets "
-                    f"{self.options.unknown_shares:g} shares"
-                )
-        return node
-
-    def _tell(self, state: State) -> None:
-        if self._unknown:
-            state.notices.extend(self._unknown)
-            self._unknown.clear()
-
-    # ------------------------------------------------------------------ as the batch system has it
 
     def _follow(self, policy: SitePolicy, now: float, state: State) -> None:
         """The accounts, QOS and the half-life are these from now on."""
@@ -376,7 +173,7 @@ class FairShare:
                 factor = self._qos.get(job.qos, 1.0)
                 known = self.options.qos.get(job.qos, 1.0)
                 self.ledger.running[job_id] = whose, rate * factor / known if known else 0.0, since
-            elif (there := state.jobs.get(job_id)) is not None and there.status is _RUNNING:
+            elif (there := state.jobs.get(job_id)) is not None and there.status is RUNNING:
                 processors = processors_of(there.placement) or job.request.processors
                 now_rate = self.rate(job, processors)
                 # The job itself tells that its QOS is gone.
@@ -399,8 +196,6 @@ class FairShare:
             f"usage of {len(policy.associations)} accounts and users is the batch system's: {given:.0f} "
             "units x seconds before the jobs that run now"
         )
-
-    # ------------------------------------------------------------------ judging
 
     def standing(self, now: float) -> Standing:
         """How everybody stands at ``now`` (absolute seconds)."""
@@ -441,16 +236,6 @@ class FairShare:
         priorities = self.tree.priorities()
         largest = priorities.max()
         return priorities[nodes] / largest if largest > 0 else np.zeros(len(jobs))
-
-    def _nodes_of(self, jobs: Sequence[Job]) -> list[int]:
-        known = self._nodes
-        abouts = [job.description for job in jobs]
-        try:
-            return [known[about.account, about.group, about.user] for about in abouts]
-        except KeyError:
-            return list(map(self.node_of, abouts))
-
-    # ------------------------------------------------------------------ over a restart
 
     @hookimpl
     def react(self, state: State) -> Iterable[Decision] | None:

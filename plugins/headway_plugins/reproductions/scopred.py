@@ -10,7 +10,7 @@ prints, or, where it prints none, our own from the means. Nothing is drawn, so s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from headway.experiment.campaign import Row
@@ -106,20 +106,36 @@ class ScopredReproduction:
 def claims_of(found: list[Found]) -> list[Claim]:
     """The tables, the claims of the text, and what is wrong in it."""
 
-    def of(table: str) -> list[Found]:
-        return [one for one in found if one.case.table == table]
+    tables = _Tables(found)
+    names = dict.fromkeys(one.case.table for one in found if one.case.table != "text")
+    return [
+        *(_table(name, tables.of(name)) for name in names),
+        *_ep_claims(tables),
+        *_ft_claims(tables),
+        *_ft_claims_of_both(tables),
+        *_hpl_claims(tables),
+        *_claims_of_the_text(tables),
+    ]
 
-    tables = dict.fromkeys(one.case.table for one in found if one.case.table != "text")
-    claims = [_table(table, of(table)) for table in tables]
 
-    def claim(where: str, says: str, measured: str, *holds: bool) -> None:
-        verdict = held(holds)
-        claims.append(Claim(where, says, measured, verdict))
+@dataclass(frozen=True)
+class _Tables:
+    found: list[Found]
 
-    ep = [[one for one in of("2") if f"class {c}" in one.case.what] for c in "AB"]
+    def of(self, table: str) -> list[Found]:
+        """The predictions of one table."""
+        return [one for one in self.found if one.case.table == table]
+
+
+def _claim(where: str, says: str, measured: str, *holds: bool) -> Claim:
+    return Claim(where, says, measured, held(holds))
+
+
+def _ep_claims(tables: _Tables) -> Iterator[Claim]:
+    ep = [[one for one in tables.of("2") if f"class {c}" in one.case.what] for c in "AB"]
     # The interval is printed for 12 processors and hardly wider for more.
     late = [not _within(one, ep[0][0].printed.pi) for one in ep[0][1:]]
-    claim(
+    yield _claim(
         "EP, more nodes",
         "class A at 14 and 16 outside both intervals, class B inside both",
         f"A off by {_seconds(ep[0][1:])} (printed interval at 12: {ep[0][0].printed.pi} s), "
@@ -127,15 +143,17 @@ def claims_of(found: list[Found]) -> list[Claim]:
         all(late),
         all(one.inside("ci") and one.inside("pi") for one in ep[1]),
     )
-    claim("EP, larger problem", "all errors below 5 %", _errors(of("3")), _below(of("3"), 5))
-    claim(
+    yield _claim(
+        "EP, larger problem", "all errors below 5 %", _errors(tables.of("3")), _below(tables.of("3"), 5)
+    )
+    yield _claim(
         "EP, both",
         "all within 6 %",
-        f"{_errors(of('4'))} (from the training set that the text names)",
-        _below(of("4"), 6),
+        f"{_errors(tables.of('4'))} (from the training set that the text names)",
+        _below(tables.of("4"), 6),
     )
-    every = [*of("2"), *of("3")]
-    claim(
+    every = [*tables.of("2"), *tables.of("3")]
+    yield _claim(
         "EP",
         "R2 near 1, F test passed",
         f"R2 from {min(one.r2 for one in every):.4f}, F passed by "
@@ -143,12 +161,15 @@ def claims_of(found: list[Found]) -> list[Claim]:
         min(one.r2 for one in every) > 0.99,
         all(one.significant for one in every),
     )
-    a = of("6")
+
+
+def _ft_claims(tables: _Tables) -> Iterator[Claim]:
+    a = tables.of("6")
     near, far = (
         [one for one in a if one.printed.point["P"] < 64],
         [one for one in a if one.printed.point["P"] == 64],
     )
-    claim(
+    yield _claim(
         "FT class A, more nodes",
         "16 and 32 within 12 %, 64 off by 29 to 43 %, all inside PI, two inside CI",
         f"{_errors(near)}; {_errors(far)}; {_count(a, 'pi')} inside PI, {_count(a, 'ci')} inside CI",
@@ -157,25 +178,33 @@ def claims_of(found: list[Found]) -> list[Claim]:
         _count(a, "pi") == len(a),
         _count(a, "ci") == 2,
     )
-    b = [one for one in of("7") if (one.case.what[-3:], one.printed.point["P"]) in (("2-8", 16), ("-16", 32))]
-    claim(
+    b = [
+        one
+        for one in tables.of("7")
+        if (one.case.what[-3:], one.printed.point["P"]) in (("2-8", 16), ("-16", 32))
+    ]
+    yield _claim(
         "FT class B, more nodes",
         "16 (from 2 to 8) and 32 (from 2 to 16) below 15 % and inside PI",
         f"{_errors(b)}; {_count(b, 'pi')} inside PI",
         len(b) == 2 and _below(b, 15),
         _count(b, "pi") == 2,
     )
-    c = of("8")
-    claim(
+    c = tables.of("8")
+    yield _claim(
         "FT, larger problem",
         "at most 4 %, none inside any interval",
         f"{_errors(c)}; {_count(c, 'pi')} inside PI",
         _below(c, 4),
         not _count(c, "pi"),
     )
-    joint = of("9")
+
+
+def _ft_claims_of_both(tables: _Tables) -> Iterator[Claim]:
+    """Where sizes and nodes change together, and of the parts."""
+    joint = tables.of("9")
     c, b = ([one for one in joint if (one.printed.point["N"] == 2.0**27) is large] for large in (True, False))
-    claim(
+    yield _claim(
         "FT, both",
         "class C off by 17 to 25 %, class B below 11 % and inside PI",
         f"C {_errors(c)}; B {_errors(b)}",
@@ -184,53 +213,61 @@ def claims_of(found: list[Found]) -> list[Claim]:
         # The interval is printed for the nearest one alone.
         all(_within(one, one.printed.pi or b[0].printed.pi) for one in b),
     )
-    cpu, comm = ([one for one in of("11") if one.printed.part == part] for part in ("cpu", "comm"))
-    claim(
+    cpu, comm = ([one for one in tables.of("11") if one.printed.part == part] for part in ("cpu", "comm"))
+    yield _claim(
         "FT by parts",
         "computation below 11 %, communication off by 44 to 134 %: its model is wrong",
         f"{_errors(cpu)}; {_errors(comm)}",
         _below(cpu, 11),
         _between(comm, 44, 134),
     )
+
+
+def _hpl_claims(tables: _Tables) -> Iterator[Claim]:
     alone, both = (
-        of("13"),
-        [one for one in of("15") if one.printed.point["P"] == 8 and one.printed.point["N"] < 14000],
+        tables.of("13"),
+        [one for one in tables.of("15") if one.printed.point["P"] == 8 and one.printed.point["N"] < 14000],
     )
-    claim(
+    yield _claim(
         "HPL, more nodes",
         "alone 6.9 to 52 %, from sizes and nodes together better",
         f"{_errors(alone)}; together {_errors(both)}",
         _between(alone, 6.9, 52),
         _mean(both) < _mean(alone),
     )
-    claim("HPL, larger problem", "below 9 %", _errors(of("14")), _below(of("14"), 9))
-    claim(
+    yield _claim("HPL, larger problem", "below 9 %", _errors(tables.of("14")), _below(tables.of("14"), 9))
+    first = tables.of("17")
+    yield _claim(
         "HPL on 16 nodes, without 6000 and 4x4",
         "below 6 %, all inside PI",
-        f"{_errors(of('17'))}; {_count(of('17'), 'pi')} of {len(of('17'))} inside our PI",
-        _below(of("17"), 6),
-        _count(of("17"), "pi") == len(of("17")),
+        f"{_errors(first)}; {_count(first, 'pi')} of {len(first)} inside our PI",
+        _below(first, 6),
+        _count(first, "pi") == len(first),
     )
-    last = of("18")
+    last = tables.of("18")
     out = sorted(
         f"{one.printed.point['P']:g}x{one.printed.point['Q']:g}" for one in last if not one.inside("pi")
     )
-    claim(
+    yield _claim(
         "HPL on 16 nodes, without 9000 and 16x1",
         "below 4 %, outside only 4x4 and 8x2 at 9000",
         f"{_errors(last)}; outside PI: {', '.join(out)}",
         _below(last, 4),
         out == ["4x4", "8x2"],
     )
-    missed = [one for one in of("3") if not _within(one, one.printed.pi)]
-    claim(
+
+
+def _claims_of_the_text(tables: _Tables) -> Iterator[Claim]:
+    """What the text says of the tables, and what does not hold in it."""
+    missed = [one for one in tables.of("3") if not _within(one, one.printed.pi)]
+    yield _claim(
         "text to Table 3",
         "only P = 2 misses its interval",
         "missed at P = " + ", ".join(f"{one.printed.point['P']:g}" for one in missed),
         len(missed) == 1,
     )
-    missed = [one for one in of("14") if not _within(one, one.printed.pi)]
-    claim(
+    missed = [one for one in tables.of("14") if not _within(one, one.printed.pi)]
+    yield _claim(
         "text to Table 14",
         "all but two predictions inside the intervals",
         f"all but {len(missed)}",
@@ -238,14 +275,13 @@ def claims_of(found: list[Found]) -> list[Claim]:
     )
     total = [100 * FT_PARTS["comm"][p] / FT_TOTAL[p] for p in FT_SHARE]
     halves = [100 * FT_PARTS["comm"][p] / (FT_PARTS["comm"][p] + FT_PARTS["cpu"][p]) for p in FT_SHARE]
-    claim(
+    yield _claim(
         "Table 10",
         f"communication is {FT_SHARE[2]} to {FT_SHARE[64]} % of the total",
         f"{total[0]:.1f} to {total[-1]:.1f} % of the total; "
         f"{halves[0]:.2f} to {halves[-1]:.2f} % of it and computation",
         all(abs(one - printed) < 0.1 for one, printed in zip(total, FT_SHARE.values(), strict=True)),
     )
-    return claims
 
 
 def _table(table: str, found: list[Found]) -> Claim:

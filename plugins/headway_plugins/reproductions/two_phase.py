@@ -9,7 +9,7 @@ the published statistics, and of gains on them it is said what came out here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -279,6 +279,13 @@ class TwoPhaseReproduction:
                       + f"; behind r by at most {behind:.3f}",
                       "yes" if behind <= 1e-3 else "in part" if behind <= FAR else "no")
             )  # fmt: skip
+        return [*claims, *self._other_dispatchers(rows, stcpu, at_random), *self._longest_paths(rows, left)]
+
+    def _other_dispatchers(
+        self, rows: Sequence[Row], stcpu: Mapping[float, float], at_random: Mapping[float, float]
+    ) -> list[Claim]:
+        shares = self._shares
+        claims = []
         better = [less(rows, "X1", r, "STCPU", "RANDOM") for r in shares if r >= 0.92]
         worse = [less(rows, "X1", r, "RANDOM", "STCPU") for r in shares if r <= 0.87]
         cross = [r for r in shares if stcpu[r] > at_random[r]]
@@ -298,6 +305,12 @@ class TwoPhaseReproduction:
                   f"{max(stcpu.values()):.3f}",
                   "yes" if falls.high < 0 and spread <= FAR else "in part" if falls.high < 0 else "no")
         )  # fmt: skip
+        return claims
+
+    def _longest_paths(self, rows: Sequence[Row], left: Mapping[float, float]) -> list[Claim]:
+        shares = self._shares
+        first, last = min(shares), max(shares)
+        claims = []
         paths = select(rows, PATH, scenario="X1", variant="LCPF", x=first)
         claims.append(
             Claim("E7", "the longest critical path is at least 0.97 D; the theorem would allow to fill 3 %",

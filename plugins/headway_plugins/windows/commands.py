@@ -14,6 +14,8 @@ from headway.cli.numbers import FiniteRange
 from headway.errors import UserError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from headway.scheduler import Scheduler
     from headway_plugins.windows.dispatch import OrderName
     from headway_plugins.windows.plan import Plan
@@ -126,10 +128,7 @@ def show(
     why jobs are left out, where it is not the plan's own reason."""
     import math
 
-    from rich.table import Table
-
     from headway.report.quantities import duration
-    from headway_plugins.windows.plan import out_of
 
     jobs, forecast = plan.jobs, plan.forecast
     names = [f"{job.name} of {user}" for job, user in zip(jobs, users, strict=True)] if users else [
@@ -153,30 +152,8 @@ def show(
         )
     if plan.gap:
         say(f"Another set may earn up to {plan.gap:g} more: there were too many to try all.")
-    screen = console()
-    table = Table("job", "stages", "tasks", "work", "critical path", "reward", "ends after",
-                  box=None, pad_edge=False)  # fmt: skip
-    ends = sorted(zip(forecast.ends, plan.chosen, strict=True))
-    for end, number in ends if every else ends[:_LISTED]:
-        job = jobs[number]
-        table.add_row(
-            names[number], str(len(job.stages)), str(job.tasks), duration(job.work), duration(job.path),
-            f"{job.worth:g}", duration(end) if end <= plan.deadline else "too late",
-        )  # fmt: skip
-    screen.print(table)
-    if len(ends) > _LISTED and not every:
-        say(f"... and {len(ends) - _LISTED} more (--all).")
-    out = [*plan.left_out, *plan.too_long]
-    if out:
-        say("Left out:")
-        table = Table("job", "reward", "why", box=None, pad_edge=False)
-        for number in out if every else out[:_LISTED]:
-            table.add_row(
-                names[number], f"{jobs[number].worth:g}", (reasons or {}).get(number) or out_of(plan, number)
-            )
-        screen.print(table)
-        if len(out) > _LISTED and not every:
-            say(f"... and {len(out) - _LISTED} more (--all).")
+    _show_set(plan, names, every)
+    _show_left_out(plan, names, every, reasons or {})
     late = len(plan.chosen) - forecast.completed
     say(
         f"Forecast by {order}: {_count(forecast.completed, 'job')} in time, {late} too late. They earn "
@@ -184,6 +161,47 @@ def show(
         f"Processors are busy {100 * forecast.busy / whole:.1f} % of the time, "
         f"{100 * forecast.wasted / whole:.1f} % for jobs that come too late."
     )
+
+
+def _show_set(plan: Plan, names: Sequence[str], every: bool) -> None:
+    """The jobs of the set, in the order of their ends."""
+    from rich.table import Table
+
+    from headway.report.quantities import duration
+
+    table = Table("job", "stages", "tasks", "work", "critical path", "reward", "ends after",
+                  box=None, pad_edge=False)  # fmt: skip
+    ends = sorted(zip(plan.forecast.ends, plan.chosen, strict=True))
+    for end, number in ends if every else ends[:_LISTED]:
+        job = plan.jobs[number]
+        table.add_row(
+            names[number], str(len(job.stages)), str(job.tasks), duration(job.work), duration(job.path),
+            f"{job.worth:g}", duration(end) if end <= plan.deadline else "too late",
+        )  # fmt: skip
+    _print(table, len(ends), every)
+
+
+def _show_left_out(plan: Plan, names: Sequence[str], every: bool, reasons: Mapping[int, str]) -> None:
+    from rich.table import Table
+
+    from headway_plugins.windows.plan import out_of
+
+    out = [*plan.left_out, *plan.too_long]
+    if not out:
+        return
+    say("Left out:")
+    table = Table("job", "reward", "why", box=None, pad_edge=False)
+    for number in out if every else out[:_LISTED]:
+        why = reasons.get(number) or out_of(plan, number)
+        table.add_row(names[number], f"{plan.jobs[number].worth:g}", why)
+    _print(table, len(out), every)
+
+
+def _print(table: Table, count: int, every: bool) -> None:
+    """The table, and how many of ``count`` rows are not in it."""
+    console().print(table)
+    if count > _LISTED and not every:
+        say(f"... and {count - _LISTED} more (--all).")
 
 
 def _count(count: int, what: str) -> str:

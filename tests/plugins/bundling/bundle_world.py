@@ -10,9 +10,8 @@ import msgspec
 
 from headway.adapter.migration import Machine, Move, Reported
 from headway.adapter.user_side import Listed, Queue
-from headway_plugins.bundling.live.brain import (
+from headway_plugins.bundling.live.actions import (
     Action,
-    Brain,
     Cancel,
     Finish,
     Perform,
@@ -20,8 +19,8 @@ from headway_plugins.bundling.live.brain import (
     Release,
     Shrink,
     Submit,
-    slots_of,
 )
+from headway_plugins.bundling.live.brain import Brain, slots_of
 from headway_plugins.bundling.live.messages import Report
 from headway_plugins.bundling.live.specification import Specification
 from headway_plugins.bundling.live.state import State

@@ -26,9 +26,8 @@ from headway.link import Server, read_key
 from headway.plugins import Catalogue, PluginConfig, Plugins
 from headway.service import client, protocol
 from headway_plugins.bundling.live import messages
-from headway_plugins.bundling.live.brain import (
+from headway_plugins.bundling.live.actions import (
     Action,
-    Brain,
     Cancel,
     Finish,
     Perform,
@@ -36,8 +35,8 @@ from headway_plugins.bundling.live.brain import (
     Release,
     Shrink,
     Submit,
-    slots_of,
 )
+from headway_plugins.bundling.live.brain import Brain, slots_of
 from headway_plugins.bundling.live.place import Place, Result
 from headway_plugins.bundling.live.specification import Specification
 from headway_plugins.bundling.live.state import State
@@ -277,25 +276,30 @@ class Manager:
                 brain.finished()
         except Failure as error:
             with self._lock:
-                if isinstance(action, Cancel):
-                    brain.not_cancelled(action.number)
-                    text = f"subjob {action.number} could not be cancelled: {error}"
-                    self._complain(f"cancel {action.number}", text)
-                elif isinstance(action, Shrink):
-                    brain.not_shrunk(self._clock(), str(error), again=isinstance(error, Silence))
-                    self._save()
-                elif isinstance(action, Postpone):
-                    brain.not_postponed(self._clock(), str(error), again=isinstance(error, Silence))
-                    self._save()
-                elif isinstance(action, Release):
-                    brain.not_released()
-                    self._complain("release", str(error))
-                    self._save()
-                elif isinstance(action, Finish):
-                    brain.not_finished()
-                    self._complain("result", str(error))
-                else:
-                    raise
+                self._not_done(action, error)
+
+    def _not_done(self, action: Action, error: Failure) -> None:
+        """An action failed: the brain is told what did not happen."""
+        brain = self.brain
+        if isinstance(action, Cancel):
+            brain.not_cancelled(action.number)
+            text = f"subjob {action.number} could not be cancelled: {error}"
+            self._complain(f"cancel {action.number}", text)
+        elif isinstance(action, Shrink):
+            brain.not_shrunk(self._clock(), str(error), again=isinstance(error, Silence))
+            self._save()
+        elif isinstance(action, Postpone):
+            brain.not_postponed(self._clock(), str(error), again=isinstance(error, Silence))
+            self._save()
+        elif isinstance(action, Release):
+            brain.not_released()
+            self._complain("release", str(error))
+            self._save()
+        elif isinstance(action, Finish):
+            brain.not_finished()
+            self._complain("result", str(error))
+        else:
+            raise error
 
     def _submit(self, number: int) -> None:
         brain = self.brain

@@ -1,0 +1,139 @@
+"""What jobs take of nodes and give back: in front, in the background, and while they are suspended."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from headway.model import Placement, Request
+from headway.model.parts import divided
+from headway.resources.free import (
+    Free,
+    Located,
+    nodes_of,
+    takes_processors_alone,
+)
+from headway.resources.node_times import NodeTimes
+
+
+class NodeMoves(NodeTimes):
+    """Nodes of which jobs take something."""
+
+    def take(self, request: Request, placement: Placement) -> dict[str, tuple[int, int]]:
+        """A job occupies its nodes. Returns for each domain (:meth:`group`) its processors: all, and
+        those on usable nodes."""
+        return self._move(request, placement, 1)
+
+    def give_back(self, request: Request, placement: Placement) -> dict[str, tuple[int, int]]:
+        """A job leaves its nodes; returns as :meth:`take`."""
+        return self._move(request, placement, -1)
+
+    def _move(self, request: Request, placement: Placement, sign: int) -> dict[str, tuple[int, int]]:
+        self.moves += 1
+        place = self.locate(placement)
+        nodes, counts, arrays = place.nodes, place.counts, place.arrays
+        self.free.take_at(request, place, sign)
+        if request.exclusive or request.parts:
+            whole = place.bits if request.exclusive else 0
+            for part, its_nodes, _ in divided(request, nodes, counts) if request.parts else ():
+                if part.exclusive:
+                    for node in its_nodes:
+                        whole |= 1 << node
+            self._whole_nodes = self._whole_nodes | whole if sign > 0 else self._whole_nodes & ~whole
+        if sign < 0:
+            self._located.pop(id(placement), None)
+        if not self._overfull and sign > 0:
+            self._overfull = self._has_too_little(nodes if arrays is None else arrays[0])
+        if self._overfull:
+            return self._shares_beside_overfull(place, sign)
+        if self._same_pools is not None and nodes and (self._all_available or arrays is not None):
+            usable = total = place.processors if place.clear else sum(counts)
+            if arrays is not None and not self._all_available:
+                usable = int(self.available[arrays[0]] @ arrays[1])
+            return dict.fromkeys(self._domains_of(self._same_pools), (total, usable))
+        shares: dict[str, tuple[int, int]] = {}
+        for node, count in zip(nodes, counts, strict=True):
+            usable = count if self.available[node] else 0
+            for domain in self._domains_of(self.descriptions[self.names[node]].pools):
+                total, free = shares.get(domain, (0, 0))
+                shares[domain] = (total + count, free + usable)
+        return shares
+
+    def _shares_beside_overfull(self, place: Located, sign: int) -> dict[str, tuple[int, int]]:
+        """As :meth:`take`, after the move: a processor that two have was free for nobody else, and is not
+        free when one of them leaves."""
+        moved: dict[int, int] = {}
+        for node, count in zip(place.nodes, place.counts, strict=True):
+            moved[node] = moved.get(node, 0) + count
+        shares: dict[str, tuple[int, int]] = {}
+        for node, count in moved.items():
+            usable = 0
+            if self.available[node]:
+                left = int(self.free.processors[node])
+                most, least = (left + count, left) if sign > 0 else (left, left - count)
+                usable = max(0, most) - max(0, least)
+            for domain in self._domains_of(self.descriptions[self.names[node]].pools):
+                total, free = shares.get(domain, (0, 0))
+                shares[domain] = (total + count, free + usable)
+        if sign < 0:
+            self._overfull = self._has_too_little(np.arange(len(self.names)))
+        return shares
+
+    def take_behind(self, request: Request, placement: Placement) -> None:
+        """A job is on its nodes in the background: it takes no processor from anybody in front, but memory
+        and generic resources as everybody does."""
+        self._move_behind(request, placement, 1)
+
+    def give_back_behind(self, request: Request, placement: Placement) -> None:
+        """A job leaves the background."""
+        self._move_behind(request, placement, -1)
+
+    def _move_behind(self, request: Request, placement: Placement, sign: int) -> None:
+        self.moves += 1
+        behind, place = self.behind, self.locate(placement)
+        if sign < 0:
+            self._located.pop(id(placement), None)
+        alone = takes_processors_alone(request)
+        if place.arrays is not None and alone:
+            nodes, counts = place.arrays
+            behind[nodes] += sign * counts
+            return
+        for node, count in zip(place.nodes, place.counts, strict=True):
+            behind[node] += sign * count
+            if not alone:
+                # A processor has two processes, memory is there once.
+                self.free.take(request, (node,), (count,), sign)
+                self.free.processors[node] += sign * count
+
+    def lend(self, request: Request, placement: Placement) -> dict[str, tuple[int, int]]:
+        """A job that is on its nodes lets others have its processors, and keeps its memory and generic
+        resources. Returns as :meth:`take`."""
+        shares = self._move(request, placement, -1)
+        self._keep(request, placement, 1)
+        return shares
+
+    def end_lending(self, request: Request, placement: Placement) -> Collection[str]:
+        """What a job kept that lends its processors is free; the domains of its nodes."""
+        self.moves += 1
+        self._keep(request, placement, -1)
+        names = (name for name, _ in placement if name in self.descriptions)
+        return {domain for name in names for domain in self._domains_of(self.descriptions[name].pools)}
+
+    def _keep(self, request: Request, placement: Placement, sign: int) -> None:
+        """All that a job has there but its processors."""
+        place = self.locate(placement)
+        self.lenders[place.nodes] += sign
+        if not takes_processors_alone(request):
+            self.free.take(request, place.nodes, place.counts, sign)
+            for node, count in zip(place.nodes, place.counts, strict=True):
+                self.free.processors[node] += sign * count
+        if sign < 0:
+            self._located.pop(id(placement), None)
+
+    def free_behind(self) -> Free:
+        """What each node has left for the background."""
+        processors = self.total - self.behind
+        if self._whole_nodes:
+            processors[nodes_of(self._whole_nodes)] = 0
+        return Free(processors, self.free.memory, self.free.gres)
