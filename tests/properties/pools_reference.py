@@ -7,6 +7,7 @@ made anew at each instant; what is free is found node by node.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from random import Random
 from typing import Any, NamedTuple
 
@@ -123,6 +124,19 @@ CROWDED = RANDOM.map(a_crowded_case).filter(one_domain_a_job)
 LIMITED = RANDOM.map(a_limited_case).filter(one_domain_a_job)
 
 
+class Packing(NamedTuple):
+    """How LOS filled free nodes in one instant, behind a head that is booked."""
+
+    #: Nodes that the started jobs have together.
+    filled: int
+    #: Nodes that the best set of jobs would have.
+    most: int
+    #: Jobs that were chosen and found no nodes.
+    left_out: list[int]
+    #: Jobs that could still start without delaying the head.
+    idle: list[int]
+
+
 class Reference:
     """The same, slowly."""
 
@@ -145,6 +159,7 @@ class Reference:
         self.started: dict[int, Placed] = {}
         #: How often a job behind it started first.
         self.overtaken: Counter[int] = Counter()
+        self.packings: list[Packing] = []
 
     def run(self) -> dict[int, Placed]:
         moments = {job.comes for job in self.case.jobs}
@@ -238,6 +253,80 @@ class Reference:
                 booked = booked or [self.taken_by(at, placed)]
             if any(self.overtaken[other] >= limit for other in behind):
                 return
+
+    def los(self, now: float, waiting: list[int]) -> None:
+        """The set that fills most is chosen by counts of nodes; a job of it that finds none is left out."""
+        while waiting and (placed := self.earliest(waiting[0], now, self.busy(now))).start == now:
+            self.started[waiting[0]] = placed
+            waiting = waiting[1:]
+        if not waiting:
+            return
+        head, *others = waiting
+        kept = self.taken_by(head, placed)
+        ours = {node for node, pools in enumerate(self.case.nodes) if pools & self.domain_of(head)}
+        most = self.most_filled(now, others, [*self.busy(now), kept])
+        begun: list[int] = []
+        left_out: list[int] = []
+        while chosen := self.best_by_count(now, [at for at in others if at not in left_out], kept, ours):
+            for at in chosen:
+                if found := self.place_now(at, now, [*self.busy(now), kept]):
+                    self.started[at] = found
+                    begun.append(at)
+                else:
+                    left_out.append(at)
+            others = [at for at in others if at not in begun]
+        idle = [at for at in others if self.place_now(at, now, [*self.busy(now), kept])]
+        self.packings.append(Packing(self.size_of(begun), most, left_out, idle))
+
+    def domain_of(self, at: int) -> set[int]:
+        return next(domain for domain in self.domains() if domain.issuperset(self.ways[at]))
+
+    def size_of(self, jobs: Iterable[int]) -> int:
+        return sum(self.case.jobs[at].size for at in jobs)
+
+    def place_now(self, at: int, now: float, taken: list[Taken]) -> Placed | None:
+        for pool in self.ways[at]:
+            if nodes := self.place(at, now, taken, pool):
+                return Placed(now, pool, nodes)
+        return None
+
+    def best_by_count(self, now: float, jobs: list[int], kept: Taken, ours: set[int]) -> list[int]:
+        """The largest set for which all nodes of the domain together are enough, now and when the head is to
+        start; of equally large ones that with the earliest jobs."""
+        begin = kept[0]
+        free = len(ours) - sum(len(ours.intersection(nodes)) for _, _, nodes in self.busy(now))
+        later = [nodes for _, until, nodes in self.busy(now) if until > begin] + [kept[2]]
+        extra = len(ours) - sum(len(ours.intersection(nodes)) for nodes in later)
+        jobs = [at for at in jobs if self.case.jobs[at].size <= free]
+        for chosen in self.by_size(jobs, free):
+            if self.size_of(at for at in chosen if now + self.case.jobs[at].limit > begin) <= extra:
+                return chosen
+        return []
+
+    def most_filled(self, now: float, jobs: list[int], taken: list[Taken]) -> int:
+        """Nodes of the largest set of jobs that find nodes of their pools one after the other."""
+        jobs = [at for at in jobs if self.place_now(at, now, taken)]
+        for chosen in self.by_size(jobs, len(self.case.nodes)):
+            beside = taken
+            for at in chosen:
+                if not (found := self.place_now(at, now, beside)):
+                    break
+                beside = [*beside, self.taken_by(at, found)]
+            else:
+                return self.size_of(chosen)
+        return 0
+
+    def by_size(self, jobs: list[int], most: int) -> list[list[int]]:
+        """All sets of jobs that have at most so many nodes, the largest first, then those with the earliest
+        jobs."""
+        sets: list[tuple[int, ...]] = [()]
+        for place in range(len(jobs)):
+            sets += [
+                (*chosen, place) for chosen in sets
+                if self.size_of(jobs[at] for at in (*chosen, place)) <= most
+            ]  # fmt: skip
+        sets.sort(key=lambda chosen: (-self.size_of(jobs[at] for at in chosen), chosen))
+        return [[jobs[at] for at in chosen] for chosen in sets]
 
 
 # ---------------------------------------------------------------------- the same in headway

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from pools_reference import CROWDED, LIMITED, SOME, Case, Placed, Reference, placed
+from pools_reference import CROWDED, LIMITED, SOME, Case, Packing, Placed, Reference, placed
 
 from headway.hookspecs import hookimpl
 from headway.state import State
@@ -33,6 +33,7 @@ POLICIES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "conservative": (Conservative, ("conservative",)),
     "k_reserved_once": (lambda: k_reserved(1), ("k_reserved", 1)),
     "k_reserved_twice": (lambda: k_reserved(2), ("k_reserved", 2)),
+    "los": (lambda: Los(PackingOptions()), ("los",)),
 }
 
 
@@ -49,27 +50,46 @@ def test_each_start_is_that_of_the_reference(cases, policy, data):
     assert placed(case, POLICIES[policy][0]()) == expected(case, policy)
 
 
+def drawn(cases: st.SearchStrategy[Case], count: int) -> list[Case]:
+    """So many cases, the same ones in each run."""
+    found: list[Case] = []
+
+    @given(case=cases)
+    @settings(max_examples=count, derandomize=True, database=None, phases=[Phase.generate])
+    def draw(case: Case) -> None:
+        found.append(case)
+
+    draw()
+    assert len(found) == count
+    return found
+
+
 @pytest.mark.parametrize("cases", [CROWDED, LIMITED], ids=["crowded", "limited"])
 def test_the_cases_tell_each_policy_from_each_other(cases):
     """Else the test above would not show which of them is compared."""
-    drawn: list[Case] = []
     differ: Counter[tuple[str, str]] = Counter()
-
-    @given(case=cases)
-    @settings(max_examples=60, derandomize=True, database=None, phases=[Phase.generate])
-    def draw(case: Case) -> None:
-        drawn.append(case)
-
-    draw()
-    for case in drawn:
+    for case in drawn(cases, 60):
         starts = {
             policy: {at: job.start for at, job in expected(case, policy).items()} for policy in POLICIES
         }
         differ.update(pair for pair in combinations(POLICIES, 2) if starts[pair[0]] != starts[pair[1]])
-    assert len(drawn) == 60
     assert {pair for pair in combinations(POLICIES, 2) if differ[pair] < 5} == set()
     assert differ["fcfs", "easy"] >= 45
     assert differ["easy", "conservative"] >= 15
+
+
+@pytest.mark.parametrize("cases", [CROWDED, LIMITED], ids=["crowded", "limited"])
+def test_los_fills_nodes_as_no_other_set_would_where_each_chosen_job_finds_some(cases):
+    """What headway starts is what the reference starts: see above."""
+    packings: list[Packing] = []
+    for case in drawn(cases, 40):
+        reference = Reference(case, "los")
+        reference.run()
+        packings += reference.packings
+    assert [packing for packing in packings if packing.idle] == []
+    assert [p for p in packings if p.filled < p.most and not p.left_out] == []
+    assert sum(packing.filled > 0 for packing in packings) >= 80
+    assert sum(packing.filled == packing.most > 0 for packing in packings if packing.left_out) >= 10
 
 
 class Promises:
