@@ -89,9 +89,9 @@ def a_crowded_case(random: Random) -> Case:
     count = random.choice((2, 3, 4))
     pools = range(count)
     tiers = [0] * count if random.random() < 0.5 else [random.randrange(3) for _ in pools]
-    nodes = []
+    nodes, shared = [], random.choice((0.1, 0.6, 0.6))
     for _ in range(random.choice((6, 7, 8))):
-        its = frozenset(pool for pool in pools if random.random() < 0.6)
+        its = frozenset(pool for pool in pools if random.random() < shared)
         nodes.append(its or frozenset({random.randrange(count)}))
     jobs, comes = [], 0
     for _ in range(16):
@@ -118,6 +118,8 @@ def one_domain_a_job(case: Case) -> bool:
     return all(any(group.issuperset(ways) for group in reference.domains()) for ways in reference.ways)
 
 
+#: Jobs may be of several domains.
+ANY = st.one_of(cases(), RANDOM.map(a_crowded_case), RANDOM.map(a_limited_case))
 #: One domain a job.
 SOME = cases().filter(one_domain_a_job)
 CROWDED = RANDOM.map(a_crowded_case).filter(one_domain_a_job)
