@@ -51,3 +51,12 @@ def test_a_page_under_docs_is_linked_to_from_another_page() -> None:
         for path in re.findall(r"\]\(([^)#:\s]+)", page.read_text(encoding="utf-8"))
     }
     assert [name(page) for page in WRITTEN[1:] if page not in linked] == []
+
+
+def test_a_version_of_the_changelog_has_at_most_60_lines_and_an_entry_is_one_line() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    for version in text.split("\n## ")[1:]:
+        lines = version.splitlines()
+        assert len(lines) <= 60
+        assert {line for line in lines if line.startswith("#")} <= {"### Added", "### Changed", "### Fixed"}
+        assert [line for line in lines if line.startswith(" ")] == []
