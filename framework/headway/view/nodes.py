@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from headway.state import Job
 
 _INF = float("inf")
-
-
 #: For so many kinds of requests it is kept from one cycle to the next which nodes they may use.
 _KEPT = 256
 

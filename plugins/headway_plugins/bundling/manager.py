@@ -52,8 +52,6 @@ from headway_plugins.bundling.room import Room
 from headway_plugins.bundling.slots import Slots, backfillable
 
 _INF = float("inf")
-
-
 #: Seconds for which a subjob that was asked for may be on its way.
 _PATIENCE = 60.0
 

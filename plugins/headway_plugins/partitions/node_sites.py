@@ -17,8 +17,6 @@ from headway.view import View
 from headway_plugins.partitions.node_blocks import Bools, Ints, NodeBlocks, Site
 
 _INF = float("inf")
-
-
 #: Seconds by which a node is woken earlier than it has to be, and after which a refused order is repeated.
 _MARGIN, RETRY = 5.0, 60.0
 

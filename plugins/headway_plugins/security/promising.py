@@ -36,22 +36,12 @@ from headway_plugins.security.pool_sites import PoolSites
 from headway_plugins.security.sareg_options import SaregOptions
 
 _INF = float("inf")
-
-
 log = structlog.get_logger(__name__)
-
-
 #: Attributes of a job: absolute seconds; what :func:`need_of` reads.
 DEADLINE = "deadline"
-
-
 SECURITY = "security"
-
-
 #: Of a job that asks for none: one option a service that does nothing.
 _NONE = (Option(0.0, "none"),)
-
-
 NOTHING = Need(0.0, (_NONE, _NONE, _NONE), (0.0, 0.0, 0.0))
 
 

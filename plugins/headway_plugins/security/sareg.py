@@ -74,16 +74,10 @@ from headway_plugins.security.protection.label import NOTE, TOOK, label_text
 from headway_plugins.security.sareg_options import SaregOptions
 
 _INF = float("inf")
-
-
 #: Why the cluster can note nothing at it.
 CANNOT_BE_TOLD = "cannot_be_told"
-
-
 #: Words for headway in its comment that nothing reads.
 UNREAD = "unread"
-
-
 _PAPER = (
     "T. Xie, X. Qin, A. Sung: Enhancing Security of Real-Time Applications on Grids Through Dynamic "
     "Scheduling, JSSPP 2005"

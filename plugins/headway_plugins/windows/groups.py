@@ -11,12 +11,8 @@ from headway_plugins.windows.staged import Staged
 
 #: The attribute of a task.
 WINDOW = "window"
-
-
 #: Seconds: what a task is expected to take at least.
 LEAST = 1e-3
-
-
 #: Pool, user, name.
 Key = tuple[str, str, str]
 

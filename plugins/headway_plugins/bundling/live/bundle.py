@@ -20,8 +20,6 @@ from headway_plugins.bundling.slots import Slots
 
 #: After nothing could be asked for, or was taken back: the first and the longest pause, seconds.
 PAUSE, LONGEST_PAUSE = 5.0, 300.0
-
-
 #: Notes that are kept.
 _NOTES = 200
 

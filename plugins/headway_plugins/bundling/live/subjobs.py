@@ -12,12 +12,8 @@ from headway_plugins.bundling.slots import Slots
 
 #: A listing may not show a job that was submitted so many seconds before it.
 _UNLISTED = 10.0
-
-
 #: A process that failed may only be the first of its subjob to be ended; how long that is in doubt, seconds.
 _DOUBT = 2.0
-
-
 #: What the placeholder needs to pass the exit code on, seconds.
 _LAST_WORD = 60.0
 
