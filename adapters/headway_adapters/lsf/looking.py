@@ -10,12 +10,12 @@ from typing import Any
 from headway.adapter.migration import ON_NODES
 from headway.errors import Failure, UserError
 from headway.model import PoolDescription, Reservation
-from headway_adapters.lsf import listing, reader
+from headway_adapters.lsf import cluster_listing, hosts, reader
 from headway_adapters.lsf.arrays import ARRAYS, read_limits
 from headway_adapters.lsf.client import LsfClient, is_silence
+from headway_adapters.lsf.cluster_listing import HostState, Queue
 from headway_adapters.lsf.flavour import Flavour
 from headway_adapters.lsf.jobs import JobsListing, known_fields
-from headway_adapters.lsf.listing import HostState, Queue
 from headway_adapters.lsf.options import LsfOptions
 from headway_adapters.lsf.power import PowerSaving
 from headway_adapters.lsf.requeues import Requeues
@@ -116,7 +116,7 @@ class Looking:
 
     def _queues(self) -> dict[str, Queue]:
         result = self._client.look([("bqueues", "-l")])[0]
-        queues = listing.read_queues(result.text)
+        queues = cluster_listing.read_queues(result.text)
         if not queues:
             said = result.text.strip().splitlines()
             found = repr(said[0][:80]) if said else "nothing"
@@ -132,7 +132,7 @@ class Looking:
             if not result.ok:
                 continue
             try:
-                if listing.read_hosts_json(result.stdout):
+                if cluster_listing.read_hosts_json(result.stdout):
                     return fields
             except Failure:
                 continue
@@ -140,7 +140,7 @@ class Looking:
 
     def _learn_hosts(self, world: World) -> None:
         """Types, CPUs and memory of the hosts."""
-        world.static = reader.static_hosts(self._client.look([("lshosts", "-w")])[0].text)
+        world.static = hosts.static_hosts(self._client.look([("lshosts", "-w")])[0].text)
 
     # ------------------------------------------------------------------ looking
 
@@ -205,7 +205,7 @@ class Looking:
             argvs.append(ARRAYS)
         hosts_out, queues_out, static, dynamic, groups, *more = self._client.run_many(argvs)
         hosts = _hosts(hosts_out, as_json=bool(world.host_fields))
-        queues = listing.read_queues(queues_out.text) if queues_out.ok else {}
+        queues = cluster_listing.read_queues(queues_out.text) if queues_out.ok else {}
         if not queues:
             raise Unanswered(f"bqueues -l: {queues_out.complaint()}")
         world.groups = _host_groups(groups, world.groups, notes)
@@ -213,10 +213,10 @@ class Looking:
         limits = _array_limits(more[-1], notes) if with_arrays else {}
         return _Answers(hosts, queues, self._shared, more[0] if world.flavour.ibm else None, limits)
 
-    def _nodes(self, said: _Answers, world: World, notes: set[str]) -> reader.Nodes:
+    def _nodes(self, said: _Answers, world: World, notes: set[str]) -> hosts.Nodes:
         if set(said.hosts) - set(world.static):
             self._learn_hosts(world)
-        nodes = reader.read_nodes(
+        nodes = hosts.read_nodes(
             said.hosts, said.queues, world.static, world.groups, notes, power=self._options.power,
             shared=said.shared,
         )  # fmt: skip
@@ -227,11 +227,11 @@ class Looking:
             )
         return nodes
 
-    def _pools(self, queues: Mapping[str, Queue], nodes: reader.Nodes) -> dict[str, PoolDescription]:
+    def _pools(self, queues: Mapping[str, Queue], nodes: hosts.Nodes) -> dict[str, PoolDescription]:
         """The managed queues, and those that share hosts with them."""
         managed = {node for name in self._options.queues for node in nodes.members.get(name, ())}
         return {
-            name: reader.pool(queue, managed=name in self._options.queues)
+            name: hosts.pool(queue, managed=name in self._options.queues)
             for name, queue in queues.items()
             if name in self._options.queues or managed.intersection(nodes.members[name])
         }
@@ -276,14 +276,16 @@ def _reservations(
         return {}
     if is_silence(told):
         raise Unanswered(f"brsvs: {told.complaint()}")
-    booked = listing.read_reservations(told.text, Calendar(now), notes) if told.ok else {}
-    return reader.read_reservations(booked, mine)
+    booked = cluster_listing.read_reservations(told.text, Calendar(now), notes) if told.ok else {}
+    return hosts.read_reservations(booked, mine)
 
 
 def _hosts(result: Result, *, as_json: bool) -> dict[str, HostState]:
     if not result.ok:
         raise Unanswered(f"bhosts: {result.complaint()}")
-    hosts = listing.read_hosts_json(result.stdout) if as_json else listing.read_hosts(result.text)
+    hosts = (
+        cluster_listing.read_hosts_json(result.stdout) if as_json else cluster_listing.read_hosts(result.text)
+    )
     if not hosts:
         raise Unanswered("bhosts: lists no host")
     return hosts
@@ -302,7 +304,7 @@ def _host_groups(
     if is_silence(result):
         raise Unanswered(f"{' '.join(result.argv)}: {result.complaint()}")
     if result.ok:
-        return listing.read_groups(result.text)
+        return cluster_listing.read_groups(result.text)
     if _NO_GROUPS.search(result.text + result.stderr) is not None:
         return {}
     notes.add(f"host groups stay as they were: {' '.join(result.argv)}: {result.complaint()}")
