@@ -231,7 +231,7 @@ class PbsJobs(PbsServer):
                     raise Refused(2, f"qrun: Illegal attribute or resource value  {where}") from None
         if len(entries) != len(wanted):
             return None
-        if not all(self.machine.free(self.machine.nodes[share.node]) for share in shares):
+        if not all(self.machine.nodes[share.node].takes_jobs for share in shares):
             return None
         return shares
 
