@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headway_adapters.lsf import listing, reader
+from headway_adapters.lsf import cluster_listing, hosts, listing, reader
 from headway_adapters.lsf.values import Calendar
 from headway_adapters.polling.snapshot import Snapshot
 
@@ -103,9 +103,9 @@ def as_text() -> tuple[str, str]:
 
 def snapshot(rows: dict[str, Any], facts: dict[str, Any], others: tuple[str, str, str]) -> Snapshot:
     notes: set[str] = set()
-    static = reader.static_hosts(others[0])
-    queues = listing.read_queues(others[2])
-    nodes = reader.read_nodes(listing.read_hosts(others[1]), queues, static, {}, notes)
+    static = hosts.static_hosts(others[0])
+    queues = cluster_listing.read_queues(others[2])
+    nodes = hosts.read_nodes(cluster_listing.read_hosts(others[1]), queues, static, {}, notes)
     site = reader.Site(("normal", "short", "long"))
     found = reader.read_jobs(rows, facts, NOW, site, queues, nodes, static, {}, notes)
     assert notes == set()

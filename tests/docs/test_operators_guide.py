@@ -167,15 +167,20 @@ def test_every_page_is_reached_from_the_first() -> None:
 def messages() -> set[str]:
     """What the daemon and the adapter can write into the log."""
     found = set()
+    framework = (
+        "engine", "daemon/clock", "daemon/made", "daemon/memory", "daemon/succession", "daemon/users",
+        "workload/accounting/kinds", "service/server",
+    )  # fmt: skip
+    adapters = (
+        "polling/loop", "polling/looker", "polling/orders", "polling/flights", "polling/wishes",
+        "polling/commands", "polling/notes", "polling/actuators", "slurm/adapter", "slurm/custody",
+        "slurm/handback", "slurm/looking", "slurm/power", "slurm/starting", "lsf/adapter", "lsf/looking",
+        "lsf/starting", "federation/adapter",
+    )  # fmt: skip
     for name in (
-        "framework/headway/engine.py", "framework/headway/daemon/clock.py",
-        "framework/headway/daemon/made.py",
-        "framework/headway/daemon/memory.py", "framework/headway/daemon/succession.py",
-        "framework/headway/daemon/users.py", "framework/headway/workload/accounting/kinds.py",
-        "framework/headway/service/server.py", "adapters/headway_adapters/polling/adapter.py",
-        "adapters/headway_adapters/slurm/adapter.py", "adapters/headway_adapters/polling/actuators.py",
-        "adapters/headway_adapters/lsf/adapter.py", "adapters/headway_adapters/federation/adapter.py",
-    ):  # fmt: skip
+        *(f"framework/headway/{name}.py" for name in framework),
+        *(f"adapters/headway_adapters/{name}.py" for name in adapters),
+    ):
         tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
         named = {
             target.id: node.value.value

@@ -33,8 +33,8 @@ class Driven:
         another look is."""
         end = time.time() + seconds
         told = len(self.events)
-        before = self.adapter._raw if not seconds else None
-        while time.time() < end or self.adapter._raw is before:
+        before = self.adapter.overlay.raw if not seconds else None
+        while time.time() < end or self.adapter.overlay.raw is before:
             self._take(max(end, time.time() + 0.1))
         return self.events[told:]
 

@@ -139,7 +139,7 @@ def test_a_working_directory_that_holds_anothers_record_changes_nothing(lsf: Lsf
     listed = lsf.server.run("bjobs", "-u", "all", "-UF")
     assert listed.count(f"Job <{job}>, ") == 2, "this LSF keeps no line breaks there"
     lsf.until(ev.JobSubmitted, hers)
-    known = lsf.adapter.known(job)
+    known = lsf.adapter.overlay.known(job)
     assert known is not None and (known.job.request.processors, known.job.held) == (2, False)
     assert known.job.dependencies == () and known.job.user == "bob"
     lsf.start(job, ("lsfb", 2))

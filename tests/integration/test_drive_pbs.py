@@ -245,7 +245,7 @@ def test_a_start_into_an_outage_happens_once_or_is_told(site: Site, drive: Drive
     site.wrong("none")
     assert site.state(job) == "Q"
     # Nobody answered, so it counts as on its way: the looks tell that it is not.
-    drive.adapter._flights[job].deadline = 0.0
+    drive.adapter.flights[job].deadline = 0.0
     assert "did not start" in drive.until(ev.DecisionFailed).message
 
 

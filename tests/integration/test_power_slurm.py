@@ -102,7 +102,7 @@ def drive(cluster: Any) -> Iterator[Callable[..., Driven]]:
 
     def drives(**options: Any) -> Driven:
         made.append(Driven(cluster, **options))
-        made[-1].until(lambda: made[-1].adapter._last is not None)
+        made[-1].until(lambda: made[-1].adapter.overlay.raw is not None)
         return made[-1]
 
     yield drives
@@ -221,7 +221,7 @@ def test_a_command_of_the_site_puts_a_node_to_sleep_and_wakes_it(
     assert "DRAIN" in node_state(cluster, "node1") and node_reason(cluster, "node1") == "headway: asleep"
     # Slurm misses it by and by, and that is no news.
     cluster.until(lambda: "DOWN" in node_state(cluster, "node1"), seconds=60)
-    driven.until(lambda: "down" in driven.adapter._raw.nodes["node1"].reason)
+    driven.until(lambda: "down" in driven.adapter.overlay.raw.snapshot.nodes["node1"].reason)
     # 24.11 adds that the node does not respond.
     assert driven.downs("node1") == [] and node_reason(cluster, "node1").startswith("headway: asleep")
     driven.apply(d.PowerUp(("node1",), "wanted"))

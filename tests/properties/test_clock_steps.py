@@ -37,8 +37,7 @@ from headway.model.modes import Mode
 from headway.plugins import Catalogue, Plugins
 from headway.scheduler import Scheduler
 from headway_adapters.federation import Federation
-from headway_adapters.polling import Launch, Look, PollingAdapter
-from headway_adapters.polling import adapter as polling_adapter
+from headway_adapters.polling import Launch, Look, PollingAdapter, flights, looker, loop
 from headway_adapters.polling.snapshot import Snapshot, SnapshotJob
 
 POLL = 5.0
@@ -126,8 +125,8 @@ class Adapter(PollingAdapter[None, None]):
         self._bell.sleep = self.sleep  # type: ignore[method-assign]
 
     def sleep(self, seconds: float) -> None:
-        if self._looking is not None:
-            wait([self._looking])
+        if self._looker._looking is not None:
+            wait([self._looker._looking])
         else:
             self.toy.machine.sleep(max(SHORTEST, min(seconds, 86400.0)))
         assert self.toy.machine.monotonic < LONG, f"stalled: {self.toy.jobs}"
@@ -233,7 +232,8 @@ def test_random_steps_of_the_clock_neither_stall_nor_lose_anything(
     toy = Toy(machine, jobs, refuse)
     with pytest.MonkeyPatch.context() as patch:
         fake = SimpleNamespace(monotonic=lambda: machine.monotonic, time=lambda: machine.wall)
-        patch.setattr(polling_adapter, "time", fake)
+        for module in (flights, looker, loop):
+            patch.setattr(module, "time", fake)
         with Journal.open(path) as journal:
             runs = 0
             reason = Stopped.CLOCK

@@ -133,34 +133,6 @@ class LsfListing(LsfServer):
 
     def _fields(self) -> dict[str, Callable[[Job], str]]:
         """What each field of ``bjobs -o`` shows."""
-
-        def started(job: Job) -> str:
-            if job.started is None:
-                return "-"
-            return self._second(job.started) if self.flavour == "volclava" else self._minute(job.started)
-
-        def finished(job: Job) -> str:
-            if job.state in _OVER and job.stopped is not None:
-                if self.flavour == "volclava":
-                    return self._second(job.stopped)
-                return self._minute(job.stopped) + (" L" if job.outcome == "completed" else " E")
-            if self.flavour == "ibm" and job.state == "running" and not math.isinf(job.walltime):
-                left = (job.walltime - self.machine.elapsed(job)) / self.machine.speed
-                return self._minute(self.machine.wall() + left) + " L"
-            return "-"
-
-        def listed_hosts(job: Job) -> str:
-            if self.flavour == "ibm":
-                return self._hosts(job) or "-"
-            # Each host once, however many slots the job has there.
-            return ":".join(dict.fromkeys(self._hosts(job).split(":")))
-
-        def slots(job: Job) -> int:
-            return sum(share.processors for share in job.shares)
-
-        def placed(job: Job) -> bool:
-            return job.state in ("running", "suspended", *_OVER) and job.executions > 0
-
         return {
             "jobid": lambda job: str(job.number),
             "jobindex": lambda job: str(job.index or 0),
@@ -172,17 +144,17 @@ class LsfListing(LsfServer):
             "job_description": lambda job: job.words["description"] or "-",
             "proj_name": lambda job: job.words["project"],
             "from_host": lambda job: self.master,
-            "exec_host": listed_hosts,
+            "exec_host": self._listed_hosts,
             "alloc_slot": lambda job: ":".join(f"{s.processors}*{s.node}" for s in job.shares)
-            if placed(job) else "-",
-            "nalloc_slot": lambda job: str(slots(job)) if placed(job) else "-",
-            "nexec_host": lambda job: str(len(job.shares)) if placed(job) else "-",
-            "first_host": lambda job: job.shares[0].node if placed(job) and job.shares else "-",
-            "slots": lambda job: str(slots(job) if placed(job) else job.words["slots"]),
+            if _is_placed(job) else "-",
+            "nalloc_slot": lambda job: str(_slots(job)) if _is_placed(job) else "-",
+            "nexec_host": lambda job: str(len(job.shares)) if _is_placed(job) else "-",
+            "first_host": lambda job: job.shares[0].node if _is_placed(job) and job.shares else "-",
+            "slots": lambda job: str(_slots(job) if _is_placed(job) else job.words["slots"]),
             "ask_hosts": lambda job: " ".join(job.words["hosts"]) or "-",
             "submit_time": lambda job: self._minute(job.submitted),
-            "start_time": started,
-            "finish_time": finished,
+            "start_time": self._started,
+            "finish_time": self._finished,
             "specified_start_time": lambda job: "-" if job.begin is None else self._minute(job.begin),
             "specified_terminate_time": lambda job: "-",
             "min_req_proc": lambda job: str(job.words["slots"]),
@@ -191,7 +163,7 @@ class LsfListing(LsfServer):
             "runtimelimit": lambda job: "-" if math.isinf(job.walltime) else f"{job.walltime / 60:.1f}",
             "run_time": lambda job: f"{self.machine.elapsed(job):.0f} second(s)",
             "combined_resreq": self._needs,
-            "effective_resreq": lambda job: self._needs(job) if placed(job) else "-",
+            "effective_resreq": lambda job: self._needs(job) if _is_placed(job) else "-",
             "dependency": lambda job: job.words["condition"] or "-",
             "exclusive": lambda job: "Y" if job.words["exclusive"] else "N",
             "rsvid": lambda job: job.words["reservation"] or "-",
@@ -204,6 +176,27 @@ class LsfListing(LsfServer):
             "mem": lambda job: ("0" if self.flavour == "volclava" else "-") if job.started is None
             else "6960" if self.flavour == "volclava" else "6.7 Mbytes",
         }  # fmt: skip
+
+    def _started(self, job: Job) -> str:
+        if job.started is None:
+            return "-"
+        return self._second(job.started) if self.flavour == "volclava" else self._minute(job.started)
+
+    def _finished(self, job: Job) -> str:
+        if job.state in _OVER and job.stopped is not None:
+            if self.flavour == "volclava":
+                return self._second(job.stopped)
+            return self._minute(job.stopped) + (" L" if job.outcome == "completed" else " E")
+        if self.flavour == "ibm" and job.state == "running" and not math.isinf(job.walltime):
+            left = (job.walltime - self.machine.elapsed(job)) / self.machine.speed
+            return self._minute(self.machine.wall() + left) + " L"
+        return "-"
+
+    def _listed_hosts(self, job: Job) -> str:
+        if self.flavour == "ibm":
+            return self._hosts(job) or "-"
+        # Each host once, however many slots the job has there.
+        return ":".join(dict.fromkeys(self._hosts(job).split(":")))
 
     def _needs(self, job: Job) -> str:
         own = job.words["requirement"]
@@ -343,3 +336,11 @@ class LsfListing(LsfServer):
             ]  # fmt: skip
             blocks.append("\n".join(lines) + "\n")
         return Reply(0, text.joined(blocks))
+
+
+def _slots(job: Job) -> int:
+    return sum(share.processors for share in job.shares)
+
+
+def _is_placed(job: Job) -> bool:
+    return job.state in ("running", "suspended", *_OVER) and job.executions > 0

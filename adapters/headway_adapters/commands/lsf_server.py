@@ -164,7 +164,7 @@ class LsfServer(System):
         left = words["slots"]
         shares: list[Share] = []
         for node in self.machine.nodes.values():
-            if not self.machine.free(node) or (words["hosts"] and node.name not in words["hosts"]):
+            if not node.takes_jobs or (words["hosts"] and node.name not in words["hosts"]):
                 continue
             if reservation is not None and node.name not in reservation.hosts:
                 continue

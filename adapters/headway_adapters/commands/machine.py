@@ -68,6 +68,11 @@ class Node:
     attributes: dict[str, str] = field(default_factory=dict)
 
     @property
+    def takes_jobs(self) -> bool:
+        """Whether the batch system would start something there by itself."""
+        return not (self.closed or self.down or self.maintenance)
+
+    @property
     def assigned(self) -> int:
         return sum(share.processors for shares in self.given.values() for share in shares)
 
@@ -387,10 +392,6 @@ class Machine:
         job.modified = self.wall()
         self._tell(dec.SetTimeLimit(job.id, walltime))
         self.settle()
-
-    def free(self, node: Node) -> bool:
-        """Whether the batch system would start something there by itself."""
-        return not (node.closed or node.down or node.maintenance)
 
 
 def runtime_of(given: float | None, walltime: float) -> float:

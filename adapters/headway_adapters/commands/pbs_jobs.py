@@ -74,6 +74,13 @@ class PbsJobs(PbsServer):
         if not self.queues[queue].enabled:
             return Reply(BAD_VALUE, "", "qsub: Queue is not enabled\n")
         words["Variable_List"]["PBS_O_QUEUE"] = queue
+        return self._enqueue(call, name, script, indices, words, settings)
+
+    def _enqueue(
+        self, call: Call, name: str, script: str, indices: str, words: dict[str, Any],
+        settings: dict[str, Any],
+    ) -> Reply:  # fmt: skip
+        """Put a job, or the elements of an array, into their queue."""
         number = self._next
         walltime = words["resources"].get("walltime")
         limit = text.seconds(walltime) if walltime is not None else math.inf
@@ -90,7 +97,7 @@ class PbsJobs(PbsServer):
             suffix = "" if index is None else f"[{index}]"
             job = Job(
                 id=f"{number}{suffix}.{self.server}", number=number, index=index, user=call.caller.user,
-                group=call.caller.group, name=name, queue=queue, walltime=limit, runtime=runtime,
+                group=call.caller.group, name=name, queue=settings["queue"], walltime=limit, runtime=runtime,
                 exit_code=stated_exit(script), holds=set(settings["holds"]), begin=settings["begin"],
                 dependencies=[(KINDS[kind], other) for kind, other in words["depend"]],
                 words={**words, "resources": dict(words["resources"]), "home": call.caller.home,
@@ -224,7 +231,7 @@ class PbsJobs(PbsServer):
                     raise Refused(2, f"qrun: Illegal attribute or resource value  {where}") from None
         if len(entries) != len(wanted):
             return None
-        if not all(self.machine.free(self.machine.nodes[share.node]) for share in shares):
+        if not all(self.machine.nodes[share.node].takes_jobs for share in shares):
             return None
         return shares
 

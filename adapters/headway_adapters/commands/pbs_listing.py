@@ -206,30 +206,19 @@ class PbsListing(PbsServer):
         ran = job.executions > 0
         index = str(job.index) if job.index is not None else ""
         at = self._clock
-        hosts = [
-            f"{self.machine.nodes[share.node].host}/{number}*{share.processors}"
-            for share, number in zip(job.shares, words.get("numbers", range(1 << 20)), strict=False)
-        ]
-        processors = sum(share.processors for share in job.shares)
         record: dict[str, Any] = {"Job_Name": job.name, "Job_Owner": f"{job.user}@{self.server}"}
-        if ran and state != "Q" and state != "H":
-            record["resources_used"] = {
-                "cpupercent": 0, "cput": "00:00:00", "mem": "4692kb", "ncpus": processors,
-                "vmem": "7684kb", "walltime": text.duration(self.machine.elapsed(job)),
-            }  # fmt: skip
+        if ran and state not in ("Q", "H"):
+            record["resources_used"] = self._used(job)
         record |= {"job_state": state, "queue": job.queue, "server": self.server}
         if "Account_Name" in words:
             record["Account_Name"] = words["Account_Name"]
         if array is None:
             record["Checkpoint"] = "u"
         record["ctime"] = at(job.submitted)
-        depend = self._depend(job)
-        if depend:
+        if depend := self._depend(job):
             record["depend"] = depend
         record["Error_Path"] = self._path(job, "e", index)
-        if job.shares:
-            record["exec_host"] = "+".join(hosts)
-            record["exec_vnode"] = "+".join(vnode_of(share) for share in job.shares)
+        record |= self._where(job)
         if job.begin is not None and job.state == "queued":
             record["Execution_Time"] = at(job.begin)
         waits = job.state == "queued" and self.machine.dependency(job) is not True
@@ -253,29 +242,55 @@ class PbsListing(PbsServer):
         if ran:
             record["hashname"] = job.id
         record |= {"queue_rank": int(job.submitted * 1e6), "queue_type": "E"}
-        if job.state == "ended" and ran:
-            when = self.zone.text(job.started or 0.0, "%a %b %d at %H:%M")
-            end = "finished" if job.outcome == "completed" else "failed"
-            record["comment"] = f"Job run at {when} on {record.get('exec_vnode', '')} and {end}"
-        if state not in ("W", "H"):
-            record["etime"] = at(max(job.submitted, job.begin or 0.0))
-        if ran:
-            record["run_count"] = job.executions
-        if job.state == "ended" and ran:
-            record["Stageout_status"] = 1
-        if words.get("Exit_status") is not None:
-            record["Exit_status"] = words["Exit_status"]
-        if array is None:
-            record["Submit_arguments"] = words["Submit_arguments"]
-        else:
-            record |= {"array_id": array.id, "array_index": job.index}
-        if job.state == "ended":
-            record["history_timestamp"] = words["history_timestamp"]
+        record |= self._history(job, array, state, str(record.get("exec_vnode", "")))
         record["project"] = words["project"]
         if ran:
             record["run_version"] = job.executions
         record["Submit_Host"] = self.server
         return record
+
+    def _used(self, job: Job) -> dict[str, Any]:
+        """What a job has used."""
+        return {
+            "cpupercent": 0, "cput": "00:00:00", "mem": "4692kb",
+            "ncpus": sum(share.processors for share in job.shares), "vmem": "7684kb",
+            "walltime": text.duration(self.machine.elapsed(job)),
+        }  # fmt: skip
+
+    def _where(self, job: Job) -> dict[str, Any]:
+        """Where a job runs, or ran."""
+        if not job.shares:
+            return {}
+        numbers = job.words.get("numbers", range(1 << 20))
+        hosts = [
+            f"{self.machine.nodes[share.node].host}/{number}*{share.processors}"
+            for share, number in zip(job.shares, numbers, strict=False)
+        ]
+        return {"exec_host": "+".join(hosts), "exec_vnode": "+".join(map(vnode_of, job.shares))}
+
+    def _history(self, job: Job, array: Array | None, state: str, vnodes: str) -> dict[str, Any]:
+        """What became of a job, and what it was submitted with."""
+        words, ended, ran = job.words, job.state == "ended", job.executions > 0
+        found: dict[str, Any] = {}
+        if ended and ran:
+            when = self.zone.text(job.started or 0.0, "%a %b %d at %H:%M")
+            end = "finished" if job.outcome == "completed" else "failed"
+            found["comment"] = f"Job run at {when} on {vnodes} and {end}"
+        if state not in ("W", "H"):
+            found["etime"] = self._clock(max(job.submitted, job.begin or 0.0))
+        if ran:
+            found["run_count"] = job.executions
+        if ended and ran:
+            found["Stageout_status"] = 1
+        if words.get("Exit_status") is not None:
+            found["Exit_status"] = words["Exit_status"]
+        if array is None:
+            found["Submit_arguments"] = words["Submit_arguments"]
+        else:
+            found |= {"array_id": array.id, "array_index": job.index}
+        if ended:
+            found["history_timestamp"] = words["history_timestamp"]
+        return found
 
     def _depend(self, job: Job) -> str:
         parts: dict[str, list[str]] = {}

@@ -176,7 +176,7 @@ class PbsServer(System):
 
     def _fits(self, share: Share) -> bool:
         node = self.machine.nodes[share.node]
-        return self.machine.free(node) and node.processors - node.assigned >= share.processors
+        return node.takes_jobs and node.processors - node.assigned >= share.processors
 
     def _place_job(self, job: Job) -> list[Share] | None:
         if not self.queues[job.queue].started:
@@ -198,7 +198,7 @@ class PbsServer(System):
         alone = "excl" in place
         room: dict[str, Node] = {}
         for node in self.machine.nodes.values():
-            if not self.machine.free(node) or (within is not None and node.name not in within):
+            if not node.takes_jobs or (within is not None and node.name not in within):
                 continue
             copy = Node(node.name, node.processors, node.memory, node.host)
             if start <= self.machine.wall():

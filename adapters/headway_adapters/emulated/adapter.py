@@ -1,19 +1,16 @@
 """A discrete-event cluster in virtual time, behind the interface of a batch system.
 
-At one instant all completions come first, then changes, then arrivals in file order; what is started
-with no work left completes in a further round at the same instant.
-
 The cluster checks every start itself (it is the machine, the scheduler only believes to know it)
 and refuses what breaks its rules with a :class:`~headway.events.DecisionFailed`: see :mod:`.guard`.
 
-What happens when stands here; what it does stands in the file that is named after it: starts, ends, holds,
-suspension, limits, sizes, rates, reservations, sleep, failures, commands. :mod:`.machine` is what they share.
+What happens when stands in :mod:`.moments`; what it does stands in the file that is named after it: starts,
+ends, holds, suspension, limits, sizes, rates, reservations, sleep, failures, commands. :mod:`.machine` is
+what they share.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from heapq import heappop
 from random import Random
 from typing import Any
 
@@ -30,7 +27,6 @@ from headway.results import Activity, CapacityChange, JobResult, NodePower, Part
 from headway.workload.jobs import Begun, Follows, TraceCommand, TraceJob
 from headway.workload.sharing import Sharing
 from headway_adapters.emulated import faults as _faults
-from headway_adapters.emulated.arrivals import INFINITY
 from headway_adapters.emulated.bundles import Bundles
 from headway_adapters.emulated.commands import Commands
 from headway_adapters.emulated.dependencies import Dependencies
@@ -41,6 +37,7 @@ from headway_adapters.emulated.guard import Guard
 from headway_adapters.emulated.holds import Holds
 from headway_adapters.emulated.limits import Limits
 from headway_adapters.emulated.machine import Machine
+from headway_adapters.emulated.moments import Moments
 from headway_adapters.emulated.partitions import UNABLE, Partitions, dedicated
 from headway_adapters.emulated.physics import Physics
 from headway_adapters.emulated.rates import Rates
@@ -53,18 +50,10 @@ from headway_adapters.emulated.suspension import Suspension
 from headway_adapters.emulated.telling import Telling
 from headway_adapters.emulated.tiers import Tiers
 
-_JobSubmitted = ev.JobSubmitted
 _Start = dec.Start
 _ACCEPTED = Outcome(accepted=True)
-#: Seconds within which all that happens is one instant where processors are shared.
-_INSTANT = 1e-6
 #: Moves that count from their decision on: their confirmation is no news that anybody waits for.
 _FORESEEN = (dec.SwapTiers, dec.Migrate)
-#: At most so many further rounds at one instant for what decisions changed.
-_FURTHER_ROUNDS = 100
-#: Seconds in which nothing ran nor came, after which who still waits counts as waiting for ever, whatever
-#: plugins want to be woken for: longer than from any window of a calendar to its next one.
-_PATIENCE = 400 * 86400.0
 
 
 class EmulatedAdapter(ClusterAdapter):
@@ -93,23 +82,13 @@ class EmulatedAdapter(ClusterAdapter):
         return cls.capabilities | {dec.SetFrequency, dec.PowerDown, dec.PowerUp}
 
     def __init__(
-        self,
-        cluster: ClusterDescription,
-        jobs: Sequence[TraceJob],
-        *,
-        commands: Sequence[TraceCommand] = (),
-        chains: Mapping[str, Follows] | None = None,
-        physics: Sequence[Physics] = (),
-        faults: _faults.Faults | None = None,
-        rng: np.random.Generator | None = None,
-        start: float | None = None,
-        running: Sequence[Begun] = (),
-        power: Mapping[str, str] | None = None,
-        delays: Delays | None = None,
-        sharing: Sharing | None = None,
-        sharing_seed: int = 0,
-        oversubscription: Oversubscription | None = None,
-    ) -> None:
+        self, cluster: ClusterDescription, jobs: Sequence[TraceJob], *,
+        commands: Sequence[TraceCommand] = (), chains: Mapping[str, Follows] | None = None,
+        physics: Sequence[Physics] = (), faults: _faults.Faults | None = None,
+        rng: np.random.Generator | None = None, start: float | None = None, running: Sequence[Begun] = (),
+        power: Mapping[str, str] | None = None, delays: Delays | None = None, sharing: Sharing | None = None,
+        sharing_seed: int = 0, oversubscription: Oversubscription | None = None,
+    ) -> None:  # fmt: skip
         """``jobs`` in order of submission, ``commands`` their users' elastic commands; ``rng`` draws
         the faults. ``chains``: jobs that come when others have ended, by id (:mod:`.chains`).
 
@@ -131,72 +110,37 @@ class EmulatedAdapter(ClusterAdapter):
         self._rng = rng if rng is not None else np.random.default_rng(0)
         self._machine = machine = Machine(cluster, dedicated(cluster, jobs), start, chains)
         self._delays = delays
-        self._telling = (
-            Telling(machine.agenda, delays, known=start is not None) if delays is not None else None
-        )
-        #: Some news changes what the scheduler may do, so it is told in a further round at this instant.
-        self._urgent = False
-        #: How many such rounds there were at the instant of the last one.
-        self._further = (-INFINITY, 0)
-        #: When a job last ran or was still to come.
-        self._alive_at = machine.now
-
+        self._telling = None if delays is None else Telling(machine.agenda, delays, known=start is not None)
         self._rates = Rates(machine, physics)
         said = Commands(machine, commands, self._faults.latency)
         self._bundles = bundles = Bundles(machine, oversubscription or Oversubscription())
         ends = Ends(machine, said, bundles)
-        self._complete = ends.complete
-        self._failures = Failures(machine, ends, self._faults, self._rng)
-        reservations = Reservations(machine)
-        self._dependencies = Dependencies(machine)
-        guard = Guard(machine, reservations, self._dependencies, self._faults.licences)
+        failures = Failures(machine, ends, self._faults, self._rng)
+        reservations, dependencies = Reservations(machine), Dependencies(machine)
+        guard = Guard(machine, reservations, dependencies, self._faults.licences)
         self._tiers = tiers = Tiers(machine, guard, self._rates, sharing, Random(sharing_seed))
-        #: What is not further apart is one instant: sums of times have rounding.
-        self._instant = _INSTANT if tiers.told else 0.0
         starts = Starts(machine, guard, self._rates, tiers, bundles)
         if running:
             starts.begin_with(running)
-        sleep = Sleep(machine, self._failures)
+        sleep = Sleep(machine, failures)
         sleep.begin_asleep(power or {})
-        holds, suspension = Holds(machine), Suspension(machine)
-        self._start = starts.start
-        kill: Callable[[Any], str] = ends.kill
-        requeue: Callable[[Any], str] = ends.requeue
-        power_up, power_down = sleep.power_up, sleep.power_down
-        self._partitions = None
-        if cluster.wiring is not None:
-            self._partitions = partitions = Partitions(
-                machine, starts, ends, guard, self._failures, self._faults, self._rng
-            )
-            partitions.begin_with([begun.job_id for begun in running])
-            self._start = partitions.start
-            kill, requeue = partitions.killing(ends.kill), partitions.requeueing(ends.requeue)
-            power_up, power_down = partitions.power_up, partitions.power_down
         #: What carries out a decision; it returns why not, or "".
         self._actions: dict[type[dec.Decision], Callable[[Any], str]] = {
-            dec.Start: self._start,
-            dec.Hold: holds.hold,
-            dec.Release: holds.release,
-            dec.Suspend: suspension.suspend,
-            dec.Resume: suspension.resume,
-            dec.Signal: Saving(machine).signal,
-            dec.Requeue: requeue,
-            dec.Kill: kill,
-            dec.Cancel: kill,
-            dec.SetTimeLimit: Limits(machine, said).set_time_limit,
-            dec.Resize: Sizes(machine).resize,
+            **_actions(machine, starts, ends, sleep, self._rates, said, tiers, bundles),
             dec.Reserve: reservations.reserve,
             dec.Unreserve: reservations.unreserve,
-            dec.SwapTiers: tiers.swap,
-            dec.Migrate: lambda move: (bundles if move.job_id in bundles else tiers).migrate(move),
-            dec.SubmitSubjob: bundles.submit,
-            dec.SetFrequency: self._rates.set_frequency,
-            dec.PowerDown: power_down,
-            dec.PowerUp: power_up,
         }
+        self._partitions = None
         if cluster.wiring is not None:
-            for kind in UNABLE:
-                del self._actions[kind]
+            self._partitions = Partitions(machine, starts, ends, guard, failures, self._faults, self._rng)
+            self._partitions.begin_with([begun.job_id for begun in running])
+            able = {**self._actions, **self._partitions.actions(ends)}
+            self._actions = {kind: action for kind, action in able.items() if kind not in UNABLE}
+        self._start = self._actions[dec.Start]
+        self._moments = Moments(
+            machine, ends.complete, tiers, dependencies, failures, self._partitions,
+            tells_later=self._telling is not None,
+        )  # fmt: skip
 
     # ------------------------------------------------------------------ what is told
 
@@ -212,149 +156,17 @@ class EmulatedAdapter(ClusterAdapter):
         return [Check("emulated cluster", True, f"{size}; {len(machine.arrivals.jobs)} jobs")]
 
     def wait(self, deadline: float | None) -> tuple[float, Sequence[ev.Event]] | None:
-        telling = self._telling
+        telling, moments = self._telling, self._moments
         if telling is None:
-            moment = self._next(deadline)
-            if self._partitions is None:
-                return moment
-            while moment is not None and not moment[1] and self._is_silent(moment[0], deadline):
-                moment = self._next(deadline)
-            return moment
+            return moments.next_told(deadline)
         while True:
-            moment = self._next(deadline)
+            moment = moments.next(deadline)
             if moment is None:
                 return None
             now, happened = moment
             events = telling.told(now, happened)
             if events or (deadline is not None and now >= deadline):
                 return now, events
-
-    def _is_silent(self, now: float, deadline: float | None) -> bool:
-        """Whether what happened is nobody's business: a partition came further on its way."""
-        return deadline is None or now < deadline
-
-    def _next(self, deadline: float | None) -> tuple[float, Sequence[ev.Event]] | None:
-        """The next moment at which something happens, and what; None: nothing happens any more."""
-        machine = self._machine
-        if self._urgent and self._further_round():
-            # Before what ends at once: the subjobs that came compete for what was left in their round.
-            news, machine.news = machine.news, []
-            return machine.now, news
-        agenda, arrivals = machine.agenda, machine.arrivals
-        heap = agenda.heap
-        if agenda.moved:
-            agenda.drop_void()
-        arrival = arrivals.time
-        now = heap[0][0] if heap else INFINITY
-        if arrival < now:
-            now = arrival
-        alive = arrival < INFINITY or machine.running
-        if not alive or deadline is not None or now == INFINITY:
-            moment = self._other_moment(now, deadline)
-            if moment is None:
-                return self._end()
-            now = moment
-        if now < machine.now:
-            now = machine.now
-        machine.now = now
-        if alive:
-            self._alive_at = now
-        events = machine.news
-        machine.news = []
-        until = now + self._instant
-        while heap and heap[0][0] <= until:
-            _, _, _, what, argument = heappop(heap)
-            if type(what) is Execution:
-                if what.version != argument:
-                    continue
-                self._complete(what, now, events)
-                if self._partitions is not None and machine.news:
-                    events.extend(machine.news)
-                    machine.news = []
-            else:
-                what(argument)
-                if machine.news:
-                    events.extend(machine.news)
-                    machine.news = []
-        if self._tiers.used:
-            self._tiers.settle()
-            if machine.news:
-                events.extend(machine.news)
-                machine.news = []
-        if arrivals.chained:
-            # What ended at this instant may have brought further ones.
-            arrivals.due(until)
-            arrival = arrivals.time
-        if arrival <= until:
-            jobs, at, submitted = arrivals.jobs, arrivals.next, machine.submitted
-            job = jobs[at].job
-            while arrival <= until:
-                submitted[job.id] = (at, job)
-                if job.dependencies:
-                    job = self._dependencies.left(job)
-                    submitted[job.id] = (at, job)
-                events.append(_JobSubmitted(arrival, job))
-                at += 1
-                if at == len(jobs):
-                    arrival = INFINITY
-                    break
-                job = jobs[at].job
-                arrival = job.submit_time
-            arrivals.time = arrival
-            arrivals.next = at
-            if arrivals.chained:
-                arrivals.taken()
-        return now, events
-
-    def _other_moment(self, now: float, deadline: float | None) -> float | None:
-        """The next moment where the machine's next one (``now``) may not be it: the scheduler waits for an
-        earlier one, something is urgent, or nothing runs or comes any more. None: there is none."""
-        machine = self._machine
-        last = machine.arrivals.time == INFINITY
-        if deadline is not None and deadline < now:
-            if now == INFINITY and not machine.submitted and not machine.running:
-                return None
-            if deadline - self._alive_at > _PATIENCE and last and self._deserted():
-                return None
-            return deadline
-        if now == INFINITY or (last and not machine.running and not machine.news and self._over(deadline)):
-            return None
-        return now
-
-    def _further_round(self) -> bool:
-        """Whether news is told at this same instant: a plugin that never rests must not stop the clock."""
-        self._urgent = False
-        instant, rounds = self._further
-        self._further = (self._machine.now, rounds + 1 if instant == self._machine.now else 1)
-        return self._further[1] <= _FURTHER_ROUNDS
-
-    def _over(self, deadline: float | None) -> bool:
-        """Nothing runs or arrives: whether nobody who waits can start any more."""
-        if self._telling or (self._partitions is not None and self._partitions.busy):
-            return False
-        if not self._machine.submitted:
-            return True
-        # All nodes are up and nothing but their failures lies ahead.
-        return deadline is None and self._only_failures()
-
-    def _deserted(self) -> bool:
-        """Whether nothing runs or will happen but what plugins want to be woken for."""
-        machine = self._machine
-        if machine.running or machine.news or (self._partitions is not None and self._partitions.busy):
-            return False
-        if any((job.begin_time or 0.0) > machine.now for _, job in machine.submitted.values()):
-            return False
-        return self._only_failures()
-
-    def _only_failures(self) -> bool:
-        return all(entry[3] == self._failures.fail for entry in self._machine.agenda.heap)
-
-    def _end(self) -> tuple[float, Sequence[ev.Event]] | None:
-        machine = self._machine
-        if machine.news and self._further_round():
-            events, machine.news = machine.news, []
-            return machine.now, events
-        return None
 
     # ------------------------------------------------------------------ what is done
 
@@ -378,7 +190,7 @@ class EmulatedAdapter(ClusterAdapter):
                 refusal = self._start(decision)
                 if refusal:
                     outcomes.append(machine.refuse(decision, refusal))
-                    self._urgent = True
+                    self._moments.urgent = True
                 else:
                     outcomes.append(_ACCEPTED)
             else:
@@ -386,7 +198,7 @@ class EmulatedAdapter(ClusterAdapter):
                 outcome = self._carry_out(decision)
                 outcomes.append(outcome)
                 if len(machine.news) > told and not (outcome.accepted and self._foreseen(decision)):
-                    self._urgent = True
+                    self._moments.urgent = True
         if self._tiers.used:
             self._tiers.settle()
         return outcomes
@@ -462,3 +274,30 @@ class EmulatedAdapter(ClusterAdapter):
     def results(self) -> list[JobResult]:
         """One record for each job submitted so far, in order of submission; subjobs are in their jobs'."""
         return self._machine.results()
+
+
+def _actions(
+    machine: Machine, starts: Starts, ends: Ends, sleep: Sleep, rates: Rates, said: Commands, tiers: Tiers,
+    bundles: Bundles,
+) -> dict[type[dec.Decision], Callable[[Any], str]]:  # fmt: skip
+    """What carries out each kind of decision on a machine of nodes, reservations left out."""
+    holds, suspension = Holds(machine), Suspension(machine)
+    return {
+        dec.Start: starts.start,
+        dec.Hold: holds.hold,
+        dec.Release: holds.release,
+        dec.Suspend: suspension.suspend,
+        dec.Resume: suspension.resume,
+        dec.Signal: Saving(machine).signal,
+        dec.Requeue: ends.requeue,
+        dec.Kill: ends.kill,
+        dec.Cancel: ends.kill,
+        dec.SetTimeLimit: Limits(machine, said).set_time_limit,
+        dec.Resize: Sizes(machine).resize,
+        dec.SwapTiers: tiers.swap,
+        dec.Migrate: lambda move: (bundles if move.job_id in bundles else tiers).migrate(move),
+        dec.SubmitSubjob: bundles.submit,
+        dec.SetFrequency: rates.set_frequency,
+        dec.PowerDown: sleep.power_down,
+        dec.PowerUp: sleep.power_up,
+    }

@@ -284,23 +284,27 @@ class Partitions:
         self.manager.stop(job_id, STOPPED)
         return ""
 
-    def killing(self, kill: Callable[[dec.Kill | dec.Cancel], str]) -> Callable[[dec.Kill | dec.Cancel], str]:
-        """Ends or removes a job also while it is on its way to its nodes."""
+    def actions(self, ends: Ends) -> dict[type[dec.Decision], Callable[[Any], str]]:
+        """What carries out the decisions that partitions have a say in."""
 
         def end(decision: dec.Kill | dec.Cancel) -> str:
+            """Ends or removes a job also while it is on its way to its nodes."""
             stopped = self.stop(decision.job_id, "cancelled", decision.reason)
-            return kill(decision) if stopped is None else stopped
-
-        return end
-
-    def requeueing(self, requeue: Callable[[dec.Requeue], str]) -> Callable[[dec.Requeue], str]:
-        """Sends a job back also while it is on its way to its nodes."""
+            return ends.kill(decision) if stopped is None else stopped
 
         def back(decision: dec.Requeue) -> str:
+            """Sends a job back also while it is on its way to its nodes."""
             stopped = self.stop(decision.job_id, "cancelled", decision.reason, requeue=True)
-            return requeue(decision) if stopped is None else stopped
+            return ends.requeue(decision) if stopped is None else stopped
 
-        return back
+        return {
+            dec.Start: self.start,
+            dec.Kill: end,
+            dec.Cancel: end,
+            dec.Requeue: back,
+            dec.PowerUp: self.power_up,
+            dec.PowerDown: self.power_down,
+        }
 
     def _advanced(self, course: Course) -> None:
         """A job came further on its way; if that is over, so is its claim."""

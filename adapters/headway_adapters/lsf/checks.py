@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from headway.adapter import Check
 from headway.errors import Failure
-from headway_adapters.lsf import listing
+from headway_adapters.lsf import cluster_listing, listing
 from headway_adapters.lsf.flavour import EVERYTHING, Flavour
 from headway_adapters.lsf.options import LsfOptions
 from headway_adapters.lsf.values import Calendar
@@ -23,7 +23,7 @@ _MAY_MODIFY = re.compile(r"LSB_MOD_ALL_JOBS\s*=\s*[Yy1]")
 def flavour(client: CommandClient, options: LsfOptions) -> tuple[Flavour, str]:
     """Which LSF this is, and its cluster's name. Raises :class:`Unanswered` when it does not say."""
     result = client.look([("lsid",)])[0]
-    system = listing.read_system(result.text)
+    system = cluster_listing.read_system(result.text)
     if system is None:
         said = result.text.strip().splitlines()
         raise Unanswered(
@@ -65,9 +65,9 @@ def run(client: CommandClient, options: LsfOptions, clock: Callable[[], float]) 
     found.append(_capabilities(kind, options))
     try:
         queues_out, hosts_out = client.look([("bqueues", "-l"), ("bhosts", "-w")])
-        found += _queues(listing.read_queues(queues_out.text), options)
+        found += _queues(cluster_listing.read_queues(queues_out.text), options)
         found.append(_privilege(queues_out.text, kind, options, client).for_driving())
-        found += _jobs(client, clock, listing.read_hosts(hosts_out.text))
+        found += _jobs(client, clock, cluster_listing.read_hosts(hosts_out.text))
     except Failure as error:
         found.append(Check("mbatchd", False, str(error), "start mbatchd (badmin mbdrestart), or wait for it"))
     return found
@@ -82,7 +82,7 @@ def _capabilities(kind: Flavour, options: LsfOptions) -> Check:
     return Check("this LSF can", True, f"all but {why}")
 
 
-def _queues(queues: dict[str, listing.Queue], options: LsfOptions) -> list[Check]:
+def _queues(queues: dict[str, cluster_listing.Queue], options: LsfOptions) -> list[Check]:
     found = []
     for name in options.queues:
         queue = queues.get(name)
@@ -120,7 +120,7 @@ def _privilege(queues: str, kind: Flavour, options: LsfOptions, client: CommandC
     administrators = _words(_CLUSTER_ADMINISTRATORS.findall(of_cluster))
     if user in administrators:
         return Check("privilege", True, f"{user} administers the cluster")
-    groups = listing.read_groups(_told(client, ("bugroup", "-w")))
+    groups = cluster_listing.read_groups(_told(client, ("bugroup", "-w")))
     blocks = {block.split("\n")[0].strip(): block for block in queues.split("QUEUE: ")[1:]}
     lacking: list[str] = []
     for name in options.queues:
@@ -155,7 +155,7 @@ def _told(client: CommandClient, argv: tuple[str, ...]) -> str:
 
 
 def _jobs(
-    client: CommandClient, clock: Callable[[], float], hosts: dict[str, listing.HostState]
+    client: CommandClient, clock: Callable[[], float], hosts: dict[str, cluster_listing.HostState]
 ) -> Sequence[Check]:
     """Whether everybody's jobs are seen, and whether LSF's times fit our clock."""
     shown = client.run(("bjobs", "-u", "all", "-a", "-w"))

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -143,7 +142,8 @@ def records(data: bytes, what: str) -> list[dict[str, Any]]:
     return [record for record in listed if isinstance(record, dict)]
 
 
-def _cell(record: Mapping[str, Any], key: str) -> str:
+def cell(record: Mapping[str, Any], key: str) -> str:
+    """A field of a JSON record as text; "" where there is none."""
     value = record.get(key)
     if value is None or value == "-":
         return ""
@@ -160,16 +160,16 @@ def read_json_rows(data: bytes, times: Calendar, notes: set[str]) -> tuple[dict[
     for record in records(data, "bjobs: the listing of jobs"):
         if "ERROR" in record:
             continue
-        name = _cell(record, "JOB_NAME")
+        name = cell(record, "JOB_NAME")
         row = _row(
-            rows, notes, _cell(record, "JOBID"), _cell(record, "JOBINDEX"), name,
-            user=_cell(record, "USER"), stat=_cell(record, "STAT"), queue=_cell(record, "QUEUE"),
-            from_host=_cell(record, "FROM_HOST"),
-            hosts=values.hosts(_cell(record, "ALLOC_SLOT") or _cell(record, "EXEC_HOST")),
-            submitted=times.fact(_cell(record, "SUBMIT_TIME")),
-            started=times.fact(_cell(record, "START_TIME")),
-            ended=times.fact(_cell(record, "FINISH_TIME")), project=_cell(record, "PROJ_NAME"),
-            group=_cell(record, "USER_GROUP"), ran=values.run_time(_cell(record, "RUN_TIME")),
+            rows, notes, cell(record, "JOBID"), cell(record, "JOBINDEX"), name,
+            user=cell(record, "USER"), stat=cell(record, "STAT"), queue=cell(record, "QUEUE"),
+            from_host=cell(record, "FROM_HOST"),
+            hosts=values.hosts(cell(record, "ALLOC_SLOT") or cell(record, "EXEC_HOST")),
+            submitted=times.fact(cell(record, "SUBMIT_TIME")),
+            started=times.fact(cell(record, "START_TIME")),
+            ended=times.fact(cell(record, "FINISH_TIME")), project=cell(record, "PROJ_NAME"),
+            group=cell(record, "USER_GROUP"), ran=values.run_time(cell(record, "RUN_TIME")),
         )  # fmt: skip
         if row is not None:
             facts[row.job_id] = _json_facts(record, times)
@@ -179,27 +179,27 @@ def read_json_rows(data: bytes, times: Calendar, notes: set[str]) -> tuple[dict[
 def read_owners(data: bytes) -> dict[str, str]:
     """``bjobs -o "jobid user" -json``: the number of each job and its user, arrays without an index."""
     listed = records(data, "bjobs: the numbers of jobs")
-    return {_cell(record, "JOBID").partition("[")[0]: _cell(record, "USER") for record in listed}
+    return {cell(record, "JOBID").partition("[")[0]: cell(record, "USER") for record in listed}
 
 
 def _json_facts(record: Mapping[str, Any], times: Calendar) -> Facts:
-    begin = _cell(record, "SPECIFIED_START_TIME")
-    code = _cell(record, "EXIT_CODE")
-    least = values.integer(_cell(record, "MIN_REQ_PROC"))
+    begin = cell(record, "SPECIFIED_START_TIME")
+    code = cell(record, "EXIT_CODE")
+    least = values.integer(cell(record, "MIN_REQ_PROC"))
     return Facts(
-        least=least or values.integer(_cell(record, "NREQ_SLOT")),
-        most=values.integer(_cell(record, "MAX_REQ_PROC")) or least,
-        run_limit=values.run_limit(_cell(record, "RUNTIMELIMIT")),
-        requirement=_cell(record, "COMBINED_RESREQ"),
-        dependency=_cell(record, "DEPENDENCY"),
+        least=least or values.integer(cell(record, "NREQ_SLOT")),
+        most=values.integer(cell(record, "MAX_REQ_PROC")) or least,
+        run_limit=values.run_limit(cell(record, "RUNTIMELIMIT")),
+        requirement=cell(record, "COMBINED_RESREQ"),
+        dependency=cell(record, "DEPENDENCY"),
         begin=times.wish(begin) if begin else None,
-        exclusive=_cell(record, "EXCLUSIVE").upper() in ("Y", "YES"),
-        asked_hosts=tuple(name for name in re.split(r"[\s:,]+", _cell(record, "ASK_HOSTS")) if name),
-        reservation=_cell(record, "RSVID"),
-        description=_cell(record, "JOB_DESCRIPTION"),
+        exclusive=cell(record, "EXCLUSIVE").upper() in ("Y", "YES"),
+        asked_hosts=tuple(name for name in re.split(r"[\s:,]+", cell(record, "ASK_HOSTS")) if name),
+        reservation=cell(record, "RSVID"),
+        description=cell(record, "JOB_DESCRIPTION"),
         exit_code=int(code) if _CODE.fullmatch(code) else None,
-        exit_reason=_cell(record, "EXIT_REASON"),
-        reason=_cell(record, "PEND_REASON").strip().rstrip(";"),
+        exit_reason=cell(record, "EXIT_REASON"),
+        reason=cell(record, "PEND_REASON").strip().rstrip(";"),
     )  # fmt: skip
 
 
@@ -317,7 +317,7 @@ _DESCRIPTION = re.compile(
     r", Job Description <(?:([^<>\n]*(?=>$)|headway[:-][A-Za-z0-9_.,=+:/ -]*(?=>, [A-Z]))>|(.*))",
     re.MULTILINE,
 )
-_LIMITS = re.compile(
+LIMITS = re.compile(
     r"^ ((?:CPULIMIT|RUNLIMIT|PROCLIMIT|TASKLIMIT)(?: +[A-Z]+LIMIT)*) *\n (.*)$", re.MULTILINE
 )
 _MINUTES = re.compile(r"\b([0-9]{1,12}(?:\.[0-9]+)?) min(?: of \S+)?")
@@ -353,7 +353,26 @@ def _facts(record: str, at: int, times: Calendar) -> Facts:
         facts.doubtful = True
         return facts
     facts.submitted = times.fact(submitted.group(1))
-    asked = submitted.group(3)
+    _asked_for(facts, submitted.group(3), times)
+    combined = _COMBINED.search(record, submitted.end())
+    if combined is not None and combined.group(1).strip() not in ("", "-"):
+        facts.requirement = combined.group(1).strip()
+    if "Job Description <" in record and (match := _DESCRIPTION.search(record, at, submitted.start())):
+        facts.description = match[2] if match[1] is None else match[1]
+    limits = LIMITS.search(record, submitted.end())
+    if limits is not None:
+        facts.run_limit = run_limit(limits)
+    for match in _STARTED.finditer(record, submitted.end()):
+        facts.started = times.fact(match.group(1))
+    for match in _FINISHED.finditer(record, submitted.end()):
+        _finish(facts, match, times)
+    if " REASONS:" in record and (match := _REASONS.search(record, submitted.end())) is not None:
+        facts.reason = match.group(1).strip().rstrip(";")
+    return facts
+
+
+def _asked_for(facts: Facts, asked: str, times: Calendar) -> None:
+    """What stands in the line of the submission."""
     facts.least = facts.most = 1
     if "Task(s)" in asked or "Processors" in asked:
         for tasks in _TASKS.finditer(asked):
@@ -362,9 +381,6 @@ def _facts(record: str, at: int, times: Calendar) -> Facts:
     requested = _REQUIREMENT.search(asked)
     if requested is not None:
         facts.requirement = requested.group(1)
-    combined = _COMBINED.search(record, submitted.end())
-    if combined is not None and combined.group(1).strip() not in ("", "-"):
-        facts.requirement = combined.group(1).strip()
     if "Dependency" in asked and (match := _DEPENDENCY.search(asked)) is not None:
         facts.dependency = match.group(1)
     if "Specified" in asked:
@@ -375,21 +391,10 @@ def _facts(record: str, at: int, times: Calendar) -> Facts:
     facts.exclusive = ", Exclusive Execution" in asked
     if "eservation <" in asked and (match := _RESERVED.search(asked)) is not None:
         facts.reservation = match.group(1)
-    if "Job Description <" in record and (match := _DESCRIPTION.search(record, at, submitted.start())):
-        facts.description = match[2] if match[1] is None else match[1]
-    limits = _LIMITS.search(record, submitted.end())
-    if limits is not None:
-        facts.run_limit = _run_limit(limits)
-    for match in _STARTED.finditer(record, submitted.end()):
-        facts.started = times.fact(match.group(1))
-    for match in _FINISHED.finditer(record, submitted.end()):
-        _finish(facts, match, times)
-    if " REASONS:" in record and (match := _REASONS.search(record, submitted.end())) is not None:
-        facts.reason = match.group(1).strip().rstrip(";")
-    return facts
 
 
-def _run_limit(limits: re.Match[str]) -> float | None:
+def run_limit(limits: re.Match[str]) -> float | None:
+    """Seconds of the run limit in what :data:`LIMITS` matched; None if there is none."""
     names = [name for name in limits.group(1).split() if name in ("CPULIMIT", "RUNLIMIT")]
     minutes = _MINUTES.findall(limits.group(2))
     if "RUNLIMIT" not in names or len(minutes) <= names.index("RUNLIMIT"):
@@ -509,212 +514,3 @@ def started_again(text: str) -> set[str]:
         if _FINISHED.search(waited) is not None and _STARTED.search(waited) is None:
             found.add(head.group(1))
     return found
-
-
-# ---------------------------------------------------------------------- hosts, queues, the system
-
-
-@dataclass(frozen=True)
-class HostState:
-    """A host as ``bhosts`` shows it."""
-
-    name: str
-    status: str
-    #: Slots; 0: no limit is set.
-    slots: int
-    #: Slots in use.
-    used: int
-    #: Why an administrator closed it, where that is told.
-    comment: str = ""
-
-
-def read_hosts(text: str) -> dict[str, HostState]:
-    """``bhosts -w``, or ``bhosts -l``."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    if lines and lines[0].split()[0] == "HOST":
-        found = [
-            {"HOST_NAME": line[len("HOST ") :].strip(), **_paired(lines[at + 1], lines[at + 2])}
-            for at, line in enumerate(lines[:-2])
-            if line.startswith("HOST ")
-        ]
-    else:
-        found = table(text)
-    return _host_states(found)
-
-
-def _paired(header: str, cells: str) -> dict[str, str]:
-    return dict(zip(header.split(), cells.split(), strict=False))
-
-
-def read_hosts_json(data: bytes) -> dict[str, HostState]:
-    """``bhosts -o "host_name status max njobs comments" -json``."""
-    listed = records(data, "bhosts: the listing of hosts")
-    return _host_states([{key: _cell(record, key) for key in record} for record in listed])
-
-
-def _host_states(listed: list[dict[str, str]]) -> dict[str, HostState]:
-    found = {}
-    for row in listed:
-        name, status = row.get("HOST_NAME", ""), row.get("STATUS", "")
-        if name and status:
-            found[name] = HostState(
-                name, status, values.integer(row.get("MAX", "")), values.integer(row.get("NJOBS", "")),
-                row.get("COMMENTS", "").strip().strip('"'),
-            )  # fmt: skip
-    return found
-
-
-@dataclass(frozen=True)
-class Queue:
-    """A queue, as far as we need it. Times are seconds; None: no limit."""
-
-    name: str
-    #: ``Open:Active``, ``Open:Inact_Adm``, ...
-    status: str = ""
-    #: As written: names of hosts and groups, ``all``, ``none``, ``~name``.
-    hosts: tuple[str, ...] = ("all",)
-    default_limit: float | None = None
-    limit: float | None = None
-    #: Its limits of job slots, as LSF writes them: ``MAX 20``, ``JL/U 2``, ...
-    slot_limits: tuple[str, ...] = ()
-    #: LSF serves queues of a higher one first.
-    priority: int = 0
-
-    @property
-    def inactive(self) -> bool:
-        """LSF starts none of its jobs by itself."""
-        return ":Inact" in self.status
-
-    @property
-    def window_closed(self) -> bool:
-        """Its run window is closed."""
-        return self.status.endswith("Inact_Win")
-
-
-#: The columns of a queue's limits of job slots: of all jobs, a user's, a processor's and a host's.
-_SLOT_LIMITS = ("MAX", "JL/U", "JL/P", "JL/H")
-
-
-def read_queues(text: str) -> dict[str, Queue]:
-    """``bqueues -l``."""
-    found: dict[str, Queue] = {}
-    for block in re.split(r"^QUEUE: ", text, flags=re.MULTILINE)[1:]:
-        lines = block.split("\n")
-        name = lines[0].strip()
-        status, hosts, priority = "", ("all",), 0
-        slot_limits: tuple[str, ...] = ()
-        default: float | None = None
-        limit: float | None = None
-        of_default = False
-        for at, line in enumerate(lines):
-            if line.startswith("PRIO ") and at + 1 < len(lines):
-                shown = _paired(line, lines[at + 1])
-                status = shown.get("STATUS", "")
-                limited = (key for key in _SLOT_LIMITS if shown.get(key, "-") != "-")
-                slot_limits = tuple(f"{key} {shown[key]}" for key in limited)
-                priority = int(text) if (text := shown.get("PRIO", "")).isdecimal() else 0
-            elif line.startswith("DEFAULT LIMITS"):
-                of_default = True
-            elif line.startswith("MAXIMUM LIMITS"):
-                of_default = False
-            elif line.startswith("HOSTS:"):
-                hosts = tuple(line[len("HOSTS:") :].split())
-            elif "RUNLIMIT" in line and at + 1 < len(lines):
-                match = _LIMITS.match(f"{line}\n{lines[at + 1]}")
-                if match is not None and of_default:
-                    default = _run_limit(match)
-                elif match is not None:
-                    limit = _run_limit(match)
-        found[name] = Queue(name, status, hosts, default, limit, slot_limits, priority)
-    return found
-
-
-def read_groups(text: str) -> dict[str, tuple[str, ...]]:
-    """``bmgroup -r -w``: host groups and their members, groups inside groups taken apart."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    found: dict[str, tuple[str, ...]] = {}
-    for line in lines[1:]:
-        cells = line.split()
-        found[cells[0].rstrip("/")] = tuple(cells[1:])
-    return found
-
-
-@dataclass(frozen=True)
-class System:
-    """Which LSF this is."""
-
-    #: Such as ``volclava 2.2``.
-    title: str
-    cluster: str
-    #: IBM (Platform) LSF, not one of its open-source relatives.
-    ibm: bool
-
-
-_CLUSTER = re.compile(r"^My cluster name is (\S+)", re.MULTILINE)
-_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+")
-
-
-def read_system(text: str) -> System | None:
-    """``lsid``; None when that is not what it says."""
-    lines = text.strip().splitlines()
-    cluster = _CLUSTER.search(text)
-    if not lines or cluster is None:
-        return None
-    first = lines[0]
-    version = _VERSION.search(first)
-    low = first.lower()
-    ibm = ("lsf" in low or "ibm" in low or "platform" in low) and "lava" not in low
-    kind = next(
-        (name for name in ("volclava", "openlava") if name in low), "IBM Spectrum LSF" if ibm else "LSF"
-    )
-    return System(f"{kind} {version.group(0)}" if version is not None else kind, cluster.group(1), ibm)
-
-
-# ---------------------------------------------------------------------- reservations
-
-
-class Booking(msgspec.Struct, frozen=True):
-    """An advance reservation as ``brsvs`` shows it."""
-
-    name: str
-    kind: str
-    owner: str
-    hosts: tuple[str, ...]
-    start: float
-    end: float
-
-
-_BOOKED_HOST = re.compile(r"(\S+):[0-9]+/[0-9]+")
-_WINDOW = re.compile(
-    r"(?:([0-9]{4})/)?([0-9]+)/([0-9]+)/([0-9]+)/([0-9]+)-(?:([0-9]{4})/)?([0-9]+)/([0-9]+)/([0-9]+)/([0-9]+)"
-)
-
-
-def read_reservations(text: str, times: Calendar, notes: set[str]) -> dict[str, Booking]:
-    """``brsvs``: a reservation may go on over several lines, one a host. Recurring ones are left out."""
-    found: dict[str, Booking] = {}
-    parts: list[list[str]] = []
-    for line in text.splitlines()[1:]:
-        if line[:1].strip():
-            parts.append(line.split())
-        elif line.strip() and parts:
-            parts[-1] += line.split()
-    for cells in parts:
-        window = next((match for cell in cells if (match := _WINDOW.fullmatch(cell)) is not None), None)
-        hosts = tuple(match.group(1) for cell in cells if (match := _BOOKED_HOST.fullmatch(cell)) is not None)
-        if window is None or len(cells) < 4 or not hosts:
-            notes.add(f"reservation {cells[0]} has no single time or no hosts and is left out")
-            continue
-        numbers = [int(part) if part else None for part in window.groups()]
-        start, end = (_moment(numbers[at : at + 5], times) for at in (0, 5))
-        if start is None or end is None:
-            notes.add(f"reservation {cells[0]} has a time that cannot be read and is left out")
-            continue
-        found[cells[0]] = Booking(cells[0], cells[1], cells[2], hosts, start, end)
-    return found
-
-
-def _moment(numbers: list[int | None], times: Calendar) -> float | None:
-    year, month, day, hour, minute = numbers
-    assert month is not None and day is not None and hour is not None and minute is not None
-    return times.date(year, month, day, hour, minute)

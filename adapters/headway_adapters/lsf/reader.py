@@ -23,22 +23,21 @@ Choices that LSF leaves to us:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from headway.adapter.migration import ON_NODES
 from headway.model import (
     JobDescription,
-    NodeDescription,
     Placement,
-    PoolDescription,
     Request,
-    Reservation,
 )
-from headway_adapters.lsf import depend, listing, values
+from headway_adapters.lsf import depend, hosts
 from headway_adapters.lsf.arrays import ArraySlots
-from headway_adapters.lsf.listing import Booking, Ending, Facts, HostState, Queue, Row
+from headway_adapters.lsf.cluster_listing import Queue
+from headway_adapters.lsf.hosts import Nodes
+from headway_adapters.lsf.listing import Ending, Facts, Row
 from headway_adapters.lsf.resreq import Host, Requirements
 from headway_adapters.lsf.shared import NOTHING, Shared
 from headway_adapters.polling.marks import marks
@@ -60,24 +59,6 @@ JOB_STATES: dict[str, str] = {
     "DONE": "ended",
     "EXIT": "ended",
 }
-_USABLE_HOSTS = frozenset({"ok", "closed_Full", "closed_Excl"})
-#: Host states in which new jobs are not started, and why.
-_BAD_HOSTS: dict[str, str] = {
-    "closed": "closed",
-    "closed_Adm": "closed by the administrator",
-    "closed_Busy": "over its load threshold",
-    "closed_LIM": "its load is not known",
-    "closed_Lock": "locked",
-    "closed_Wind": "outside its dispatch window",
-    "closed_EGO": "not given to LSF",
-    "closed_RC": "given back by the resource connector",
-    "closed_Power": "in power saving",
-    "closed_cu_Excl": "in an exclusive compute unit",
-    "unavail": "its daemons do not run",
-    "unreach": "not reachable",
-    "unlicensed": "not licensed",
-}
-_POWER: dict[str, str] = {"closed_Power": "asleep"}
 #: How a job ended, by LSF's termination reason; the first word that fits.
 _REASONS: tuple[tuple[str, str], ...] = (
     ("TERM_RUNLIMIT", "timed out"),
@@ -144,118 +125,6 @@ class Jobs:
     unread: set[str] = field(default_factory=set)
     #: What running jobs had reserved of licences and gave back, since that was not to their ends.
     given_back: Counter[str] = field(default_factory=Counter)
-
-
-@dataclass
-class Nodes:
-    """All hosts of a listing."""
-
-    nodes: dict[str, NodeDescription] = field(default_factory=dict)
-    power: dict[str, str] = field(default_factory=dict)
-    #: Slots in use by LSF's own count.
-    used: dict[str, int] = field(default_factory=dict)
-    #: Queue -> its hosts.
-    members: dict[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-# ---------------------------------------------------------------------- hosts, queues
-
-
-def static_hosts(text: str) -> dict[str, Host]:
-    """``lshosts -w``: what does not change of each host."""
-    found = {}
-    for row in listing.table(text):
-        name = row.get("HOST_NAME", "")
-        named = row.get("RESOURCES", "").strip("()").split()
-        known = {key: "" if value == "-" else value for key, value in row.items()}
-        found[name] = Host(
-            name=name,
-            kind=known.get("type", ""),
-            model=known.get("model", ""),
-            processors=values.integer(known.get("ncpus", "")),
-            memory=values.size(known.get("maxmem", "")),
-            swap=values.size(known.get("maxswp", "")),
-            resources=frozenset(named),
-        )
-    return found
-
-
-def members(queue: Queue, hosts: Iterable[str], groups: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """The hosts of a queue. ``others`` and preferences (``host+2``) count like plain names."""
-    every = tuple(hosts)
-    chosen: list[str] = []
-    removed: set[str] = set()
-    for word in queue.hosts:
-        name = word.partition("+")[0].rstrip("!/")
-        if name.startswith("~"):
-            name = name[1:].rstrip("/")
-            removed.update(groups.get(name, (name,)))
-        elif name in ("all", "others", "allremote"):
-            chosen.extend(every if name != "allremote" else ())
-        elif name != "none":
-            chosen.extend(groups.get(name, (name,)))
-    for name in tuple(chosen):
-        if name in groups:
-            chosen.extend(groups[name])
-    if any(name == "all" for name in chosen):
-        chosen = [*chosen, *every]
-    known = frozenset(every)
-    return tuple(dict.fromkeys(name for name in chosen if name in known and name not in removed))
-
-
-def pool(queue: Queue, *, managed: bool) -> PoolDescription:
-    """A queue as a pool; open while headway may start its jobs."""
-    return PoolDescription(
-        name=queue.name,
-        max_walltime=queue.limit or 0.0,
-        open=managed and not queue.window_closed,
-        priority_tier=queue.priority,
-    )
-
-
-def read_nodes(
-    hosts: Mapping[str, HostState],
-    queues: Mapping[str, Queue],
-    static: Mapping[str, Host],
-    groups: Mapping[str, tuple[str, ...]],
-    notes: set[str],
-    *,
-    power: bool = False,
-    shared: Shared = NOTHING,
-) -> Nodes:
-    """Hosts as nodes, each with the queues that it belongs to.
-
-    ``power``: headway may wake hosts, so one that sleeps is in order; else it is as good as down.
-    """
-    found = Nodes()
-    belongs: dict[str, list[str]] = {}
-    for queue in queues.values():
-        found.members[queue.name] = members(queue, hosts, groups)
-        for name in found.members[queue.name]:
-            belongs.setdefault(name, []).append(queue.name)
-    for name, host in hosts.items():
-        known = static.get(name, Host(name))
-        usable = host.status in _USABLE_HOSTS or (power and host.status in _POWER)
-        reason = "" if usable else _BAD_HOSTS.get(host.status, "")
-        if not usable and not reason:
-            notes.add(f"unknown host state {host.status!r}; such a host gets no jobs")
-            reason = host.status
-        if reason and host.comment:
-            reason = f"{reason}: {host.comment}"
-        if host.status in _POWER:
-            found.power[name] = _POWER[host.status]
-        found.used[name] = host.used
-        found.nodes[name] = NodeDescription(
-            name=name,
-            processors=host.slots or known.processors,
-            memory=known.memory,
-            gres=shared.at(name),
-            features=tuple(sorted(known.resources)),
-            pools=tuple(belongs.get(name, ())),
-            available=usable,
-            reason=reason,
-        )
-    return found
 
 
 # ---------------------------------------------------------------------- jobs
@@ -505,7 +374,7 @@ class _Reading:
         key = (queue, names)
         if key not in self._outside:
             of_queue = self.nodes.members.get(queue, ())
-            wanted = frozenset(members(Queue("", hosts=names), self.nodes.nodes, self.groups))
+            wanted = frozenset(hosts.members(Queue("", hosts=names), self.nodes.nodes, self.groups))
             self._outside[key] = tuple(name for name in of_queue if name not in wanted)
         return self._outside[key]
 
@@ -646,34 +515,3 @@ def ended_job(known: SnapshotJob, ending: Ending, now: float) -> SnapshotJob:
         start_time=started, end_time=now if ending.ended is None else ending.ended, outcome=outcome,
         exit_code=code, reason=ending.exit_reason, restarts=known.restarts,
     )  # fmt: skip
-
-
-# ---------------------------------------------------------------------- reservations
-
-
-def read_reservations(
-    bookings: Mapping[str, Booking], nodes: Mapping[str, NodeDescription]
-) -> dict[str, Reservation]:
-    """Advance reservations by our id: the name, without the prefix if headway made it.
-
-    A reservation of some slots of a host is taken as one of the whole host.
-    """
-    found = {}
-    for name, booking in bookings.items():
-        kept = tuple(host for host in booking.hosts if host in nodes)
-        if not kept:
-            continue
-        ours = name.startswith(RESERVATION_PREFIX)
-        key = name[len(RESERVATION_PREFIX) :] if ours else name
-        system = booking.kind == "sys" or booking.owner in ("-", "sys")
-        found[key] = Reservation(
-            id=key,
-            start=booking.start,
-            end=booking.end,
-            nodes=kept,
-            users=() if system or booking.kind == "group" else (booking.owner,),
-            accounts=(booking.owner,) if booking.kind == "group" else (),
-            ours=ours,
-            reason="" if ours else booking.kind,
-        )
-    return found

@@ -36,7 +36,7 @@ from headway_adapters.pbs import licences, select, values
 from headway_adapters.pbs.chunk_parts import Group, lay_back
 from headway_adapters.pbs.cluster import Nodes, Queue, Site, mapping
 from headway_adapters.pbs.documents import JobRecord, Variables
-from headway_adapters.pbs.shapes import Shapes, largest_amounts, place_of, processors_of
+from headway_adapters.pbs.shapes import Shape, Shapes, largest_amounts, place_of, processors_of
 from headway_adapters.polling.marks import asks_for_protection, is_mark, marks
 from headway_adapters.polling.remarks import LONGEST, noted
 from headway_adapters.polling.snapshot import SnapshotJob
@@ -328,8 +328,6 @@ class _Reader:
 
     def _pending(self, job_id: str, record: JobRecord, array: str, element: int | None) -> None:
         parent = self.records.get(array) if array else None
-        pool = values.text(record.queue)
-        managed = pool in self.managed
         letter = values.text(record.job_state)
         holds = set(values.text(record.Hold_Types))
         depend = values.text(record.depend)
@@ -344,18 +342,15 @@ class _Reader:
             if letter == "Q" and values.text(parent.job_state) in ("H", "W"):
                 letter = values.text(parent.job_state)
         blocked, held_by, dependencies = self._blocked(letter, holds, depend, job_id)
-        queue = self.queues.get(pool)
-        if not blocked and not managed:
-            blocked = f"queue {pool} is not managed by headway"
-        stopped = queue is not None and not queue.open and not self.site.beside_scheduler
-        if not blocked and stopped:
-            blocked = f"queue {pool} is stopped"
         shape = self.shapes.of(record, int(job_id.partition(".")[0].partition("[")[0]) + (element or 0))
         wanted, uncountable = licences.asked(mapping(record.Resource_List), self.site.licences)
-        if not blocked and (shape.unfit or uncountable):
-            blocked = shape.unfit or uncountable
-        if not blocked and parent is not None:
-            blocked = self._over_limit(array, parent)
+        blocked = (
+            blocked
+            or self._closed(values.text(record.queue))
+            or shape.unfit
+            or uncountable
+            or (self._over_limit(array, parent) if parent is not None else "")
+        )
         if blocked and not held_by:
             held_by = "system"
         walltime = self._walltime(record)
@@ -368,21 +363,7 @@ class _Reader:
             begin_time=begin if letter == "W" else None,
             attributes=self._marked(record, begin),
         )
-        self.found.details[job_id] = Detail(
-            letter=letter,
-            chunks=shape.chunks,
-            whole=shape.whole,
-            whole_hosts=shape.whole_hosts,
-            homes=shape.homes,
-            spread=shape.spread,
-            apart=shape.apart,
-            request=shape.request if shape.groups else None,
-            groups=shape.groups,
-            shrinks_from=self._shrinks_from(record, walltime),
-            managed=managed,
-            select="" if array else values.text(mapping(record.Resource_List).get("select")),
-            notes=notes_of(record),
-        )
+        self.found.details[job_id] = self._detail(record, letter, shape, walltime, array)
         # An element that did not run yet shows its array's counts.
         runs = 0
         if parent is None or record.run_count != parent.run_count:
@@ -393,6 +374,31 @@ class _Reader:
             held_by=held_by,
             reason=blocked or values.text(record.comment),
             restarts=runs,
+        )
+
+    def _closed(self, pool: str) -> str:
+        """Why nothing of a queue starts; "" if it does."""
+        queue = self.queues.get(pool)
+        if pool not in self.managed:
+            return f"queue {pool} is not managed by headway"
+        stopped = queue is not None and not queue.open and not self.site.beside_scheduler
+        return f"queue {pool} is stopped" if stopped else ""
+
+    def _detail(self, record: JobRecord, letter: str, shape: Shape, walltime: float, array: str) -> Detail:
+        return Detail(
+            letter=letter,
+            chunks=shape.chunks,
+            whole=shape.whole,
+            whole_hosts=shape.whole_hosts,
+            homes=shape.homes,
+            spread=shape.spread,
+            apart=shape.apart,
+            request=shape.request if shape.groups else None,
+            groups=shape.groups,
+            shrinks_from=self._shrinks_from(record, walltime),
+            managed=values.text(record.queue) in self.managed,
+            select="" if array else values.text(mapping(record.Resource_List).get("select")),
+            notes=notes_of(record),
         )
 
     def _blocked(

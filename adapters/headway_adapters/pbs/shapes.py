@@ -97,62 +97,29 @@ class Shapes:
         self, chunks: tuple[select.Chunk, ...], place: select.Place, pool: str, total_memory: int, turn: int
     ) -> Shape:
         """``total_memory``: what Torque's job asks for in all, bytes."""
-        whole = place.sharing in ("excl", "exclhost")
-        members = [name for name, node in self._nodes.nodes.items() if pool in node.pools]
-        forced = set(self._nodes.always_whole)
-        if place.sharing != "shared":
-            forced |= self._nodes.default_whole
-        if members and forced.issuperset(members):
-            whole = True
-        if place.group and place.group != self._switch:
-            self._notes.add(
-                f"place=group={place.group} is not kept: headway looks at the groups of "
-                + (f"{self._switch}, of the server's node_group_key" if self._switch else
-                   "the server's node_group_key, which names none (or node_group_enable is not true)")
-            )  # fmt: skip
+        whole = place.sharing in ("excl", "exclhost") or self._always_whole(place, pool)
+        self._note_group(place)
         if self._has_parts(chunks, place, pool):
             return self._parted(chunks, place, pool, whole, total_memory, turn)
         # On a host that is one vnode chunks that lie together all have what each of them wants.
         homes, wants, unfit = self._homes(chunks, one_vnode=place.arrangement == "pack")
-        required: tuple[str, ...] = ()
-        without: set[str] = set()
+        required, without, apart = self._bound(chunks, homes)
         together = len(set(homes.values())) == 1 and len(homes) == len(chunks)
-        if together and len(homes[0]) > 1:
-            without = self._nodes.nodes.keys() - homes[0]
-        elif homes:
-            required = tuple(sorted({next(iter(home)) for home in homes.values() if len(home) == 1}))
-            if not together and len(required) < len(homes):
-                unfit = "its chunks name hosts in a way that headway cannot express"
-        kinds = set(chunks)
-        count, largest = len(chunks), max(chunk.ncpus for chunk in chunks)
-        memory = max(chunk.memory for chunk in chunks)
+        largest = max(chunk.ncpus for chunk in chunks)
         amounts = self._counted(largest_amounts(chunk.amounts for chunk in chunks))
-        shape: dict[str, Any]
         on_hosts = self._on_hosts(chunks, place, pool, turn) if not homes and not amounts else None
         if on_hosts is not None:
             names, shape = on_hosts
             without |= self._nodes.nodes.keys() - names
             if "nodes" in shape:
                 required = tuple(sorted(names))
-        elif place.arrangement == "pack" or count == 1 or (together and required):
-            summed: dict[str, int] = {}
-            for chunk in chunks:
-                for name, amount in chunk.amounts:
-                    summed[name] = min(summed.get(name, 0) + amount, values.LARGEST)
-            processors = sum(chunk.ncpus for chunk in chunks)
-            shape = dict(
-                processors=max(processors, 1), nodes=1, processors_per_node=max(processors, 1),
-                memory_per_node=min(sum(chunk.memory for chunk in chunks), values.LARGEST),
-                gres_per_node=self._counted(tuple(sorted(summed.items()))),
-            )  # fmt: skip
-        elif place.arrangement == "free" and len(kinds) == 1 and largest > 0 and not required:
+        elif place.arrangement == "pack" or len(chunks) == 1 or (together and required):
+            shape = self._on_one_vnode(chunks)
+        elif place.arrangement == "free" and len(set(chunks)) == 1 and largest > 0 and not required:
             kind = msgspec.structs.replace(chunks[0], amounts=amounts)
-            shape = dict(processors=count * largest, **of_chunks(kind))
+            shape = dict(processors=len(chunks) * largest, **of_chunks(kind))
         else:
-            shape = dict(
-                processors=count * max(largest, 1), nodes=count, processors_per_node=max(largest, 1),
-                memory_per_node=memory, gres_per_node=amounts,
-            )  # fmt: skip
+            shape = _on_a_vnode_each(chunks, amounts)
             if place.arrangement == "scatter" and (its := self._hosts(pool)):
                 without |= self._nodes.nodes.keys() - hosts.one_of_each(its, largest, turn)
         if place.group and place.group == self._switch:
@@ -161,8 +128,7 @@ class Shapes:
             shape["memory_per_processor"] = -(-total_memory // shape["processors"])
         for key, value in wants:
             if value == "False":
-                lacking = feature(key, "True")
-                without |= {name for name, node in self._nodes.nodes.items() if lacking in node.features}
+                without |= self._with_feature(feature(key, "True"))
         request = Request(
             walltime=1.0,
             features=tuple(feature(key, value) for key, value in wants if value != "False"),
@@ -172,9 +138,57 @@ class Shapes:
             **shape,
         )
         return Shape(
-            request, chunks, whole, place.sharing == "exclhost", homes, unfit,
+            request, chunks, whole, place.sharing == "exclhost", homes, apart or unfit,
             spread=on_hosts is not None, apart=place.arrangement == "scatter",
         )  # fmt: skip
+
+    def _always_whole(self, place: select.Place, pool: str) -> bool:
+        """Whether all vnodes of a pool are given whole, whatever the job says."""
+        members = [name for name, node in self._nodes.nodes.items() if pool in node.pools]
+        forced = set(self._nodes.always_whole)
+        if place.sharing != "shared":
+            forced |= self._nodes.default_whole
+        return bool(members) and forced.issuperset(members)
+
+    def _note_group(self, place: select.Place) -> None:
+        if place.group and place.group != self._switch:
+            self._notes.add(
+                f"place=group={place.group} is not kept: headway looks at the groups of "
+                + (f"{self._switch}, of the server's node_group_key" if self._switch else
+                   "the server's node_group_key, which names none (or node_group_enable is not true)")
+            )  # fmt: skip
+
+    def _bound(
+        self, chunks: tuple[select.Chunk, ...], homes: Mapping[int, frozenset[str]]
+    ) -> tuple[tuple[str, ...], set[str], str]:
+        """The vnodes that chunks name by their ``homes``, those that they do not lie on, and why that cannot
+        be expressed ("" if it can)."""
+        if not homes:
+            return (), set(), ""
+        together = len(set(homes.values())) == 1 and len(homes) == len(chunks)
+        if together and len(homes[0]) > 1:
+            return (), self._nodes.nodes.keys() - homes[0], ""
+        required = tuple(sorted({next(iter(home)) for home in homes.values() if len(home) == 1}))
+        if not together and len(required) < len(homes):
+            return required, set(), "its chunks name hosts in a way that headway cannot express"
+        return required, set(), ""
+
+    def _on_one_vnode(self, chunks: tuple[select.Chunk, ...]) -> dict[str, Any]:
+        """The size of a request whose chunks lie together on a vnode."""
+        summed: dict[str, int] = {}
+        for chunk in chunks:
+            for name, amount in chunk.amounts:
+                summed[name] = min(summed.get(name, 0) + amount, values.LARGEST)
+        processors = max(sum(chunk.ncpus for chunk in chunks), 1)
+        return dict(
+            processors=processors, nodes=1, processors_per_node=processors,
+            memory_per_node=min(sum(chunk.memory for chunk in chunks), values.LARGEST),
+            gres_per_node=self._counted(tuple(sorted(summed.items()))),
+        )  # fmt: skip
+
+    def _with_feature(self, name: str) -> set[str]:
+        """The vnodes that have a feature."""
+        return {key for key, node in self._nodes.nodes.items() if name in node.features}
 
     def _has_parts(self, chunks: tuple[select.Chunk, ...], place: select.Place, pool: str) -> bool:
         """Whether the chunks are parts of one request: of several kinds, without processors, or larger than
@@ -220,8 +234,7 @@ class Shapes:
         excluded = self._nodes.nodes.keys() - set(allowed) if len(allowed) > 1 else set[str]()
         for key, value in wants.items():
             if value == "False":
-                lacking = feature(key, "True")
-                excluded |= {name for name, node in self._nodes.nodes.items() if lacking in node.features}
+                excluded |= self._with_feature(feature(key, "True"))
         features = tuple(feature(key, value) for key, value in wants.items() if value != "False")
         return Home(features, allowed[0] if len(allowed) == 1 else "", tuple(sorted(excluded)))
 
@@ -304,6 +317,17 @@ class Shapes:
             found = hosts.of_pool(self._nodes.nodes.values(), self._nodes.hosts, pool)
             self._pools[pool] = found = found if hosts.several(found) else {}
         return found
+
+
+def _on_a_vnode_each(
+    chunks: tuple[select.Chunk, ...], amounts: tuple[tuple[str, int], ...]
+) -> dict[str, Any]:
+    """The size of a request each of whose chunks has a vnode for itself."""
+    largest = max(1, *(chunk.ncpus for chunk in chunks))
+    return dict(
+        processors=len(chunks) * largest, nodes=len(chunks), processors_per_node=largest,
+        memory_per_node=max(chunk.memory for chunk in chunks), gres_per_node=amounts,
+    )  # fmt: skip
 
 
 def _want_different(chunks: Iterable[select.Chunk]) -> bool:

@@ -26,7 +26,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Protocol
 
@@ -37,6 +36,7 @@ from headway import decisions as d
 from headway import events as ev
 from headway.errors import Failure
 from headway.model import Placement
+from headway_adapters.polling.programs import Pause, Program, Programs, Run, run_one
 from headway_adapters.polling.snapshot import Snapshot
 from headway_adapters.polling.words import Argv, Unfit, matching
 from headway_adapters.transport import Result
@@ -161,44 +161,6 @@ class Host(Protocol):
         """Make the adapter call :meth:`Actuators.advance` soon. Called on any thread."""
 
 
-# ---------------------------------------------------------------------- what a program waits for
-
-
-@dataclass(frozen=True)
-class _Run:
-    """Run commands at the same time; the program gets what became of each, in their order."""
-
-    argvs: Sequence[Argv]
-
-
-@dataclass(frozen=True)
-class _Pause:
-    seconds: float
-
-
-_Program = Generator[_Run | _Pause, Any, None]
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """What became of a command."""
-
-    #: None: it could not be run.
-    result: Result | None
-    #: Why it failed; "" if it did not.
-    problem: str
-
-
-@dataclass
-class _Running:
-    """A program that waits for something."""
-
-    program: _Program
-    futures: Sequence[Future[Result]] = ()
-    #: On the monotonic clock.
-    due: float = 0.0
-
-
 @dataclass
 class _Speed:
     """A job whose frequency is being set."""
@@ -235,8 +197,9 @@ class Actuators:
         self._host = host
         self._log = log
         self._clock = clock
-        self._pool = ThreadPoolExecutor(options.parallel, thread_name_prefix="actuator")
-        self._programs: list[_Running] = []
+        self._programs = Programs(
+            lambda argv: host.act(argv, options.timeout), host.poke, parallel=options.parallel
+        )
         #: Nodes that are not on because of us, and how they are.
         self.power: dict[str, str] = {}
         self._recalled: set[str] = set()
@@ -266,7 +229,7 @@ class Actuators:
             speed.next = wish
         else:
             self._speeds[wish.job_id] = _Speed(nodes)
-            self._begin(self._set_frequency(wish, nodes, commands))
+            self._programs.begin(self._set_frequency(wish, nodes, commands))
         return ""
 
     def remember_frequency(self, job_id: str, placement: Placement) -> None:
@@ -280,7 +243,7 @@ class Actuators:
             speed.next = None
         nodes = self._slowed.pop(job_id, ())
         if nodes and self.options.reset_frequency is not None:
-            self._begin(self._reset_frequency(job_id, nodes))
+            self._programs.begin(self._reset_frequency(job_id, nodes))
 
     def power_down(self, wish: d.PowerDown) -> str:
         """Put idle nodes to sleep; "" or why not."""
@@ -303,7 +266,7 @@ class Actuators:
                 self.say_dry(fill(self.options.power_down, node=node))
                 continue
             self._move(node, "falling asleep")
-            self._begin(self._fall_asleep(node))
+            self._programs.begin(self._fall_asleep(node))
         return ""
 
     def power_up(self, wish: d.PowerUp) -> str:
@@ -370,20 +333,8 @@ class Actuators:
 
     def advance(self) -> _Changes:
         """Let every program go on that has what it waits for; what became of it all."""
-        again = True
-        while again:
-            again = False
-            now = time.monotonic()
-            for running in list(self._programs):
-                if running.futures:
-                    if not all(future.done() for future in running.futures):
-                        continue
-                    self._changes.acted = True
-                    self._go_on(running, [_answer(future) for future in running.futures])
-                    again = True
-                elif now >= running.due:
-                    self._go_on(running, None)
-                    again = True
+        if self._programs.advance():
+            self._changes.acted = True
         changes, self._changes = self._changes, _Changes()
         return changes
 
@@ -392,8 +343,7 @@ class Actuators:
         """Seconds from now until :meth:`advance` has something to do without being poked."""
         if self._changes.events or self._changes.moved or self._changes.acted:
             return 0.0
-        times = [running.due for running in self._programs if not running.futures]
-        return max(0.0, min(times) - time.monotonic()) if times else None
+        return self._programs.due
 
     @property
     def busy(self) -> bool:
@@ -402,29 +352,7 @@ class Actuators:
 
     def close(self) -> None:
         """Begin nothing more. The transport ends commands that run."""
-        self._programs.clear()
-        self._pool.shutdown(wait=True, cancel_futures=True)
-
-    def _begin(self, program: _Program) -> None:
-        running = _Running(program)
-        self._programs.append(running)
-        self._go_on(running, None)
-
-    def _go_on(self, running: _Running, answer: Any) -> None:
-        running.futures = ()
-        try:
-            wanted = running.program.send(answer)
-        except StopIteration:
-            self._programs.remove(running)
-            return
-        if isinstance(wanted, _Pause):
-            running.due = time.monotonic() + wanted.seconds
-            return
-        running.futures = [
-            self._pool.submit(self._host.act, argv, self.options.timeout) for argv in wanted.argvs
-        ]
-        for future in running.futures:
-            future.add_done_callback(lambda _: self._host.poke())
+        self._programs.close()
 
     # ------------------------------------------------------------------ the programs
 
@@ -435,9 +363,9 @@ class Actuators:
         hertz = str(round(wish.frequency))
         return [fill(words, node=node, job=wish.job_id, hertz=hertz) for node in nodes]
 
-    def _set_frequency(self, wish: d.SetFrequency, nodes: tuple[str, ...], commands: list[Argv]) -> _Program:
+    def _set_frequency(self, wish: d.SetFrequency, nodes: tuple[str, ...], commands: list[Argv]) -> Program:
         self._slowed[wish.job_id] = nodes
-        answers = yield _Run(commands)
+        answers = yield Run(commands)
         problems = [
             f"node {node}: {answer.problem}"
             for node, answer in zip(nodes, answers, strict=True)
@@ -453,31 +381,31 @@ class Actuators:
         if following is not None:
             self.set_frequency(following, tuple((node, 0) for node in nodes))
 
-    def _reset_frequency(self, job_id: str, nodes: tuple[str, ...]) -> _Program:
+    def _reset_frequency(self, job_id: str, nodes: tuple[str, ...]) -> Program:
         assert self.options.reset_frequency is not None
         words = self.options.reset_frequency
-        answers = yield _Run([fill(words, node=node, job=job_id) for node in nodes])
+        answers = yield Run([fill(words, node=node, job=job_id) for node in nodes])
         for node, answer in zip(nodes, answers, strict=True):
             if answer.problem:
                 self._log.warning(
                     "a frequency could not be given back", job=job_id, node=node, error=answer.problem
                 )
 
-    def _fall_asleep(self, node: str) -> _Program:
+    def _fall_asleep(self, node: str) -> Program:
         options = self.options
         assert options.power_down is not None
-        problem = yield from _one(self._host.drain(node, FALLING_ASLEEP))
+        problem = yield from run_one(self._host.drain(node, FALLING_ASLEEP))
         if not problem:
-            problem = yield from _one(fill(options.power_down, node=node))
+            problem = yield from run_one(fill(options.power_down, node=node))
             if not problem and options.confirm_power is not None:
                 deadline = time.monotonic() + options.confirm_timeout
                 while not (yield from self._is(node, "off")):
                     if time.monotonic() >= deadline:
                         problem = f"it is still on after {options.confirm_timeout:g} s"
                         break
-                    yield _Pause(options.confirm_interval)
+                    yield Pause(options.confirm_interval)
             if problem:
-                yield from _one(self._host.undrain(node))
+                yield from run_one(self._host.undrain(node))
         if problem:
             self._recalled.discard(node)
             self._log.warning("a node does not fall asleep and stays in service", node=node, error=problem)
@@ -485,7 +413,7 @@ class Actuators:
             del self.power[node]
             self._refuse(d.PowerDown((node,)), f"node {node}: {problem}")
             return
-        unmarked = yield from _one(self._host.drain(node, ASLEEP))
+        unmarked = yield from run_one(self._host.drain(node, ASLEEP))
         if unmarked:
             self._log.warning("a sleeping node could not be marked as one", node=node, error=unmarked)
         self._log.info("a node sleeps", node=node)
@@ -496,25 +424,25 @@ class Actuators:
     def _wake(self, node: str) -> None:
         self._recalled.discard(node)
         self._move(node, "waking")
-        self._begin(self._wake_up(node))
+        self._programs.begin(self._wake_up(node))
 
-    def _wake_up(self, node: str) -> _Program:
+    def _wake_up(self, node: str) -> Program:
         began = time.monotonic()
-        yield from _one(self._host.drain(node, WAKING))
+        yield from run_one(self._host.drain(node, WAKING))
         problem = yield from self._switched_on(node, began + self.options.wake_timeout)
         if not problem:
-            problem = yield from _one(self._host.undrain(node))
+            problem = yield from run_one(self._host.undrain(node))
         while not problem and not self._host.usable(node):
             if time.monotonic() >= began + self.options.wake_timeout:
                 problem = "the batch system does not find it usable"
             else:
-                yield _Pause(min(1.0, self.options.confirm_interval))
+                yield Pause(min(1.0, self.options.confirm_interval))
         if not problem:
             self._log.info("a node is awake", node=node, seconds=round(time.monotonic() - began, 1))
             self._move(node, "on")
             return
         reason = f"{OURS}did not wake within {self.options.wake_timeout:g} s"
-        undrained = yield from _one(self._host.drain(node, reason))
+        undrained = yield from run_one(self._host.drain(node, reason))
         if undrained:
             self._log.error("a node that does not wake could not be drained", node=node, error=undrained)
         self._log.error("a node does not wake; it is drained", node=node, error=problem)
@@ -522,26 +450,26 @@ class Actuators:
         del self.power[node]
         self._refuse(d.PowerUp((node,)), f"node {node}: {problem}")
 
-    def _switched_on(self, node: str, deadline: float) -> Generator[_Run | _Pause, Any, str]:
+    def _switched_on(self, node: str, deadline: float) -> Generator[Run | Pause, Any, str]:
         """Run power_up until it does not fail, then wait until the node is on; why not, or ""."""
         options = self.options
         assert options.power_up is not None
-        while problem := (yield from _one(fill(options.power_up, node=node))):
+        while problem := (yield from run_one(fill(options.power_up, node=node))):
             if time.monotonic() + options.confirm_interval >= deadline:
                 return problem
             self._log.warning("a node could not be woken; trying again", node=node, error=problem)
-            yield _Pause(options.confirm_interval)
+            yield Pause(options.confirm_interval)
         while options.confirm_power is not None and not (yield from self._is(node, "on")):
             if time.monotonic() >= deadline:
                 return "confirm_power does not say that it is on"
-            yield _Pause(options.confirm_interval)
+            yield Pause(options.confirm_interval)
         return ""
 
-    def _is(self, node: str, state: str) -> Generator[_Run | _Pause, Any, bool]:
+    def _is(self, node: str, state: str) -> Generator[Run | Pause, Any, bool]:
         """Whether the node is certainly "on", or "off"."""
         words = self.options.confirm_power
         assert words is not None
-        [answer] = yield _Run([fill(words, node=node, state=state)])
+        [answer] = yield Run([fill(words, node=node, state=state)])
         if answer.result is None or answer.result.unanswered:
             return False
         asks_state = any("{state}" in word for word in words)
@@ -574,18 +502,3 @@ def _unfit(nodes: Sequence[str]) -> str:
         return "no nodes are named"
     bad = next((node for node in nodes if _NODE.fullmatch(node) is None), None)
     return "" if bad is None else f"{bad!r} is not the name of a node"
-
-
-def _answer(future: Future[Result]) -> _Answer:
-    try:
-        result = future.result()
-    except Failure as error:
-        return _Answer(None, str(error) or "it could not be run")
-    return _Answer(result, "" if result.ok else result.complaint())
-
-
-def _one(argv: Argv) -> Generator[_Run | _Pause, Any, str]:
-    """Run one command; why it failed, "" if it did not."""
-    [answer] = yield _Run([argv])
-    problem: str = answer.problem
-    return problem

@@ -218,14 +218,7 @@ def _shared(read: _Read) -> str:
 
 
 def _fair_share(read: _Read, found: Imported) -> None:
-    targets = {
-        kind: {
-            who: about["FSTARGET"]
-            for who, about in read.of.get(f"{kind}CFG", {}).items()
-            if "FSTARGET" in about
-        }
-        for kind in ("ACCOUNT", "GROUP", "USER", "CLASS", "QOS")
-    }
+    targets = _targets(read)
     policy, line = read.values.get("FSPOLICY", ("", None))
     if policy.upper() in ("", "NONE", "[NONE]"):
         for who in targets.values():
@@ -233,41 +226,18 @@ def _fair_share(read: _Read, found: Imported) -> None:
                 found.leave(at, f"FSTARGET={text} {_OFTEN}: FSPOLICY is not set, so Maui has no fair share")
         return
     kind = _shared(read)
-    for other, who in targets.items():
-        for name, (text, at) in who.items():
-            if other != kind:
-                found.leave(at, f"{other}CFG[{name}] FSTARGET={text} {_OFTEN}: fair share is of "
-                            f"{kind.lower() + 's' if kind else 'names whose weight is not 0'} "
-                            f"here")  # fmt: skip
+    _leave_other_targets(targets, kind, found)
     if line is not None and policy.upper().rstrip("%") not in ("DEDICATEDPS", "PSDEDICATED"):
         found.leave(
             line, f"FSPOLICY {policy}: what is counted here are dedicated processor-seconds (DEDICATEDPS)"
         )
     if not kind:
         return
-    options: dict[str, Any] = {}
-    interval = seconds(read.value("FSINTERVAL", "24:00:00"))
-    if interval:
-        options["interval"] = interval
-    else:
-        found.broken(
-            read.values["FSINTERVAL"][1],
-            f"FSINTERVAL: expected [[DD:]HH:]MM:SS, found {shown(read.value('FSINTERVAL'))}",
-        )
-    for name, key, top in (("FSDEPTH", "depth", 1000.0), ("FSDECAY", "decay", 1.0)):
-        if name in read.values:
-            text, at = read.values[name]
-            number = _number(text, at, name, found)
-            if number is not None and 0 < number <= top:
-                options[key] = int(number) if key == "depth" else number
-            elif number is not None:
-                found.broken(at, f"{name}: expected more than 0 and at most {top:g}, found {shown(text)}")
+    options = _windows(read, found)
     named: dict[str, dict[str, Any]] = {}
     for name, (text, at) in targets[kind].items():
         about = _target(text, at, found)
-        if about is None:
-            continue
-        if name != "DEFAULT":
+        if about is not None and name != "DEFAULT":
             named[name] = about
     if "DEFAULT" in targets[kind]:
         text, at = targets[kind]["DEFAULT"]
@@ -285,6 +255,51 @@ def _fair_share(read: _Read, found: Imported) -> None:
         options["accounts"] = named
     if named:
         found.plugins["windows"] = options
+
+
+def _targets(read: _Read) -> dict[str, dict[str, tuple[str, Line]]]:
+    """The targets that are stated, by kind of name and name."""
+    return {
+        kind: {
+            who: about["FSTARGET"]
+            for who, about in read.of.get(f"{kind}CFG", {}).items()
+            if "FSTARGET" in about
+        }
+        for kind in ("ACCOUNT", "GROUP", "USER", "CLASS", "QOS")
+    }
+
+
+def _leave_other_targets(targets: dict[str, dict[str, tuple[str, Line]]], kind: str, found: Imported) -> None:
+    """Tell of the targets of kinds of names of which fair share is not; ``kind``: of which it is."""
+    here = kind.lower() + "s" if kind else "names whose weight is not 0"
+    for other, who in targets.items():
+        if other == kind:
+            continue
+        for name, (text, at) in who.items():
+            said = f"{other}CFG[{name}] FSTARGET={text} {_OFTEN}: fair share is of {here} here"
+            found.leave(at, said)
+
+
+def _windows(read: _Read, found: Imported) -> dict[str, Any]:
+    """How long usage counts, and how much less from window to window."""
+    options: dict[str, Any] = {}
+    interval = seconds(read.value("FSINTERVAL", "24:00:00"))
+    if interval:
+        options["interval"] = interval
+    else:
+        found.broken(
+            read.values["FSINTERVAL"][1],
+            f"FSINTERVAL: expected [[DD:]HH:]MM:SS, found {shown(read.value('FSINTERVAL'))}",
+        )
+    for name, key, top in (("FSDEPTH", "depth", 1000.0), ("FSDECAY", "decay", 1.0)):
+        if name in read.values:
+            text, at = read.values[name]
+            number = _number(text, at, name, found)
+            if number is not None and 0 < number <= top:
+                options[key] = int(number) if key == "depth" else number
+            elif number is not None:
+                found.broken(at, f"{name}: expected more than 0 and at most {top:g}, found {shown(text)}")
+    return options
 
 
 def _target(text: str, line: Line, found: Imported) -> dict[str, Any] | None:

@@ -229,6 +229,31 @@ def _fair_share(read: _Read, found: Imported) -> None:
             return
         if not read.groups:
             return
+    options: dict[str, Any] = {}
+    tree = tree_of(list(_accounts(read, found).values()), found)
+    if tree:
+        options["accounts"] = tree
+    options["half_life"] = _half_life(read, found)
+    usage = read.value("fairshare_usage_res", "cput")
+    if usage.replace(" ", "") not in ("ncpus*walltime", "walltime*ncpus"):
+        line = read.config.get(
+            "fairshare_usage_res", next(iter(read.config.values()), ("", Line("", 0, "")))
+        )[1]
+        found.leave(line, f"fairshare_usage_res: {usage}: processors x time is counted (ncpus*walltime)")
+    if "unknown_shares" in read.config:
+        text, line = read.config["unknown_shares"]
+        unknown = whole(text)
+        if unknown is not None and unknown < 10**12:
+            options["unknown_shares"] = float(unknown)
+            found.leave(line, f"unknown_shares: {text}: each unknown account has so many, not all together")
+        else:
+            found.broken(line, f"unknown_shares: expected a number, found {shown(text)}")
+    found.plugins["fair-tree"] = options
+    found.plugins["multifactor"] = {"weights": {"fairshare": 1.0}}
+
+
+def _accounts(read: _Read, found: Imported) -> dict[str, Account]:
+    """The accounts of ``resource_group``, with their users where usage is of users."""
     entity = read.value("fairshare_entity", "euser").lower()
     if entity not in ("euser", "egroup", "account_name"):
         found.leave(
@@ -254,27 +279,7 @@ def _fair_share(read: _Read, found: Imported) -> None:
             found.broken(line, f"{name!r} is there already")
         else:
             above.users[name] = {"shares": shares, "default": True}
-    options: dict[str, Any] = {}
-    tree = tree_of(list(accounts.values()), found)
-    if tree:
-        options["accounts"] = tree
-    options["half_life"] = _half_life(read, found)
-    usage = read.value("fairshare_usage_res", "cput")
-    if usage.replace(" ", "") not in ("ncpus*walltime", "walltime*ncpus"):
-        line = read.config.get(
-            "fairshare_usage_res", next(iter(read.config.values()), ("", Line("", 0, "")))
-        )[1]
-        found.leave(line, f"fairshare_usage_res: {usage}: processors x time is counted (ncpus*walltime)")
-    if "unknown_shares" in read.config:
-        text, line = read.config["unknown_shares"]
-        unknown = whole(text)
-        if unknown is not None and unknown < 10**12:
-            options["unknown_shares"] = float(unknown)
-            found.leave(line, f"unknown_shares: {text}: each unknown account has so many, not all together")
-        else:
-            found.broken(line, f"unknown_shares: expected a number, found {shown(text)}")
-    found.plugins["fair-tree"] = options
-    found.plugins["multifactor"] = {"weights": {"fairshare": 1.0}}
+    return accounts
 
 
 def _half_life(read: _Read, found: Imported) -> float | None:

@@ -471,32 +471,11 @@ def _preemption(read: SlurmFiles, found: Imported) -> None:
     modes = read.value("PreemptMode").upper()
     rules: list[dict[str, Any]] = []
     if kind == "preempt/qos":
-        own = {row["Name"]: row.get("preemptmode", "").upper() for row, _ in read.qos}
-        for row, at in read.qos:
-            victims = [name.strip() for name in row.get("preempt", "").split(",") if name.strip()]
-            for name in victims:
-                if name not in own:
-                    found.leave(at, f"QOS {row['Name']}: Preempt={name}: no QOS is called so")
-            known = [name for name in victims if name in own]
-            for how, names in _by_mode(known, own, modes, at, found).items():
-                rules.append({"who": {"qos": [row["Name"]]}, "whom": {"qos": names}, "how": how})
+        rules = _rules_of_qos(read, modes, found)
         if not read.qos:
             found.leave(line, "no QOS were given (sacctmgr -P show qos), so nobody takes anybody's place")
     elif kind == "preempt/partition_prio":
-        tiers: dict[str, int] = {}
-        own = {}
-        for record, at in read.partitions:
-            text = record.get("prioritytier", record.get("priority", "1"))
-            tier = whole(text)
-            if tier is None:
-                found.broken(at, f"PriorityTier: expected a number, found {shown(text)}")
-            tiers[record["partitionname"]] = 1 if tier is None else tier
-            own[record["partitionname"]] = record.get("preemptmode", "").upper()
-        for record, at in read.partitions:
-            name = record["partitionname"]
-            lower = [other for other, tier in tiers.items() if tier < tiers[name]]
-            for how, names in _by_mode(lower, own, modes, at, found).items():
-                rules.append({"who": {"pool": [name]}, "whom": {"pool": names}, "how": how})
+        rules = _rules_of_partitions(read, modes, found)
     else:
         found.leave(line, f"PreemptType={kind} has no counterpart")
     at = read.line("PreemptExemptTime") or line
@@ -508,6 +487,41 @@ def _preemption(read: SlurmFiles, found: Imported) -> None:
         found.plugins["preemption"] = {"rules": rules}
         if "preempt_youngest_first" in read.value("SchedulerParameters").lower():
             found.plugins["preemption"]["victims"] = "youngest"
+
+
+def _rules_of_qos(read: SlurmFiles, modes: str, found: Imported) -> list[dict[str, Any]]:
+    """Which QOS takes the place of which."""
+    rules: list[dict[str, Any]] = []
+    own = {row["Name"]: row.get("preemptmode", "").upper() for row, _ in read.qos}
+    for row, at in read.qos:
+        victims = [name.strip() for name in row.get("preempt", "").split(",") if name.strip()]
+        for name in victims:
+            if name not in own:
+                found.leave(at, f"QOS {row['Name']}: Preempt={name}: no QOS is called so")
+        known = [name for name in victims if name in own]
+        for how, names in _by_mode(known, own, modes, at, found).items():
+            rules.append({"who": {"qos": [row["Name"]]}, "whom": {"qos": names}, "how": how})
+    return rules
+
+
+def _rules_of_partitions(read: SlurmFiles, modes: str, found: Imported) -> list[dict[str, Any]]:
+    """Which partition takes the place of which: each that of those in lower tiers."""
+    rules: list[dict[str, Any]] = []
+    tiers: dict[str, int] = {}
+    own: dict[str, str] = {}
+    for record, at in read.partitions:
+        text = record.get("prioritytier", record.get("priority", "1"))
+        tier = whole(text)
+        if tier is None:
+            found.broken(at, f"PriorityTier: expected a number, found {shown(text)}")
+        tiers[record["partitionname"]] = 1 if tier is None else tier
+        own[record["partitionname"]] = record.get("preemptmode", "").upper()
+    for record, at in read.partitions:
+        name = record["partitionname"]
+        lower = [other for other, tier in tiers.items() if tier < tiers[name]]
+        for how, names in _by_mode(lower, own, modes, at, found).items():
+            rules.append({"who": {"pool": [name]}, "whom": {"pool": names}, "how": how})
+    return rules
 
 
 def _by_mode(

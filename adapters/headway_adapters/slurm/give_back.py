@@ -61,40 +61,46 @@ def give_back(client: SlurmClient, partitions: tuple[str, ...]) -> Iterator[tupl
         if job.state == "suspended" and job.job.pool in partitions:
             # Whoever did it, Slurm will not.
             yield job_id, f"{_SUSPENDED} {job_id}, once its processors are free"
+    yield from _release_waiting(client, found)
+
+
+def _release_waiting(client: SlurmClient, found: reader.Jobs) -> Iterator[tuple[str, str]]:
+    """Release what waits for headway; Slurm's own hold of what its user holds becomes the user's."""
     done: set[str] = set()
     for job_id, detail in found.details.items():
         held = detail.held or detail.asked
         if not (held and detail.ours and detail.managed) or detail.record in done:
             continue
         record = writer.record(detail.record)
-        if found.jobs[job_id].held_by == "user":
-            if reader.said_by_user(detail.comment)[1] == reader.USER_HOLD:
-                # Slurm's own hold becomes the user's.
-                done.add(detail.record)
-                result = client.run(["scontrol", "uhold", record])
-                if not result.ok:
-                    yield record, result.complaint()
-            continue
-        done.add(detail.record)
-        if detail.parts:
-            yield record, _release_parts(client, record, detail)
-            continue
-        update = ["scontrol", "update", f"JobId={record}", "AdminComment="]
-        if detail.begins_for_us:
-            update.append("StartTime=now")
-        if detail.listed:
-            update.append(f"Partition={writer.partitions(detail.listed)}")
-        if detail.pin is not None:
-            update.append(f"ReqNodeList={writer.nodes(detail.pin.asked)}")
-            if detail.pin.most:
-                update.append(f"NumNodes={detail.pin.least}-{detail.pin.most}")
-        problem = ""
-        for argv in (update, ["scontrol", "release", record]):
-            (answer,) = client.change_all([argv])
-            if answer is None or not answer.ok:
-                problem = "no answer" if answer is None else answer.complaint()
-                break
-        yield record, problem
+        if found.jobs[job_id].held_by != "user":
+            done.add(detail.record)
+            yield record, _release(client, record, detail)
+        elif reader.said_by_user(detail.comment)[1] == reader.USER_HOLD:
+            done.add(detail.record)
+            result = client.run(["scontrol", "uhold", record])
+            if not result.ok:
+                yield record, result.complaint()
+
+
+def _release(client: SlurmClient, record: str, detail: reader.Detail) -> str:
+    """Release a job, or the rest of an array, as its user submitted it; what went wrong, "" if nothing
+    did."""
+    if detail.parts:
+        return _release_parts(client, record, detail)
+    update = ["scontrol", "update", f"JobId={record}", "AdminComment="]
+    if detail.begins_for_us:
+        update.append("StartTime=now")
+    if detail.listed:
+        update.append(f"Partition={writer.partitions(detail.listed)}")
+    if detail.pin is not None:
+        update.append(f"ReqNodeList={writer.nodes(detail.pin.asked)}")
+        if detail.pin.most:
+            update.append(f"NumNodes={detail.pin.least}-{detail.pin.most}")
+    for argv in (update, ["scontrol", "release", record]):
+        (answer,) = client.change_all([argv])
+        if answer is None or not answer.ok:
+            return "no answer" if answer is None else answer.complaint()
+    return ""
 
 
 def _release_parts(client: SlurmClient, leader: str, detail: reader.Detail) -> str:

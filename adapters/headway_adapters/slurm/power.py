@@ -14,8 +14,14 @@ so that it does not come back into service by itself when it registers late, and
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
+from headway import decisions as d
+from headway.adapter import Outcome
+from headway_adapters.polling.actuators import OURS, Actuators
+from headway_adapters.polling.commands import Commands
 from headway_adapters.polling.snapshot import Snapshot
+from headway_adapters.slurm import writer
 
 
 class PowerSaving:
@@ -66,6 +72,55 @@ class PowerSaving:
         )  # fmt: skip
         self._waking = waking
         return wake, failed
+
+
+class Power:
+    """Asks Slurm for what :class:`PowerSaving` finds out. On the adapter's thread."""
+
+    def __init__(self, commands: Commands, actuators: Actuators, log: Any) -> None:
+        self._commands = commands
+        self._actuators = actuators
+        self._log = log
+        self._saving = PowerSaving()
+
+    def change(self, decision: d.PowerDown | d.PowerUp, last: Snapshot | None) -> Outcome:
+        """Carry a decision out."""
+        falls = isinstance(decision, d.PowerDown)
+        word = "POWER_DOWN" if falls else "POWER_UP"
+        try:
+            argv = writer.power(decision.nodes, word)
+        except writer.Unfit as error:
+            return Outcome(False, str(error))
+        if self._actuators.options.dry:
+            return self._ask(argv)
+        nodes = (self._saving.down if falls else self._saving.up)(decision.nodes, last)
+        if not nodes:
+            return Outcome(True)
+        outcome = self._ask(writer.power(nodes, word))
+        if falls and outcome.accepted:
+            self._saving.went(nodes)
+        return outcome
+
+    def tend(self, snapshot: Snapshot) -> None:
+        """Wake those that are to wake since they fell asleep, and drain those that did not wake."""
+        wake, failed = self._saving.looked(snapshot)
+        if wake:
+            self._ask(writer.power(wake, "POWER_UP"))
+        for node in failed:
+            reason = snapshot.nodes[node].reason
+            self._log.error("a node does not wake; it is drained", node=node, error=reason)
+            self._ask(writer.drain(node, f"{OURS}did not wake in time"))
+
+    def _ask(self, argv: tuple[str, ...]) -> Outcome:
+        if self._actuators.options.dry:
+            self._actuators.say_dry(argv)
+            return Outcome(True, "dry: only logged")
+        outcome = self._commands.run_steps([argv])
+        if not outcome.accepted:
+            self._log.warning(
+                "a node's power could not be changed", command=" ".join(argv), error=outcome.message
+            )
+        return outcome
 
 
 def _state(node: str, last: Snapshot | None) -> str:

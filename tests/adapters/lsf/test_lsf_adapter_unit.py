@@ -193,7 +193,7 @@ def events_until(one: LsfAdapter, kind: type[ev.Event]) -> list[ev.Event]:
 
 
 def _looked(one: LsfAdapter, since: float) -> bool:
-    return one._look_began >= since and one._looking is None
+    return one._looker.began >= since and not one._looker.is_looking
 
 
 def ready(lsf: PretendedLsf, **fields: Any) -> LsfAdapter:
@@ -360,9 +360,9 @@ def test_a_job_starts_at_the_very_second_of_its_begin_time() -> None:
 @pytest.mark.parametrize(
     ("starts", "why"),
     [
-        ([("5", (("h1", 2),))], "has 1 of 2 slots free"),
-        ([("5", (("h1", 1),)), ("7", (("h1", 1),))], "has 0 of 2 slots free"),
-        ([("5", (("h3", 1),))], "is not one of queue normal's"),
+        ([("5", (("h1", 2),))], "has 1 slots free, not 2"),
+        ([("5", (("h1", 1),)), ("7", (("h1", 1),))], "has 0 slots free, not 1"),
+        ([("5", (("h3", 1),))], "is not a host of the managed queues"),
     ],
 )
 def test_a_full_host_is_refused_since_lsf_would_overload_it(
@@ -383,7 +383,7 @@ def test_a_start_that_only_the_hosts_show_yet_counts_once(lsf: PretendedLsf) -> 
         lsf.extra_used = {"h2": 1}
         events(one)
         assert one.apply(one._clock(), [d.Start("7", (("h2", 1),))])[0].accepted
-        assert "has 0 of 2 slots free" in refused(one, d.Start("8", (("h2", 1),)))
+        assert "has 0 slots free, not 1" in refused(one, d.Start("8", (("h2", 1),)))
 
 
 def test_slots_that_only_lsf_counts_are_not_free_beside_a_start(lsf: PretendedLsf) -> None:
@@ -392,13 +392,13 @@ def test_slots_that_only_lsf_counts_are_not_free_beside_a_start(lsf: PretendedLs
     with ready(lsf, start_timeout=60) as one:
         assert one.apply(one._clock(), [d.Start("5", (("h2", 1),))])[0].accepted
         events(one)
-        assert "has 0 of 2 slots free" in refused(one, d.Start("7", (("h2", 1),)))
+        assert "has 0 slots free, not 1" in refused(one, d.Start("7", (("h2", 1),)))
 
 
 def test_slots_that_only_lsf_counts_are_not_free(lsf: PretendedLsf) -> None:
     lsf.extra_used = {"h2": 2}
     with ready(lsf) as one:
-        assert "has 0 of 2 slots free" in refused(one, d.Start("5", (("h2", 1),)))
+        assert "has 0 slots free, not 1" in refused(one, d.Start("5", (("h2", 1),)))
 
 
 def agents(directory: Path) -> dict[str, str]:
@@ -420,8 +420,8 @@ def test_each_tier_has_room_of_its_own(lsf: PretendedLsf, tmp_path: Path) -> Non
         front = [d.Start(key, (("h2", 1),)) for key in ("5", "7")]
         assert all(outcome.accepted for outcome in one.apply(one._clock(), front))
         assert one.apply(one._clock(), [behind("8", "h2"), behind("9", "h2")])[1].accepted
-        assert "has 0 of 2 slots free in the background" in refused(one, behind("10", "h2"))
-        assert "has 0 of 2 slots free;" in refused(one, d.Start("10", (("h2", 1),)))
+        assert "has 0 slots free in the background" in refused(one, behind("10", "h2"))
+        assert "has 0 slots free, not 1" in refused(one, d.Start("10", (("h2", 1),)))
         # Behind the job that runs there.
         assert one.apply(one._clock(), [behind("10", "h1")])[0].accepted
     assert lsf.commands("brun")[-1] == "brun -m h1 10"
@@ -433,7 +433,7 @@ def test_nobody_shares_a_host_that_somebody_has_whole(lsf: PretendedLsf, tmp_pat
     with ready(lsf, start_timeout=60, agents=agents(tmp_path)) as one:
         assert "would be shared" in refused(one, behind("5", "h2"))
         assert one.apply(one._clock(), [d.Start("5", (("h2", 1),))])[0].accepted
-        assert "has 0 of 2 slots free in the background" in refused(one, behind("7", "h2"))
+        assert "belongs to a job that has it whole" in refused(one, behind("7", "h2"))
 
 
 def test_without_agents_there_is_no_background(lsf: PretendedLsf) -> None:
@@ -452,7 +452,7 @@ def test_an_exclusive_job_needs_the_whole_host(lsf: PretendedLsf) -> None:
     lsf.jobs["5"].asked = ", Exclusive Execution"
     lsf.jobs["7"] = Told()
     with ready(lsf) as one:
-        assert "has 1 of 2 slots free" in refused(one, d.Start("5", (("h1", 1),)))
+        assert "would be shared" in refused(one, d.Start("5", (("h1", 1),)))
         both = [d.Start("5", (("h2", 1),)), d.Start("7", (("h2", 1),))]
         assert [outcome.accepted for outcome in one.apply(one._clock(), both)] == [True, False]
 
@@ -460,7 +460,7 @@ def test_an_exclusive_job_needs_the_whole_host(lsf: PretendedLsf) -> None:
 def test_a_host_that_takes_no_jobs(lsf: PretendedLsf) -> None:
     lsf.hosts["h2"] = "closed_Adm"
     with ready(lsf) as one:
-        assert "takes no jobs: closed by the administrator" in refused(one, d.Start("5", (("h2", 1),)))
+        assert "is not usable (closed by the administrator)" in refused(one, d.Start("5", (("h2", 1),)))
 
 
 @pytest.mark.parametrize(
@@ -630,7 +630,7 @@ def test_a_job_may_ask_for_a_host_group_that_no_queue_names(lsf: PretendedLsf) -
     lsf.jobs = {"5": Told(asked=", Specified Hosts <some>")}
     lsf.answer = lambda argv: done(argv, "GROUP_NAME HOSTS\nsome h1\n") if argv[0] == "bmgroup" else None
     with ready(lsf) as one:
-        known = one.known("5")
+        known = one.overlay.known("5")
         assert known is not None and known.job.request.excluded_nodes == ("h2",)
 
 
@@ -801,7 +801,7 @@ def test_an_lsf_that_cannot_list_numbers_alone_is_asked_once(lsf: PretendedLsf) 
 
     lsf.answer = answer
     with ready(lsf) as one:
-        assert one.known("5") is not None
+        assert one.overlay.known("5") is not None
         events(one)
     assert sum("jobid user" in argv for argv in lsf.said) == 1
 
@@ -1082,7 +1082,7 @@ def test_a_host_that_does_not_wake_is_reported_and_counts_as_down(lsf: Pretended
         (down,) = (e for e in told if isinstance(e, ev.NodeDown))
         assert (down.node, down.reason) == ("h2", "headway: did not wake within 0.3 s")
         assert [entry["node"] for entry in logs if "does not wake" in entry["event"]] == ["h2"]
-        assert "takes no jobs: headway: did not wake" in refused(one, d.Start("5", (("h2", 1),)))
+        assert "is not usable (headway: did not wake" in refused(one, d.Start("5", (("h2", 1),)))
         # Nothing more is said of it, until LSF can use it.
         assert events(one) == []
         lsf.hosts["h2"] = "ok"

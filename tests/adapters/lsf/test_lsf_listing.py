@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from recorded_lsf import FIXTURES, LATER, NOW, at, output, result
 
 from headway.errors import Failure
-from headway_adapters.lsf import listing
+from headway_adapters.lsf import cluster_listing, listing
 from headway_adapters.lsf.client import is_silence
-from headway_adapters.lsf.listing import Booking, Ending, Facts, Queue, Row, System
+from headway_adapters.lsf.cluster_listing import Booking, Queue, System
+from headway_adapters.lsf.listing import Ending, Facts, Row
 from headway_adapters.lsf.values import Calendar
 
 MINUTE_OF_SUBMISSION = {6: 37, 4: 37, 1: 37, 5: 37, 2: 37, 3: 37}
@@ -214,21 +215,21 @@ def test_a_daemon_that_is_down_is_silence() -> None:
 
 
 def test_hosts() -> None:
-    expected = {"lsfhost": listing.HostState("lsfhost", "closed_Full", 2, 2)}
-    assert listing.read_hosts(output("bhosts_wide")) == expected
-    assert listing.read_hosts(output("bhosts_long")) == expected
+    expected = {"lsfhost": cluster_listing.HostState("lsfhost", "closed_Full", 2, 2)}
+    assert cluster_listing.read_hosts(output("bhosts_wide")) == expected
+    assert cluster_listing.read_hosts(output("bhosts_long")) == expected
     document = {
         "COMMAND": "bhosts", "HOSTS": 1,
         "RECORDS": [{"HOST_NAME": "lsfhost", "STATUS": "closed_Adm", "MAX": "-", "NJOBS": "0",
                      "COMMENTS": '"headway: asleep"'}],
     }  # fmt: skip
-    assert listing.read_hosts_json(json.dumps(document).encode()) == {
-        "lsfhost": listing.HostState("lsfhost", "closed_Adm", 0, 0, "headway: asleep")
+    assert cluster_listing.read_hosts_json(json.dumps(document).encode()) == {
+        "lsfhost": cluster_listing.HostState("lsfhost", "closed_Adm", 0, 0, "headway: asleep")
     }
 
 
 def test_queues() -> None:
-    (queue,) = listing.read_queues(output("bqueues_long")).values()
+    (queue,) = cluster_listing.read_queues(output("bqueues_long")).values()
     assert queue == Queue("normal", "Open:Inact_Adm", ("all",), priority=30)
     assert queue.inactive and not queue.window_closed
     (row,) = listing.table(output("bqueues_wide"))
@@ -247,7 +248,7 @@ def test_limits_and_hosts_of_queues() -> None:
         "\nQUEUE: night\nPRIO NICE STATUS\n 40   20  Open:Inact_Win\n"
         "MAXIMUM LIMITS:\n RUNLIMIT                \n 480.0 min\nHOSTS:  none\n"
     )
-    short, night = listing.read_queues(text).values()
+    short, night = cluster_listing.read_queues(text).values()
     assert short == Queue("short", "Open:Active", ("group1/", "hostC+2", "~hostD"), 600, 3600, priority=30)
     assert night == Queue("night", "Open:Inact_Win", ("none",), None, 28800.0, priority=40)
     assert not short.inactive and night.window_closed
@@ -262,7 +263,7 @@ def test_tables_of_load_and_hosts() -> None:
 
 def test_groups() -> None:
     text = "GROUP_NAME    HOSTS                     \ngroup1/       hostA hostB \nempty \n"
-    assert listing.read_groups(text) == {"group1": ("hostA", "hostB"), "empty": ()}
+    assert cluster_listing.read_groups(text) == {"group1": ("hostA", "hostB"), "empty": ()}
 
 
 @pytest.mark.parametrize(
@@ -283,7 +284,7 @@ def test_groups() -> None:
     ],
 )  # fmt: skip
 def test_which_lsf_it_is(text: str, system: System | None) -> None:
-    assert listing.read_system(text) == system
+    assert cluster_listing.read_system(text) == system
 
 
 def test_how_jobs_ended_from_history() -> None:
@@ -409,7 +410,7 @@ def test_reservations() -> None:
         "weekly#1    group     staff     0/2         h2:0/2        3:3:0-3:3:30 *\n"
     )
     notes: set[str] = set()
-    assert listing.read_reservations(text, Calendar(NOW), notes) == {
+    assert cluster_listing.read_reservations(text, Calendar(NOW), notes) == {
         "user1#0": Booking("user1#0", "user", "user1", ("h1", "h2"), at(14, 0, day=22), at(18, 30, day=22)),
         "headway_7": Booking("headway_7", "sys", "-", ("h1",), at(23, 0, day=61), at(1, 0, day=62)),
     }
@@ -517,14 +518,15 @@ def test_hostile_names_and_commands_in_the_details_never_invent_a_job(name: str,
 @given(st.binary(max_size=200))
 def test_bytes_that_are_no_text_are_an_outage_or_nothing(data: bytes) -> None:
     text = listing.text_of(data)
-    for read in (rows, long, listing.read_hosts, listing.read_queues, listing.read_groups):
+    of_cluster = (cluster_listing.read_hosts, cluster_listing.read_queues, cluster_listing.read_groups)
+    for read in (rows, long, *of_cluster):
         try:
             read(text)
         except Failure:
             continue
     listing.read_history(text, Calendar(NOW))
-    listing.read_reservations(text, Calendar(NOW), set())
-    listing.read_system(text)
+    cluster_listing.read_reservations(text, Calendar(NOW), set())
+    cluster_listing.read_system(text)
     with pytest.raises(Failure):
         listing.read_json_rows(b"\xff" + data, Calendar(NOW), set())
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from recorded_lsf import LATER, output
 
 from headway.errors import Failure
-from headway_adapters.lsf import listing, reader
+from headway_adapters.lsf import cluster_listing, hosts, listing
 from headway_adapters.lsf.values import Calendar
 
 GROUPS = "GROUP_NAME    HOSTS\nbig h1 h2\nsmall h3\n"
@@ -38,13 +38,13 @@ READERS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "bjobs -o jobid": (output("bjobs_o_json"), lambda t: listing.read_owners(t.encode())),
     "bhist -l": (output("bhist"), lambda t: (listing.read_history(t, calendar()), listing.told_of(t))),
     "bhist -l of a requeue": (output("bhist_requeue_exit"), lambda t: listing.read_history(t, calendar())),
-    "bhosts -w": (output("bhosts_wide"), listing.read_hosts),
-    "bhosts -l": (output("bhosts_long"), listing.read_hosts),
-    "bqueues -l": (output("bqueues_long"), listing.read_queues),
-    "lshosts -w": (output("lshosts"), reader.static_hosts),
-    "lsid": (output("lsid"), listing.read_system),
-    "bmgroup -r -w": (GROUPS, listing.read_groups),
-    "brsvs -w": (RESERVATIONS, lambda t: listing.read_reservations(t, calendar(), set())),
+    "bhosts -w": (output("bhosts_wide"), cluster_listing.read_hosts),
+    "bhosts -l": (output("bhosts_long"), cluster_listing.read_hosts),
+    "bqueues -l": (output("bqueues_long"), cluster_listing.read_queues),
+    "lshosts -w": (output("lshosts"), hosts.static_hosts),
+    "lsid": (output("lsid"), cluster_listing.read_system),
+    "bmgroup -r -w": (GROUPS, cluster_listing.read_groups),
+    "brsvs -w": (RESERVATIONS, lambda t: cluster_listing.read_reservations(t, calendar(), set())),
 }  # fmt: skip
 
 
@@ -85,6 +85,6 @@ HOSTS = "HOST_NAME STATUS JL/U MAX NJOBS RUN SSUSP USUSP RSV\n"
 @given(st.text(st.characters(exclude_characters="\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"), max_size=60))
 def test_one_hosts_odd_line_costs_that_host(line: str) -> None:
     others = "h1 ok - 4 1 1 0 0 0\nh2 closed_Adm - 4 0 0 0 0 0\n"
-    found = listing.read_hosts(f"{HOSTS}{line}\n{others}")
+    found = cluster_listing.read_hosts(f"{HOSTS}{line}\n{others}")
     assert found["h1"].slots == 4 or line.split()[:1] == ["h1"]
     assert found["h2"].status == "closed_Adm"

@@ -8,8 +8,9 @@ import pytest
 from recorded_lsf import NOW, at, output
 
 from headway.model import Dependency, NodeDescription, PoolDescription, Request, Reservation
-from headway_adapters.lsf import listing, reader
-from headway_adapters.lsf.listing import Booking, Ending, Facts, HostState, Queue, Row
+from headway_adapters.lsf import cluster_listing, hosts, listing, reader
+from headway_adapters.lsf.cluster_listing import Booking, HostState, Queue
+from headway_adapters.lsf.listing import Ending, Facts, Row
 from headway_adapters.lsf.reader import Detail, Site
 from headway_adapters.lsf.resreq import Host
 from headway_adapters.lsf.values import Calendar
@@ -39,7 +40,7 @@ def read(
     groups: dict[str, tuple[str, ...]] | None = None,
 ) -> reader.Jobs:
     noted = set() if notes is None else notes
-    nodes = reader.read_nodes(STATES, QUEUES, HOSTS, groups or {}, noted)
+    nodes = hosts.read_nodes(STATES, QUEUES, HOSTS, groups or {}, noted)
     return reader.read_jobs(
         {row.job_id: row for row in rows}, facts, now, site, QUEUES, nodes, HOSTS, groups or {}, noted, before
     )
@@ -66,9 +67,9 @@ def pending(told: Facts | None = None, **more: Any) -> tuple[SnapshotJob, Detail
 @pytest.fixture(scope="module")
 def recorded() -> reader.Jobs:
     times, notes = Calendar(NOW), set[str]()
-    static = reader.static_hosts(output("lshosts"))
-    queues = listing.read_queues(output("bqueues_long"))
-    nodes = reader.read_nodes(listing.read_hosts(output("bhosts_wide")), queues, static, {}, notes)
+    static = hosts.static_hosts(output("lshosts"))
+    queues = cluster_listing.read_queues(output("bqueues_long"))
+    nodes = hosts.read_nodes(cluster_listing.read_hosts(output("bhosts_wide")), queues, static, {}, notes)
     found = reader.read_jobs(
         listing.read_wide_rows(output("bjobs_all_wide"), times, notes),
         listing.read_long(output("bjobs_UF"), times, notes),
@@ -79,16 +80,16 @@ def recorded() -> reader.Jobs:
 
 
 def test_the_recorded_host_and_queue() -> None:
-    static = reader.static_hosts(output("lshosts"))
-    queues = listing.read_queues(output("bqueues_long"))
-    found = reader.read_nodes(listing.read_hosts(output("bhosts_wide")), queues, static, {}, set())
+    static = hosts.static_hosts(output("lshosts"))
+    queues = cluster_listing.read_queues(output("bqueues_long"))
+    found = hosts.read_nodes(cluster_listing.read_hosts(output("bhosts_wide")), queues, static, {}, set())
     assert found.nodes == {
         "lsfhost": NodeDescription(
             "lsfhost", processors=2, memory=24105 * MIB, pools=("normal",), available=True
         )
     }
     assert found.used == {"lsfhost": 2} and found.members == {"normal": ("lsfhost",)}
-    assert reader.pool(queues["normal"], managed=True) == PoolDescription("normal", priority_tier=30)
+    assert hosts.pool(queues["normal"], managed=True) == PoolDescription("normal", priority_tier=30)
 
 
 def test_the_recorded_jobs(recorded: reader.Jobs) -> None:
@@ -145,7 +146,7 @@ def test_the_estimate(told: Facts, queue: str, walltime: float) -> None:
 
 def test_a_queue_with_a_largest_limit_only() -> None:
     queue = Queue("normal", "Open:Inact_Adm", limit=7200.0)
-    assert reader.pool(queue, managed=True).max_walltime == 7200.0
+    assert hosts.pool(queue, managed=True).max_walltime == 7200.0
 
 
 @pytest.mark.parametrize(
@@ -427,7 +428,7 @@ def test_whole_minutes_get_their_seconds_from_how_long_the_job_has_run(ran: floa
 def test_which_hosts_take_jobs(status: str, available: bool, reason: str) -> None:
     notes: set[str] = set()
     states = {"h1": HostState("h1", status, 0, 0, "disk")}
-    node = reader.read_nodes(states, QUEUES, HOSTS, {}, notes).nodes["h1"]
+    node = hosts.read_nodes(states, QUEUES, HOSTS, {}, notes).nodes["h1"]
     assert (node.available, node.reason) == (available, reason)
     # Without a limit of slots it has as many as CPUs.
     assert node.processors == 4
@@ -437,13 +438,13 @@ def test_which_hosts_take_jobs(status: str, available: bool, reason: str) -> Non
 @pytest.mark.parametrize(("power", "reason"), [(True, ""), (False, "in power saving: disk")])
 def test_a_sleeping_host_is_in_order_where_headway_may_wake_it(power: bool, reason: str) -> None:
     states = {"h1": HostState("h1", "closed_Power", 0, 0, "disk")}
-    found = reader.read_nodes(states, QUEUES, HOSTS, {}, set(), power=power)
+    found = hosts.read_nodes(states, QUEUES, HOSTS, {}, set(), power=power)
     assert (found.nodes["h1"].available, found.nodes["h1"].reason) == (power, reason)
     assert found.power == {"h1": "asleep"}
 
 
 @pytest.mark.parametrize(
-    ("words", "hosts"),
+    ("words", "expected"),
     [
         (("all",), ("h1", "h2", "h3")),
         (("h1", "h3+2"), ("h1", "h3")),
@@ -456,18 +457,18 @@ def test_a_sleeping_host_is_in_order_where_headway_may_wake_it(power: bool, reas
         (("h9",), ()),
     ],
 )
-def test_the_hosts_of_a_queue(words: tuple[str, ...], hosts: tuple[str, ...]) -> None:
-    assert reader.members(Queue("q", hosts=words), ("h1", "h2", "h3"), {"g1": ("h2", "h3")}) == hosts
+def test_the_hosts_of_a_queue(words: tuple[str, ...], expected: tuple[str, ...]) -> None:
+    assert hosts.members(Queue("q", hosts=words), ("h1", "h2", "h3"), {"g1": ("h2", "h3")}) == expected
 
 
 def test_a_pool_is_closed_while_its_run_window_is_or_when_it_is_not_ours() -> None:
-    assert reader.pool(Queue("q", "Open:Inact_Adm"), managed=True).open
-    assert not reader.pool(Queue("q", "Open:Inact_Win"), managed=True).open
-    assert not reader.pool(Queue("q", "Open:Active"), managed=False).open
+    assert hosts.pool(Queue("q", "Open:Inact_Adm"), managed=True).open
+    assert not hosts.pool(Queue("q", "Open:Inact_Win"), managed=True).open
+    assert not hosts.pool(Queue("q", "Open:Active"), managed=False).open
 
 
 def test_reservations() -> None:
-    nodes = reader.read_nodes(STATES, QUEUES, HOSTS, {}, set()).nodes
+    nodes = hosts.read_nodes(STATES, QUEUES, HOSTS, {}, set()).nodes
     bookings = {
         name: Booking(name, kind, owner, hosts, 100.0, 200.0)
         for name, kind, owner, hosts in [
@@ -475,7 +476,7 @@ def test_reservations() -> None:
             ("m#0", "sys", "-", ("h1",)), ("x#0", "user", "bob", ("gone",)),
         ]
     }  # fmt: skip
-    assert reader.read_reservations(bookings, nodes) == {
+    assert hosts.read_reservations(bookings, nodes) == {
         "7": Reservation("7", 100.0, 200.0, nodes=("h1", "h2"), users=("alice",), ours=True),
         "weekly#1": Reservation("weekly#1", 100.0, 200.0, nodes=("h3",), accounts=("staff",), reason="group"),
         "m#0": Reservation("m#0", 100.0, 200.0, nodes=("h1",), reason="sys"),

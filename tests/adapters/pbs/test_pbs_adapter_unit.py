@@ -132,7 +132,7 @@ def test_nobody_shares_a_vnode_that_somebody_has_whole(pbs: PretendedPbs, tmp_pa
     with adapter(pbs, start_timeout=60, agents=agents(tmp_path)) as one:
         started(one)
         (outcome,) = one.apply(time.time(), [behind("3.pbshost", "pbshost[1]", 8)])
-        assert "none is in the background" in outcome.message
+        assert "in the background each would be shared" in outcome.message
         assert one.apply(time.time(), [d.Start("3.pbshost", (("pbshost[1]", 8),))])[0].accepted
         (outcome,) = one.apply(time.time(), [behind("4.pbshost", "pbshost[1]", 1)])
         assert "belongs to a job that has it whole" in outcome.message
@@ -161,14 +161,14 @@ def test_a_host_that_is_to_be_had_whole_must_be_empty(pbs: PretendedPbs) -> None
     with adapter(pbs) as one:
         started(one)
         (outcome,) = one.apply(time.time(), [d.Start("3.pbshost", (("pbshost[1]", 8),))])
-    assert "its host is to be had whole, pbshost[0] is in use" in outcome.message
+    assert "vnode pbshost[0] would be shared, and the job asks for it whole" in outcome.message
 
 
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
         ({"job_state": "H", "Hold_Types": "u"}, "held by its user"),
-        ({"job_state": "W", "Execution_Time": "Sat Nov 21 08:33:00 2099"}, "it is not queued"),
+        ({"job_state": "W", "Execution_Time": "Sat Nov 21 08:33:00 2099"}, "its begin time lies ahead"),
         ({"job_state": "H", "Hold_Types": "s", "depend": "afterok:2.pbshost@pbshost"}, "it is not queued"),
     ],
 )

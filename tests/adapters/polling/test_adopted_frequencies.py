@@ -243,4 +243,4 @@ def test_a_federation_passes_it_on_in_the_cluster_s_own_names() -> None:
     a, b = Toy(running()), Toy(running())
     with Federation({"a": a, "b": b}, clock=lambda: NOW, log=Quiet()) as one:
         one.wished_before({"a:1": ASKED, "c:1": ASKED})
-        assert (a._wished_before, b._wished_before) == ({"1": ASKED}, {})
+        assert (a._wishes.frequencies, b._wishes.frequencies) == ({"1": ASKED}, {})

@@ -74,9 +74,7 @@ def test_it_has_the_rest_of_its_time(asked: dict[str, float], left: float) -> No
         before = time.monotonic()
         one.wait(None)
         after = time.monotonic()
-        assert (
-            before + left <= one._flights["1"].deadline <= after + left if "1" in one._flights else left < 0
-        )
+        assert before + left <= one.flights["1"].deadline <= after + left if "1" in one.flights else left < 0
 
 
 def test_one_whose_time_was_over_while_nobody_watched_is_taken_back_at_once() -> None:
@@ -121,7 +119,7 @@ def test_a_federation_passes_it_on_in_the_cluster_s_own_names() -> None:
     a, b = Waiting(), Waiting()
     with Federation({"a": a, "b": b}, clock=lambda: NOW, log=Quiet()) as one:
         one.asked_before({"a:1": 1.0, "b:2_3": 2.0, "c:1": 3.0})
-        assert (a._asked_before, b._asked_before) == ({"1": 1.0}, {"2_3": 2.0})
+        assert (a._wishes.asked, b._wishes.asked) == ({"1": 1.0}, {"2_3": 2.0})
 
 
 def test_the_journal_knows_the_last_start_of_each_job_over_several_runs(tmp_path: Path) -> None:

@@ -359,7 +359,7 @@ def test_a_daemon_that_is_killed_leaves_it_running_or_queued(system: System, way
 
     def given() -> bool:
         killed.wait(time.time() + 0.02)
-        return len(system.orders) >= orders or "7" not in killed._moves
+        return len(system.orders) >= orders or "7" not in killed.moving
 
     until(given, "the orders are given")
     killed.close()

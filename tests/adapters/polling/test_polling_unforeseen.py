@@ -110,7 +110,7 @@ class Slow(Scripted):
         return super().look(before)
 
     def carry_out(self, decision: Any, now: float) -> Outcome:
-        assert self.change([("refuse",)]) == [None]
+        assert self.commands.change([("refuse",)]) == [None]
         return Outcome(False, "invalid job id")
 
 
@@ -153,7 +153,7 @@ def test_elements_of_an_array_that_are_refused_alike_are_one_line_and_each_is_to
     assert [(more["job"], more["error"], more.get("elements")) for more in refusals] == [
         ("a", "no", None), ("7_0", "job 7_0 is over", 49), ("7_49", "not on a Sunday", None),
     ]  # fmt: skip
-    failed = [event for event in adapter._told if isinstance(event, ev.DecisionFailed)]
+    failed = [event for event in adapter._loop._told if isinstance(event, ev.DecisionFailed)]
     assert [event.decision for event in failed] == asked
     adapter.close()
 

@@ -288,7 +288,7 @@ def test_a_job_is_held_once_it_has_run_for_a_while(
         one.describe()
         events(one)
         assert hold not in slurm.said
-        monkeypatch.setattr("headway_adapters.slurm.adapter._LAUNCHED", 0.0)
+        monkeypatch.setattr("headway_adapters.slurm.custody._LAUNCHED", 0.0)
         slurm.jobs[1] = {**slurm.jobs[1], "job_id": 8}
         events(one)
     assert ("scontrol", "hold", "8") in slurm.said and hold not in slurm.said

@@ -301,13 +301,13 @@ def test_slurm_is_asked_about_a_singleton_and_the_array_is_held_again() -> None:
             f"AdminComment=headway:asked={begin}",
         )  # fmt: skip
         assert release == ("scontrol", "release", "50")
-        assert one.known("50_1").job.held
+        assert one.overlay.known("50_1").job.held
         slurm.job.update(dependency="", eligible_time=begin)
         events(one, 1.0)
         assert slurm.changes()[2:] == [
             ("scontrol", "update", "JobId=50", "StartTime=now", "Priority=0", "AdminComment=headway:held")
         ]
-        assert not one.known("50_1").job.held
+        assert not one.overlay.known("50_1").job.held
 
 
 @pytest.mark.parametrize(

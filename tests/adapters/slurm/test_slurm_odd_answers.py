@@ -155,12 +155,12 @@ def test_an_odd_answer_about_an_end_concerns_no_other(
         return result(argv, said[:cut], rc, said[cut:]) if "job" in argv else None
 
     slurm.answer = answer
-    object.__setattr__(one._world, "accounting", accounting)
+    object.__setattr__(one._looking.world, "accounting", accounting)
     try:
         found = one.look(before).snapshot
     finally:
         slurm.answer = lambda argv: None
-        object.__setattr__(one._world, "accounting", False)
+        object.__setattr__(one._looking.world, "accounting", False)
     assert (found.jobs["7"].state, found.jobs["7"].outcome) == ("ended", "failed")
     assert others(found, {"7", "15"}) == others(before, {"7", "15"})
 
@@ -203,7 +203,7 @@ def test_what_is_not_understood_about_one_job_leaves_that_job_as_it_was(
         slurm.jobs = slurm.jobs[:1]
         slurm.answer = lambda argv: result(argv, rc=1, stderr="slurm: perhaps") if "job" in argv else None
         assert events(one) == [] and not one.outages()
-        monkeypatch.setattr("headway_adapters.slurm.adapter._DOUBT", 0.0)
+        monkeypatch.setattr("headway_adapters.slurm.looking._DOUBT", 0.0)
         assert [(e.job_id, e.outcome) for e in events(one) if isinstance(e, ev.JobEnded)] == [
             ("7", "vanished")
         ]
@@ -231,7 +231,7 @@ def test_an_accounting_that_does_not_answer_stops_nothing() -> None:
 def test_what_slurm_refuses_to_have_taken_over_does_not_keep_others_waiting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("headway_adapters.slurm.adapter._TEND_AT_ONCE", 3)
+    monkeypatch.setattr("headway_adapters.slurm.custody._TEND_AT_ONCE", 3)
     slurm = PretendedSlurm()
     fresh = {**RECORDS[16], "state_reason": "JobHeldUser", "admin_comment": "headway:new"}
     slurm.jobs = [{**fresh, "job_id": n} for n in range(100, 108)]

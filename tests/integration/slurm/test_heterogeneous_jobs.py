@@ -140,7 +140,7 @@ def test_a_crash_on_the_way_leaves_nothing_behind(
     before = of_user(cluster, job, 2)
     first = drive()
     first.wait(1.0)
-    change, calls = first.adapter.change, []
+    change, calls = first.adapter.commands.change, []
 
     def dies(argvs: Any) -> Any:
         calls.append(argvs)
@@ -148,7 +148,7 @@ def test_a_crash_on_the_way_leaves_nothing_behind(
             raise KeyboardInterrupt
         return change(argvs)
 
-    first.adapter.change = dies  # type: ignore[method-assign]
+    first.adapter.commands.change = dies  # type: ignore[method-assign]
     placement = (("node4", 1), ("node2", 2))
     try:
         first.apply(d.Start(job, placement))

@@ -113,10 +113,10 @@ def told(adapter: SlurmAdapter, looks: int = 2) -> list[ev.Event]:
         moment = adapter.wait(time.time() + 0.1)
         assert moment is not None
         found.extend(moment[1])
-        return adapter._raw is not before
+        return adapter.overlay.raw is not before
 
     for _ in range(looks):
-        before = adapter._raw
+        before = adapter.overlay.raw
         until(take, "the adapter looks", pause=0.0)
     return found
 

@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any
 
 from headway.errors import Failure
-from headway.model import FOR_JOB, JobDescription, Placement, Request
+from headway.model import FOR_JOB, JobDescription, Request
 from headway_adapters.polling.marks import marks
 from headway_adapters.polling.remarks import CANNOT_BE_TOLD, noted, remarks, unwritable
 from headway_adapters.polling.snapshot import SnapshotJob
@@ -87,6 +87,47 @@ def read_jobs(
     if listing.jobs is None:
         raise Failure("squeue: the listing of jobs holds no jobs")
     return _Reading(now, site, partitions, nodes, notes, bounds or {}).read(listing.jobs)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """The nodes that a job's user named, and how many, where headway's pin may stand in their place."""
+
+    #: The pin, if it holds.
+    pin: marker.Pin | None
+    asked: tuple[str, ...]
+    excluded: tuple[str, ...]
+    least: int
+    most: int
+
+
+@dataclass(frozen=True)
+class _Hold:
+    """Who holds a job."""
+
+    held: bool = False
+    #: The submit filter does, for headway.
+    from_filter: bool = False
+    #: As :attr:`SnapshotJob.held_by`; "" if nobody does.
+    by: str = ""
+    #: Why headway may not start it; "" if it may.
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """What a record says of a job that waits, or of each of the elements that it stands for."""
+
+    record: JobRecord
+    pools: tuple[str, ...]
+    request: Request
+    attributes: dict[str, Any] | None
+    detail: Detail
+    #: What keeps it from starting, and who does.
+    blocked: str
+    held_by: str
+    #: A start that headway asked for is on its way.
+    releasing: bool
 
 
 class _Reading:
@@ -357,130 +398,134 @@ class _Reading:
             self.found.arrays[job_id] = self.found.jobs[job_id]
 
     def _pending(self, record: JobRecord, array: int | None, tasks: list[int] | None) -> None:
+        """Take in a job that waits; or the ``tasks`` of an ``array`` that have a record in common."""
         job_id, array_id, index = self._identity(record)
         comment = values.text(record.admin_comment)
-        reason = values.text(record.state_reason)
-        described = values.text(record.state_description)
         restarts = values.integer(record.restart_cnt)
-        pin = marker.parse(comment)
-        listed = partitions_listed(record, pin)
+        listed = partitions_listed(record, marker.parse(comment))
         pools = self._pools(record, listed)
-        pool = pools[0]
-        managed = pool in self.managed
-        node_list = node_names(record.required_nodes)
-        least, most = nodes_asked(record)
-        asked = node_list
-        excluded = node_names(record.excluded_nodes)
-        if pin is not None and pin.excluded:
-            # A leader is sent to its nodes by excluding all others; its user's own list stands in the marker,
-            # and so do those of the other components, which Slurm changes with it.
-            offset = values.integer(record.het_job_offset)
-            if set(excluded).isdisjoint(pin.nodes) and offset < len(pin.excluded):
-                excluded = pin.excluded[offset]
-            else:
-                pin = None
-        elif pin is not None and not pin.nodes:
-            # Taken back: its node list is its user's again, only the number of nodes is still ours.
-            least, most, pin = pin.least, pin.most, None
-        elif pin is not None and set(pin.nodes) == set(node_list):
-            asked, least, most = pin.asked, pin.least, pin.most
-        else:
-            # Somebody changed the node list since: the pin is history.
-            pin = None
-        priority = values.number(record.priority)
-        held = priority == 0 or record.hold is True
-        _, word = said_by_user(values.text(record.comment))
-        # Slurm counts the hold after a failed launch as the user's. An administrator's "scontrol hold" makes
-        # it an administrator's, and leaves the description.
-        unlaunched = "launch failed" in described.lower() and reason != "JobHeldAdmin"
-        ours = word == RELEASED or (comment.startswith(marker.NEW) and not word)
-        from_filter = held and reason != "JobHeldAdmin" and ours and not unlaunched
-        blocked, held_by = "", ""
-        if held and unlaunched:
-            held_by, blocked = "system", described
-        elif held:
-            held_by, blocked = self._holder(reason, described, comment, from_filter)
-            if word == USER_HOLD and not blocked:
-                held_by, blocked = "user", "held by its user"
-        if not blocked and not managed:
-            blocked, held_by = f"partition {pool} is not managed by headway", "system"
-        unfit, request, attributes = self.requests.read(record, pools, asked, excluded, least, most)
-        several = tasks is not None and len(tasks) > 1
+        managed = pools[0] in self.managed
+        wanted = _nodes_wanted(record)
+        pin = wanted.pin
+        hold = self._hold(record)
+        unfit, request, attributes = self.requests.read(
+            record, pools, wanted.asked, wanted.excluded, wanted.least, wanted.most
+        )
         # Elements may depend on an element each.
         each_its_own = tasks is not None and "aftercorr" in values.text(record.dependency)
         conditions = Conditions()
         if not each_its_own:
-            conditions = self._conditions(record, index, several=several)
-        if not blocked and all(self._is_closed(name) for name in pools):
-            blocked = _closed(pools)
-        if not blocked and unfit:
-            blocked = unfit
-        in_question = marker.begin_of_asked(comment) is not None
-        unsaid = managed and conditions.unsaid and not blocked and not self._begin(record)
-        unsaid &= in_question or (comment.startswith(marker.HELD) and reason == "JobHeldAdmin")
-        if not blocked and in_question:
-            blocked = "Slurm is asked what it depends on"
-        if not blocked and conditions.waits:
-            blocked = conditions.waits
-        if not blocked and reason in ("DependencyNeverSatisfied",):
-            blocked = "its dependency can never be satisfied"
-        if not blocked and managed and self.site.needs_qos and not values.text(record.qos):
-            blocked = "it has no QOS (any more), and Slurm starts no job without one"
+            conditions = self._conditions(record, index, several=tasks is not None and len(tasks) > 1)
+        blocked, held_by = self._barrier(record, pools, hold, unfit)
+        unsaid = self._is_unsaid(record, conditions) and managed and not blocked
+        if not blocked:
+            blocked = self._condition(record, conditions, managed=managed)
         if blocked and not held_by:
             held_by = "system"
-        releasing = pin is not None and not held and managed and pin.restarts == restarts
+        in_question = marker.begin_of_asked(comment) is not None
+        reason = values.text(record.state_reason)
         detail = Detail(
-            held=held,
-            from_filter=from_filter,
+            held=hold.held,
+            from_filter=hold.from_filter,
             comment_free=marker.is_ours(comment),
             ours=comment.startswith(marker.PREFIX),
-            unmarked=held_by == "headway" and not from_filter and not comment,
-            refused=held and reason == NEVER,
+            unmarked=held_by == "headway" and not hold.from_filter and not comment,
+            refused=hold.held and reason == NEVER,
             dependency=values.text(record.dependency),
-            unmet=not held and reason in _DEPENDS,
+            unmet=not hold.held and reason in _DEPENDS,
             unsaid=unsaid,
             asked=in_question,
             begins_for_us=in_question and _begins_for_us(record),
             pin=pin,
-            node_list=node_list,
-            least_nodes=least,
-            most_nodes=most,
+            node_list=node_names(record.required_nodes),
+            least_nodes=wanted.least,
+            most_nodes=wanted.most,
             nodes_open=marker.says_nodes_open(comment) or forgets_nodes(record),
             restarts=restarts,
             listed=listed,
             behind=values.text(record.partition) in self.site.behind,
             record=job_id if tasks is None else f"{array}",
             managed=managed,
-            excluded=excluded,
+            excluded=wanted.excluded,
             comment=values.text(record.comment),
         )
-        pinned = (pin.placement or tuple((name, 0) for name in pin.nodes)) if pin is not None else ()
+        releasing = pin is not None and not hold.held and managed and pin.restarts == restarts
+        waiting = _Waiting(record, pools, request, attributes, detail, blocked, held_by, releasing=releasing)
         if tasks is None:
-            self._put_pending(
-                record, pools, request, job_id, array_id, index, conditions, attributes,
-                blocked, held_by, reason, detail, pinned, releasing,
-            )  # fmt: skip
-            return
-        assert array is not None
-        limit = values.integer(record.array_max_tasks)
+            self._put_pending(waiting, job_id, array_id, index, conditions)
+        else:
+            assert array is not None
+            self._put_elements(waiting, array, tasks, None if each_its_own else conditions)
+
+    def _hold(self, record: JobRecord) -> _Hold:
+        """Who holds a job, if it is held."""
+        comment, reason = values.text(record.admin_comment), values.text(record.state_reason)
+        described = values.text(record.state_description)
+        if values.number(record.priority) != 0 and record.hold is not True:
+            return _Hold()
+        _, word = said_by_user(values.text(record.comment))
+        # Slurm counts the hold after a failed launch as the user's. An administrator's "scontrol hold" makes
+        # it an administrator's, and leaves the description.
+        if "launch failed" in described.lower() and reason != "JobHeldAdmin":
+            return _Hold(True, by="system", why=described)
+        ours = word == RELEASED or (comment.startswith(marker.NEW) and not word)
+        from_filter = ours and reason != "JobHeldAdmin"
+        by, why = self._holder(reason, described, comment, from_filter)
+        if word == USER_HOLD and not why:
+            by, why = "user", "held by its user"
+        return _Hold(True, from_filter, by, why)
+
+    def _barrier(self, record: JobRecord, pools: tuple[str, ...], hold: _Hold, unfit: str) -> tuple[str, str]:
+        """What keeps a job from starting besides what it depends on, and who holds it."""
+        if hold.why:
+            return hold.why, hold.by
+        if pools[0] not in self.managed:
+            return f"partition {pools[0]} is not managed by headway", "system"
+        if all(self._is_closed(name) for name in pools):
+            return _closed(pools), hold.by
+        return unfit, hold.by
+
+    def _is_unsaid(self, record: JobRecord, conditions: Conditions) -> bool:
+        """Whether nobody but Slurm knows what a job depends on, so that it is to be asked."""
+        if not conditions.unsaid or self._begin(record):
+            return False
+        comment, reason = values.text(record.admin_comment), values.text(record.state_reason)
+        in_question = marker.begin_of_asked(comment) is not None
+        return in_question or (comment.startswith(marker.HELD) and reason == "JobHeldAdmin")
+
+    def _condition(self, record: JobRecord, conditions: Conditions, *, managed: bool) -> str:
+        """What a job waits for; "" for nothing that keeps it from starting."""
+        if marker.begin_of_asked(values.text(record.admin_comment)) is not None:
+            return "Slurm is asked what it depends on"
+        if conditions.waits:
+            return conditions.waits
+        if values.text(record.state_reason) == "DependencyNeverSatisfied":
+            return "its dependency can never be satisfied"
+        if managed and self.site.needs_qos and not values.text(record.qos):
+            return "it has no QOS (any more), and Slurm starts no job without one"
+        return ""
+
+    def _put_elements(
+        self, waiting: _Waiting, array: int, tasks: list[int], conditions: Conditions | None
+    ) -> None:
+        """Elements of an array that have a record in common. ``conditions``: None where each has its own."""
+        limit = values.integer(waiting.record.array_max_tasks)
         room = limit - self.active.get(array, 0) if limit else len(tasks)
-        detail_of_rest = detail
         if len(self.elements[array]) > len(tasks):
             # Other elements have records of their own, which the array's number would hit as well.
-            detail_of_rest = replace(detail, record=f"{array}_[{task_list(tasks)}]", unsaid=False)
+            rest = replace(waiting.detail, record=f"{array}_[{task_list(tasks)}]", unsaid=False)
+            waiting = replace(waiting, detail=rest)
         for at, task in enumerate(tasks):
-            why, by = blocked, held_by
-            if not why and at >= room:
-                why, by = f"its array runs at most {limit} elements at a time", "system"
+            one = waiting
+            if not one.blocked and at >= room:
+                why = f"its array runs at most {limit} elements at a time"
+                one = replace(one, blocked=why, held_by="system")
             own = conditions
-            if each_its_own:
-                own = self._conditions(record, task, several=several)
-                if own.waits and not why:
-                    why, by = own.waits, "system"
-            self._put_pending(
-                record, pools, request, f"{array}_{task}", str(array), task, own, attributes,
-                why, by, reason, detail_of_rest, pinned, releasing,
-            )  # fmt: skip
+            if own is None:
+                own = self._conditions(waiting.record, task, several=len(tasks) > 1)
+                if own.waits and not one.blocked:
+                    one = replace(one, blocked=own.waits, held_by="system")
+            self._put_pending(one, f"{array}_{task}", str(array), task, own)
 
     def _conditions(self, record: JobRecord, index: int | None, *, several: bool) -> Conditions:
         """What a job, or an element with this ``index``, depends on."""
@@ -489,24 +534,23 @@ class _Reading:
         return read_dependencies(record, index, self.fates, self.now, self.notes, several=several)
 
     def _put_pending(
-        self, record: JobRecord, pools: tuple[str, ...], request: Request, job_id: str, array_id: str,
-        index: int | None, conditions: Conditions, attributes: dict[str, Any] | None, blocked: str,
-        held_by: str, reason: str, detail: Detail, pinned: Placement, releasing: bool,
-    ) -> None:  # fmt: skip
+        self, waiting: _Waiting, job_id: str, array_id: str, index: int | None, conditions: Conditions
+    ) -> None:
+        detail, pin = waiting.detail, waiting.detail.pin
         description = self._description(
-            record, pools, request, held=bool(blocked), pending=True,
-            ranked=detail.managed and detail.pin is None, job_id=job_id, array_id=array_id, index=index,
-            conditions=conditions, attributes=attributes,
+            waiting.record, waiting.pools, waiting.request, held=bool(waiting.blocked), pending=True,
+            ranked=detail.managed and pin is None, job_id=job_id, array_id=array_id, index=index,
+            conditions=conditions, attributes=waiting.attributes,
         )  # fmt: skip
         self.found.details[job_id] = detail
         self.found.jobs[job_id] = SnapshotJob(
             job=description,
             state="pending",
-            held_by=held_by,
-            pinned=pinned,
-            releasing=releasing,
-            pool=values.text(record.partition) if releasing and detail.listed else "",
-            reason=blocked or reason,
+            held_by=waiting.held_by,
+            pinned=(pin.placement or tuple((name, 0) for name in pin.nodes)) if pin is not None else (),
+            releasing=waiting.releasing,
+            pool=values.text(waiting.record.partition) if waiting.releasing and detail.listed else "",
+            reason=waiting.blocked or values.text(waiting.record.state_reason),
             restarts=detail.restarts,
         )
 
@@ -523,6 +567,28 @@ class _Reading:
         if reason == "JobHeldUser":
             return "user", described or "held by its user"
         return "headway", ""
+
+
+def _nodes_wanted(record: JobRecord) -> _Wanted:
+    pin = marker.parse(values.text(record.admin_comment))
+    node_list = node_names(record.required_nodes)
+    excluded = node_names(record.excluded_nodes)
+    least, most = nodes_asked(record)
+    if pin is None:
+        return _Wanted(None, node_list, excluded, least, most)
+    if pin.excluded:
+        # A leader is sent to its nodes by excluding all others; its user's own list stands in the marker,
+        # and so do those of the other components, which Slurm changes with it.
+        offset = values.integer(record.het_job_offset)
+        if set(excluded).isdisjoint(pin.nodes) and offset < len(pin.excluded):
+            return _Wanted(pin, node_list, pin.excluded[offset], least, most)
+    elif not pin.nodes:
+        # Taken back: its node list is its user's again, only the number of nodes is still ours.
+        return _Wanted(None, node_list, excluded, pin.least, pin.most)
+    elif set(pin.nodes) == set(node_list):
+        return _Wanted(pin, pin.asked, excluded, pin.least, pin.most)
+    # Somebody changed the node list since: the pin is history.
+    return _Wanted(None, node_list, excluded, least, most)
 
 
 def said_by_user(comment: str) -> tuple[str, str]:

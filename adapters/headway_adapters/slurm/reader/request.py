@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from headway.model import Request
@@ -21,6 +22,18 @@ from headway_adapters.slurm.reader.topology import Bounds, bound_of
 
 _NODES = re.compile(r"(?:^|,)node=([0-9]+)")
 _MEMORY = re.compile(r"(?:^|,)mem=([0-9.]+)([KMGTP]?)")
+
+
+@dataclass(frozen=True)
+class _Size:
+    """How many processors, and how they are shared out; 0: not said."""
+
+    processors: int
+    nodes: int
+    #: On each node.
+    per_node: int
+    #: So many lie on one node, since a task has them.
+    together: int = 0
 
 
 class Requests:
@@ -83,35 +96,62 @@ class Requests:
 
         ``asked``, ``excluded``, ``least`` and ``most`` are the nodes that its user named and how many.
         ``pools``: where it may run; the shape is that of the first."""
-        pool = pools[0]
-        attributes: dict[str, Any] = {}
-        exclusive = self.exclusive(record, pool)
+        features, left_out, unfit = self._features(values.text(record.features))
+        if left_out:
+            excluded = tuple(dict.fromkeys((*excluded, *left_out)))
+        exclusive = self.exclusive(record, pools[0])
+        choice = Choice(pools[0], features, asked, excluded)
+        size = self._size(record, pools, choice, (least, most), exclusive=exclusive)
+        wanted = licences(values.text(record.licenses))
+        if wanted is None:
+            unfit = f"its licences {values.text(record.licenses)!r} cannot be expressed in headway"
+        switches, switches_wait = bound_of(record, self.bounds)
+        request = Request(
+            processors=size.processors,
+            walltime=self.walltime(record, pools[0]),
+            nodes=size.nodes,
+            processors_per_node=size.per_node,
+            processors_per_chunk=size.together,
+            **self.amounts(record, size.nodes or values.integer(record.node_count, 1) or 1),
+            features=features,
+            required_nodes=asked,
+            excluded_nodes=excluded,
+            exclusive=exclusive,
+            switches=switches,
+            switches_wait=switches_wait,
+            licences=wanted or (),
+        )
+        return unfit, request, {"most_nodes": most} if most > least > 0 else None
+
+    def _features(self, constraint: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+        """The features that each node must have, the nodes that a choice between features leaves out, and why
+        we cannot express the constraint ("" if we can)."""
+        if not constraint:
+            return (), (), ""
+        if "|" not in constraint and not set("[](*!") & set(constraint):
+            parts = constraint.replace(",", "&").split("&")
+            return tuple(part.strip() for part in parts if part.strip()), (), ""
+        without = self._nodes_without(constraint)
+        if without is None:
+            return (), (), f"its constraint {constraint!r} cannot be expressed in headway"
+        return (), without, ""
+
+    def _size(
+        self, record: JobRecord, pools: Sequence[str], choice: Choice, bounds: tuple[int, int], *,
+        exclusive: bool,
+    ) -> _Size:  # fmt: skip
+        """How many processors on how many nodes, and how they are shared out."""
+        least, most = bounds
         cpus = max(values.integer(record.cpus, 1), 1)
         known = [partition for name in pools if (partition := self.partitions.get(name)) is not None]
         nodes = fewest_nodes(known, cpus, least, most)
         wider = nodes > least
         if wider:
             cpus = max(cpus, nodes)
-        if most > least > 0:
-            attributes["most_nodes"] = most
-        unfit = ""
-        features: tuple[str, ...] = ()
-        constraint = values.text(record.features)
-        if constraint:
-            if "|" not in constraint and not set("[](*!") & set(constraint):
-                parts = constraint.replace(",", "&").split("&")
-                features = tuple(part.strip() for part in parts if part.strip())
-            else:
-                without = self._nodes_without(constraint)
-                if without is None:
-                    unfit = f"its constraint {constraint!r} cannot be expressed in headway"
-                else:
-                    excluded = tuple(dict.fromkeys((*excluded, *without)))
         per_task = processors_per_task(record, cpus)
         per_node = values.integer(record.tasks_per_node) * per_task
         if least != most or not least:
-            choice = Choice(pool, features, asked, excluded)
-            wish = self._wish(record, cpus, per_task, per_node, (least, most))
+            wish = self._wish(record, cpus, per_task, per_node, bounds)
             spread = self._spread.fewest(choice, wish) if wish.gres else 0
             if spread > max(nodes, 1):
                 nodes = spread
@@ -123,42 +163,32 @@ class Requests:
             per_node = cpus // nodes
         if per_node and (cpus % per_node or (nodes and cpus != nodes * per_node)):
             per_node = 0
-        if self.threads > 1 and not exclusive:
-            # Whole cores: each node's share is rounded up by Slurm, so the total must be.
-            if per_node:
-                rounded = -(-per_node // self.threads) * self.threads
-                cpus, per_node = cpus // per_node * rounded, rounded
-            else:
-                cpus = -(-cpus // self.threads) * self.threads
-        together = 0
-        if per_task > 1 and not per_node:
-            together = self._together(per_task, cpus, exclusive)
-            if nodes:
-                # One task a node is a number a node; several may be spread unevenly, but none is divided.
-                if together * nodes == cpus:
-                    per_node, together = together, 0
-                elif together and cpus // together < nodes:
-                    together = 0
-        wanted = licences(values.text(record.licenses))
-        if wanted is None:
-            unfit = f"its licences {values.text(record.licenses)!r} cannot be expressed in headway"
-        switches, switches_wait = bound_of(record, self.bounds)
-        request = Request(
-            processors=cpus,
-            walltime=self.walltime(record, pool),
-            nodes=nodes,
-            processors_per_node=per_node,
-            processors_per_chunk=together,
-            **self.amounts(record, nodes or values.integer(record.node_count, 1) or 1),
-            features=features,
-            required_nodes=asked,
-            excluded_nodes=excluded,
-            exclusive=exclusive,
-            switches=switches,
-            switches_wait=switches_wait,
-            licences=wanted or (),
-        )
-        return unfit, request, attributes or None
+        cpus, per_node = self._in_whole_cores(cpus, per_node, exclusive=exclusive)
+        return self._with_tasks(_Size(cpus, nodes, per_node), per_task, exclusive=exclusive)
+
+    def _in_whole_cores(self, cpus: int, per_node: int, *, exclusive: bool) -> tuple[int, int]:
+        """Processors in all and on each node (0: not said). Each node's share is rounded up by Slurm, so the
+        total must be."""
+        if self.threads <= 1 or exclusive:
+            return cpus, per_node
+        if per_node:
+            rounded = -(-per_node // self.threads) * self.threads
+            return cpus // per_node * rounded, rounded
+        return -(-cpus // self.threads) * self.threads, 0
+
+    def _with_tasks(self, size: _Size, per_task: int, *, exclusive: bool) -> _Size:
+        """The size, with what tasks of several processors say about what lies together."""
+        if per_task <= 1 or size.per_node:
+            return size
+        together = self._together(per_task, size.processors, exclusive)
+        if not size.nodes:
+            return replace(size, together=together)
+        # One task a node is a number a node; several may be spread unevenly, but none is divided.
+        if together * size.nodes == size.processors:
+            return replace(size, per_node=together)
+        if together and size.processors // together < size.nodes:
+            return size
+        return replace(size, together=together)
 
     def _together(self, per_task: int, cpus: int, exclusive: bool) -> int:
         """How many of a job's ``cpus`` processors must lie on a node together because a task has so many.

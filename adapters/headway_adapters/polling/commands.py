@@ -1,0 +1,59 @@
+"""Commands that change something: run, counted, and their answers as outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from headway.adapter import Outcome
+from headway.errors import Failure
+from headway_adapters.polling.client import CommandClient
+from headway_adapters.transport import Result
+
+
+class Commands:
+    """Runs what changes the batch system. On the adapter's thread."""
+
+    def __init__(self, client: CommandClient, title: str, log: Any) -> None:
+        self._client = client
+        self._title = title
+        self._log = log
+        #: Counts what we changed: a look that began before a change shows the time before.
+        self.changes = 0
+        #: Why the last commands could not be run at all.
+        self._not_run = ""
+
+    def change(self, argvs: Sequence[Sequence[str]]) -> list[Result | None]:
+        """Run commands that change something; None for those that were not tried."""
+        self.changes += 1
+        self._not_run = ""
+        try:
+            return self._client.change_all(argvs)
+        except Failure as error:
+            self._not_run = str(error)
+            self._log.error("a command could not be run", error=str(error))
+            return [None] * len(argvs)
+
+    def run_steps(self, steps: Sequence[Sequence[str]], *, already: Iterable[str] = ()) -> Outcome:
+        """Run commands one after another until one fails.
+
+        ``already``: parts of error messages that mean that what was asked for is already so.
+        """
+        for argv in steps:
+            result = self.change([argv])[0]
+            if result is None or not result.ok:
+                if result is not None and any(word in result.stderr for word in already):
+                    return Outcome(True, result.complaint())
+                return self.refused(result)
+        return Outcome(True)
+
+    def refused(self, result: Result | None) -> Outcome:
+        """The outcome of a command that failed, or was not tried."""
+        if result is None:
+            return Outcome(False, f"not tried: {self._not_run or f'{self._title} does not answer'}")
+        return Outcome(False, result.complaint())
+
+
+def said(result: Result | None) -> str:
+    """Why a command failed, for the log."""
+    return "not tried" if result is None else result.complaint()
