@@ -333,6 +333,27 @@ def test_a_held_singleton_is_not_looked_at_at_each_end():
     assert queued(state) == ["b"]
 
 
+def test_a_namesake_of_another_name_is_waited_for_no_more():
+    state = flat()
+    submit(state, described("a", name="x", user="u"))
+    submit(state, described("b", user="u", **after(("singleton", ""), name="x")))
+    assert queued(state) == ["a"]
+    tell(state, ev.JobChanged(5, described("a", name="y", user="u")))
+    assert queued(state) == ["a", "b"]
+
+
+def test_a_namesake_that_goes_back_behind_it_is_waited_for_no_more():
+    state = flat()
+    submit(state, described("a", begin_time=10, user="u", **after(("singleton", ""), name="x")))
+    submit(state, described("b", name="x", user="u"))
+    tell(state, ev.JobStarted(1, "b"))
+    state.now = 10
+    state.advance(10)
+    assert queued(state) == []
+    tell(state, ev.JobRequeued(11, "b"))
+    assert queued(state) == ["a", "b"]
+
+
 def test_of_several_clusters_only_namesakes_on_its_own_count_for_a_singleton():
     state = flat()
     submit(state, described("A:1", name="x", user="u"))
@@ -747,6 +768,15 @@ def test_a_job_whose_reservation_is_over_waits_again():
     assert queued(state) == ["a"]
     tell(state, ev.ReservationEnded(20, "r"))
     assert queued(state) == []
+    assert "does not exist" in state.why_waiting(state.jobs["a"])
+
+
+def test_a_job_that_its_reservation_was_too_small_for_is_told_that_there_is_none():
+    state = flat(8)
+    submit(state, described("a", 6, 5, reservation="r"))
+    reserved(state, processors=5)
+    assert "has 5" in state.why_waiting(state.jobs["a"])
+    tell(state, ev.ReservationEnded(20, "r"))
     assert "does not exist" in state.why_waiting(state.jobs["a"])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headway import events as ev
 from headway.decisions import Migrate, Start, SwapTiers
+from headway.model import JobDescription
 from headway.model.numbering import number
 from headway.state.arrays import element_came, went
 from headway.state.bundles import whole
@@ -152,6 +153,9 @@ def decision_failed(state: Facts, event: ev.DecisionFailed) -> None:
     # A start that keeps failing must not be asked for at every poll.
     job.not_before = event.time + min(15.0 * 2 ** min(job.failures - 1, 10), 600.0)
     queue_or_wait(state, job)
+    if state.dependants:
+        # Namesakes that came before it need not wait for it any more.
+        tell_dependants(state, job)
 
 
 def requeued(state: Facts, event: ev.JobRequeued) -> None:
@@ -166,6 +170,8 @@ def requeued(state: Facts, event: ev.JobRequeued) -> None:
         settled(state, job)
         state.returning.discard(job.id)
         queue_or_wait(state, job)
+        if state.dependants:
+            tell_dependants(state, job)
 
 
 def ended(state: Facts, event: ev.JobEnded) -> None:
@@ -219,7 +225,15 @@ def job_changed(state: Facts, event: ev.JobChanged) -> None:
     job = state.known(event.job.id, "changed")
     if job is None:
         return
-    new = event.job
+    was = job.user, job.name
+    _describe(state, job, event.job)
+    if state.dependants and (job.user, job.name) != was:
+        # Its namesakes wait for it no more.
+        tell_dependants(state, job)
+
+
+def _describe(state: Facts, job: Job, new: JobDescription) -> None:
+    """As :func:`job_changed`, of a job that is known."""
     pool = state.pool_of(new)
     if pool is None:
         state.anomalies.append(f"job {job.id} moved to pool {new.pool!r}, which does not exist")

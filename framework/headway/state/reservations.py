@@ -16,6 +16,7 @@ from headway.state.records import Domain, PoolState, RunningEntry, Status
 from headway.state.waiting import queue_or_wait
 from headway.state.wakeups import wake_at
 
+_PENDING = Status.PENDING
 _WAITING = Status.WAITING
 
 
@@ -124,7 +125,9 @@ def drop_reservation(state: Facts, reservation_id: str) -> None:
         if gone in domain.reservations:
             domain.reservations.remove(gone)
             domain.touch()
-        for job in [job for job in domain.queue if job.description.reservation == reservation_id]:
+    for job in state.jobs.values():
+        waits = job.status is _PENDING or (job.status is _WAITING and job.obstacle is not None)
+        if waits and job.description.reservation == reservation_id:
             leave_queue(state, job)
             queue_or_wait(state, job)
     if gone.nodes:
